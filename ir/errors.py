@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from runelift.ir.brevity import MOST_LINES, brief_lines, callers_line, keeps_frames
-from runelift.ir.source import Source, Span
-from runelift.ir.visible import one_line
+from runelift.ir.source import Loc, Source, Span
 
 Code: TypeAlias = Literal[
     "syntax-error", "unsupported-feature", "literal-out-of-range", "unknown-attribute",
@@ -223,12 +222,7 @@ class ProgramFailure(UserError):
         """The place of the failure; None if its text is not among the ``sources``."""
         if (found := FAILURE.match(str(self.args[0]))) is None:
             return None
-        for source in self.sources:
-            lines = source.text.splitlines(keepends=True)
-            if one_line(source.name) == found["file"] and int(found["line"]) <= len(lines):
-                start = sum(map(len, lines[:int(found["line"]) - 1])) + int(found["column"]) - 1
-                return Span(source, start, start + 1)
-        return None
+        return Loc(found["file"], int(found["line"]), int(found["column"])).span(self.sources)
 
     def __str__(self) -> str:
         first, *calls = str(self.args[0]).split("\n")

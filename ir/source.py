@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from runelift.ir.visible import one_line, visible
@@ -29,6 +30,15 @@ class Source:
     def line(self, place: int) -> int:
         """The 1-based line of a character."""
         return bisect_left(self._newlines, place) + 1
+
+    def place(self, line: int, column: int) -> int | None:
+        """The character at a 1-based line and column; None if there is no such line.
+
+        >>> Source("", "ab\\ncd").place(2, 1)
+        3
+        """
+        starts = [0, *(each + 1 for each in self._newlines)]
+        return starts[line - 1] + column - 1 if 0 < line <= len(starts) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +139,29 @@ class Loc:
         """The location at which ``span`` starts."""
         return cls(span.source.name, span.line, span.column, calls, callee, last=span.last)
 
+    def span(self, sources: Iterable[Source]) -> Span | None:
+        """The characters of the place; None if its text is not among the ``sources``."""
+        for source in sources:
+            if one_line(source.name) == one_line(self.file):
+                start = source.place(self.line, self.column)
+                last = start if self.last is None else source.place(*self.last)
+                if start is not None and last is not None:
+                    return Span(source, start, last + 1)
+        return None
+
     def trace(self) -> list[str]:
         """The calls through which the program came here, a line each, innermost first."""
         return [f"  in {call.callee or 'a function'}, called at {call}" for call in self.calls]
 
     def __str__(self) -> str:
         return f"{one_line(self.file)}:{self.line}:{self.column}"
+
+
+def in_source(loc: Loc, source: Source) -> list[Loc]:
+    """A place and the calls around it, as far as they are in ``source``.
+
+    >>> call = Loc("a", 9, 1, callee="f")
+    >>> [each.line for each in in_source(Loc("library", 5, 1, (call,)), Source("a", ""))]
+    [9]
+    """
+    return [each for each in (loc, *loc.calls) if each.file == source.name]

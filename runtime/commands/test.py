@@ -24,7 +24,7 @@ from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context, parent_process
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from runelift.frontend.load import load
 from runelift.ir.errors import CompilerLimitation, ProgramError, UserError
@@ -43,7 +43,6 @@ from runelift.runtime.commands.options import (
     print_json,
 )
 from runelift.runtime.commands.progress import Display, display
-from runelift.runtime.commands.race_runs import RaceRuns
 from runelift.runtime.commands.sanitized import require_simulator, tested
 from runelift.runtime.commands.styles import show
 from runelift.runtime.commands.test_outcomes import (
@@ -62,12 +61,15 @@ from runelift.runtime.devices.driver.device_spec import INTERPRETER
 from runelift.runtime.devices.info import select
 from runelift.runtime.host import interrupts
 from runelift.runtime.host.lifeline import end_with_parent
-from runelift.runtime.races.mistakes import KernelMistake
+from runelift.runtime.races.mistakes import NO_DEVICE, KernelMistake
 from runelift.runtime.testing.peer_text import peer_text
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import Block, Case, Failure, parse_blocks
 from runelift.runtime.tuner.measure.time_limits import TimeLimit, parse_time_limit
 from runelift.runtime.versions.tuning_file import tuning_of
+
+if TYPE_CHECKING:
+    from runelift.runtime.commands.race_runs import RaceRuns
 
 EXAMPLES = ("runelift test --all-versions examples/matmul.fut",
             "runelift test --interpreter -j 2 examples/")
@@ -126,6 +128,8 @@ def execute(args: argparse.Namespace) -> int:
     if args.check_races and (args.sanitize or args.interpreter):
         raise UserError("--check-races interprets kernels; leave "
                         f"{'--sanitize' if args.sanitize else '--interpreter'} out.")
+    if args.check_races and select(args.device) is None:
+        raise UserError(NO_DEVICE)
     if not args.interpreter and args.jobs > 1 and select(args.device) is None:
         args.device = INTERPRETER  # which is said here, and by none of the processes
     outcomes: list[dict[str, Any]] = []
@@ -223,8 +227,8 @@ class _Tester:
         """Run all test blocks of a program under Oclgrind; each of its reports is a failure."""
         found, problems = tested(self._args, path)
         self.outcomes += found
-        for line, message in problems:
-            self._note(path, line, "sanitizer", FAILED, message, "sanitizer")
+        for each in problems:
+            self._note(path, each.line, "sanitizer", FAILED, each.message, "sanitizer")
 
     def _blocks(self, path: Path, source: Source, blocks: Sequence[Block]) -> None:
         for block in blocks:
@@ -344,7 +348,12 @@ class _Subject:
             device = self._program.device_info
         self._versions = VersionRuns(self._program, limit_of(args)) if (
             device is not None and args.all_versions) else None
-        self._races = RaceRuns(self._program, limit_of(args)) if args.check_races else None
+        self._races: RaceRuns | None = None
+        if args.check_races:
+            # late: it needs OpenCL, and other tests do not
+            from runelift.runtime.commands.race_runs import RaceRuns
+
+            self._races = RaceRuns(self._program, limit_of(args))
         self._evaluate = partial(evaluate, program=source, device=device)
         self.not_run: dict[str, str] = {}
         """The versions that did not run in the last case, and the reasons."""

@@ -166,21 +166,19 @@ class Compiled:
                                                   coherent=coherent)
             self.unchecked.add(key)
         if checked and key in self.unchecked:
-            # late: start-up; plans that are kept have been checked
-            from runelift.ir.imp.check import check
-
-            for kernel in kernels(self.plans[key].steps):
-                check(kernel)
+            _check_kernels(self.plans[key])
             self.unchecked.remove(key)
         return self.plans[key]
 
-    def explained_plan(self, entry: str, *, interleave: bool = False,
-                       coherent: bool = False) -> tuple[Plan, Origins]:
+    def explained_plan(self, entry: str, *, interleave: bool = False, coherent: bool = False,
+                       checked: bool = False) -> tuple[Plan, Origins]:
         """A plan of an entry point made anew, and the origins of its kernels' statements."""
         stages = self._entry(entry)
         with noting() as origins:
             plan = _compiler().plan_of(replace(stages, names=copy(stages.names)),
                                        interleave=interleave, coherent=coherent)
+        if checked:
+            _check_kernels(plan)
         return plan, origins
 
     @property
@@ -192,6 +190,14 @@ class Compiled:
         """The derivation of the versions of one entry point."""
         found: Derivation = _compiler().derivation_of(self._entry(entry), self.policy)
         return found
+
+
+def _check_kernels(plan: Plan) -> None:
+    # late: start-up; plans that are kept have been checked
+    from runelift.ir.imp.check import check
+
+    for kernel in kernels(plan.steps):
+        check(kernel)
 
 
 def _compiler() -> ModuleType:

@@ -6,6 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from runelift.runtime.devices.bindings import HINT as BINDINGS_HINT
+from runelift.runtime.devices.bindings import bindings_problem
+
 if TYPE_CHECKING:
     from runelift.runtime.devices.info import DeviceInfo
 
@@ -16,7 +19,9 @@ def advice(devices: Sequence[DeviceInfo]) -> list[str]:
     if usable:
         return []
     lines = [f"hint: {each.hint}" for each in devices if each.hint]
-    if all(each.is_simulator for each in devices):
+    if not devices and bindings_problem():
+        lines.append(BINDINGS_HINT)
+    elif all(each.is_simulator for each in devices):
         lines.append("hint: 'pip install \"pyopencl[pocl]\"' brings a CPU device on Linux x86-64; "
                      "for a GPU install its vendor's driver.")
     if vendors := os.environ.get("OCL_ICD_VENDORS"):

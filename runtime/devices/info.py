@@ -23,6 +23,7 @@ from runelift.ir.errors import UserError
 from runelift.runtime.cache import disk, private
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.advice import advice
+from runelift.runtime.devices.bindings import bindings_problem
 from runelift.runtime.devices.driver.device_spec import (
     INTERPRETER,
     matches,
@@ -30,6 +31,12 @@ from runelift.runtime.devices.driver.device_spec import (
     split_number,
 )
 from runelift.runtime.devices.limits import LOOP_ELEMENTS, ShareLimits
+from runelift.runtime.devices.registrations import (
+    SYSTEM,
+    VARIABLE,
+    library_problem,
+    registered,
+)
 from runelift.runtime.devices.subgroup_support import ShuffleMethod, offered
 from runelift.runtime.versions.default_guards import MOST_WAVES, Defaults
 
@@ -141,23 +148,19 @@ def register_runtimes() -> list[str]:
 
     Must run before pyopencl is imported.  Does nothing when the user set ``OCL_ICD_VENDORS``.
     """
-    if "OCL_ICD_VENDORS" in os.environ or "pyopencl" in sys.modules:
+    if VARIABLE in os.environ or "pyopencl" in sys.modules:
         return []
-    system = Path("/etc/OpenCL/vendors")
-    registered = sorted(system.glob("*.icd")) if system.is_dir() else []
-    known = " ".join(p.read_text(errors="replace") for p in registered)
+    files = {path.name: path.read_bytes() for path in registered(SYSTEM)}
     found: dict[str, str] = {}
-    if "nvidia" not in known and _loads("libnvidia-opencl.so.1"):
-        found["nvidia"] = "libnvidia-opencl.so.1"
-    intel = Path(sys.prefix) / "lib" / "libintelocl.so"
-    if "intel" not in known and intel.exists():
-        found["intel"] = str(intel)
+    for vendor, library in (("nvidia", "libnvidia-opencl.so.1"),
+                            ("intel", str(Path(sys.prefix) / "lib" / "libintelocl.so"))):
+        if not _is_registered(vendor) and library_problem(library) is None:
+            found[vendor] = library
     if not found:
         return []
-    files = {path.name: path.read_bytes() for path in registered} | {
-        f"runelift-{name}.icd": f"{library}\n".encode() for name, library in found.items()}
+    files |= {f"runelift-{name}.icd": f"{library}\n".encode() for name, library in found.items()}
     try:
-        os.environ["OCL_ICD_VENDORS"] = str(_vendors(files))
+        os.environ[VARIABLE] = str(_vendors(files))
     except OSError:
         return []
     return [f"registered the {name} runtime ({library})" for name, library in found.items()]
@@ -183,12 +186,13 @@ def _fill(folder: Path, files: Mapping[str, bytes]) -> None:
             private.write(folder / name, content)
 
 
-def _loads(library: str) -> bool:
-    try:
-        ctypes.CDLL(library)
-    except OSError:
-        return False
-    return True
+def _is_registered(vendor: str) -> bool:
+    """True if a file of the system names a driver of this vendor that can be loaded."""
+    for file in registered(SYSTEM):
+        library = file.read_text(errors="replace").strip()
+        if vendor in library and library_problem(library) is None:
+            return True
+    return False
 
 
 def find_devices() -> list[DeviceInfo]:
@@ -207,7 +211,7 @@ def find_devices() -> list[DeviceInfo]:
             return []
         raise
     devices: list[DeviceInfo] = []
-    for platform in platforms:
+    for platform in dict.fromkeys(platforms):  # once, if several files name its library
         try:
             handles = platform.get_devices()
         except cl.Error:
@@ -385,11 +389,12 @@ def _read_string(descriptor: int, address: int) -> bytes:
         return b""
 
 
-def select(spec: str | None = None) -> DeviceInfo | None:
+def select(spec: str | None = None, *, tells: bool = True) -> DeviceInfo | None:
     """The device that ``spec`` names, or the best; None stands for the interpreter.
 
     ``spec`` is a part of a device's or platform's name, with ``:k`` for the k-th of several,
     or ``interpreter``.  Without it, the environment variable ``RUNELIFT_DEVICE`` is asked.
+    ``tells``: it is said if no device is usable; another process may do so.
     """
     spec = requested(spec)
     if spec == INTERPRETER:
@@ -399,7 +404,8 @@ def select(spec: str | None = None) -> DeviceInfo | None:
         usable = [d for d in devices if d.problem is None and not d.is_simulator]
         if usable:
             return usable[0]
-        _tell_none_usable(tuple(devices))
+        if tells:
+            _tell_none_usable(tuple(devices))
         return None
     name, number = split_number(spec)
     matching = [d for d in devices if d.matches(name)]
@@ -415,6 +421,7 @@ def select(spec: str | None = None) -> DeviceInfo | None:
 @cache
 def _tell_none_usable(devices: tuple[DeviceInfo, ...]) -> None:
     """Say once that the interpreter runs, why, and what brings a device."""
-    why = [f"{d.name}: {d.problem}" for d in devices if d.problem] or ["none is installed"]
+    why = [f"{d.name}: {d.problem}" for d in devices if d.problem] or [
+        bindings_problem() or "none is installed"]
     print("\n".join([f"runelift: no usable OpenCL device ({'; '.join(why)}); the interpreter runs "
                      "instead.", *(f"  {line}" for line in advice(devices))]), file=sys.stderr)

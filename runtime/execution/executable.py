@@ -28,6 +28,7 @@ from runelift.codegen.emit.persistent import PERSISTENT_KERNEL, PersistentKernel
 from runelift.codegen.emit.python import FUNCTION, Generated, python_source
 from runelift.codegen.plan.distribution import GroupShape, SubGroupSize
 from runelift.codegen.plan.epilogue import split_epilogue
+from runelift.codegen.plan.origins import Origins
 from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.plan import AllocScanStatus, Launch, Plan, all_steps
 from runelift.codegen.plan.plan import parameters as plan_parameters
@@ -161,11 +162,12 @@ class Executable:
     """A plan with its kernels, on one device.
 
     ``contract``: the device may round ``a * b + c`` once instead of twice.  ``kept`` has texts of
-    this plan's kernels that are known already, and gets those written here.
+    this plan's kernels that are known already, and gets those written here.  With ``origins``,
+    lines of kernels have their places in the source.
     """
 
     def __init__(self, plan: Plan, device: Device, *, contract: bool = False,
-                 kept: dict[Hashable, str] | None = None) -> None:
+                 kept: dict[Hashable, str] | None = None, origins: Origins | None = None) -> None:
         forked.keep(self)
         self.waits_long = True
         """The last wait for the device was long, or there was none."""
@@ -207,6 +209,7 @@ class Executable:
         self._fused: dict[str, BoundKernel | None] = {}
         self._texts: dict[Hashable, str] = {}
         self._kept = {} if kept is None else kept
+        self._origins = origins
         self.build_seconds = 0.0
         steps = list(all_steps(plan.steps))
         if any(isinstance(step, AllocScanStatus) for step in steps):
@@ -523,7 +526,8 @@ class Executable:
         kernels = {s.launch.kernel.name: s.launch.kernel for s in sites}.values()
         key = tuple(kernel.name for kernel in kernels), tuple(constants.items())
         text = self._once(key, lambda: self._kept.get(key) or opencl_program(
-            kernels, self.bases, constants, functions=self._functions(key[0])))
+            kernels, self.bases, constants, functions=self._functions(key[0]),
+            origins=self._origins))
         self._kept[key] = text
         return text
 

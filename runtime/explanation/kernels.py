@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from runelift.codegen.emit.inlining import used_once
 from runelift.codegen.emit.opencl import opencl_lines
+from runelift.codegen.emit.source_places import SourceOfStatements
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.kernel_classes import CLASSES
 from runelift.codegen.plan.origins import Origins
 from runelift.ir import imp
-from runelift.ir.imp.traverse import expressions, statements, subexpressions
 from runelift.ir.lines import places
-from runelift.ir.names import VName
-from runelift.ir.source import Loc
-from runelift.runtime.explanation.texts import Texts, in_source
+from runelift.ir.source import in_source
+from runelift.runtime.explanation.texts import Texts
 from runelift.runtime.versions.forest import Forest
 from runelift.runtime.versions.version_names import described_version
 
@@ -85,25 +83,3 @@ def _launches(steps: Sequence[plan.Step], forest: Forest, version: str
             case _:
                 for body in plan.bodies(step):
                     yield from _launches(body, forest, version)
-
-
-class SourceOfStatements:
-    """The places of a kernel's statements, with those of variables written where they are used."""
-
-    def __init__(self, kernel: imp.Kernel, origins: Origins) -> None:
-        self._origins = origins
-        inlined = used_once(kernel.body)
-        self._inlined = {stm.name: stm for stm in statements(kernel.body)
-                         if isinstance(stm, imp.Declare) and stm.name in inlined}
-
-    def __call__(self, stm: imp.Stm) -> Iterable[Loc]:
-        """The places, that of the statement itself first."""
-        own = self._origins.of(stm)
-        used = (self(self._inlined[name]) for name in _variables(stm) if name in self._inlined)
-        return dict.fromkeys([*([own] if own is not None else []),
-                              *(loc for locs in used for loc in locs)])
-
-
-def _variables(stm: imp.Stm) -> Iterator[VName]:
-    return (part.name for exp in expressions(stm) for part in subexpressions(exp)
-            if isinstance(part, imp.Var))

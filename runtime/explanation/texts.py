@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from runelift.ir.lines import places
-from runelift.ir.source import Loc, Source
+from runelift.ir.source import Loc, Source, in_source
 
 Numbers: TypeAlias = int | list[int]
 """Numbers of places: none (0), one, or several, where 0 stands before those of calls around."""
@@ -63,13 +63,3 @@ class Texts:
         data = json.dumps({"places": self.places, "texts": self.kept}, ensure_ascii=False,
                           separators=(",", ":"))
         return b64encode(gzip.compress(data.encode(), 9, mtime=0)).decode()
-
-
-def in_source(loc: Loc, source: Source) -> list[Loc]:
-    """A place and the calls around it, as far as they are in ``source``.
-
-    >>> call = Loc("a", 9, 1, callee="f")
-    >>> [each.line for each in in_source(Loc("library", 5, 1, (call,)), Source("a", ""))]
-    [9]
-    """
-    return [each for each in (loc, *loc.calls) if each.file == source.name]

@@ -75,9 +75,9 @@ class FirstRun:
             self._builders.end()
 
 
-def first_run(info: DeviceInfo | None, device: str | None, source: Source) -> FirstRun | None:
+def first_run(info: DeviceInfo, device: str | None, source: Source) -> FirstRun | None:
     """Processes for the first run of a program; None where they gain nothing."""
-    if info is None or (count := _count(info, source)) == 0:
+    if (count := _count(info, source)) == 0:
         return None
     return FirstRun(info, device, count)
 

@@ -57,9 +57,12 @@ def _serve_all(worker: str, link: Connection, builds: bool, probes: bool, is_ope
                opening: BuildRequest | None, request: Any) -> None:
     """Answer all requests, with everything imported that runs of programs need."""
     # late: start-up; a process that only builds through the driver does without
+    from runelift.runtime.devices.bindings import bindings_problem
     from runelift.runtime.devices.info import register_runtimes
 
     register_runtimes()  # before anything imports pyopencl
+    if bindings_problem():  # the parent says so
+        return
     module, _, name = worker.partition(":")
     serve = getattr(import_module(module), name)
     serve(link, builds=builds, probes=probes, opened=is_open, opening=opening, request=request)

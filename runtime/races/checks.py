@@ -27,7 +27,7 @@ from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.program import Program
 from runelift.runtime.races.interpreted_run import InterpretedRun
-from runelift.runtime.races.mistakes import OTHER, RACE, KernelMistake, RunTooLong
+from runelift.runtime.races.mistakes import NO_DEVICE, OTHER, RACE, KernelMistake, RunTooLong
 from runelift.runtime.versions.forest import plans
 from runelift.runtime.versions.version_names import names_of_plan
 
@@ -52,8 +52,7 @@ class RaceChecks:
 
     def __init__(self, program: Program) -> None:
         if program.device_info is None:
-            raise UserError("--check-races keeps arrays on a device, and there is none here; "
-                            "'runelift doctor' says why.")
+            raise UserError(NO_DEVICE)
         self._program = program
         self._info = program.device_info
         self._made: dict[tuple[str, str], FormChecks] = {}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 RACE, OTHER = "data race", "mistake of a kernel"
+NO_DEVICE = ("--check-races keeps arrays on a device, and there is none here; 'runelift doctor' "
+             "says why.")
 
 
 class KernelMistake(Exception):

@@ -420,7 +420,7 @@ def serve(connection: Connection, *, builds: bool = False, probes: bool = False,
     try:
         opening = opening or receive(connection)
         disk.set_fingerprint(opening.fingerprint)
-        info = select(opening.device)
+        info = select(opening.device, tells=False)
     except EOFError:
         return
     session = Session(info, connection)
