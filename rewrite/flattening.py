@@ -12,9 +12,8 @@ performs G0 and G6).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from runelift.ir.names import Names
+from runelift.ir.policies import disabled_rules
 from runelift.ir.syntax import Program
 from runelift.rewrite.flatten.book import FlatteningRule
 from runelift.rewrite.flatten.derivation import Derivation, Step
@@ -27,20 +26,19 @@ __all__ = [
     "FLATTENING", "Derivation", "FlatteningRule", "Step", "derive", "flatten", "named_policy"]
 
 
-def flatten(program: Program, names: Names, *, policy: str = "all",
-            disable: Iterable[str] = ()) -> Program:
+def flatten(program: Program, names: Names, *, policy: str = "all") -> Program:
     """``program`` in versioned form; ``policy`` decides which candidate versions stay."""
-    return derive(program, names, policy=policy, disable=disable)[0]
+    return derive(program, names, policy=policy)[0]
 
 
-def derive(program: Program, names: Names, *, policy: str = "all",
-           disable: Iterable[str] = ()) -> tuple[Program, tuple[Derivation, ...]]:
+def derive(program: Program, names: Names, *, policy: str = "all"
+           ) -> tuple[Program, tuple[Derivation, ...]]:
     """As :func:`flatten`, with the derivation of each entry point."""
     funs, derivations = [], []
     for fun in program.funs:
         derivation = Derivation(fun.name)
         flattener = Flattener(fun.name, names, named_policy(policy), derivation, RULES,
-                              disabled=frozenset(disable))
+                              disabled=disabled_rules(policy))
         funs.append(bound_extents(flatten_fun(fun, flattener), flattener))
         derivations.append(derivation)
     return Program(tuple(funs)), tuple(derivations)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
+from runelift.ir.errors import UserError
 from runelift.ir.names import Names
 from runelift.ir.syntax import Program
 from runelift.rewrite.analysis.bounds import PROVING, remove_checks
 from runelift.rewrite.engine.rule import Rewriting, Rule
+from runelift.rewrite.flatten.rules import FLATTENING
 from runelift.rewrite.lift.outside.apply import apply_rules
 from runelift.rewrite.passes.concat_parts import concat_in_parts
 from runelift.rewrite.passes.cse import SHARING, eliminate_common
@@ -35,7 +38,7 @@ from runelift.rewrite.passes.save_launches import (
 )
 from runelift.rewrite.passes.short_circuit import short_circuit, update_early
 from runelift.rewrite.passes.short_widths import SHORT_WIDTHS, write_out
-from runelift.rewrite.passes.simplify import SIMPLIFICATION, simplify
+from runelift.rewrite.passes.simplify import SIMPLIFICATION, further_rules, simplify
 from runelift.rewrite.passes.sink import sink_elements
 from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL, reduce_by_rows
 
@@ -86,3 +89,28 @@ PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, ARRANGE, HOIST, OUTSIDE, FUSE, FILTER
 
 RULES: tuple[Rule, ...] = tuple(rule for each in PASSES for rule in each.rules)
 """The rule book of the optimiser."""
+
+
+def require_rules(names: Iterable[str], outside: Iterable[str], *,
+                  further: Iterable[str] = ()) -> None:
+    """Raise UserError unless rewrite rules are called ``names``, or they are among ``further``.
+
+    Known are the rules of Runelift and of installed packages, and those ``outside`` in a file.
+    """
+    known = {*(each.name for each in RULES), *further_rules(), *outside, *further}
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            raise UserError(f"No rule or pass is called '{name}'."
+                            + (f"  Did you mean '{near[0]}'?" if near else
+                               "  'runelift rules' lists them."))
+
+
+def require_dispensable(names: Collection[str], outside: Iterable[str]) -> None:
+    """Raise UserError unless rules, rules of flattening or passes ``names`` can be left out."""
+    steps = {name: bool(rule.heads) for rule in FLATTENING for name in (rule.name, rule.title)}
+    require_rules(names, outside, further=[*steps, *(each.name for each in PASSES)])
+    for name in names:
+        if not steps.get(name, True):
+            raise UserError(f"The rule '{name}' cannot be left out: no nest is flattened "
+                            "without it.")

@@ -33,13 +33,14 @@ def compile(source_or_path: str | Path | Source, *, device: str | None = None,
     ``tuning`` is a file or the thresholds themselves; without it ``PATH.tuning`` is used if it
     exists.  ``settings`` go before it.  Names that are not in a file must be names of the program,
     with values that its parameters can have.  ``policy`` says which versions are kept, and with
-    ``+ignore-attributes`` behind it attributes of the source have no say in that.  With
-    ``fp_contract`` the device may round ``a * b + c`` once instead of twice, which is faster, and
-    no longer what the interpreter computes to the last bit.  ``memory`` bounds the bytes of device
-    memory of a call, such as ``30MB``: versions that need more do not run.  Where it ``runs`` in
-    this process, others may start to build its kernels.  A ``schedule``, a path or the text itself,
-    replaces the rewrite points of the program and the schedule of the tuning file.  ``rules`` is a
-    file of rules from outside (docs/rules.md).  Raises UserError or CompilerLimitation.
+    ``+ignore-attributes`` behind it attributes of the source have no say in that.
+    ``+without-NAME`` behind it leaves out a rule or pass.  With ``fp_contract`` the device may
+    round ``a * b + c`` once instead of twice, which is faster, and no longer what the interpreter
+    computes to the last bit.  ``memory`` bounds the bytes of device memory of a call, such as
+    ``30MB``: versions that need more do not run.  Where it ``runs`` in this process, others may
+    start to build its kernels.  A ``schedule``, a path or the text itself, replaces the rewrite
+    points of the program and the schedule of the tuning file.  ``rules`` is a file of rules from
+    outside (docs/rules.md).  Raises UserError or CompilerLimitation.
     """
     __tracebackhide__ = True
     with BriefErrors():

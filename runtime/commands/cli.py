@@ -21,7 +21,7 @@ from typing import Any, NoReturn, TextIO
 
 from runelift import __version__
 from runelift.ir.errors import CompilerLimitation, HiddenEntryWarning, ProgramWarning, UserError
-from runelift.ir.policies import POLICIES, with_attributes_ignored
+from runelift.ir.policies import POLICIES, policy_with
 from runelift.ir.visible import shortened
 from runelift.runtime.commands import HELP, INTERRUPTED, STOPPED, json_output
 from runelift.runtime.commands.streams import visible_streams
@@ -140,8 +140,9 @@ def _execute(arguments: list[str]) -> int:
     try:
         with _ahead(command, arguments):
             args = make_parser(command).parse_args(arguments)
-            if getattr(args, "ignore_attributes", False):
-                args.policy = with_attributes_ignored(args.policy)
+            if hasattr(args, "policy"):
+                args.policy = policy_with(args.policy, without=args.disable,
+                                          ignores_attributes=args.ignore_attributes)
             with warnings.catch_warnings(action="default", category=UserWarning):
                 warnings.simplefilter("ignore", HiddenEntryWarning)
                 warnings.showwarning = _remark
@@ -197,11 +198,11 @@ def _ahead(command: str | None, arguments: Sequence[str]) -> AbstractContextMana
     device = _option("--device", arguments)
     if command == "autotune":
         program = next((each for each in arguments if each.endswith(".fut")), None)
-        if _option("--rules", arguments) is not None:
-            program = None  # with rules it is another program
-        policy = _option("--policy", arguments) or POLICIES[0]
-        return ahead.tuning_ahead(device, program, with_attributes_ignored(policy) if
-                                  "--ignore-attributes" in arguments else policy)
+        if any(_option(name, arguments) is not None for name in ("--rules", "--disable")):
+            program = None  # it is another program with other rules
+        return ahead.tuning_ahead(device, program, policy_with(
+            _option("--policy", arguments) or POLICIES[0],
+            ignores_attributes="--ignore-attributes" in arguments))
     ahead.begin_device(device)
     return nullcontext()
 

@@ -24,7 +24,7 @@ def add_entry(parser: argparse.ArgumentParser) -> None:
 
 
 def add_policy(parser: argparse.ArgumentParser) -> None:
-    """The option for the versions to make."""
+    """The options for the versions to make, and for the rules that make them."""
     parser.add_argument("--policy", type=_policy, choices=_POLICIES, default="all",
                         metavar="NAME",
                         help="the code versions to keep: all that may differ in speed, those of "
@@ -36,6 +36,9 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ignore-attributes", action="store_true",
                         help="compile as if attributes that steer flattening, such as "
                              "#[sequential_outer], were not there")
+    parser.add_argument("--disable", metavar="RULE", action="append", default=[],
+                        help="leave out a rewrite rule, a rule of flattening such as G7, or a "
+                             "whole pass; may be repeated ('runelift rules' lists them)")
 
 
 class _Policies(tuple[str, ...]):

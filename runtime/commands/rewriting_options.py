@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import sys
 
 from runelift.frontend.rule_files import read_rules
@@ -13,20 +12,19 @@ from runelift.ir.names import Names
 from runelift.ir.pretty import pretty_stm
 from runelift.ir.source import Source
 from runelift.ir.syntax import Stm
-from runelift.rewrite.engine.rule import Rewriting, Rule
-from runelift.rewrite.passes.simplify import further_rules
-from runelift.rewrite.registry import PASSES, RULES
+from runelift.rewrite.engine.rule import Rewriting, Rule, Trace
+from runelift.rewrite.registry import require_rules
 
 
 def add_rewriting(parser: argparse.ArgumentParser) -> None:
-    """Options that limit and trace the optimiser."""
+    """Options that limit and trace the optimiser (:func:`options.add_policy` has ``--disable``)."""
     group = parser.add_argument_group("rewrite rules ('runelift rules' lists them)")
-    group.add_argument("--disable", metavar="RULE", action="append", default=[],
-                       help="leave out a rule or a whole pass; may be repeated")
     group.add_argument("--fuel", metavar="N", type=int,
                        help="stop rewriting after rules have fired N times")
     group.add_argument("--trace-rules", action="store_true",
                        help="show every firing of a rule on standard error")
+    group.add_argument("--trace-rule", metavar="RULE", action="append", default=[],
+                       help="show every firing of this rule only; may be repeated")
 
 
 def rules_of(args: argparse.Namespace) -> Source | None:
@@ -36,20 +34,21 @@ def rules_of(args: argparse.Namespace) -> Source | None:
 
 def rewriting_of(args: argparse.Namespace) -> Rewriting:
     """The rewriting that the options of :func:`add_rewriting` ask for."""
-    known = {each.name for each in PASSES} | {each.name for each in RULES}
-    known |= further_rules().keys()
-    if args.disable and (rules := rules_of(args)) is not None:
-        known |= {each.name for each in read_rules(rules).rules}
-    for name in args.disable:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            raise UserError(f"No rule or pass is called '{name}'."
-                            + (f"  Did you mean '{near[0]}'?" if near else
-                               "  'runelift rules' lists them."))
     if args.fuel is not None and args.fuel < 0:
         raise UserError("--fuel cannot be negative.")
-    return Rewriting(Names(), frozenset(args.disable), args.fuel,
-                     print_firing if args.trace_rules else None)
+    if args.trace_rule:
+        file = rules_of(args)
+        require_rules(args.trace_rule,
+                      () if file is None else (each.name for each in read_rules(file).rules))
+    return Rewriting(Names(), fuel=args.fuel, trace=_trace(args))
+
+
+def _trace(args: argparse.Namespace) -> Trace | None:
+    """A trace of the firings that the options ask for; None if they ask for none."""
+    if args.trace_rules or not args.trace_rule:
+        return print_firing if args.trace_rules else None
+    return lambda rule, before, after: (
+        print_firing(rule, before, after) if rule.name in args.trace_rule else None)
 
 
 def print_firing(rule: Rule, before: tuple[Stm, ...], after: tuple[Stm, ...]) -> None:

@@ -57,6 +57,7 @@ def _options(args: argparse.Namespace) -> Iterator[str]:
     for name in ("all_versions", "fp_contract", "ignore_attributes"):
         if getattr(args, name):
             yield f"--{name.replace('_', '-')}"
+    yield from (f"--disable={name}" for name in args.disable)
 
 
 def _teller(args: argparse.Namespace, path: Path) -> Teller:

@@ -11,6 +11,7 @@ from runelift.codegen.plan.plan import Plan
 from runelift.ir.constraints import Constraint
 from runelift.ir.names import Names
 from runelift.ir.points import with_rules
+from runelift.ir.policies import disabled_rules
 from runelift.ir.source import Source
 from runelift.ir.syntax import Fun, Program
 from runelift.rewrite.engine.rule import Rewriting
@@ -56,6 +57,7 @@ def stages_of(fun: Fun, policy: str, names: Names, rewriting: Rewriting | None,
     """
     rewriting, outside = rewriting or Rewriting(names), load_rules(rules)
     names, rewriting.outside = rewriting.names, outside.always
+    rewriting.disabled |= disabled_rules(policy)
     asked = asked or Asked()
     points = Scheduling({**BOOK, **outside.points}, asked, needs=[])
     with with_rules(outside.points):

@@ -12,12 +12,13 @@ from runelift.frontend.signatures import signatures
 from runelift.frontend.syntax import ast
 from runelift.ir.names import Names
 from runelift.ir.points import numbers, with_rules
-from runelift.ir.policies import ignores_attributes
+from runelift.ir.policies import disabled_rules, ignores_attributes
 from runelift.ir.source import Source
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.flattening import named_policy
 from runelift.rewrite.lift.points import LATE
 from runelift.rewrite.lift.schedule import check_entries, read_schedule
+from runelift.rewrite.registry import require_dispensable
 from runelift.runtime.compilation.compiled import Compiled, Stages
 from runelift.runtime.rules.load import load_rules
 
@@ -46,6 +47,7 @@ def compile_module(source: Source, module: ast.Flat, *, policy: str, rewriting: 
     core = elaborate(module, rewriting.names, parameters,
                      steered=not ignores_attributes(policy))
     named_policy(policy)
+    require_dispensable(disabled_rules(policy), load_rules(rules).points)
     known = parameters_of(module)
     if schedule is not None:
         steps = read_schedule(schedule, LATE)

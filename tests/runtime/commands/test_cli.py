@@ -442,6 +442,10 @@ def test_rules_are_switched_and_traced(run: Run, program: Path) -> None:
     wrong = run("dump", program, "--disable", "copy_propagatoin")
     assert wrong.status == 1
     assert "Did you mean 'copy_propagation'?" in wrong.err
+    one = run("dump", program, "--trace-rule", "unused_statement")
+    assert set(re.findall(r"^(\w+):$", one.err, re.M)) == {"unused_statement"}
+    assert "Did you mean 'unused_statement'?" in run(
+        "dump", program, "--trace-rule", "unused_statements").err
 
 
 def test_rules(run: Run) -> None:
