@@ -124,6 +124,8 @@ class Base(ABC):
         """The sizes that patterns and size parameters of the top-level declaration bind."""
         self._computed: set[VName] = set()
         """Sizes of results that are expressions over the arguments: equal for equal calls."""
+        self._holes: set[Span] = set()
+        """The holes that have been reported: a function may be checked more than once."""
         self._constants: dict[str, Origin] = {}
 
     @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from math import isfinite
 
 from runelift.frontend.check.exhaustive import ANOTHER_CASE, uncovered
@@ -11,7 +12,7 @@ from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.literals import bounds_hint
 from runelift.frontend.syntax.prelude import EQUALITY
-from runelift.ir.errors import Diagnostic
+from runelift.ir.errors import Diagnostic, ProgramWarning
 from runelift.ir.prim import Prim
 from runelift.ir.source import Span
 
@@ -36,6 +37,8 @@ class Settling(Inference):
                 self._check_literal(node)
             elif isinstance(node, ast.ArrayExp):
                 self._check_elements(node)
+            elif isinstance(node, ast.Hole) and node.written:
+                self._remark_hole(node)
         for binder in self._binders:
             binder.known = self.solved.size(binder.known) if binder.known is not None else None
         self._check_matches()
@@ -59,6 +62,16 @@ class Settling(Inference):
             "type-mismatch", op.op_span if isinstance(op, ast.BinExp) else op.span,
             f"Cannot compare with {op.op}: the type of the operands "
             f"{what}.", hints=("Add a type annotation, or take the comparison as an argument.",)))
+
+    def _remark_hole(self, hole: ast.Hole) -> None:
+        """Warn of a gap, once, with the type of the expression that belongs there."""
+        if hole.span not in self._holes:
+            self._holes.add(hole.span)
+            assert hole.type is not None
+            warnings.warn(ProgramWarning(Diagnostic(
+                "hole", hole.span, f"Here is a hole of type {self._show(hole.type)}.",
+                hints=("Write an expression of this type; a run that comes here fails.",),
+                severity="warning")), stacklevel=2)
 
     def _check_elements(self, array: ast.ArrayExp) -> None:
         """Check that values of the type of the elements cannot differ in size."""

@@ -77,7 +77,7 @@ def _looping(dec: ast.ValDec, changing: list[int], values: tuple[ast.Exp, ...]) 
                        ast.WhileForm(span, ast.Name(span, ast.QualName((), again))),
                        with_params(body))
     result = _at_ends(dec.body, lambda exp: None if _is_call(exp, dec) else exp)
-    return ast.LetPat(span, (), state, loop, with_params(result or ast.Hole(span)))
+    return ast.LetPat(span, (), state, loop, with_params(result or ast.Hole(span, written=False)))
 
 
 def _new_names(dec: ast.ValDec, count: int) -> list[str]:
@@ -108,7 +108,7 @@ def _at_ends(exp: ast.Exp, work: Callable[[ast.Exp], ast.Exp | None]) -> ast.Exp
             bodies = [_at_ends(case.body, work) for case in new.cases]
             if not any(bodies):
                 return None
-            new.cases = tuple([ast.Case(case.span, case.pattern, body or ast.Hole(case.span))
+            new.cases = tuple([ast.Case(case.span, case.pattern, body or ast.Hole(case.span, written=False))
                                for case, body in zip(new.cases, bodies, strict=True)])
         case ast.LetPat() | ast.LetFun() | ast.LetWith() | ast.LocalOpen():
             if (body := _at_ends(new.body, work)) is None:

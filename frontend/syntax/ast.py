@@ -215,7 +215,12 @@ class Literal(Exp):
 
 @dataclass(slots=True, eq=False)
 class Hole(Exp):
-    """``???``, in place of an expression of any type: a program that comes to it fails."""
+    """``???``, in place of an expression of any type: a program that comes to it fails.
+
+    It is ``written`` in the source, or stands where a program never comes to.
+    """
+
+    written: bool = True
 
 
 @dataclass(slots=True, eq=False)

@@ -54,6 +54,15 @@ entry main (xs: []f32): []f32 = #[sequentail] map (* 2) xs
 entry main (xs: []f32): []f32 = #[sequential] map (* 2) xs
 """),
     Explanation(
+        "hole", "a gap in a program (a warning)",
+        "??? stands for an expression that is still to be written.  The rest of the program is "
+        "checked, and the warning says which type belongs there.  A run that comes to it fails.",
+        wrong="""\
+entry main [n] (xs: [n]f32): f32 = reduce (+) 0 (map ??? xs)
+""", cure="""\
+entry main [n] (xs: [n]f32): f32 = reduce (+) 0 (map (\\x -> x * x) xs)
+"""),
+    Explanation(
         "too-large", "a program without mistakes that is too large for Runelift",
         "Calls are inlined, and each component of a tuple, record or sum type becomes a variable.  "
         "The program may then have at most 200,000 statements and a million calls, and a value at "
