@@ -86,6 +86,12 @@ class Diagnostic:
         return "\n".join(lines)
 
 
+def in_order(errors: Iterable[Diagnostic], main: Source) -> list[Diagnostic]:
+    """Errors by their places: those in the text ``main`` first, then those of each other text."""
+    return sorted(errors, key=lambda each: (each.span.source is not main, each.span.source.name,
+                                            each.span.start))
+
+
 class RuneliftError(Exception):
     """Base of everything Runelift raises on purpose."""
 
