@@ -17,7 +17,7 @@ from runelift.frontend.syntax.prelude import (
     member,
     signature,
 )
-from runelift.ir.errors import Code, Diagnostic, ProgramError
+from runelift.ir.errors import Code, Diagnostic, ProgramError, did_you_mean
 from runelift.ir.prim import FLOATS, SAME_BITS, Prim
 from runelift.ir.source import Span
 
@@ -270,7 +270,8 @@ def find_module(path: tuple[str, ...], scope: Structure, span: Span) -> Mod:
             near = difflib.get_close_matches(part, mod.modules, 1) if isinstance(
                 mod, Structure) else []
             raise wrong("unknown-module", span, f"Unknown module '{'.'.join(path[:k + 1])}'.",
-                        *(f"Did you mean '{n}'?" for n in near))
+                        *(did_you_mean(n, span, ".".join(path[:k + 1]), ".".join((*path[:k], n)))
+                          for n in near))
         mod = known(inner)
     return mod
 
@@ -293,7 +294,8 @@ def find_signature(name: ast.QualName, scope: Structure, span: Span) -> Signatur
     listed = around.signatures if isinstance(around, Structure) else ()
     near = difflib.get_close_matches(name.name, listed, 1)
     raise wrong("unknown-module-type", span, f"Unknown module type '{name}'.",
-                *(f"Did you mean '{n}'?" for n in near))
+                *(did_you_mean(n, span, str(name), str(ast.QualName(name.quals, n)))
+                  for n in near))
 
 
 def find_value(name: ast.QualName, scope: Structure, span: Span) -> ast.QualName:
@@ -317,8 +319,8 @@ def member_value(mod: Mod, name: ast.QualName, span: Span) -> ast.QualName:
     members = list(mod.values) if isinstance(mod, Structure) else []
     near = difflib.get_close_matches(name.name, members, 1)
     raise wrong("unknown-name", span, f"Unknown variable '{name}'.",
-                f"Did you mean '{near[0]}'?" if near else
-                f"The module has {', '.join(members) or 'no variables'}.")
+                did_you_mean(near[0], span, str(name), str(ast.QualName(name.quals, near[0])))
+                if near else f"The module has {', '.join(members) or 'no variables'}.")
 
 
 def find_type(name: ast.QualName, scope: Structure, span: Span) -> ast.QualName:
