@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 from lark import Token, Tree, UnexpectedInput
 from lark.parsers.lalr_parser_state import ParserState
@@ -100,8 +102,8 @@ class Recovery:
         states, values = state.parse_conf.states, state.value_stack
         depths = [k for k, each in enumerate(state.state_stack) if "dec" in states[each]]
         lists: list[_List] = []
-        for depth in depths:
-            if depth + 1 in depths:  # declarations before, or 'local'
+        for depth, following in pairwise((*depths, -1)):
+            if following == depth + 1:  # declarations before, or 'local'
                 continue
             start = _start(values[depth]) if depth < len(values) else found.start
             lists.append(_List(depth, start, Span(self._source, start, start).indentation))
@@ -113,7 +115,7 @@ class Recovery:
             return False
         if not found.word:  # a module is not closed
             return len(lists) > 1 and self.errors[-1].span.start >= lists[0].start
-        if found.word == "in" and not self._let_declares():
+        if found.word == "in" and not self._let_declares:
             return False
         return found.word in _FOLLOWING and "DEF" in found.expected
 
@@ -144,12 +146,18 @@ class Recovery:
     def _begins(self, word: str, braces: int) -> bool:
         """True if a word begins a declaration; ``braces`` are open before it."""
         if word == "let":
-            return not braces and self._let_declares()
-        return not braces or word not in _SPECIFYING or not _VAL.search(self._text)
+            return not braces and self._let_declares
+        return not braces or word not in _SPECIFYING or not self._specifies
 
+    @cached_property
     def _let_declares(self) -> bool:
         """True if ``let`` may begin declarations; in files with ``def`` it begins expressions."""
         return not _DEF.search(self._text)
+
+    @cached_property
+    def _specifies(self) -> bool:
+        """True if lines of module types are not indented."""
+        return _VAL.search(self._text) is not None
 
 
 def _start(value: Token | Tree[Token]) -> int:
