@@ -15,8 +15,8 @@ from runelift.frontend.modules.library import with_library
 from runelift.frontend.modules.modules import flatten_modules
 from runelift.frontend.signatures import signatures
 from runelift.frontend.syntax import ast, module_ast
-from runelift.frontend.syntax.parser import parse
-from runelift.ir.errors import Diagnostic, ProgramError, TooLarge, UserError
+from runelift.frontend.syntax.parser import parse, parse_recovering
+from runelift.ir.errors import CompilerLimitation, Diagnostic, ProgramError, TooLarge, UserError
 from runelift.ir.files import read_source
 from runelift.ir.names import Names
 from runelift.ir.source import Source, Span
@@ -55,16 +55,30 @@ def checked(source: Source, further: Callable[[module_ast.Module], ast.ValDec] |
 
     ``further`` makes a declaration for its end, which is the only entry point then.
     """
-    module, only = parse(source), ""
-    if further is not None:
-        dec = further(module)
-        module.decs += (dec,)
-        only = dec.name
-    return checked_module(module, only)
+    if further is None:
+        return checked_module(parse_recovering(source))
+    module = parse(source)
+    dec = further(module)
+    module.decs += (dec,)
+    return checked_module(module, dec.name)
 
 
 def checked_module(module: module_ast.Module, only: str = "") -> ast.Flat:
-    """Check a program that is parsed, of which perhaps ``only`` one entry point is wanted."""
+    """Check a program that is parsed, of which perhaps ``only`` one entry point is wanted.
+
+    The errors are those of the parser, and those of the declarations that could be parsed.
+    """
+    try:
+        return _checked_module(module, only)
+    except CompilerLimitation:
+        if module.errors:
+            raise ProgramError(*module.errors) from None
+        raise
+
+
+def _checked_module(module: module_ast.Module, only: str) -> ast.Flat:
+    if module.in_doubt:
+        raise ProgramError(*module.errors)
     imports: list[Source] = []
 
     def read(path: Path, span: Span) -> module_ast.Module:
@@ -96,9 +110,7 @@ def entry_points(source: Source) -> dict[str, EntryPoint]:
 
 def _read_import(path: Path, span: Span) -> module_ast.Module:
     try:
-        return parse(read_source(path))
+        return parse_recovering(read_source(path))
     except UserError as error:
-        if isinstance(error, ProgramError):
-            raise
         raise ProgramError(Diagnostic("missing-import", span, f"Cannot read '{path.name}': "
                                       + str(error).rpartition(": ")[2])) from None

@@ -54,6 +54,30 @@ class Label:
     text: str
 
 
+class Replacement(str):
+    """A hint that is followed by writing ``new`` in place of the text that the error is about."""
+
+    new: str
+
+    def __new__(cls, hint: str, new: str) -> Replacement:
+        """The hint in words, and the text."""
+        made = super().__new__(cls, hint)
+        made.new = new
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.new)
+
+
+def did_you_mean(near: str, span: Span, old: str, new: str | None = None) -> str:
+    """The hint that ``near`` is meant: a replacement by ``new`` if the text of ``span`` is ``old``.
+
+    ``new`` is ``near`` if it is not given.
+    """
+    hint = f"Did you mean '{near}'?"
+    return Replacement(hint, near if new is None else new) if span.text == old else hint
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One error or warning about the user's program: what is wrong, where, why, what to do.
@@ -83,6 +107,12 @@ class Diagnostic:
                   for label in self.labels]
         lines += [f"  hint: {hint}" for hint in self.hints]
         return "\n".join(lines)
+
+
+def in_order(errors: Iterable[Diagnostic], main: Source) -> list[Diagnostic]:
+    """Errors by their places: those in the text ``main`` first, then those of each other text."""
+    return sorted(errors, key=lambda each: (each.span.source is not main, each.span.source.name,
+                                            each.span.start))
 
 
 class RuneliftError(Exception):

@@ -60,6 +60,12 @@ class Span:
         return self.start - self.source.text.rfind("\n", 0, self.start)
 
     @property
+    def indentation(self) -> int:
+        """The number of blanks and tabs that the line of the first character begins with."""
+        line = self.source.text[self.start - self.column + 1:self.start]
+        return len(line) - len(line.lstrip(" \t"))
+
+    @property
     def last(self) -> tuple[int, int]:
         """The 1-based line and column of the last character."""
         last = max(self.start, self.end - 1)

@@ -2,6 +2,7 @@
 
 The answer is an error of the user's program or none: no crash, no internal error, no endless loop.
 The error is not in a declaration before the one that was changed, and hardly ever before the line.
+If several declarations have a syntax error, each of them is reported, and no other one.
 ``RUNELIFT_MUTATIONS`` says how many to try.
 """
 
@@ -11,7 +12,9 @@ import os
 import random
 import re
 import warnings
+from bisect import bisect
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pytest
@@ -106,3 +109,65 @@ def test_mutated_programs(start: int) -> None:
             if last < mutated.line:
                 early.append(f"seed {seed}, line {mutated.line}: {each.render()}\n{mutated.text}")
     assert len(early) <= 1, "\n\n".join(early)
+
+
+def declarations(text: str) -> list[str]:
+    """A program in pieces: what comes before its declarations, and each of them."""
+    starts = [m.start() for m in DECLARATION.finditer(text)]
+    return [text[start:end] for start, end in pairwise([0, *starts, len(text)])]
+
+
+def broken(rng: random.Random, declaration: str) -> str:
+    """A declaration with a token left out, doubled, swapped or replaced, behind its name."""
+    found = [m for m in TOKEN.finditer(declaration) if m["comment"] is None][2:]
+    tokens = [m[0] for m in found]
+    k = rng.randrange(len(tokens) - 1)
+    tokens[k:k + 2] = rng.choice([
+        tokens[k + 1:k + 2], [tokens[k], *tokens[k:k + 2]], [tokens[k + 1], tokens[k]],
+        [rng.choice(tokens), tokens[k + 1]]])
+    # what stands before and behind stays as it is, and so does the line of each token
+    start, end = found[k].start(), found[k + 1].end()
+    new = " ".join(tokens[k:len(tokens) - len(found) + k + 2])
+    return (f"{declaration[:start]} {new} " + "\n" * declaration.count("\n", start, end)
+            + declaration[end:])
+
+
+def syntax_errors(text: str) -> list[int]:
+    """The places of the syntax errors of a text."""
+    return [each.span.start for each in errors_of(Mutation(text, 0))
+            if each.code == "syntax-error"]
+
+
+SEVERAL = [text for text in PROGRAMS
+           if len(declarations(text)) > 3 and all(len(TOKEN.findall(each)) > 4
+                                                  for each in declarations(text)[1:])]
+"""Programs of at least three declarations."""
+
+
+@pytest.mark.sweep(every=4)
+@pytest.mark.parametrize("start", range(0, MUTATIONS, CHUNK))
+def test_each_broken_declaration_is_reported(start: int) -> None:
+    tried = 0
+    for seed in range(start, min(start + CHUNK, MUTATIONS)):
+        rng = random.Random(seed)
+        whole = declarations(rng.choice(SEVERAL))
+        parts = whole[:]
+        changed: dict[int, int] = {}  # declarations, and where their errors are
+        for k in rng.sample(range(1, len(parts)), rng.choice([2, 3])):
+            new = broken(rng, parts[k])
+            alone = syntax_errors("".join([*whole[:k], new, *whole[k + 1:]]))
+            if len(alone) == 1:
+                parts[k], changed[k] = new, alone[0] - len("".join(whole[:k]))
+        text = "".join(parts)
+        starts = [0, *accumulate(map(len, parts))]
+        found = errors_of(Mutation(text, 0))
+        said = "\n\n".join([f"seed {seed}", *(each.render() for each in found), text])
+        tried += len(changed) > 1
+        for each in found:
+            k = bisect(starts, each.span.start) - 1
+            before = each.span.start == starts[k] and k - 1 in changed  # it is not complete
+            assert k in changed or before or k == len(parts), said
+        places = {each.span.start for each in found}
+        for k, place in changed.items():
+            assert starts[k] + place in places, said
+    assert tried > CHUNK / 4

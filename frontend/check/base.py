@@ -34,7 +34,7 @@ from runelift.frontend.syntax.prelude import (
     signature,
 )
 from runelift.frontend.syntax.types import Type, params_in, replace_names, with_changing
-from runelift.ir.errors import Code, Diagnostic, Label, ProgramError
+from runelift.ir.errors import Code, Diagnostic, Label, ProgramError, did_you_mean
 from runelift.ir.names import Names, VName
 from runelift.ir.sizes import Size
 from runelift.ir.source import Span
@@ -313,18 +313,19 @@ class Base(ABC):
                               "loop: let a parameter have the result so far, or write the loop.")
         if (what := UNSUPPORTED.get(name.name)) is not None:
             raise self._error("unsupported-feature", span, f"Runelift has no {what} ({name}).")
-        labels, hints = self._unknown(name)
+        labels, hints = self._unknown(name, span)
         raise self._error("unknown-name", span, f"Unknown variable '{name}'.", *hints,
                           labels=labels)
 
-    def _unknown(self, name: ast.QualName) -> tuple[tuple[Label, ...], list[str]]:
+    def _unknown(self, name: ast.QualName, span: Span) -> tuple[tuple[Label, ...], list[str]]:
         """Hints about the likely meaning of an unknown name."""
         if (later := self.later.get(str(name))) is not None:
             return (Label(later, "defined only here"),), ["Move the definition before its use."]
         if name.quals:
             known = members(name.quals[0]) if name.quals[0] in PRIMS else {}
             near = difflib.get_close_matches(name.name, known, n=1)
-            return (), [f"Did you mean '{'.'.join(name.quals)}.{each}'?" for each in near]
+            return (), [did_you_mean('.'.join((*name.quals, each)), span, str(name))
+                        for each in near]
         if name.name in FOREIGN:
             return (), [FOREIGN[name.name]]
         owners = [prim for prim in ("i32", "f32", "f64") if member(prim, name.name) is not None]
@@ -333,7 +334,7 @@ class Base(ABC):
         plain = (each for each in FUNCTIONS if "." not in each.lstrip("."))
         names = (*self.scope.values, *self.scope.top, *plain)
         near = difflib.get_close_matches(name.name, names, n=1)
-        return (), [f"Did you mean '{each}'?" for each in near]
+        return (), [did_you_mean(each, span, str(name)) for each in near]
 
     def _instantiate(self, scheme: Scheme, name: ast.Name | None = None) -> Type:
         if not (scheme.types or scheme.sizes or scheme.unknown):

@@ -37,7 +37,7 @@ from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.prelude import ACCUMULATOR
-from runelift.ir.errors import Label, ProgramError
+from runelift.ir.errors import Label, ProgramError, in_order
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
@@ -46,6 +46,7 @@ from runelift.ir.sizes import Size
 def check_module(module: ast.Flat) -> None:
     """Check ``module`` and fill in the types of its nodes; ProgramError with what is wrong."""
     checker = Checker(frozenset(dec.name for dec in module.entry_points))
+    checker.errors, checker.broken = [*module.errors], {*module.broken}
     checker.later = {dec.name: dec.name_span for dec in module.decs if isinstance(dec, ast.ValDec)}
     for dec in module.decs:
         checker.later.pop(dec.name, None)
@@ -57,8 +58,7 @@ def check_module(module: ast.Flat) -> None:
             checker.broken.add(dec.name)  # avoids errors that follow from this one
     if checker.errors:  # a parametric module may be wrong each time that it is applied
         first = {(error.code, error.span): error for error in reversed(checker.errors)}
-        raise ProgramError(*dict.fromkeys(first[error.code, error.span]
-                                          for error in checker.errors))
+        raise ProgramError(*in_order(first.values(), module.span.source))
 
 
 class Checker(Settling):

@@ -7,6 +7,7 @@ import difflib
 from runelift.frontend.check.patterns import Patterns
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.types import Array, MetaVar, Record, Tuple, Type
+from runelift.ir.errors import did_you_mean
 from runelift.ir.numerals import whole_number
 from runelift.ir.prim import SIGNED, Prim
 from runelift.ir.sizes import Size, applied
@@ -51,7 +52,7 @@ class Indexing(Patterns):
                 return member
         raise self._error("unknown-field", span,
                           f"A value of type {self._show(head)} has no field '{name}'.",
-                          *_field_advice(head, name) or self._function_advice(name))
+                          *_field_advice(head, name, span) or self._function_advice(name))
 
     def _function_advice(self, name: str) -> list[str]:
         """A hint that an apparent field is a function, if there is one of this name."""
@@ -110,13 +111,16 @@ class Indexing(Patterns):
         return applied("//", rounded, Size.of(step))
 
 
-def _field_advice(type_: Type, name: str) -> list[str]:
+def _field_advice(type_: Type, name: str, span: Span) -> list[str]:
     """A hint about the fields that exist."""
     match type_:
         case Record(fields):
             known = [label for label, _ in fields]
             near = difflib.get_close_matches(name, known, n=1)
-            return [f"Did you mean '{near[0]}'?" if near else f"It has {', '.join(known)}."]
+            if near:
+                record = span.text.removesuffix(name)
+                return [did_you_mean(near[0], span, record + name, record + near[0])]
+            return [f"It has {', '.join(known)}."]
         case Tuple(items) if items:
             return [f"Its components are {', '.join(map(str, range(len(items))))}."]
         case Array(_, Record(fields)) if name in dict(fields):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from runelift.frontend.check.forms import tail
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.types import Sum, Tuple, Type, payload, show
-from runelift.ir.errors import Diagnostic, ProgramError
+from runelift.ir.errors import Diagnostic, ProgramError, did_you_mean
 from runelift.ir.source import Span
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _bad_constructor(pattern: ast.PatConstr, type_: Sum, span: Span) -> ProgramE
         near = difflib.get_close_matches(pattern.name, known, n=1)
         return ProgramError(Diagnostic(
             "bad-pattern", span, f"The type {show(type_)} has no constructor '#{pattern.name}'.",
-            hints=tuple(f"Did you mean '#{each}'?" for each in near)))
+            hints=tuple(did_you_mean(f"#{each}", span, f"#{pattern.name}") for each in near)))
     count = len(payload(known[pattern.name]))
     return ProgramError(Diagnostic(
         "bad-pattern", span, f"'#{pattern.name}' has {count} value{'s' * (count != 1)}, but the "

@@ -17,7 +17,7 @@ from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.parser import parse_type
 from runelift.frontend.syntax.prelude import ACCUMULATOR, FOREIGN_TYPES, LIFTED, signature
-from runelift.ir.errors import Diagnostic, ProgramError
+from runelift.ir.errors import Diagnostic, ProgramError, did_you_mean
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, applied, written
@@ -230,7 +230,7 @@ class TypeReader:
         known = [*self.variables, *self.abbreviations, *PRIMS]
         near = difflib.get_close_matches(name, known, n=1)
         hints = ((f"Write {FOREIGN_TYPES[name]}.",) if name in FOREIGN_TYPES else
-                 tuple(f"Did you mean '{each}'?" for each in near))
+                 tuple(did_you_mean(each, span, name) for each in near))
         if not hints and len(name) == 1:
             hints = (f"If it stands for any type, declare it as a type parameter: '{name}",)
         raise ProgramError(Diagnostic("unknown-type", span, f'Unknown type "{name}".',

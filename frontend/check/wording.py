@@ -13,6 +13,7 @@ from string import ascii_lowercase
 from runelift.frontend.check.unify import NAMELESS, Substitution
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.types import Array, Arrow, MetaVar, Record, Sum, Tuple, Type, show
+from runelift.ir.errors import Replacement
 from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, SIGNED, Prim
 from runelift.ir.sizes import Size
@@ -96,17 +97,17 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
     wanted, given = solved.resolve(expected), solved.resolve(found)
     match wanted, given:
         case Prim(), Prim() if wanted in NUMBERS and given in NUMBERS:
-            return f"Convert it: {wanted}.{given} {_atomic(text)}"
+            return _written("Convert it", text, f"{wanted}.{given}")
         case Array(_, Prim() as elem), Array(_, Prim() as other) if (
                 elem is not other and elem in NUMBERS and other in NUMBERS):
-            return f"Convert its elements: map {elem}.{other} {_atomic(text)}"
+            return _written("Convert its elements", text, f"map {elem}.{other}")
         case Prim(), MetaVar() if (wanted in INTS and isinstance(call, ast.BinExp)
                                    and _is_float(solved, given)):
             return f"Convert the other operand: f64.{wanted} {_atomic(call.left.span.text)}"
         case MetaVar(), Prim() if given in INTS and _is_float(solved, wanted):
-            return f"Convert it: f64.{given} {_atomic(text)}"
+            return _written("Convert it", text, f"f64.{given}")
         case Prim.BOOL, (Prim() | MetaVar()) if given in INTS or given in FLOATS:
-            return f"Compare it with a number: {text} != 0"
+            return _written("Compare it with a number", text)
         case Arrow(), Arrow():
             return None
         case Record(fields), Record(others) if dict(fields).keys() != dict(others).keys():
@@ -134,6 +135,19 @@ def _field_difference(wanted: Mapping[str, Type], given: Mapping[str, Type]) -> 
     said = [f"{what} {', '.join(names)}." for what, names in
             (("It lacks", missing), ("There is no", extra)) if names]
     return "  ".join(said)
+
+
+def _written(advice: str, text: str, function: str = "") -> str:
+    """The advice to apply a function to an expression, or without one to compare it with 0.
+
+    The place of an operation begins behind the parentheses of its first operand, and so is no place
+    for another text then.
+    """
+    lost = text.count(")") - text.count("(")
+    text = "(" * lost + text
+    new = f"{function} {_atomic(text)}" if function else f"{text} != 0"
+    hint = f"{advice}: {new}"
+    return hint if lost else Replacement(hint, f"({new})")
 
 
 def _atomic(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import re
 from functools import cache
 from importlib.resources import files
@@ -27,7 +28,7 @@ def with_library(program: ast.Flat) -> ast.Flat:
         named = set().union(*(_names(_library()[name]) for name in named)) & (
             _library().keys() - used)
     decs = [copy.deepcopy(dec) for name, dec in _library().items() if name in used]
-    return ast.Flat(program.span, (*decs, *program.decs))
+    return dataclasses.replace(program, decs=(*decs, *program.decs))
 
 
 @cache

@@ -15,6 +15,7 @@ Futhark, ICFP 2018.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -32,13 +33,18 @@ from runelift.frontend.modules.structures import (
     Signature,
     Specified,
     Structure,
+    Unknown,
+    broken_name,
     find_module,
     find_signature,
+    is_predefined,
+    known,
     type_member,
     with_meaning,
     wrong,
 )
 from runelift.frontend.syntax import ast, module_ast
+from runelift.frontend.syntax.broken_names import names_of
 from runelift.frontend.syntax.nodes import Node, put_at, walk
 from runelift.frontend.syntax.prelude import LIBRARY_MODULES, signature
 from runelift.ir.errors import CompilerLimitation, Diagnostic, Label, ProgramError
@@ -55,10 +61,15 @@ LIFTED = ("", "~", "^")
 
 
 def flatten_modules(module: module_ast.Module, read: Reader) -> ast.Flat:
-    """``module`` and all that it imports as declarations without modules."""
+    """``module`` and all that it imports as declarations without modules.
+
+    The errors are in the result, without declarations that have any.
+    """
     evaluator = _Evaluator(read)
-    evaluator.declarations(module.decs, Structure(), Structure(), "", entries=True)
-    return ast.Flat(module.span, tuple(evaluator.out))
+    with suppress(ProgramError):  # its errors are known
+        evaluator.declarations(module.decs, Structure(), Structure(), "", entries=True)
+    return ast.Flat(module.span, tuple(evaluator.out), errors=(*module.errors, *evaluator.errors),
+                    broken=frozenset(evaluator.broken))
 
 
 MOST_DECLARATIONS = 100_000
@@ -68,13 +79,16 @@ MOST_DECLARATIONS = 100_000
 class _Evaluator:
     def __init__(self, read: Reader) -> None:
         self.out: list[ast.CoreDec] = []
+        self.errors: list[Diagnostic] = []
+        self.broken: set[str] = set()
+        """The global names of values and types whose declarations have errors."""
         self._read = read
         self._used = {"|>", "<|"}
         """Names of declarations, and of operators that are checked unlike functions."""
         self._copies: dict[str, int] = {}
         """The number that the last declaration of a name got."""
         self._types: dict[str, ast.TypeDec] = {}
-        self._files: dict[Path, Structure | None] = {}
+        self._files: dict[Path, Structure | Unknown | None] = {}
         self._signatures: dict[str, Signature] = {}
         """Module types of the prelude."""
         self._checked: set[module_ast.ModLambda] = set()
@@ -107,17 +121,55 @@ class _Evaluator:
 
     def declarations(self, decs: Iterable[module_ast.Dec], scope: Structure, exported: Structure,
                      prefix: str, *, entries: bool = False) -> None:
-        """Evaluate declarations: they extend ``scope`` and, unless local, ``exported``."""
+        """Evaluate declarations: they extend ``scope`` and, unless local, ``exported``.
+
+        Errors are noted.  ProgramError without text if a declaration with errors may define any
+        name: nothing is known about those that follow.
+        """
         seen: dict[tuple[type[module_ast.Dec], str], Span] = {}
         for dec in decs:
-            if isinstance(dec, ast.ValDec | ast.TypeDec | module_ast.ModDec | module_ast.SigDec):
-                place = dec.name_span if isinstance(dec, ast.ValDec) else dec.span
-                first = seen.setdefault((type(dec), dec.name), place)
-                if first is not place:
-                    raise ProgramError(Diagnostic(
-                        "duplicate-name", place, f"Duplicate definition of '{dec.name}'.",
-                        (Label(first, "first defined here"),)))
-            self._declaration(dec, scope, exported, prefix, entries)
+            try:
+                _check_first(dec, seen)
+                self._declaration(dec, scope, exported, prefix, entries)
+            except ProgramError as error:
+                self.errors += error.diagnostics
+                found = self._broken(dec)
+                scope.add(found)
+                if not isinstance(dec, module_ast.LocalDec):
+                    exported.add(found)
+
+    def _broken(self, dec: module_ast.Dec) -> Structure:
+        """The name of a declaration that has errors; ProgramError if that can be any name."""
+        found = Structure()
+        match dec:
+            case ast.ValDec(_, name):
+                found.values[name] = ast.QualName((), broken_name(name))
+            case ast.TypeDec(_, name):
+                found.types[name] = ast.QualName((), broken_name(name))
+            case module_ast.ModDec(_, name):
+                found.modules[name] = Unknown()
+            case module_ast.SigDec(_, name):
+                found.signatures[name] = Unknown()
+            case module_ast.LocalDec(_, inner):
+                return self._broken(inner)
+            case module_ast.OpenDec() | module_ast.BrokenDec():
+                raise ProgramError()
+        self.broken |= {each.name for each in (*found.values.values(), *found.types.values())}
+        return found
+
+    def _unparsed(self, span: Span, others: Structure) -> Structure:
+        """The names that a declaration without a tree may add to those of ``others``.
+
+        ProgramError if it may define any name.
+        """
+        names, found = names_of(span), Structure()
+        if names.others:
+            raise ProgramError()
+        new = {name for name in names.mentioned if not (others.knows(name) or is_predefined(name))}
+        for name in names.defined | new:
+            found.add_broken(name)
+            self.broken.add(broken_name(name))
+        return found
 
     def _declaration(self, dec: module_ast.Dec, scope: Structure, exported: Structure, prefix: str,
                      entries: bool) -> None:
@@ -145,6 +197,9 @@ class _Evaluator:
                          else opened)
             case module_ast.LocalDec(_, inner):
                 self._declaration(inner, scope, Structure(), prefix, entries)
+            case module_ast.BrokenDec(span):
+                found = self._unparsed(span, scope)
+                exported.add(self._unparsed(span, exported))  # may have names known outside
         scope.add(found)
         exported.add(found)
 
@@ -229,12 +284,14 @@ class _Evaluator:
         kept, files = len(self.out), dict(self._files)
         inner = functor.scope.copy()
         inner.modules[functor.param] = assumed(sig, f"{functor.param}.", self._fresh, self._emit)
-        self.evaluate(functor.body, inner, prefix)
+        try:
+            self.evaluate(functor.body, inner, prefix)
+        finally:
+            self._files = files
         for dec in self.out[kept:]:
             self._check_elements(dec)
             if isinstance(dec, ast.ValDec):
                 dec.only_checks = True
-        self._files = files
 
     def _prelude(self, name: str, span: Span) -> Signature:
         """The members that a module type of the prelude lists, which is asked for at ``span``."""
@@ -270,14 +327,26 @@ class _Evaluator:
             raise wrong("missing-import", span, f"Cannot import '{path:.80}': {error}.") from None
         if place not in self._files:
             self._files[place] = None
-            found = Structure()
-            self.declarations(self._read(place, span).decs, Structure(), found,
-                              f"{place.stem}.")
-            self._files[place] = found
+            try:
+                self._files[place] = self._exported(self._read(place, span), place.stem)
+            except ProgramError:
+                self._files[place] = Unknown()
+                raise
         structure = self._files[place]
         if structure is None:
             raise wrong("cyclic-import", span, f"'{path}' imports itself.")
+        if isinstance(structure, Unknown):
+            raise ProgramError()
         return structure
+
+    def _exported(self, module: module_ast.Module, name: str) -> Structure:
+        """The names of a file that is imported; ProgramError if errors leave them open."""
+        self.errors += module.errors
+        if module.in_doubt:
+            raise ProgramError()
+        found = Structure()
+        self.declarations(module.decs, Structure(), found, f"{name}.")
+        return found
 
     # Module types
 
@@ -354,13 +423,14 @@ class _Evaluator:
             case module_ast.IncludeSpec(_, sig):
                 return self._signature(sig, scope)
 
-    def _ascribe(self, mod: Mod, sig: Signature, span: Span, around: Structure = EMPTY,
+    def _ascribe(self, found: Mod | Unknown, sig: Signature, span: Span, around: Structure = EMPTY,
                  path: str = "") -> Mod:
         """The module with only those names that the module type lists.
 
         It is called ``path``, with a dot behind, in the module around it; ``around`` is what the
         symbols of the module types around stand for.
         """
+        mod = known(found)
         if isinstance(mod, Functor):
             if sig.arrow is None:
                 raise wrong("not-a-structure", span, "A module without parameter is asked for "
@@ -371,7 +441,7 @@ class _Evaluator:
             raise wrong("not-parametric", span, "A parametric module is asked for here.")
         if isinstance(mod, Builtin):
             mod = Structure(opened=(mod.prim,))
-        modules: dict[str, Mod] = _pick(mod.modules.get, sig.modules, "module", span)
+        modules: dict[str, Mod | Unknown] = _pick(mod.modules.get, sig.modules, "module", span)
         found = Structure(
             _pick(mod.value, sig.values, "value", span),
             _pick(mod.type, sig.types, "type", span), modules)
@@ -480,6 +550,18 @@ def _check_type_names(exp: ast.TypeExp | None, scope: Structure,
         if isinstance(node, ast.TypeName) and not node.name.quals and (
                 node.name.name not in names and scope.type(node.name.name) is None):
             raise wrong("unknown-type", node.span, f'Unknown type "{node.name}".')
+
+
+def _check_first(dec: module_ast.Dec,
+                 seen: dict[tuple[type[module_ast.Dec], str], Span]) -> None:
+    """No declaration before, one of ``seen``, is of the same kind and name; add this one."""
+    if isinstance(dec, ast.ValDec | ast.TypeDec | module_ast.ModDec | module_ast.SigDec):
+        place = dec.name_span if isinstance(dec, ast.ValDec) else dec.span
+        first = seen.setdefault((type(dec), dec.name), place)
+        if first is not place:
+            raise ProgramError(Diagnostic(
+                "duplicate-name", place, f"Duplicate definition of '{dec.name}'.",
+                (Label(first, "first defined here"),)))
 
 
 def _check_distinct(names: list[str], span: Span) -> None:

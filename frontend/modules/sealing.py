@@ -11,7 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from runelift.frontend.modules.renaming import rename, with_params
-from runelift.frontend.modules.structures import Mod, Signature, Specified, Structure
+from runelift.frontend.modules.structures import (
+    Mod,
+    Signature,
+    Specified,
+    Structure,
+    Unknown,
+    known,
+)
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.nodes import Node, walk
 
@@ -36,14 +43,14 @@ class Sealing:
     hidden: set[str] = field(default_factory=set)
     """The hidden types, and the types that have such in their definitions."""
 
-    def seal(self, mod: Mod, sig: Signature, prefix: str, around: Structure) -> Mod:
+    def seal(self, mod: Mod | Unknown, sig: Signature, prefix: str, around: Structure) -> Mod:
         """A module that has just what ``sig`` lists, without the definitions that it leaves out.
 
         ``prefix`` is the name of the module with a dot behind, ``around`` what the symbols of the
         module types around stand for.
         """
         if not isinstance(mod, Structure) or sig.arrow is not None:
-            return mod
+            return known(mod)
         sealed = Structure()
         for kind, name in sig.order:
             table = sig.meaning(sealed, around)

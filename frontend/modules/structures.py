@@ -9,8 +9,15 @@ from typing import TypeAlias
 
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.layered import Layered
-from runelift.frontend.syntax.prelude import ACCUMULATOR, LIBRARY_MODULES, member
-from runelift.ir.errors import Code, Diagnostic, ProgramError
+from runelift.frontend.syntax.prelude import (
+    ACCUMULATOR,
+    EQUALITY,
+    LIBRARY_MODULES,
+    OPERATORS,
+    member,
+    signature,
+)
+from runelift.ir.errors import Code, Diagnostic, ProgramError, did_you_mean
 from runelift.ir.prim import FLOATS, SAME_BITS, Prim
 from runelift.ir.source import Span
 
@@ -33,8 +40,8 @@ class Structure:
 
     values: dict[str, ast.QualName] = field(default_factory=dict)
     types: dict[str, ast.QualName] = field(default_factory=dict)
-    modules: dict[str, Mod] = field(default_factory=dict)
-    signatures: dict[str, Signature] = field(default_factory=dict)
+    modules: dict[str, Mod | Unknown] = field(default_factory=dict)
+    signatures: dict[str, Signature | Unknown] = field(default_factory=dict)
     opened: tuple[str, ...] = ()
     local: Layered[str, bool] = field(default_factory=Layered)
 
@@ -81,6 +88,16 @@ class Structure:
             self.local = self.local.child()
             self.local.update(covered)
 
+    def add_broken(self, name: str) -> None:
+        """Let a name stand for something whose declaration is broken, whatever it is."""
+        self.values[name] = self.types[name] = ast.QualName((), broken_name(name))
+        self.modules[name] = self.signatures[name] = Unknown()
+
+    def knows(self, name: str) -> bool:
+        """True if a name stands for anything."""
+        return (self.value(name) is not None or self.type(name) is not None
+                or name in self.modules or name in self.signatures)
+
     def hiding(self, values: Iterable[str], types: Iterable[str] = ()) -> Structure:
         """The scope inside of binders of variables and type parameters."""
         gone, local = set(types), self.local.child()
@@ -97,6 +114,11 @@ class Functor:
     sig: module_ast.SigExp
     body: module_ast.ModExp
     scope: Structure
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A module or module type whose declaration is broken: what follows from it is no error."""
 
 
 Mod: TypeAlias = Structure | Functor | Builtin
@@ -189,6 +211,11 @@ class Signature:
                 sig.add_meaning(inner, table, bodies, f"{path}{name}.")
 
 
+def broken_name(name: str) -> str:
+    """The global name of something whose declaration is broken; a program cannot write it."""
+    return f"broken {name}"
+
+
 def _symbol(path: str, body: int) -> str:
     return f"{path}@{body}"
 
@@ -222,6 +249,12 @@ def type_member(prim: str, name: str) -> ast.QualName | None:
     return None
 
 
+def is_predefined(name: str) -> bool:
+    """True if every program has a value, type or module of this name."""
+    return (name in PRIMS or name in LIBRARY_MODULES or name in OPERATORS or name in EQUALITY
+            or name in ("acc", "&&", "||") or signature((), name) is not None)
+
+
 def find_module(path: tuple[str, ...], scope: Structure, span: Span) -> Mod:
     """The module that a path of names leads to from ``scope``."""
     mod: Mod = scope
@@ -237,8 +270,16 @@ def find_module(path: tuple[str, ...], scope: Structure, span: Span) -> Mod:
             near = difflib.get_close_matches(part, mod.modules, 1) if isinstance(
                 mod, Structure) else []
             raise wrong("unknown-module", span, f"Unknown module '{'.'.join(path[:k + 1])}'.",
-                        *(f"Did you mean '{n}'?" for n in near))
-        mod = inner
+                        *(did_you_mean(n, span, ".".join(path[:k + 1]), ".".join((*path[:k], n)))
+                          for n in near))
+        mod = known(inner)
+    return mod
+
+
+def known(mod: Mod | Unknown) -> Mod:
+    """A module; ProgramError without text if its declaration is broken."""
+    if isinstance(mod, Unknown):
+        raise ProgramError()
     return mod
 
 
@@ -246,11 +287,15 @@ def find_signature(name: ast.QualName, scope: Structure, span: Span) -> Signatur
     """The module type of a name."""
     around = find_module(name.quals, scope, span) if name.quals else scope
     if isinstance(around, Structure) and name.name in around.signatures:
-        return around.signatures[name.name]
-    known = around.signatures if isinstance(around, Structure) else ()
-    near = difflib.get_close_matches(name.name, known, 1)
+        found = around.signatures[name.name]
+        if isinstance(found, Unknown):
+            raise ProgramError()
+        return found
+    listed = around.signatures if isinstance(around, Structure) else ()
+    near = difflib.get_close_matches(name.name, listed, 1)
     raise wrong("unknown-module-type", span, f"Unknown module type '{name}'.",
-                *(f"Did you mean '{n}'?" for n in near))
+                *(did_you_mean(n, span, str(name), str(ast.QualName(name.quals, n)))
+                  for n in near))
 
 
 def find_value(name: ast.QualName, scope: Structure, span: Span) -> ast.QualName:
@@ -271,11 +316,11 @@ def member_value(mod: Mod, name: ast.QualName, span: Span) -> ast.QualName:
     if isinstance(mod, Functor):
         raise wrong("not-a-structure", span, f"The module of '{name}' is parametric: it has no "
                     "members before it is applied.", "Apply it: module M = F N")
-    known = list(mod.values) if isinstance(mod, Structure) else []
-    near = difflib.get_close_matches(name.name, known, 1)
+    members = list(mod.values) if isinstance(mod, Structure) else []
+    near = difflib.get_close_matches(name.name, members, 1)
     raise wrong("unknown-name", span, f"Unknown variable '{name}'.",
-                f"Did you mean '{near[0]}'?" if near else
-                f"The module has {', '.join(known) or 'no variables'}.")
+                did_you_mean(near[0], span, str(name), str(ast.QualName(name.quals, near[0])))
+                if near else f"The module has {', '.join(members) or 'no variables'}.")
 
 
 def find_type(name: ast.QualName, scope: Structure, span: Span) -> ast.QualName:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from runelift.frontend.syntax.nodes import Node
 from runelift.frontend.syntax.types import Type
+from runelift.ir.errors import Diagnostic
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
@@ -587,12 +588,15 @@ class Flat(Node):
     """A program without modules (:mod:`runelift.frontend.modules.modules`), and the files it
     imports.
 
-    ``only`` is the entry point that is wanted, if others are not.
+    ``only`` is the entry point that is wanted, if others are not.  ``errors`` are those found so
+    far, ``broken`` the names of the declarations that have them.
     """
 
     decs: tuple[CoreDec, ...]
     imports: tuple[Source, ...] = ()
     only: str = ""
+    errors: tuple[Diagnostic, ...] = ()
+    broken: frozenset[str] = frozenset()
 
     @property
     def entry_points(self) -> tuple[ValDec, ...]:

@@ -9,7 +9,7 @@ import difflib
 import re
 import warnings
 
-from runelift.ir.errors import Diagnostic, ProgramWarning
+from runelift.ir.errors import Diagnostic, ProgramWarning, did_you_mean
 from runelift.ir.points import POINTS, PointMistake, read_request
 from runelift.ir.source import Span
 
@@ -66,7 +66,7 @@ def is_known(attribute: str, span: Span) -> bool:
                 raise mistake.at(span) from None
             return True
         message = f"Unknown attribute '{attribute}'; it is ignored."
-        hint = (f"Did you mean '{near[0]}'?" if near else
+        hint = (did_you_mean(near[0], span, f"#[{name}]", f"#[{near[0]}]") if near else
                 f"The attributes are {', '.join(KNOWN)}.")
     else:
         takes = KNOWN[name]

@@ -9,7 +9,7 @@ import re
 
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.nodes import walk
-from runelift.ir.errors import Diagnostic, ProgramError
+from runelift.ir.errors import Diagnostic
 from runelift.ir.source import Source, Span
 
 _PLACES = re.compile(r"""
@@ -20,17 +20,19 @@ _FOLLOWING = re.compile(r"(?:\s|--[^\n]*)*(\#\[|(?:def|entry|let|type|module|ope
                         r"|include)(?![\w']))")
 
 
-def check_places(source: Source, module: module_ast.Module) -> None:
-    """ProgramError at the first documentation comment that documents nothing."""
+def misplaced(source: Source, module: module_ast.Module) -> tuple[Diagnostic, ...]:
+    """An error for each documentation comment that documents nothing."""
     if "-- |" not in source.text:
-        return
+        return ()
+    errors: list[Diagnostic] = []
     for found in _PLACES.finditer(source.text):
         if found["doc"] and not _documents(source.text, found.end(), module):
             end = found.start() + len(found["doc"].partition("\n")[0])
-            raise ProgramError(Diagnostic(
+            errors.append(Diagnostic(
                 "syntax-error", Span(source, found.start(), end), "Documentation comments "
                 "('-- |') are only permitted when preceding declarations.",
                 hints=("Leave out the bar: this is an ordinary comment then.",)))
+    return tuple(errors)
 
 
 def _documents(text: str, position: int, module: module_ast.Module) -> bool:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from runelift.frontend.syntax.ast import QualName, SizeParam, TypeDec, TypeExp, TypeParam, ValDec
 from runelift.frontend.syntax.nodes import Node
+from runelift.ir.errors import Diagnostic
 
 
 @dataclass(slots=True, eq=False)
@@ -166,11 +167,22 @@ class LocalDec(Node):
     dec: Dec
 
 
-Dec: TypeAlias = ValDec | TypeDec | ModDec | SigDec | OpenDec | LocalDec
+@dataclass(slots=True, eq=False)
+class BrokenDec(Node):
+    """A declaration that cannot be parsed, or whose text means nothing."""
+
+
+Dec: TypeAlias = ValDec | TypeDec | ModDec | SigDec | OpenDec | LocalDec | BrokenDec
 
 
 @dataclass(slots=True, eq=False)
 class Module(Node):
-    """A source file."""
+    """A source file.
+
+    ``errors`` are those of the parser.  If it is ``in_doubt``, they leave open what the other
+    declarations are, so that these cannot be checked.
+    """
 
     decs: tuple[Dec, ...]
+    errors: tuple[Diagnostic, ...] = ()
+    in_doubt: bool = False

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
 
-from lark import Token, Transformer, Tree, UnexpectedInput
-from lark.exceptions import VisitError
+from lark import Token, Transformer, UnexpectedInput
 
 from runelift.frontend.syntax import ast, module_ast, paths
 from runelift.frontend.syntax.attributes import is_known
-from runelift.frontend.syntax.doc_comments import check_places
+from runelift.frontend.syntax.doc_comments import misplaced
 from runelift.frontend.syntax.literals import character, number, string
 from runelift.frontend.syntax.operators import CHARACTERS, precedence, resolve
 from runelift.frontend.syntax.parse_tables import SOURCE
-from runelift.frontend.syntax.syntax_errors import syntax_error
+from runelift.frontend.syntax.recovery import Recovery
+from runelift.frontend.syntax.syntax_errors import Found, syntax_error
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.points import PlacedAttribute, is_point
 from runelift.ir.source import Source, Span
@@ -35,51 +35,86 @@ MOST_CONSTRUCTORS = 256
 
 
 def parse(source: Source, text: str | None = None) -> module_ast.Module:
-    """The declarations of a source file; ProgramError at the first syntax error.
+    """The declarations of a source file; ProgramError with all syntax errors.
 
     ``text``, if given, is read instead, with the same places.
     """
-    module: module_ast.Module = _parse(source, "start", text)
-    if text is None:
-        check_places(source, module)
+    module = parse_recovering(source, text)
+    if module.errors:
+        raise ProgramError(*module.errors)
+    return module
+
+
+def parse_recovering(source: Source, text: str | None = None) -> module_ast.Module:
+    """The declarations of a source file, those that cannot be parsed among them.
+
+    The errors are in the module.  ``text`` is as for :func:`parse`.
+    """
+    parsed = _parse(source, "start", text)
+    module: module_ast.Module = parsed.node
+    module.errors, module.in_doubt = parsed.errors, parsed.in_doubt
+    if text is None and not module.errors:
+        module.errors = misplaced(source, module)
     return module
 
 
 def parse_type(text: str) -> ast.TypeExp:
     """A type expression, as the signatures of the prelude hold."""
-    type_: ast.TypeExp = _parse(Source("<type>", text), "type")
+    type_: ast.TypeExp = _single(Source("<type>", text), "type")
     return type_
 
 
 def parse_exp(source: Source, text: str | None = None) -> ast.Exp:
     """A single expression; ``text``, if given, is read instead, with the same places."""
-    exp: ast.Exp = _parse(source, "exp", text)
+    exp: ast.Exp = _single(source, "exp", text)
     return exp
 
 
-_unread: dict[str, tuple[Source, str | None, Tree[Token]]] = {}
+def _single(source: Source, start: str, text: str | None = None) -> Any:
+    """The node of a text without declarations; ProgramError with what is wrong with it."""
+    parsed = _parse(source, start, text)
+    if parsed.errors:
+        raise ProgramError(*parsed.errors)
+    return parsed.node
+
+
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    """A tree, of the parser or of our nodes, with the errors that were found in its text."""
+
+    node: Any
+    errors: tuple[Diagnostic, ...]
+    in_doubt: bool
+
+
+_unread: dict[str, tuple[Source, str | None, _Parsed]] = {}
 """The last text that was parsed but is nested too deeply for this stack, by what it starts with.
 
 :func:`~runelift.frontend.deep.deeply` comes back to it with a larger stack.
 """
 
 
-def _parse(source: Source, start: str, text: str | None = None) -> Any:
+def _parse(source: Source, start: str, text: str | None = None) -> _Parsed:
+    of, what, tree = _unread.pop(start, (None, None, None))
+    if of is not source or what != text or tree is None:
+        tree = _tree(source, start, source.text if text is None else text)
+    builder = _Builder(source)
     try:
-        of, what, tree = _unread.pop(start, (None, None, None))
-        if of is not source or what != text or tree is None:
-            tree = SOURCE.grammar().parse(source.text if text is None else text, start=start)
-        try:
-            return _Builder(source).transform(tree)
-        except RecursionError:
-            _unread[start] = source, text, tree
-            raise
-    except UnexpectedInput as error:
-        raise syntax_error(source, error) from None
-    except VisitError as error:
-        if isinstance(error.orig_exc, ProgramError):
-            raise error.orig_exc from None
+        node = builder.transform(tree.node)
+    except RecursionError:
+        _unread[start] = source, text, tree
         raise
+    return _Parsed(node, (*tree.errors, *builder.errors), tree.in_doubt)
+
+
+def _tree(source: Source, start: str, text: str) -> _Parsed:
+    """The parser's tree of a text; ProgramError if it has no declarations to recover at."""
+    recovery = Recovery(source, text)
+    try:
+        tree = SOURCE.grammar().parse(text, start=start, on_error=recovery)
+    except UnexpectedInput as error:
+        raise ProgramError(syntax_error(source, Found.of(error, text))) from None
+    return _Parsed(tree, tuple(recovery.errors), recovery.in_doubt)
 
 
 _NODES = {
@@ -91,17 +126,30 @@ _NODES = {
 """The nodes whose fields are the children of a production, in order."""
 
 
+_DECLARATIONS = frozenset({"val_dec", "type_dec", "mod_dec", "sig_dec", "open_dec", "import_dec",
+                           "local_dec"})
+"""The productions that are declarations."""
+_MEANINGLESS = object()
+"""Stands for a node with an error, up to the declaration around it."""
+
+
 class _Builder(Transformer[Token, Any]):
-    """From the children of productions to nodes: a method for each that is not in ``_NODES``."""
+    """From the children of productions to nodes: a method for each that is not in ``_NODES``.
+
+    A declaration with errors becomes a :class:`~.module_ast.BrokenDec`.
+    """
 
     def __init__(self, source: Source) -> None:
         super().__init__()
         self.source = source
+        self.errors: list[Diagnostic] = []
 
     def _call_userfunc(self, tree: Any, new_children: Any = None) -> Any:
         children = new_children if new_children is not None else tree.children
         meta = tree.meta
         span = Span(self.source, getattr(meta, "start_pos", 0), getattr(meta, "end_pos", 0))
+        if self.errors and _MEANINGLESS in children:
+            return module_ast.BrokenDec(span) if tree.data in _DECLARATIONS else _MEANINGLESS
         if (node := _NODES.get(tree.data)) is not None:
             return node(span, *children)
         make = getattr(self, tree.data, None)
@@ -110,7 +158,8 @@ class _Builder(Transformer[Token, Any]):
         try:
             return make(span, children)
         except ProgramError as error:
-            raise VisitError(tree.data, tree, error) from error  # type: ignore[no-untyped-call]
+            self.errors += error.diagnostics
+            return module_ast.BrokenDec(span) if tree.data in _DECLARATIONS else _MEANINGLESS
 
     def _token_span(self, token: Token) -> Span:
         return Span(self.source, token.start_pos or 0, token.end_pos or 0)
@@ -141,6 +190,9 @@ class _Builder(Transformer[Token, Any]):
     def type_dec(self, span: Span, children: list[Any]) -> ast.TypeDec:
         word, name, *params, definition = _without_attrs(children)
         return ast.TypeDec(span, str(name), tuple(params), definition, _lifted(word))
+
+    def broken_dec(self, span: Span, children: list[Any]) -> module_ast.BrokenDec:
+        return module_ast.BrokenDec(span)
 
     # Modules
 

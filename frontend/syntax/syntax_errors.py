@@ -8,13 +8,13 @@ it looks like another language.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from runelift.frontend.syntax.tokens import RESERVED
-from runelift.ir.errors import Diagnostic, Label, ProgramError
+from runelift.ir.errors import Diagnostic, Label
 from runelift.ir.source import Source, Span
 
 END = "end of the file"
@@ -27,6 +27,8 @@ _WORDS = {
     "FOR": "'for'", "WHILE": "'while'", "TYPE_VAR": "a type parameter", "CASE": "'case'",
     "__ANON_1": "'->'",
 }
+_BEGINNINGS = ("def", "entry", "type", "module", "open", "import")
+"""Words that declarations begin with."""
 _OFTEN = {"OP": "an operator", "MINUS": "an operator", "COLON": "':'", "RANGE": "a range",
           "FIELD": "a field", "WITH": "'with'", "OPEN": "'['"}
 """Terminals that may follow almost everything, and so say little."""
@@ -57,11 +59,16 @@ _WAITS = {"(": ("RPAR", ")"), "[": ("RSQB", "]"), "{": ("RBRACE", "}"), "let": (
           "if": ("THEN", "then"), "loop": ("DO", "do"), "match": ("CASE", "case")}
 
 
-def openings(text: str) -> list[Opening]:
-    """The unfinished constructs at the end of ``text``, innermost last."""
+def brace(start: int) -> Opening:
+    """The opening brace of a module that waits for its closing one."""
+    return Opening("{", start, *_WAITS["{"])
+
+
+def openings(text: str, begin: int, end: int) -> list[Opening]:
+    """The unfinished constructs of ``text`` between two places, innermost last."""
     waiting: list[Opening] = []
     in_for = False
-    for match in _TOKEN.finditer(text):
+    for match in _TOKEN.finditer(text, begin, end):
         word, start = match[0], match.start()
         first = start == 0 or text[start - 1] == "\n"
         if word in ("def", "entry", "let", "type", "module", "open", "import", "local") and first:
@@ -143,7 +150,8 @@ _ADVICE = (
     Advice("Constructors begin with '#': #red | #green", before=r"\btype\b[^=]*=[^=#]*$",
            at=r"\|"),
     Advice("A parameter is written with its type behind it: (x: i32)",
-           before=r"\(\s*(i8|i16|i32|i64|u8|u16|u32|u64|f16|f32|f64|bool|int|float|double|char)\s+$",
+           before=r"\(\s*(i8|i16|i32|i64|u8|u16|u32|u64|f16|f32|f64|bool|int|float|double|char)"
+                  r"[ \t]+$",
            at=r"[A-Za-z_]"),
     Advice("A size parameter is a name: [n]", before=r"\bdef\b[^=]*\[\s*[\w']+\s*$",
            at=r"[-+*/]"),
@@ -154,31 +162,52 @@ _ADVICE = (
 )
 
 
-def syntax_error(source: Source, error: UnexpectedInput) -> ProgramError:
-    """The error that the parser reports as ``error``."""
-    if isinstance(error, UnexpectedCharacters):
-        start = error.pos_in_stream or 0
-        word = source.text[start:].split(maxsplit=1)[0]
-        return _unexpected(source, start, word if word[0].isalnum() else word[0],
-                           error.allowed or ())
-    expected: Collection[str] = getattr(error, "expected", ())
-    if isinstance(error, UnexpectedToken) and error.token.type != "$END":
-        return _unexpected(source, error.token.start_pos or 0, str(error.token), expected)
-    return _unexpected(source, len(source.text.rstrip()), "", expected)
+@dataclass(frozen=True, slots=True)
+class Found:
+    """``word`` (nothing: the end of the file) at ``start``, where only ``expected`` can stand."""
+
+    word: str
+    start: int
+    expected: Collection[str]
+
+    @classmethod
+    def of(cls, error: UnexpectedInput, text: str) -> Found:
+        """The place at which the parser stopped."""
+        if isinstance(error, UnexpectedCharacters):
+            start = error.pos_in_stream or 0
+            word = text[start:].split(maxsplit=1)[0]
+            return cls(word if word[0].isalnum() else word[0], start, error.allowed or ())
+        expected: Collection[str] = getattr(error, "expected", ())
+        if isinstance(error, UnexpectedToken) and error.token.type != "$END":
+            return cls(str(error.token), error.token.start_pos or 0, expected)
+        return cls("", len(text.rstrip()), expected)
 
 
-def _unexpected(source: Source, start: int, found: str, expected: Collection[str]) -> ProgramError:
-    """``found`` (nothing: the end of the file) stands where only ``expected`` can."""
-    waiting = openings(source.text[:start])
-    hint = _advice(source.text, start, expected)
+def syntax_error(source: Source, found: Found, begin: int = 0,
+                 around: Sequence[Opening] = ()) -> Diagnostic:
+    """The error at a place in the declaration that begins at ``begin``.
+
+    ``around`` are the constructs that the declaration stands in.
+    """
+    waiting = [*around, *openings(source.text, begin, found.start)]
+    place = Span(source, found.start, found.start + (len(found.word) or 1))
+    incomplete = _is_next(found, place, in_module=bool(around))
+    hint = None if incomplete else _advice(source.text, found.start, found.expected)
     labels: tuple[Label, ...] = ()
-    if waiting and waiting[-1].closing in expected and (hint is None or not found):
+    if waiting and waiting[-1].closing in found.expected and (hint is None or not found.word):
         last = waiting[-1]
         labels = (Label(Span(source, last.start, last.start + len(last.word)), last.text),)
-    hint = hint or _missing(found, expected, waiting)
-    message = f"Unexpected '{found}'." if found else f"Unexpected {END}."
-    return ProgramError(Diagnostic("syntax-error", Span(source, start, start + (len(found) or 1)),
-                                   message, labels, (hint,) if hint else ()))
+    if incomplete:
+        hint = "The declaration before is not complete."
+    hint = hint or _missing(found.word, found.expected, waiting)
+    message = f"Unexpected '{found.word}'." if found.word else f"Unexpected {END}."
+    return Diagnostic("syntax-error", place, message, labels, (hint,) if hint else ())
+
+
+def _is_next(found: Found, place: Span, *, in_module: bool) -> bool:
+    """True if the next declaration begins at a place at which none can."""
+    return (found.word in _BEGINNINGS and "DEF" not in found.expected
+            and place.indentation == place.column - 1 and (in_module or place.column == 1))
 
 
 def _missing(found: str, expected: Collection[str], waiting: list[Opening]) -> str | None:
@@ -187,8 +216,6 @@ def _missing(found: str, expected: Collection[str], waiting: list[Opening]) -> s
         return f"'{found}' is a keyword and cannot be a name."
     if found in _BRACKETS and all(each.word != _BRACKETS[found] for each in waiting):
         return f"No '{_BRACKETS[found]}' is open here."
-    if found in ("def", "entry", "type", "module", "open", "import") and "DEF" not in expected:
-        return "The declaration before is not complete."
     if "IF" in expected and (not found or found in _BRACKETS or found in RESERVED):
         return "An expression is missing before it."
     words = sorted({_WORDS[name] for name in expected if name in _WORDS})

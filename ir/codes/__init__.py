@@ -1,7 +1,8 @@
 """Every code of an error or warning: its meaning, a program that shows it, and its cure.
 
-``runelift explain CODE`` prints them, and ``docs/errors.md`` is made of them.  Nothing else imports
-this package: code that reports an error names its code (:data:`runelift.ir.errors.Code`).
+``runelift explain CODE`` prints them, ``docs/errors.md`` is made of them, and SARIF lists them as
+rules.  Nothing else imports this package: code that reports an error names its code
+(:data:`runelift.ir.errors.Code`).
 """
 
 from __future__ import annotations

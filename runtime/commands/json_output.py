@@ -1,4 +1,7 @@
-"""The one form of all output with ``--json``: a result with what it was made by, and its errors."""
+"""Output for programs: what is asked for, and the one form of all output with ``--json``.
+
+That is a result with what it was made by, and its errors.  With ``--sarif`` the errors are all.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from typing import Any
 from runelift import __version__
 
 OPTION = "--json"
+SARIF = "--sarif"
 FORMAT = 1
 """The version of the form, which docs/json.md describes."""
 PACKAGES = ("numpy", "pyopencl")
@@ -46,9 +50,8 @@ def command_line() -> list[str]:
 
 
 def is_wanted() -> bool:
-    """True if the command line asks for JSON."""
-    command = _COMMAND.get()
-    return command is not None and OPTION in command.arguments
+    """True if the command line asks for JSON or SARIF."""
+    return not {OPTION, SARIF}.isdisjoint(command_line())
 
 
 def add_warning(warning: dict[str, Any]) -> None:
@@ -59,8 +62,13 @@ def add_warning(warning: dict[str, Any]) -> None:
 
 
 def as_text(result: Any, errors: Sequence[dict[str, Any]] = ()) -> str:
-    """A result, or none, and errors, in the form that all commands share."""
+    """A result, or none, and errors, in the form that all commands share, or in SARIF."""
     command = _COMMAND.get() or _Command([])
+    if SARIF in command.arguments:
+        # late: start-up; it imports what all codes mean
+        from runelift.runtime.commands.sarif_output import sarif_log
+
+        return json.dumps(sarif_log([*errors, *command.warnings], command.arguments), indent=2)
     return json.dumps({
         "format": FORMAT, "command": command.arguments, "versions": _versions(),
         "errors": list(errors), "warnings": command.warnings, "result": result}, indent=2)

@@ -157,6 +157,14 @@ def add_json(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(json_output.OPTION, action="store_true", help="print JSON instead of text")
 
 
+def add_json_or_sarif(parser: argparse.ArgumentParser) -> None:
+    """JSON or SARIF instead of text, for commands that have errors and warnings only."""
+    either = parser.add_mutually_exclusive_group()
+    add_json(either)
+    either.add_argument(json_output.SARIF, action="store_true",
+                        help="print errors and warnings in SARIF 2.1.0 instead of text")
+
+
 def add_html(parser: argparse.ArgumentParser) -> None:
     """A page besides the text."""
     parser.add_argument("--html", type=Path, metavar="FILE",

@@ -1,4 +1,7 @@
-"""Error messages of commands: text for people, or JSON (``--json``) for editors."""
+"""Error messages of commands: text for people, or JSON (``--json``) for programs.
+
+:mod:`runelift.runtime.commands.sarif_output` makes SARIF of the latter.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from runelift.ir.errors import (
     Diagnostic,
     ProgramError,
     ProgramFailure,
+    Replacement,
     RuneliftError,
     TooLarge,
 )
@@ -68,10 +72,13 @@ def as_json(error: RuneliftError) -> list[dict[str, Any]]:
 def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:
     """A diagnostic: its place, message, hints, and other places (``labels``).
 
-    ``end_line`` and ``end_column`` are the place after it.
+    ``end_line`` and ``end_column`` are the place after it.  ``fixes`` are the hints that are
+    followed by writing ``text`` at the place.
     """
     return {"severity": diagnostic.severity, "code": diagnostic.code, **_place(diagnostic.span),
             "message": diagnostic.message, "hints": diagnostic.hints,
+            "fixes": [{"hint": hint, "text": hint.new} for hint in diagnostic.hints
+                      if isinstance(hint, Replacement)],
             "labels": [{**_place(label.span), "message": label.text}
                        for label in diagnostic.labels]}
 

@@ -19,7 +19,7 @@ from runelift.frontend.load import CHECKED, checked_module
 from runelift.frontend.references import mentions
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.nodes import walk
-from runelift.frontend.syntax.parser import parse
+from runelift.frontend.syntax.parser import parse, parse_recovering
 from runelift.frontend.syntax.types import Array, Type, parts, show
 from runelift.ir.errors import (
     CompilerLimitation,
@@ -39,13 +39,15 @@ from runelift.runtime.versions.size_names import show_size
 class Analysis:
     """The findings about a text.  ``module`` is None if it cannot be parsed.
 
-    ``flat`` is the program with types; None if it has mistakes in them.
+    ``flat`` is the program with types; None if it has mistakes in them.  ``recovered`` has the
+    declarations that can be parsed if others cannot.
     """
 
     source: Source
     module: module_ast.Module | None
     flat: ast.Flat | None
     diagnostics: tuple[Diagnostic, ...] = field(default=())
+    recovered: module_ast.Module | None = None
 
     @cached_property
     def mentions(self) -> list[Mention]:
@@ -136,30 +138,36 @@ def _listening(found: Analysis) -> Iterator[None]:
     except CompilerLimitation as error:
         errors = (Diagnostic("unsupported-feature", Span(found.source, 0, 0), str(error),
                              severity="warning"),)
-    found.diagnostics += (*errors, *_remarks.heard)
+    found.diagnostics = tuple(dict.fromkeys((*found.diagnostics, *errors, *_remarks.heard)))
 
 
 def read(source: Source) -> Analysis:
     """Parse a text."""
     found = Analysis(source, None, None)
     with _listening(found):
-        found.module = _parsed(source)
+        module = _parsed(source)
+        found.diagnostics = module.errors
+        if module.errors:
+            found.recovered = module
+        else:
+            found.module = module
     return found
 
 
 def check(read: Analysis) -> Analysis:
     """Check a text that has been parsed, with all mistakes and warnings."""
-    if read.module is None:
+    module = read.module or read.recovered
+    if module is None:
         return read
     found = Analysis(read.source, read.module, None, read.diagnostics)
     with _listening(found):
-        _check(found, read.module)
+        _check(found, module)
     return found
 
 
 @deeply
 def _parsed(source: Source) -> module_ast.Module:
-    return parse(source)
+    return parse_recovering(source)
 
 
 @deeply

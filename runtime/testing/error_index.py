@@ -43,6 +43,13 @@ HEADER = """\
 Every message has a code in brackets: `prog.fut:1:35: error[unknown-name]: ...`.  This page says
 what each code means, with an example and its cure; `runelift explain CODE` prints the same.
 
+A run reports every declaration that is wrong.  After a syntax error, reading goes on at the next
+declaration: at a line that begins with `def` or the like and is indented no further.  What uses the
+names of a wrong declaration is not checked, so that no error follows from another.  At most 100
+syntax errors of a file are reported.
+
+For programs: `runelift check --json` and `--sarif` ([json.md](json.md)).
+
 The page is made from `ir/codes/` (`pytest tests/test_codes.py --regenerate-golden`); a test runs
 every example.
 """

@@ -73,6 +73,11 @@ def test_mistakes_are_reported_as_typed(client: Client, uri: str) -> None:
     assert at(found["range"]) == (5, 23, 5, 25)
     client.change(uri, TEXT.replace("x * 2", "x *"))
     assert client.wait_for_diagnostics(uri)[0]["code"] == "syntax-error"
+    broken = ["def f = )", "def g (x: i32): bool = x", "module m = {", "  def h = ]", "}"]
+    client.change(uri, "\n".join(broken))
+    found = client.wait_for_diagnostics(uri)
+    assert [(each["range"]["start"]["line"], each["code"]) for each in found] == [
+        (0, "syntax-error"), (3, "syntax-error"), (1, "type-mismatch")]
     client.change(uri, "def f (x: i32) = #[inlin] x")
     (remark,) = client.wait_for_diagnostics(uri)
     assert (remark["code"], remark["severity"]) == ("unknown-attribute", 2)
