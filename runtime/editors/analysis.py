@@ -8,15 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TextIO
 
 from runelift.frontend.check.unify import NAMELESS
 from runelift.frontend.deep import deeply
-from runelift.frontend.definitions import Mention
 from runelift.frontend.elaborate import elaborate
 from runelift.frontend.load import CHECKED, checked_module
-from runelift.frontend.references import mentions
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.parser import parse
@@ -28,7 +25,6 @@ from runelift.ir.errors import (
     ProgramWarning,
     TooLarge,
 )
-from runelift.ir.files import read_source
 from runelift.ir.names import Names
 from runelift.ir.sizes import Size
 from runelift.ir.source import Source, Span
@@ -46,17 +42,6 @@ class Analysis:
     module: module_ast.Module | None
     flat: ast.Flat | None
     diagnostics: tuple[Diagnostic, ...] = field(default=())
-
-    @cached_property
-    def mentions(self) -> list[Mention]:
-        """The definitions and uses of names, in the order of the text."""
-        return [] if self.module is None else mentions(self.module, read_module)
-
-    def mention(self, offset: int) -> Mention | None:
-        """The name at a place, or just before it."""
-        found = [each for each in self.mentions if each.span.start <= offset <= each.span.end]
-        return next((each for each in found if offset < each.span.end), None) or (
-            found[0] if found else None)
 
     @cached_property
     def typed(self) -> dict[tuple[int, int], ast.Exp | ast.Pattern]:
@@ -86,13 +71,6 @@ class Analysis:
                  and any(isinstance(part, Array) for part in parts(node.type))}
         return sorted(((span, shown(type_)) for span, type_ in found.items()),
                       key=lambda item: item[0].start)
-
-
-def read_module(path: Path) -> module_ast.Module | None:
-    """A file that a program imports; None if it cannot be read or parsed."""
-    with suppress(Exception):
-        return parse(read_source(path))
-    return None
 
 
 def shown(type_: Type) -> str:

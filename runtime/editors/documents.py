@@ -1,4 +1,4 @@
-"""The texts that an editor has open, and the newest analysis of each that is of use.
+"""Texts that are open or saved, and the newest analysis of each that is of use.
 
 A text that is being typed has mistakes most of the time.  Types come from the last text without
 any; places before and behind what changed since then are the same ones, moved.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import cached_property
 from itertools import accumulate
+from pathlib import Path
 
 from runelift.ir.source import Source
 from runelift.runtime.editors.analysis import Analysis, read
@@ -17,7 +19,7 @@ from runelift.runtime.editors.code_versions import CodeVersions
 
 @dataclass
 class Document:
-    """An open text.  ``good`` is the last analysis with types, ``parsed`` the last with a tree."""
+    """A text.  ``good`` is the last analysis with types, ``parsed`` the last with a tree."""
 
     source: Source
     checked: Analysis | None = None
@@ -26,6 +28,11 @@ class Document:
     versions: CodeVersions | None = None
     _tried: str | None = None
     _move: tuple[str, str, Move] | None = None
+
+    @cached_property
+    def path(self) -> Path:
+        """The file that the text belongs to."""
+        return path_of(self.source)
 
     def take(self, found: Analysis) -> None:
         """Have the result of a check."""
@@ -55,6 +62,11 @@ class Document:
         if self._move is None or self._move[0] is not old or self._move[1] is not new:
             self._move = old, new, Move(old, new)
         return self._move[2]
+
+
+def path_of(source: Source) -> Path:
+    """The absolute path of a file, without symbolic links."""
+    return Path(source.name).resolve()
 
 
 class Move:
