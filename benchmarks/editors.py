@@ -3,8 +3,8 @@
 ``python -m benchmarks.editors [PROGRAM...] [--lines N] [--times N] [--json OUT]``
 
 Without programs, one is made with about ``--lines`` lines, and the longest examples are taken.
-*At rest*: the text has been checked.  *Typing*: the question follows a change at once.  Diagnostics
-are timed from a change until they arrive, with the pause in which the server waits for more changes.
+*At rest*: the text has been checked.  *Typing*: the question follows a change at once.
+Diagnostics are timed from a change until they arrive, with the pause before a check.
 Numbers are medians in milliseconds, with the greatest wall time.  Processor time needs Linux.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from runelift.frontend.syntax.tokens import scan
+from runelift.frontend.syntax.tokens import RESERVED, scan
 from tests.runtime.editors.client import Client
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -101,7 +101,8 @@ def questions(text: str) -> dict[str, tuple[str, dict[str, Any]]]:
         "references": {"context": {"includeDeclaration": True}}}
     found = {name: (name, {"position": there, **more}) for name, more in about.items()}
     found["rename, new name"] = "rename", {"position": there, "newName": "another_name"}
-    found["rename, name in use"] = "rename", {"position": there, "newName": min(defined)}
+    local = max(sorted(places.keys() - defined - RESERVED), key=lambda name: len(places[name]))
+    found["rename, name in use"] = "rename", {"position": there, "newName": local}
     found["formatting"] = "formatting", {"options": OPTIONS}
     found["inlay hints"] = "inlayHint", {"range": WHOLE}
     found["code lens"], found["outline"] = ("codeLens", {}), ("documentSymbol", {})

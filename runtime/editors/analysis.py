@@ -17,6 +17,7 @@ from runelift.frontend.load import CHECKED, checked_module
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.parser import parse
+from runelift.frontend.syntax.reparse import reparse
 from runelift.frontend.syntax.types import Array, Type, parts, show
 from runelift.ir.errors import (
     CompilerLimitation,
@@ -35,13 +36,15 @@ from runelift.runtime.versions.size_names import show_size
 class Analysis:
     """The findings about a text.  ``module`` is None if it cannot be parsed.
 
-    ``flat`` is the program with types; None if it has mistakes in them.
+    ``flat`` is the program with types; None if it has mistakes in them.  ``silent``: the parser
+    had no warnings.
     """
 
     source: Source
     module: module_ast.Module | None
     flat: ast.Flat | None
     diagnostics: tuple[Diagnostic, ...] = field(default=())
+    silent: bool = False
 
     @cached_property
     def typed(self) -> dict[tuple[int, int], ast.Exp | ast.Pattern]:
@@ -117,11 +120,13 @@ def _listening(found: Analysis) -> Iterator[None]:
     found.diagnostics += (*errors, *_remarks.heard)
 
 
-def read(source: Source) -> Analysis:
-    """Parse a text."""
+def read(source: Source, before: Analysis | None = None) -> Analysis:
+    """Parse a text, of which an earlier one may have been parsed ``before``."""
     found = Analysis(source, None, None)
     with _listening(found):
-        found.module = _parsed(source)
+        # what a declaration is warned of is not kept with its tree
+        found.module = _parsed(source, before.module if before and before.silent else None)
+    found.silent = not found.diagnostics
     return found
 
 
@@ -129,15 +134,15 @@ def check(read: Analysis) -> Analysis:
     """Check a text that has been parsed, with all mistakes and warnings."""
     if read.module is None:
         return read
-    found = Analysis(read.source, read.module, None, read.diagnostics)
+    found = Analysis(read.source, read.module, None, read.diagnostics, read.silent)
     with _listening(found):
         _check(found, read.module)
     return found
 
 
 @deeply
-def _parsed(source: Source) -> module_ast.Module:
-    return parse(source)
+def _parsed(source: Source, before: module_ast.Module | None) -> module_ast.Module:
+    return parse(source) if before is None else reparse(source, before)
 
 
 @deeply

@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 
+from runelift.frontend.syntax.reparse import common_start
 from runelift.ir.source import Source
 from runelift.runtime.editors.analysis import Analysis, read
 from runelift.runtime.editors.code_versions import CodeVersions
@@ -50,7 +51,7 @@ class Document:
         if self._tried == self.source.text:
             return None
         self._tried = self.source.text
-        found = read(self.source)
+        found = read(self.source, self.parsed)
         if found.module is None:
             return None
         self.parsed = found
@@ -70,25 +71,28 @@ def path_of(source: Source) -> Path:
 
 
 class Move:
-    """A change of a text, by lines, and by characters in those that differ."""
+    """A change of a text: its common start and end, then by lines, then by characters."""
 
     def __init__(self, old: str, new: str) -> None:
         self._pieces: list[tuple[int, int, int]] = []
         """Equal pieces: where they begin in the old and new text, and their lengths."""
-        one, other = old.splitlines(keepends=True), new.splitlines(keepends=True)
-        left, right = ([0, *accumulate(map(len, lines))] for lines in (one, other))
+        start, end = self._ends(old, new, 0, 0)
+        one, other = (text[start:len(text) - end].splitlines(keepends=True) for text in (old, new))
+        left, right = ([start, *(start + place for place in accumulate(map(len, lines)))]
+                       for lines in (one, other))
         for tag, i, j, k, m in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
             if tag == "equal":
                 self._pieces.append((left[i], right[k], left[j] - left[i]))
             elif tag == "replace":
-                self._parts(old[left[i]:left[j]], new[right[k]:right[m]], left[i], right[k])
+                self._ends(old[left[i]:left[j]], new[right[k]:right[m]], left[i], right[k])
 
-    def _parts(self, old: str, new: str, old_start: int, new_start: int) -> None:
-        before = _common(old, new)
-        most = min(len(old), len(new)) - before
-        behind = min(most, _common(old[::-1], new[::-1]))
+    def _ends(self, old: str, new: str, old_start: int, new_start: int) -> tuple[int, int]:
+        """Note the common start and end of two parts of the texts; their lengths."""
+        before = common_start(old, new)
+        behind = common_start(old[before:][::-1], new[before:][::-1])
         self._pieces.append((old_start, new_start, before))
         self._pieces.append((old_start + len(old) - behind, new_start + len(new) - behind, behind))
+        return before, behind
 
     def to_old(self, place: int) -> int | None:
         """The place in the old text; None if it is new."""
@@ -99,15 +103,3 @@ class Move:
         """The place in the new text; None if it is gone."""
         return next((new + place - old for old, new, length in self._pieces
                      if old <= place <= old + length), None)
-
-
-def _common(one: str, other: str) -> int:
-    """The length of the common start of two texts."""
-    least, most = 0, min(len(one), len(other))
-    while least < most:
-        middle = (least + most + 1) // 2
-        if one[least:middle] == other[least:middle]:
-            least = middle
-        else:
-            most = middle - 1
-    return least

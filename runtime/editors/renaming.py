@@ -191,13 +191,14 @@ class _Meaning(NamedTuple):
 def _check_meaning(workspace: Workspace, uses: _Uses, edits: Mapping[Path, list[Edit]], name: str
                    ) -> None:
     """UserError if a name would mean something else after edits, or be defined twice."""
-    texts = {path: document.source for path in uses.files
-             if (document := workspace.at(path)) is not None}
+    documents = {path: document for path in uses.files
+                 if (document := workspace.at(path)) is not None}
+    texts = {path: document.source for path, document in documents.items()}
     word = re.compile(rf"(?<![\w']){re.escape(name)}(?![\w'])")
     if not any(word.search(source.text) for source in texts.values()):
         return  # what does not exist can neither be hidden nor hide something
     edited = {path: _Edited(source, edits.get(path, []), name) for path, source in texts.items()}
-    trees = {path: _tree(edited[path].source) for path in edits}
+    trees = {path: _tree(edited[path].source, documents[path]) for path in edits}
     after = References(lambda path: trees[path] if path in trees else workspace.tree(path))
     _check_distinct(after, edits, name)
 
@@ -214,8 +215,8 @@ def _check_meaning(workspace: Workspace, uses: _Uses, edits: Mapping[Path, list[
                             "another definition.")
 
 
-def _tree(source: Source) -> module_ast.Module | None:
-    found = read(source)
+def _tree(source: Source, before: Document) -> module_ast.Module | None:
+    found = read(source, before.parsed)
     if found.module is None:
         raise UserError(f"'{source.name}' could not be parsed with the new name.")
     return found.module
@@ -234,6 +235,9 @@ def _check_distinct(after: References, files: Iterable[Path], name: str) -> None
 
 
 def _meanings(known: References, path: Path) -> Iterator[_Meaning]:
+    paths: dict[str, Path] = {}
     for each in known.mentions(path):
         defined = each.definition.span
-        yield _Meaning(path, each.span.start, path_of(defined.source), defined.start)
+        if defined.source.name not in paths:
+            paths[defined.source.name] = path_of(defined.source)
+        yield _Meaning(path, each.span.start, paths[defined.source.name], defined.start)

@@ -7,6 +7,7 @@ found, so they do not wait.
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +29,7 @@ from runelift.runtime.editors.documents import Document, path_of
 from runelift.runtime.editors.evaluation import evaluations, result_lines
 from runelift.runtime.editors.workspace import Workspace
 
-TYPING = 0.15
+TYPING = 0.03
 """Seconds without a change after which a text is checked."""
 RESTING = 0.8
 """Seconds after a check until the code versions of a right program are computed."""
@@ -79,7 +80,7 @@ class RuneliftServer(LanguageServer):
             await asyncio.sleep(TYPING)
         parsed = document.parsed
         if parsed is None or parsed.source is not source:
-            parsed = await self.work(read, source)
+            parsed = await self.work(read, source, parsed)
             document.take(parsed)  # questions need not parse it again
         found = await self.work(check, parsed)
         document.take(found)
@@ -271,10 +272,16 @@ def make_server() -> RuneliftServer:
     return server
 
 
+def _is_news(record: logging.LogRecord) -> bool:
+    """False for the traceback of a refusal, which the editor shows."""
+    return not (record.exc_info and isinstance(record.exc_info[1], JsonRpcInvalidParams))
+
+
 def serve() -> None:
     """Talk to an editor on standard input and output until it says that that is enough."""
     stdout = sys.stdout.buffer
     sys.stdout = sys.stderr  # what is printed by mistake must not come between messages
     listen_to_warnings()
     sys.setswitchinterval(SWITCH)
+    logging.getLogger("pygls.protocol.json_rpc").addFilter(_is_news)
     make_server().start_io(sys.stdin.buffer, stdout)

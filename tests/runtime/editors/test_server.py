@@ -229,7 +229,8 @@ import "lib/again"
 -- ==
 -- input { 1 } output { 4 }
 -- >>> twice 2
-entry main (x: i32) = again.twice x + (plain.make x |> plain.first) + again.plain.first (plain.(make x))
+entry main (x: i32) =
+  again.twice x + (plain.make x |> plain.first) + again.plain.first (plain.(make x))
 """,
     "apart.fut": "def twice (x: i32) = x\ndef first = twice\n",
 }
@@ -312,7 +313,7 @@ def test_definitions_and_uses_are_found_in_other_files(folder: tuple[Client, Pat
     found = client.about("references", uri, *place(FILES["main.fut"], "twice x"),
                          context={"includeDeclaration": False})
     assert sorted((Path(each["uri"]).name, at(each["range"])[:2]) for each in found) == [
-        ("again.fut", (1, 11)), ("main.fut", (5, 28)), ("other.fut", (1, 65))]
+        ("again.fut", (1, 11)), ("main.fut", (6, 8)), ("other.fut", (1, 65))]
 
 
 def test_open_texts_stand_for_their_files(folder: tuple[Client, Path]) -> None:
@@ -327,7 +328,8 @@ def test_open_texts_stand_for_their_files(folder: tuple[Client, Path]) -> None:
     client.change(uri, text.replace("def sum", "def"))
     assert "'other.fut' may use 'twice' and cannot be parsed" in refusal(
         client, library, where, "double")
-    client.change(uri, FILES["other.fut"] + "def triple = 3i32\n")
+    later = FILES["other.fut"] + "def triple = 3i32\n"
+    client.change(uri, later)
     changes = client.about("rename", library, *where, newName="triple")
     assert "would mean" not in str(changes)
 
