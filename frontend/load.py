@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from runelift.frontend.check import check_module
+from runelift.frontend.check import Memory, check_module
 from runelift.frontend.deep import deeply
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate
 from runelift.frontend.elaborate.builder import Effort
@@ -63,8 +63,12 @@ def checked(source: Source, further: Callable[[module_ast.Module], ast.ValDec] |
     return checked_module(module, only)
 
 
-def checked_module(module: module_ast.Module, only: str = "") -> ast.Flat:
-    """Check a program that is parsed, of which perhaps ``only`` one entry point is wanted."""
+def checked_module(module: module_ast.Module, only: str = "", memory: Memory | None = None
+                   ) -> ast.Flat:
+    """Check a program that is parsed, of which perhaps ``only`` one entry point is wanted.
+
+    ``memory`` holds what was found when it was checked before it changed.
+    """
     imports: list[Source] = []
 
     def read(path: Path, span: Span) -> module_ast.Module:
@@ -74,7 +78,7 @@ def checked_module(module: module_ast.Module, only: str = "") -> ast.Flat:
 
     program = with_library(flatten_modules(module, read))
     program.imports, program.only = tuple(imports), only
-    check_module(program)
+    check_module(program, memory)
     return program
 
 

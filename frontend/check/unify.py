@@ -111,6 +111,10 @@ class Substitution:
     _depth: int = 0
     _next: int = 0
 
+    def begin(self) -> None:
+        """Begin to check another program, of which nothing is open."""
+        self._undecided = []
+
     def meta(self, allowed: tuple[Prim, ...] | None = None) -> ty.MetaVar:
         """A type to be found, perhaps one of ``allowed``."""
         self._next += 1

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TextIO
 
+from runelift.frontend.check import Memory
 from runelift.frontend.check.unify import NAMELESS
 from runelift.frontend.deep import deeply
 from runelift.frontend.elaborate import elaborate
@@ -130,13 +131,16 @@ def read(source: Source, before: Analysis | None = None) -> Analysis:
     return found
 
 
-def check(read: Analysis) -> Analysis:
-    """Check a text that has been parsed, with all mistakes and warnings."""
+def check(read: Analysis, memory: Memory | None = None) -> Analysis:
+    """Check a text that has been parsed, with all mistakes and warnings.
+
+    ``memory`` holds what was found when an earlier text was checked.
+    """
     if read.module is None:
         return read
     found = Analysis(read.source, read.module, None, read.diagnostics, read.silent)
     with _listening(found):
-        _check(found, read.module)
+        _check(found, read.module, memory)
     return found
 
 
@@ -146,7 +150,7 @@ def _parsed(source: Source, before: module_ast.Module | None) -> module_ast.Modu
 
 
 @deeply
-def _check(found: Analysis, module: module_ast.Module) -> None:
-    found.flat = flat = checked_module(module)
+def _check(found: Analysis, module: module_ast.Module, memory: Memory | None) -> None:
+    found.flat = flat = checked_module(module, memory=memory)
     with suppress(TooLarge):
         elaborate(flat, Names(), effort=CHECKED)

@@ -6,12 +6,13 @@ any; places before and behind what changed since then are the same ones, moved.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 
+from runelift.frontend.check import Memory
 from runelift.frontend.syntax.reparse import common_start
 from runelift.ir.source import Source
 from runelift.runtime.editors.analysis import Analysis, read
@@ -20,13 +21,17 @@ from runelift.runtime.editors.code_versions import CodeVersions
 
 @dataclass
 class Document:
-    """A text.  ``good`` is the last analysis with types, ``parsed`` the last with a tree."""
+    """A text.  ``good`` is the last analysis with types, ``parsed`` the last with a tree.
+
+    ``memory`` belongs to the thread that checks.
+    """
 
     source: Source
     checked: Analysis | None = None
     good: Analysis | None = None
     parsed: Analysis | None = None
     versions: CodeVersions | None = None
+    memory: Memory = field(default_factory=Memory)
     _tried: str | None = None
     _move: tuple[str, str, Move] | None = None
 

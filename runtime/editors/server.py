@@ -82,7 +82,7 @@ class RuneliftServer(LanguageServer):
         if parsed is None or parsed.source is not source:
             parsed = await self.work(read, source, parsed)
             document.take(parsed)  # questions need not parse it again
-        found = await self.work(check, parsed)
+        found = await self.work(check, parsed, document.memory)
         document.take(found)
         self._publish(uri, found)
         self._refresh()

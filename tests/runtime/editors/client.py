@@ -104,11 +104,6 @@ class Client:
         """Wait."""
         time.sleep(seconds)
 
-    @staticmethod
-    def now() -> float:
-        """The time in seconds."""
-        return time.monotonic()
-
     def end(self) -> int:
         """Let the server end; its exit status."""
         self.ask("shutdown", None)

@@ -405,19 +405,3 @@ def test_symbols_and_completion(client: Client, uri: str) -> None:
     members = {each["label"] for each in client.about("completion", uri, 5, 21)}
     assert "sqrt" in members
     assert "map" not in members
-
-
-def test_answers_about_500_lines_are_quick(client: Client, tmp_path: Path) -> None:
-    """At most 150 ms for a person; ten times that where other tests run as well."""
-    function = TEXT.partition("-- >>>")[0].replace("-- | Sums of rows.", "-- A sum.")
-    text = "".join(function.replace("total", f"total{number}") for number in range(166)) + TEXT
-    assert text.count("\n") > 500
-    uri = (tmp_path / "long.fut").as_uri()
-    assert client.open(uri, text) == []
-    client.change(uri, text.replace("x * 2", "x * 3"))
-    times = []
-    for method in ("hover", "definition", "completion"):
-        begin = client.now()
-        assert client.about(method, uri, *place(text, "total xss"))
-        times.append(client.now() - begin)
-    assert max(times) < 1.5, times
