@@ -20,7 +20,7 @@ from runelift.ir.source import Source, Span
 
 @dataclass(slots=True)
 class _File:
-    """What is known of a file: its mentions, the names at its end, and those that others see."""
+    """The mentions of a file, the names at its end, and those that other files see."""
 
     mentions: list[Mention] = field(default_factory=list)
     scope: Scope = field(default_factory=Scope)
