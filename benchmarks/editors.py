@@ -3,7 +3,8 @@
 ``python -m benchmarks.editors [PROGRAM...] [--lines N] [--times N] [--json OUT]``
 
 Without programs, one is made with about ``--lines`` lines, and the longest examples are taken.
-*At rest*: the text has been checked.  *Typing*: the question follows a change at once.
+*At rest*: the text has been checked.  *Typing*: the question follows a change at once, that of a
+function in the middle.
 Diagnostics are timed from a change until they arrive, with the pause before a check.
 Numbers are medians in milliseconds, with the greatest wall time.  Processor time needs Linux.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import tempfile
 import time
 from collections.abc import Iterator
@@ -143,16 +145,23 @@ class Timer:
         self.samples.append((wall, processor))
 
 
+def changed(text: str, number: int) -> str:
+    """A program with another function in its middle, of which no two are equal."""
+    places = [found.end() for found in re.finditer(r"\n\n(?=def|entry)", text)] or [len(text)]
+    place = min(places, key=lambda each: abs(each - len(text) // 2))
+    return f"{text[:place]}def added (x: i32) = x + {number}\n\n{text[place:]}"
+
+
 def measure(client: Client, name: str, uri: str, text: str, times: int) -> Iterator[Row]:
-    """The rows of a program, which is changed before each question by a comment at its end."""
+    """The rows of a program, which is changed before each question."""
     version = 1
-    asked = questions(text)
+    asked = questions(changed(text, version))
     timers: dict[tuple[str, str], Timer] = {}
-    client.open(uri, text)
+    client.open(uri, changed(text, version))
     for turn in range(-2, times):  # the first ones are not counted
         for question, (method, more) in asked.items():
             version += 1
-            client.change(uri, f"{text}-- {version}\n", version)
+            client.change(uri, changed(text, version), version)
             for state in ("typing", "at rest"):
                 timer = timers.setdefault((question, state), Timer(client))
                 with timer:
@@ -162,7 +171,7 @@ def measure(client: Client, name: str, uri: str, text: str, times: int) -> Itera
             version += 1
             timer = timers.setdefault(("diagnostics", "typing"), Timer(client))
             with timer:
-                client.change(uri, f"{text}-- {version}\n", version)
+                client.change(uri, changed(text, version), version)
                 client.wait_for_diagnostics(uri)
         if turn < 0:
             timers = {}

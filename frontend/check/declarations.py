@@ -50,7 +50,7 @@ def check_module(module: ast.Flat, memory: Memory | None = None) -> None:
     ``memory`` holds what an earlier check of nearly the same program found.
     """
     checker = Checker(frozenset(dec.name for dec in module.entry_points))
-    known = {} if memory is None else checker.remember(memory, module)
+    known = {} if memory is None else checker.remember(memory)
     checker.later = {dec.name: dec.name_span for dec in module.decs if isinstance(dec, ast.ValDec)}
     for dec in module.decs:
         checker.later.pop(dec.name, None)
@@ -93,7 +93,7 @@ class Checker(Settling):
             case ast.ValDec():
                 self._value(dec)
         if self._memory is not None and len(self.errors) == errors and (
-                self.broken.isdisjoint(names)) and not self._hides:
+                self.broken.isdisjoint(names)):
             new = {key: size for key, size in self._written.items() if written.get(key) != size}
             self._memory.known[dec.name] = Checked(
                 dec, uses, self.abbreviations[dec.name] if isinstance(dec, ast.TypeDec)
@@ -101,12 +101,12 @@ class Checker(Settling):
 
     # Declarations that were checked before
 
-    def remember(self, memory: Memory, module: ast.Flat) -> dict[str, Checked]:
+    def remember(self, memory: Memory) -> dict[str, Checked]:
         """Keep what this check finds, and go on with the names and types of earlier ones.
 
         The result are the declarations that are known.
         """
-        known = memory.begin(module)
+        known = memory.begin()
         self._memory, self.names, self.solved = memory, memory.names, memory.solved
         return known
 
@@ -127,6 +127,8 @@ class Checker(Settling):
                 self.scope.declare(dec.name, found)
             case _, Abbreviation() as found:
                 self.abbreviations[dec.name] = found
+                if isinstance(dec, ast.TypeDec) and dec.hidden:
+                    self._now_hides(dec)
             case _:
                 return False
         if before.constant is not None:
@@ -186,14 +188,18 @@ class Checker(Settling):
 
     def _hide(self, dec: ast.TypeDec, sizes: set[VName], body: ty.Type) -> None:
         """A value of a hidden type has the sizes that are arguments of the type."""
+        self._now_hides(dec)
+        for size in sorted(sizes - constructive_sizes(self._shown(body))):
+            raise self._error("unused-size", dec.span, f'Size parameter "[{size.base}]" is not '
+                              "used constructively: no array in a value of the type has this size.")
+
+    def _now_hides(self, dec: ast.TypeDec) -> None:
+        """Know from now on that a type is hidden, and what its values may be."""
         self._hides = True
         if dec.kind == "^":
             self.solved.functional.add(dec.name)
         elif dec.kind == "~":
             self.solved.changing.add(dec.name)
-        for size in sorted(sizes - constructive_sizes(self._shown(body))):
-            raise self._error("unused-size", dec.span, f'Size parameter "[{size.base}]" is not '
-                              "used constructively: no array in a value of the type has this size.")
 
     def _shown(self, type_: ty.Type, anonymous: SizeMaker | None = None) -> ty.Type:
         """A type without hidden types: what it is when the program runs."""

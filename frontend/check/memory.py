@@ -55,16 +55,11 @@ class Memory:
         self.solved = Substitution(self.names)
         self.known: dict[str, Checked] = {}
 
-    def begin(self, module: ast.Flat) -> dict[str, Checked]:
-        """The declarations that are known when a check begins; ``known`` gets those of this one.
-
-        Hidden types are looked through in all of a program at once, so nothing of such a program is
-        kept.
-        """
+    def begin(self) -> dict[str, Checked]:
+        """The declarations that are known when a check begins; ``known`` gets those of this one."""
         known, self.known = self.known, {}
         self._rounds += 1
-        hides = any(isinstance(dec, ast.TypeDec) and dec.hidden for dec in module.decs)
-        if hides or self._rounds % ROUNDS == 0:
+        if self._rounds % ROUNDS == 0:
             self._forget()
             return {}
         self.solved.begin()

@@ -112,8 +112,9 @@ class Substitution:
     _next: int = 0
 
     def begin(self) -> None:
-        """Begin to check another program, of which nothing is open."""
+        """Begin to check another program: nothing is open, and it hides no type yet."""
         self._undecided = []
+        self.functional, self.changing = set(), {ACCUMULATOR}
 
     def meta(self, allowed: tuple[Prim, ...] | None = None) -> ty.MetaVar:
         """A type to be found, perhaps one of ``allowed``."""

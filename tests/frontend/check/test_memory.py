@@ -95,6 +95,35 @@ def test_only_what_a_change_reaches_is_checked(
     assert found == outcome(text)
 
 
+HIDDEN = """\
+module type counter = { type t  val zero: t  val next: t -> t  val show: t -> i32 }
+module plain: counter = { type t = i32  def zero = 0i32
+                          def next (x: t) = x + 1  def show (x: t) = x }
+module twice (c: counter) = { def two = c.next (c.next c.zero) }
+module used = twice plain
+def last = used.two
+def other (x: i32) = x + 1
+entry main (x: i32) = plain.show last + other x
+"""
+
+
+def test_hidden_types_are_known_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = Memory()
+    counts = []
+    plain = Checker.declaration
+    monkeypatch.setattr(Checker, "declaration", lambda self, dec: (
+        counts.append(dec.name), plain(self, dec)))
+    for text in (HIDDEN, HIDDEN.replace("x + 1\nentry", "x + 2\nentry"),
+                 HIDDEN.replace("type t = i32", "type t = i64"),
+                 HIDDEN.replace("zero = 0i32", "zero = 5i32"),
+                 HIDDEN.replace("plain.show last", "last"), HIDDEN):
+        counts.clear()
+        found = outcome(text, memory)
+        if "x + 2" in text:
+            assert counts == ["other", "main"]
+        assert found == outcome(text), text
+
+
 def test_what_a_mistake_hid_is_checked_when_it_is_mended() -> None:
     memory = Memory()
     for text in (TEXT, TEXT.replace("2 * x", "2 * y"), TEXT.replace("[n / 2]i32 =", "[n / 3]i32 ="),
