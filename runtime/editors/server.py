@@ -7,6 +7,7 @@ found, so they do not wait.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import sys
 from collections.abc import Callable, Sequence
@@ -283,5 +284,6 @@ def serve() -> None:
     sys.stdout = sys.stderr  # what is printed by mistake must not come between messages
     listen_to_warnings()
     sys.setswitchinterval(SWITCH)
+    gc.freeze()  # modules stay: garbage collections, which answers wait for, need not look at them
     logging.getLogger("pygls.protocol.json_rpc").addFilter(_is_news)
     make_server().start_io(sys.stdin.buffer, stdout)
