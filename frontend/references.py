@@ -273,6 +273,7 @@ class _Walk:
                 new.modules[name] = place, self.signature(sig, scope)
             case module_ast.IncludeSpec(_, sig):
                 new = self.signature(sig, scope)
+                self._files.link(members, new)  # a type may be listed again, as another's meaning
         scope.add(new)
         members.add(new)
 
@@ -284,7 +285,9 @@ class _Walk:
             if found is None or name not in found.modules:
                 return None
             definition, found = found.modules[name]
-            place = self._place(name, span, start)
+            place = Span(span.source, start, start + len(name))
+            if place.text != name:
+                place = self._place(name, span, start)
             self._mention(place, definition)
             start = place.end + 1
         return found

@@ -217,6 +217,7 @@ FILES = {
 import "lib/pairs"
 module use (p: pair) = { def sum (x: i32) = p.first (p.make x) + twice x }
 module used = use plain
+module type more = { type t  include pair with t = t }
 module third: pair with t = i32 = {
   type t = i32
   def make (x: i32) = x
@@ -231,6 +232,14 @@ import "lib/again"
 -- >>> twice 2
 entry main (x: i32) =
   again.twice x + (plain.make x |> plain.first) + again.plain.first (plain.(make x))
+""",
+    "around.fut": """\
+module type pair = { val one: i32 }
+module type outer = { module inner: pair -> pair }
+module around (p: outer) = {
+  module it = p.inner {def one = 1i32}
+  def two = it.one + 1
+}
 """,
     "apart.fut": "def twice (x: i32) = x\ndef first = twice\n",
 }
@@ -273,7 +282,7 @@ def test_renaming_reaches_all_files_that_import_a_definition(
     client, root = folder
     found = changed(client, root, "lib/pairs.fut", "twice", "double")
     assert found == {name: FILES[name].replace("twice", "double")
-                     for name in FILES if name != "apart.fut"}
+                     for name in FILES if name not in {"apart.fut", "around.fut"}}
     assert is_right(root, found)
 
 
@@ -301,6 +310,13 @@ def test_members_are_renamed_with_those_of_their_module_types(
     assert old is not None
     for name, text in found.items():
         assert text == re.sub(rf"(?<![\w\"/]){old[0]}\b", new, FILES[name])
+    assert is_right(root, found)
+
+
+def test_parts_of_a_path_are_renamed(folder: tuple[Client, Path]) -> None:
+    client, root = folder
+    found = changed(client, root, "around.fut", "inner:", "within")
+    assert found == {"around.fut": FILES["around.fut"].replace("inner", "within")}
     assert is_right(root, found)
 
 
