@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from runelift.frontend.check import check_module
+from runelift.frontend.check import Memory, check_module
 from runelift.frontend.deep import deeply
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate
 from runelift.frontend.elaborate.builder import Effort
@@ -63,20 +63,22 @@ def checked(source: Source, further: Callable[[module_ast.Module], ast.ValDec] |
     return checked_module(module, dec.name)
 
 
-def checked_module(module: module_ast.Module, only: str = "") -> ast.Flat:
+def checked_module(module: module_ast.Module, only: str = "", memory: Memory | None = None
+                    ) -> ast.Flat:
     """Check a program that is parsed, of which perhaps ``only`` one entry point is wanted.
 
     The errors are those of the parser, and those of the declarations that could be parsed.
+    ``memory`` holds what was found when it was checked before it changed.
     """
     try:
-        return _checked_module(module, only)
+        return _checked_module(module, only, memory)
     except CompilerLimitation:
         if module.errors:
             raise ProgramError(*module.errors) from None
         raise
 
 
-def _checked_module(module: module_ast.Module, only: str) -> ast.Flat:
+def _checked_module(module: module_ast.Module, only: str, memory: Memory | None) -> ast.Flat:
     if module.in_doubt:
         raise ProgramError(*module.errors)
     imports: list[Source] = []
@@ -88,7 +90,7 @@ def _checked_module(module: module_ast.Module, only: str) -> ast.Flat:
 
     program = with_library(flatten_modules(module, read))
     program.imports, program.only = tuple(imports), only
-    check_module(program)
+    check_module(program, memory)
     return program
 
 

@@ -8,36 +8,112 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from runelift.frontend.definitions import Definition, Mention, Reader, Scope
+from runelift.frontend.modules.assumed import HAVING, prelude_signature
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.nodes import Node, parts
 from runelift.ir.source import Source, Span
 
 
-def mentions(module: module_ast.Module, read: Reader) -> list[Mention]:
-    """The definitions and uses of names in a file, in the order of the text.
+@dataclass(slots=True)
+class _File:
+    """The mentions of a file, the names at its end, and those that other files see."""
 
-    Modules of other files are read for their definitions.
+    mentions: list[Mention] = field(default_factory=list)
+    scope: Scope = field(default_factory=Scope)
+    exported: Scope = field(default_factory=Scope)
+
+
+class References:
+    """Definitions and uses of names in files that import each other.
+
+    Each file is followed once, so a definition is one object in all files.
     """
-    walk = _Walk(module.span.source, read)
-    walk.declarations(module.decs, Scope(), Scope())
-    return sorted(set(walk.found), key=lambda each: (each.span.start, each.span.end))
+
+    def __init__(self, read: Reader) -> None:
+        self._read = read
+        self._files: dict[Path, _File] = {}
+        self._links: dict[Definition, set[Definition]] = {}
+        self._prelude: dict[str, Scope] = {}
+
+    def mentions(self, path: Path) -> list[Mention]:
+        """The definitions and uses in a file, in the order of the text; none if it has no tree."""
+        return self._file(path).mentions
+
+    def exported(self, path: Path) -> Scope:
+        """The names that a file hands to those that import it."""
+        return self._file(path).exported
+
+    def value(self, path: Path, name: str) -> Definition | None:
+        """The value that a name means at the end of a file."""
+        found: Definition | None = self._file(path).scope.values.get(name)
+        return found
+
+    def linked(self, definition: Definition) -> set[Definition]:
+        """Definitions that must have one name: a member, and that of the module types that it has.
+
+        Only files that were followed already are looked at.
+        """
+        found, todo = {definition}, [definition]
+        while todo:
+            new = self._links.get(todo.pop(), set()) - found
+            found |= new
+            todo += new
+        return found
+
+    def _file(self, path: Path) -> _File:
+        if path not in self._files:
+            self._files[path] = found = _File()
+            module = self._read(path)
+            if module is not None:
+                walk = _Walk(module.span.source, self)
+                walk.declarations(module.decs, found.scope, found.exported)
+                found.mentions = sorted(set(walk.found),
+                                        key=lambda each: (each.span.start, each.span.end))
+        return self._files[path]
+
+    def link(self, module: Scope, signature: Scope) -> None:
+        """Have the members of a module and those of a module type that it has share their names."""
+        pairs = [(own, wanted) for name, wanted in signature.values.items()
+                 if (own := module.values.get(name)) is not None]
+        pairs += [(own, wanted) for name, wanted in signature.types.items()
+                  if (own := module.types.get(name)) is not None]
+        for name, (wanted, members) in signature.modules.items():
+            if name in module.modules:
+                own, inner = module.modules[name]
+                pairs.append((own, wanted))
+                self.link(inner, members)
+        for one, other in pairs:
+            if one is not other:
+                self._links.setdefault(one, set()).add(other)
+                self._links.setdefault(other, set()).add(one)
+        for given, asked in zip(module.parameters, signature.parameters, strict=False):
+            self.link(given, asked)
+
+    def prelude(self, name: str) -> Scope:
+        """The names that a module type of the prelude lists."""
+        if name not in self._prelude:
+            sig = prelude_signature(name)
+            self._prelude[name] = _Walk(sig.span.source, self).signature(sig, Scope())
+        return self._prelude[name]
 
 
 class _Walk:
-    def __init__(self, source: Source, read: Reader,
-                 files: dict[Path, Scope] | None = None) -> None:
+    """The way through a file; ``found`` are its mentions so far."""
+
+    def __init__(self, source: Source, files: References) -> None:
         self.found: list[Mention] = []
         self._source = source
-        self._read = read
-        self._files: dict[Path, Scope] = {} if files is None else files
+        self._files = files
 
     # Places
 
-    def _define(self, name: str, kind: str, span: Span, whole: Span | None = None) -> Definition:
-        found = Definition(name, kind, span, whole or span)
+    def _define(self, name: str, kind: str, span: Span, whole: Span | None = None,
+                among: object = None) -> Definition:
+        found = Definition(name, kind, span, whole or span, among)
         self.found.append(Mention(span, found))
         return found
 
@@ -58,32 +134,33 @@ class _Walk:
     def declarations(self, decs: Iterable[module_ast.Dec], scope: Scope, exported: Scope) -> None:
         """Follow declarations: they extend ``scope`` and what others see of it."""
         for dec in decs:
-            self._declaration(dec, scope, exported)
+            self._declaration(dec, scope, exported, exported)
 
-    def _declaration(self, dec: module_ast.Dec, scope: Scope, exported: Scope) -> None:
+    def _declaration(self, dec: module_ast.Dec, scope: Scope, exported: Scope,
+                     among: object) -> None:
         new = Scope()
         match dec:
             case ast.ValDec(span, name, name_span, _, type_params, params, ret, body):
                 self._function(type_params, params, ret, body, scope)
                 place = name_span if name_span.text == name else self._place(name, name_span)
                 head = Span(span.source, span.start, body.span.start)
-                new.values[name] = self._define(name, "declaration", place, head)
+                new.values[name] = self._define(name, "declaration", place, head, among)
             case ast.TypeDec(span, name, type_params, definition):
                 self._visit(definition, self._parameters(type_params, (), scope))
-                new.types[name] = self._define(name, "type", self._place(name, span), span)
+                new.types[name] = self._define(name, "type", self._place(name, span), span, among)
             case module_ast.ModDec(span, name, mod):
                 members = self._module(mod, scope)
                 new.modules[name] = self._define(
                     name, "module", self._place(name, span),
-                    Span(span.source, span.start, mod.span.start)), members
+                    Span(span.source, span.start, mod.span.start), among), members
             case module_ast.SigDec(span, name, sig):
-                self._signature(sig, scope)
-                new.types[f"module type {name}"] = self._define(
-                    name, "module", self._place(name, span), span)
+                members = self.signature(sig, scope)
+                new.signatures[name] = self._define(
+                    name, "module type", self._place(name, span), span, among), members
             case module_ast.OpenDec(_, mod):
                 new = self._module(mod, scope)
             case module_ast.LocalDec(_, inner_dec):
-                self._declaration(inner_dec, scope, Scope())
+                self._declaration(inner_dec, scope, Scope(), among)
                 return
         scope.add(new)
         exported.add(new)
@@ -98,50 +175,86 @@ class _Walk:
                 self.declarations(decs, scope.child(), members)
                 return members
             case module_ast.ModApply(_, fun, arg):
-                members = self._module(fun, scope)
-                self._module(arg, scope)
-                return members
+                functor = self._module(fun, scope)
+                given = self._module(arg, scope)
+                for wanted in functor.parameters[:1]:
+                    self._files.link(given, wanted)
+                return replace(functor, parameters=functor.parameters[1:])
             case module_ast.ModAscript(_, inner, sig):
-                members = self._module(inner, scope)
-                self._signature(sig, scope)
-                return members
+                return self._ascribed(self._module(inner, scope), self._known(sig, scope))
             case module_ast.ModLambda(span, param, sig, body):
-                members = self._signature(sig, scope)
+                members = self.signature(sig, scope)
                 inner_scope = scope.child()
                 inner_scope.modules[param] = self._define(
                     param, "module", self._place(param, span)), members
-                return self._module(body, inner_scope)
+                found = self._module(body, inner_scope)
+                return replace(found, parameters=(members, *found.parameters))
             case module_ast.ModImport(span, path):
-                return self._import(path, span)
+                place = (Path(span.source.name).parent / f"{path}.fut").resolve()
+                return self._files.exported(place)
 
-    def _import(self, path: str, span: Span) -> Scope:
-        place = (Path(span.source.name).parent / f"{path}.fut").resolve()
-        if place not in self._files:
-            self._files[place] = members = Scope()
-            module = self._read(place)
-            if module is not None:
-                other = _Walk(module.span.source, self._read, self._files)
-                other.declarations(module.decs, Scope(), members)
-        return self._files[place]
+    def _ascribed(self, module: Scope, signature: Scope | None) -> Scope:
+        """The names that can be seen of a module with a module type; all if that is not known."""
+        if signature is None:
+            return module
+        self._files.link(module, signature)
+        seen = Scope(parameters=module.parameters)
+        for mine, its, wanted in ((seen.values, module.values, signature.values),
+                                  (seen.types, module.types, signature.types)):
+            mine.update({name: its.get(name, each) for name, each in wanted.items()})
+        for name, (definition, members) in signature.modules.items():
+            own, inner = module.modules.get(name, (definition, members))
+            seen.modules[name] = own, self._ascribed(inner, members)
+        return seen
 
-    def _signature(self, sig: module_ast.SigExp, scope: Scope) -> Scope:
+    # Module types
+
+    def signature(self, sig: module_ast.SigExp, scope: Scope) -> Scope:
         """The names that a module type lists."""
-        members = Scope()
+        return self._known(sig, scope) or Scope()
+
+    def _known(self, sig: module_ast.SigExp, scope: Scope) -> Scope | None:
+        """The names that a module type lists; None if it is not defined anywhere."""
         match sig:
             case module_ast.SigName(span, name):
-                self._mention(self._place(name.name, span),
-                              scope.types.get(f"module type {name.name}"))
+                return self._named_signature(span, name, scope)
             case module_ast.SigBody(_, specs):
-                inner = scope.child()
+                members, inner = Scope(), scope.child()
                 for spec in specs:
                     self._specification(spec, inner, members)
-            case module_ast.SigWith(_, inner_sig, _, type_params, definition):
-                members = self._signature(inner_sig, scope)
+                return members
+            case module_ast.SigWith(_, inner_sig, name, type_params, definition):
+                found = self._known(inner_sig, scope)
+                self._refined(sig.span, inner_sig.span.end, name, found)
                 self._visit(definition, self._parameters(type_params, (), scope))
-            case module_ast.SigArrow(_, _, domain, codomain):
-                self._signature(domain, scope)
-                members = self._signature(codomain, scope)
-        return members
+                return found
+            case module_ast.SigArrow(_, param, domain, codomain):
+                wanted = self.signature(domain, scope)
+                inner = scope.child()
+                if param is not None:
+                    inner.modules[param] = self._define(
+                        param, "module", self._place(param, sig.span)), wanted
+                result = self.signature(codomain, inner)
+                return replace(result, parameters=(wanted, *result.parameters))
+
+    def _named_signature(self, span: Span, name: ast.QualName, scope: Scope) -> Scope | None:
+        found = scope if not name.quals else self._module_path(span, name.quals, scope)
+        if found is not None and name.name in found.signatures:
+            definition, members = found.signatures[name.name]
+            self._mention(Span(span.source, span.end - len(name.name), span.end), definition)
+            return members
+        return self._files.prelude(name.name) if str(name) in HAVING else None
+
+    def _refined(self, span: Span, start: int, name: ast.QualName, members: Scope | None) -> None:
+        """Mention the type that ``with`` says more about."""
+        start = self._place("with", span, start).end
+        place = self._place(name.quals[0] if name.quals else name.name, span, start)
+        found = members
+        if name.quals and members is not None:
+            found = self._module_path(Span(span.source, place.start, span.end), name.quals, members)
+        if found is not None and name.name in found.types:
+            last = place.start + len(str(name))
+            self._mention(Span(span.source, last - len(name.name), last), found.types[name.name])
 
     def _specification(self, spec: module_ast.Spec, scope: Scope, members: Scope) -> None:
         new = Scope()
@@ -149,16 +262,18 @@ class _Walk:
             case module_ast.ValSpec(span, name, type_params, type_exp):
                 self._visit(type_exp, self._parameters(type_params, (), scope))
                 new.values[name] = self._define(
-                    name, "declaration", self._place(name, span), span)
+                    name, "declaration", self._place(name, span), span, members)
             case module_ast.TypeSpec(span, name, type_params, definition):
                 if definition is not None:
                     self._visit(definition, self._parameters(type_params, (), scope))
-                new.types[name] = self._define(name, "type", self._place(name, span), span)
+                new.types[name] = self._define(
+                    name, "type", self._place(name, span), span, members)
             case module_ast.ModSpec(span, name, sig):
-                place = self._define(name, "module", self._place(name, span), span)
-                new.modules[name] = place, self._signature(sig, scope)
+                place = self._define(name, "module", self._place(name, span), span, members)
+                new.modules[name] = place, self.signature(sig, scope)
             case module_ast.IncludeSpec(_, sig):
-                new = self._signature(sig, scope)
+                new = self.signature(sig, scope)
+                self._files.link(members, new)  # a type may be listed again, as another's meaning
         scope.add(new)
         members.add(new)
 
@@ -170,7 +285,9 @@ class _Walk:
             if found is None or name not in found.modules:
                 return None
             definition, found = found.modules[name]
-            place = self._place(name, span, start)
+            place = Span(span.source, start, start + len(name))
+            if place.text != name:
+                place = self._place(name, span, start)
             self._mention(place, definition)
             start = place.end + 1
         return found
@@ -183,11 +300,13 @@ class _Walk:
         for param in type_params:
             place = self._place(param.name, param.span)
             if isinstance(param, ast.SizeParam):
-                inner.values[param.name] = self._define(param.name, "size", place, param.span)
+                inner.values[param.name] = self._define(
+                    param.name, "size", place, param.span, inner)
             else:
                 name = param.span.end - len(param.name)
                 inner.types[param.name] = self._define(
-                    param.name, "type", Span(param.span.source, name, param.span.end), param.span)
+                    param.name, "type", Span(param.span.source, name, param.span.end), param.span,
+                    inner)
         for pattern in params:
             self._pattern(pattern, inner, "parameter")
         return inner
@@ -206,7 +325,7 @@ class _Walk:
         match pattern:
             case ast.PatName(span, name):
                 place = span if span.text == name else self._place(name, span)
-                scope.values[name] = self._define(name, kind, place, whole)
+                scope.values[name] = self._define(name, kind, place, whole, scope)
             case ast.PatTuple(_, items) | ast.PatConstr(_, _, items):
                 for item in items:
                     self._pattern(item, scope, kind)
@@ -271,7 +390,7 @@ class _Walk:
                 self._function(type_params, params, ret, value, scope)
                 inner = scope.child()
                 inner.values[name] = self._define(
-                    name, "declaration", self._place(name, span, span.start + 3),
+                    name, "function", self._place(name, span, span.start + 3),
                     Span(span.source, span.start, value.span.start))
                 self._visit(body, inner)
             case ast.LetWith(_, name, name_span, dims, value, body):
@@ -298,7 +417,7 @@ class _Walk:
                 inner, start = scope.child(), span.start
                 for size in sizes:
                     place = self._place(size, span, start)
-                    inner.values[size] = self._define(size, "size", place)
+                    inner.values[size] = self._define(size, "size", place, among=inner)
                     start = place.end
                 self._visit(type_, inner)
             case _:

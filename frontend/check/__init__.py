@@ -5,5 +5,6 @@ equality of types and sizes means), then :mod:`.infer`.
 """
 
 from runelift.frontend.check.declarations import check_module
+from runelift.frontend.check.memory import Memory
 
-__all__ = ["check_module"]
+__all__ = ["Memory", "check_module"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from runelift.frontend.check.aliases import Origin, holds_arrays, with_unique_result
 from runelift.frontend.check.base import Binding, SizeMaker
@@ -16,6 +16,7 @@ from runelift.frontend.check.forms import (
     has_function,
     tail,
 )
+from runelift.frontend.check.memory import Checked, Meaning, Memory, names_in, take_types
 from runelift.frontend.check.restrictions import (
     computed_sizes,
     constructive_sizes,
@@ -43,13 +44,19 @@ from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 
 
-def check_module(module: ast.Flat) -> None:
-    """Check ``module`` and fill in the types of its nodes; ProgramError with what is wrong."""
+def check_module(module: ast.Flat, memory: Memory | None = None) -> None:
+    """Check ``module`` and fill in the types of its nodes; ProgramError with what is wrong.
+
+    ``memory`` holds what an earlier check of nearly the same program found.
+    """
     checker = Checker(frozenset(dec.name for dec in module.entry_points))
     checker.errors, checker.broken = [*module.errors], {*module.broken}
+    known = {} if memory is None else checker.remember(memory)
     checker.later = {dec.name: dec.name_span for dec in module.decs if isinstance(dec, ast.ValDec)}
     for dec in module.decs:
         checker.later.pop(dec.name, None)
+        if (before := known.get(dec.name)) is not None and checker.knows(dec, before):
+            continue
         try:
             checker.declaration(dec)
         except ProgramError as error:
@@ -71,16 +78,74 @@ class Checker(Settling):
         """True if there are hidden types."""
         self._definitions: dict[ty.Abstract, ty.Type] = {}
         """Definitions of hidden types that were asked for before."""
+        self._memory: Memory | None = None
 
     # Declarations
 
     def declaration(self, dec: ast.CoreDec) -> None:
         """Check one declaration and add it to the scope."""
+        said, written = (len(self.errors), len(self._holes)), dict(self._written)
+        names = names_in(dec) if self._memory is not None else set[str]()
+        uses = self._meanings(names)
         match dec:
             case ast.TypeDec():
                 self._abbreviation(dec)
             case ast.ValDec():
                 self._value(dec)
+        if self._memory is not None and said == (len(self.errors), len(self._holes)) and (
+                self.broken.isdisjoint(names)):
+            new = {key: size for key, size in self._written.items() if written.get(key) != size}
+            self._memory.known[dec.name] = Checked(
+                dec, uses, self.abbreviations[dec.name] if isinstance(dec, ast.TypeDec)
+                else self.scope.top[dec.name], self._constants.get(dec.name), new)
+
+    # Declarations that were checked before
+
+    def remember(self, memory: Memory) -> dict[str, Checked]:
+        """Keep what this check finds, and go on with the names and types of earlier ones.
+
+        The result are the declarations that are known.
+        """
+        known = memory.begin()
+        self._memory, self.names, self.solved = memory, memory.names, memory.solved
+        return known
+
+    def knows(self, dec: ast.CoreDec, before: Checked) -> bool:
+        """True if a declaration is what it was, with the same meaning; it is in scope then."""
+        now = self._meanings(before.uses)
+        if not self.broken.isdisjoint(before.uses) or not all(
+                one is other for name, meaning in before.uses.items()
+                for one, other in zip(meaning, now[name], strict=True)):
+            return False
+        if not take_types(before.dec, dec):
+            return False
+        assert self._memory is not None
+        found: Binding | Abbreviation
+        match dec, before.found:
+            case ast.ValDec(), Binding() as binding:
+                found = dataclasses.replace(binding, span=dec.name_span)
+                self.scope.declare(dec.name, found)
+            case _, Abbreviation() as found:
+                self.abbreviations[dec.name] = found
+                if isinstance(dec, ast.TypeDec) and dec.hidden:
+                    self._now_hides(dec)
+            case _:
+                return False
+        if before.constant is not None:
+            self._constants[dec.name] = before.constant
+        self._written |= before.written
+        self._memory.known[dec.name] = dataclasses.replace(before, dec=dec, found=found)
+        return True
+
+    def _meanings(self, names: Iterable[str]) -> dict[str, Meaning]:
+        """The meanings of names at the top level, by identity."""
+        found: dict[str, Meaning] = {}
+        for name in names:
+            binding = self.scope.top.get(name)
+            found[name] = (None if binding is None else binding.scheme,
+                           None if binding is None else binding.size,
+                           self.abbreviations.get(name))
+        return found
 
     def _abbreviation(self, dec: ast.TypeDec) -> None:
         anonymous: list[VName] = []
@@ -123,14 +188,18 @@ class Checker(Settling):
 
     def _hide(self, dec: ast.TypeDec, sizes: set[VName], body: ty.Type) -> None:
         """A value of a hidden type has the sizes that are arguments of the type."""
+        self._now_hides(dec)
+        for size in sorted(sizes - constructive_sizes(self._shown(body))):
+            raise self._error("unused-size", dec.span, f'Size parameter "[{size.base}]" is not '
+                              "used constructively: no array in a value of the type has this size.")
+
+    def _now_hides(self, dec: ast.TypeDec) -> None:
+        """Know from now on that a type is hidden, and what its values may be."""
         self._hides = True
         if dec.kind == "^":
             self.solved.functional.add(dec.name)
         elif dec.kind == "~":
             self.solved.changing.add(dec.name)
-        for size in sorted(sizes - constructive_sizes(self._shown(body))):
-            raise self._error("unused-size", dec.span, f'Size parameter "[{size.base}]" is not '
-                              "used constructively: no array in a value of the type has this size.")
 
     def _shown(self, type_: ty.Type, anonymous: SizeMaker | None = None) -> ty.Type:
         """A type without hidden types: what it is when the program runs."""

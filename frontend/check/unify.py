@@ -111,6 +111,11 @@ class Substitution:
     _depth: int = 0
     _next: int = 0
 
+    def begin(self) -> None:
+        """Begin to check another program: nothing is open, and it hides no type yet."""
+        self._undecided = []
+        self.functional, self.changing = set(), {ACCUMULATOR}
+
     def meta(self, allowed: tuple[Prim, ...] | None = None) -> ty.MetaVar:
         """A type to be found, perhaps one of ``allowed``."""
         self._next += 1

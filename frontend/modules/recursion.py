@@ -108,8 +108,9 @@ def _at_ends(exp: ast.Exp, work: Callable[[ast.Exp], ast.Exp | None]) -> ast.Exp
             bodies = [_at_ends(case.body, work) for case in new.cases]
             if not any(bodies):
                 return None
-            new.cases = tuple([ast.Case(case.span, case.pattern, body or ast.Hole(case.span, written=False))
-                               for case, body in zip(new.cases, bodies, strict=True)])
+            new.cases = tuple([
+                ast.Case(case.span, case.pattern, body or ast.Hole(case.span, written=False))
+                for case, body in zip(new.cases, bodies, strict=True)])
         case ast.LetPat() | ast.LetFun() | ast.LetWith() | ast.LocalOpen():
             if (body := _at_ends(new.body, work)) is None:
                 return None

@@ -23,7 +23,7 @@ _WORDS: dict[type[ast.Exp], str] = {
     ast.Ascript: "type ascription", ast.Coerce: "size coercion", ast.AssertExp: "assert",
     ast.AttrExp: "attribute",
 }
-"""The words for expressions that have no name of their own."""
+"""The words for expressions that are no application of a named function."""
 
 
 def construct_of(exp: ast.Exp) -> str:

@@ -56,7 +56,8 @@ def execute(args: argparse.Namespace) -> int:
             sys.stdout.write(text)
         if text == source.text:
             continue
-        changed.append({"file": source.name, "diff": _diff(source, text)})
+        diff = _diff(source, text) if args.diff or args.json else ""
+        changed.append({"file": source.name, "diff": diff})
         if writes and is_file:
             _write(Path(source.name), text)
         if not args.json and (is_file or not writes):

@@ -115,8 +115,8 @@ def registration(file: Path, *, read: bool = True) -> Registration:
 def driver_problem(library: str) -> str | None:
     """The reason why a library gives no platforms; None if it does.
 
-    It is loaded in another process: it may crash, and a library that has been loaded lets others be
-    found that a loader does not find.
+    It is loaded in another process, as it may crash.  Also, a library that has been loaded lets
+    others be found that a loader does not find.
     """
     try:
         done = subprocess.run(command(_CHECK, library), capture_output=True, text=True,

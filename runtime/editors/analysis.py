@@ -8,18 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TextIO
 
+from runelift.frontend.check import Memory
 from runelift.frontend.check.unify import NAMELESS
 from runelift.frontend.deep import deeply
-from runelift.frontend.definitions import Mention
 from runelift.frontend.elaborate import elaborate
 from runelift.frontend.load import CHECKED, checked_module
-from runelift.frontend.references import mentions
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.nodes import walk
-from runelift.frontend.syntax.parser import parse, parse_recovering
+from runelift.frontend.syntax.parser import parse_recovering
+from runelift.frontend.syntax.reparse import reparse
 from runelift.frontend.syntax.types import Array, Type, parts, show
 from runelift.ir.errors import (
     CompilerLimitation,
@@ -28,7 +27,6 @@ from runelift.ir.errors import (
     ProgramWarning,
     TooLarge,
 )
-from runelift.ir.files import read_source
 from runelift.ir.names import Names
 from runelift.ir.sizes import Size
 from runelift.ir.source import Source, Span
@@ -40,7 +38,7 @@ class Analysis:
     """The findings about a text.  ``module`` is None if it cannot be parsed.
 
     ``flat`` is the program with types; None if it has mistakes in them.  ``recovered`` has the
-    declarations that can be parsed if others cannot.
+    declarations that can be parsed if others cannot.  ``silent``: the parser had no warnings.
     """
 
     source: Source
@@ -48,17 +46,7 @@ class Analysis:
     flat: ast.Flat | None
     diagnostics: tuple[Diagnostic, ...] = field(default=())
     recovered: module_ast.Module | None = None
-
-    @cached_property
-    def mentions(self) -> list[Mention]:
-        """The definitions and uses of names, in the order of the text."""
-        return [] if self.module is None else mentions(self.module, read_module)
-
-    def mention(self, offset: int) -> Mention | None:
-        """The name at a place, or just before it."""
-        found = [each for each in self.mentions if each.span.start <= offset <= each.span.end]
-        return next((each for each in found if offset < each.span.end), None) or (
-            found[0] if found else None)
+    silent: bool = False
 
     @cached_property
     def typed(self) -> dict[tuple[int, int], ast.Exp | ast.Pattern]:
@@ -88,13 +76,6 @@ class Analysis:
                  and any(isinstance(part, Array) for part in parts(node.type))}
         return sorted(((span, shown(type_)) for span, type_ in found.items()),
                       key=lambda item: item[0].start)
-
-
-def read_module(path: Path) -> module_ast.Module | None:
-    """A file that a program imports; None if it cannot be read or parsed."""
-    with suppress(Exception):
-        return parse(read_source(path))
-    return None
 
 
 def shown(type_: Type) -> str:
@@ -141,37 +122,42 @@ def _listening(found: Analysis) -> Iterator[None]:
     found.diagnostics = tuple(dict.fromkeys((*found.diagnostics, *errors, *_remarks.heard)))
 
 
-def read(source: Source) -> Analysis:
-    """Parse a text."""
+def read(source: Source, before: Analysis | None = None) -> Analysis:
+    """Parse a text, of which an earlier one may have been parsed ``before``."""
     found = Analysis(source, None, None)
     with _listening(found):
-        module = _parsed(source)
+        # what a declaration is warned of is not kept with its tree
+        module = _parsed(source, before.module if before and before.silent else None)
         found.diagnostics = module.errors
         if module.errors:
             found.recovered = module
         else:
             found.module = module
+    found.silent = not found.diagnostics
     return found
 
 
-def check(read: Analysis) -> Analysis:
-    """Check a text that has been parsed, with all mistakes and warnings."""
+def check(read: Analysis, memory: Memory | None = None) -> Analysis:
+    """Check a text that has been parsed, with all mistakes and warnings.
+
+    ``memory`` holds what was found when an earlier text was checked.
+    """
     module = read.module or read.recovered
     if module is None:
         return read
-    found = Analysis(read.source, read.module, None, read.diagnostics)
+    found = Analysis(read.source, read.module, None, read.diagnostics, silent=read.silent)
     with _listening(found):
-        _check(found, module)
+        _check(found, module, memory)
     return found
 
 
 @deeply
-def _parsed(source: Source) -> module_ast.Module:
-    return parse_recovering(source)
+def _parsed(source: Source, before: module_ast.Module | None) -> module_ast.Module:
+    return parse_recovering(source) if before is None else reparse(source, before)
 
 
 @deeply
-def _check(found: Analysis, module: module_ast.Module) -> None:
-    found.flat = flat = checked_module(module)
+def _check(found: Analysis, module: module_ast.Module, memory: Memory | None) -> None:
+    found.flat = flat = checked_module(module, memory=memory)
     with suppress(TooLarge):
         elaborate(flat, Names(), effort=CHECKED)

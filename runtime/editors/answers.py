@@ -12,18 +12,16 @@ from runelift.frontend.definitions import Definition, Mention
 from runelift.frontend.format import format_text
 from runelift.frontend.syntax import module_ast
 from runelift.frontend.syntax.prelude import FUNCTIONS, members, signature
-from runelift.frontend.syntax.tokens import PATTERNS, PRIMITIVE_TYPES, RESERVED, scan
-from runelift.ir.errors import UserError
+from runelift.frontend.syntax.tokens import PATTERNS, PRIMITIVE_TYPES, RESERVED
 from runelift.ir.source import Span
 from runelift.runtime.editors.analysis import Analysis, shown
 from runelift.runtime.editors.documents import Document
-from runelift.runtime.editors.evaluation import evaluations
+from runelift.runtime.editors.workspace import Workspace
 
 NEAR = 2000
 """The distance in characters up to which local names are offered."""
-_FAR = frozenset({"declaration", "type", "module"})
-_TESTED = re.compile(r"^[ \t]*--[ \t]*(?:entry|property):([^\n]*)", re.MULTILINE)
-"""The lines of test blocks that name entry points."""
+_DECLARED = frozenset({"declaration", "type", "module", "module type"})
+"""The kinds of definitions that can be used far from where they stand."""
 _PATH = re.compile(rf"(?:{PATTERNS['word']}\.)*{PATTERNS['word']}")
 
 
@@ -46,11 +44,11 @@ class Hover(NamedTuple):
 # Hover
 
 
-def hover(document: Document, offset: int) -> Hover | None:
+def hover(workspace: Workspace, document: Document, offset: int) -> Hover | None:
     """The type of what stands at a place, its declaration, and its code versions."""
     parts: list[str] = []
-    place = _word(document.source.text, offset)
-    mention = _mention(document, offset)
+    place = word_at(document.source.text, offset)
+    mention = _mention(workspace, document, offset)
     code = _code(document, offset, place, mention)
     if code is not None:
         parts.append(f"```runelift\n{code[2]}\n```")
@@ -69,7 +67,7 @@ def _code(document: Document, offset: int, place: tuple[int, int] | None,
     if mention is not None:
         span, found = mention.span, mention.definition
         declared = found.whole.text.rstrip().removesuffix("=").rstrip()
-        if found.kind in ("declaration", "type", "module"):
+        if found.kind in _DECLARED or found.kind == "function":
             code = declared
             if type_ is not None and type_[0] == (span.start, span.end):
                 code += f"\n-- here: {type_[1]}"
@@ -81,7 +79,7 @@ def _code(document: Document, offset: int, place: tuple[int, int] | None,
         return span.start, span.end, declared.partition("\n")[0]
     if place is not None:
         name = document.source.text[place[0]:place[1]]
-        if (known := _builtin(name)) is not None:
+        if (known := builtin(name)) is not None:
             code = f"{name}: {known}"
             if type_ is not None and type_[0] == place:
                 code += f"\n-- here: {type_[1]}"
@@ -127,7 +125,7 @@ def _versions(document: Document, offset: int, mention: Mention | None) -> list[
     return []
 
 
-def _builtin(name: str) -> str | None:
+def builtin(name: str) -> str | None:
     """The type of a built-in name, as its signature has it."""
     *quals, last = name.split(".")
     if not quals and last in PRIMITIVE_TYPES:
@@ -152,7 +150,7 @@ def _comment_above(whole: Span) -> str:
     return "\n".join(lines)
 
 
-def _word(text: str, offset: int) -> tuple[int, int] | None:
+def word_at(text: str, offset: int) -> tuple[int, int] | None:
     """The range of the name at a place, with the modules before it."""
     start = text.rfind("\n", 0, offset) + 1
     end = text.find("\n", offset)
@@ -162,10 +160,17 @@ def _word(text: str, offset: int) -> tuple[int, int] | None:
     return None
 
 
-# Definitions and uses
+# Definitions
 
 
-def _mention(document: Document, offset: int) -> Mention | None:
+def mention_at(mentions: list[Mention], offset: int) -> Mention | None:
+    """The name at a place, or just before it."""
+    found = [each for each in mentions if each.span.start <= offset <= each.span.end]
+    return next((each for each in found if offset < each.span.end), None) or (
+        found[0] if found else None)
+
+
+def _mention(workspace: Workspace, document: Document, offset: int) -> Mention | None:
     """The name at a place, of the last text that could be parsed, or else of this one.
 
     The last text is there at once; a place that is new needs this one.
@@ -173,85 +178,26 @@ def _mention(document: Document, offset: int) -> Mention | None:
     last = document.parsed
     old = None if last is None else document.move_to(last).to_old(offset)
     if last is not None and old is not None:
-        found = last.mention(old)
-        place = None if found is None else _moved(document, last, found.span)
+        found = mention_at(workspace.mentions(document), old)
+        place = None if found is None else workspace.current(found.span)
         return None if found is None or place is None else found._replace(span=place)
-    analysis = document.with_tree()
-    return None if analysis is None else analysis.mention(offset)
-
-
-def _moved(document: Document, last: Analysis, span: Span) -> Span | None:
-    """The place in the current text of a place in an earlier one."""
-    move = document.move_to(last)
-    start, end = move.to_new(span.start), move.to_new(span.end)
-    return None if start is None or end is None else Span(document.source, start, end)
-
-
-def definition(document: Document, offset: int) -> Span | None:
-    """The place where the name at a place is defined; perhaps in another file."""
-    found = _mention(document, offset)
-    if found is None:
+    if document.with_tree() is None:
         return None
-    span = found.definition.span
-    if document.parsed is not None and span.source is document.parsed.source:
-        return _moved(document, document.parsed, span)
-    return span
+    return mention_at(workspace.mentions(document), offset)
 
 
-def references(document: Document, offset: int) -> list[Mention]:
-    """All places of the file that mention what stands at a place."""
-    analysis = document.with_tree()
-    found = None if analysis is None else analysis.mention(offset)
-    if found is None or analysis is None:
-        return []
-    return [each for each in analysis.mentions if each.definition is found.definition
-            and each.span.source is analysis.source]
+def definition(workspace: Workspace, document: Document, offset: int) -> Span | None:
+    """The place where the name at a place is defined; perhaps in another file."""
+    found = _mention(workspace, document, offset)
+    return None if found is None else workspace.current(found.definition.span)
 
 
-def rename(document: Document, offset: int, name: str) -> list[Edit]:
-    """The edits that give what stands at a place another name; UserError if that is not possible.
-
-    The name must be new, so that no other definition is meant afterwards.
-    """
-    analysis = document.with_tree()
-    if analysis is None:
-        raise UserError("The program cannot be parsed: mend that first.")
-    found = references(document, offset)
-    if not found:
-        raise UserError("Nothing that this file defines stands here.")
-    target = found[0].definition
-    if target.span.source is not analysis.source:
-        raise UserError(f"'{target.name}' is defined in {target.span.source.name}.")
-    if not re.fullmatch(PATTERNS["word"], name) or name in RESERVED or name.startswith("_"):
-        raise UserError(f"'{name}' cannot be a name.")
-    if not re.fullmatch(PATTERNS["word"], target.name):
-        raise UserError("Operators keep their names.")
-    taken = {match[0] for match in scan(analysis.source.text) if match.lastgroup == "word"}
-    if name in taken and name != target.name:
-        raise UserError(f"'{name}' is in use in this file already.")
-    edits = [Edit(each.span.start, each.span.end,
-                  f"{target.name} = {name}" if each.field else name) for each in found]
-    if target.kind == "declaration":
-        edits += [Edit(start + match.start(), start + match.end(), name)
-                  for start, text in _comments_with_names(analysis.source.text)
-                  for match in scan(text) if match[0] == target.name]
-    return sorted(edits)
-
-
-def _comments_with_names(text: str) -> Iterator[tuple[int, str]]:
-    """The parts of comments that mention declarations, with their places."""
-    for asked in evaluations(text):
-        yield asked.start, asked.text
-    for found in _TESTED.finditer(text):
-        yield found.start(1), found[1]
-
-
-def symbols(document: Document) -> list[Definition]:
+def symbols(workspace: Workspace, document: Document) -> list[Definition]:
     """The declarations of a file, in order."""
     analysis = document.with_tree() or document.parsed
     if analysis is None:
         return []
-    found = {each.definition: None for each in analysis.mentions
+    found = {each.definition: None for each in workspace.mentions(document)
              if each.definition.span is each.span or each.definition.span == each.span}
     tops = {dec.span.start for dec in _declarations(analysis)}
     return [each for each in found if each.whole.start in tops]
@@ -292,7 +238,7 @@ def formatting(document: Document) -> list[Edit]:
             for tag, i, j, k, m in matcher.get_opcodes() if tag != "equal"]
 
 
-def completions(document: Document, offset: int) -> list[tuple[str, str]]:
+def completions(workspace: Workspace, document: Document, offset: int) -> list[tuple[str, str]]:
     """Names that may stand at a place, each with its type or kind."""
     text = document.source.text
     match = re.search(rf"({PATTERNS['word']})\.[\w']*$", text[:offset].rpartition("\n")[2])
@@ -301,8 +247,8 @@ def completions(document: Document, offset: int) -> list[tuple[str, str]]:
     if match:
         return []
     own = {each.definition.name: each.definition.kind
-           for each in (document.parsed.mentions if document.parsed is not None else ())
-           if each.definition.kind in _FAR or abs(each.span.start - offset) < NEAR}
+           for each in (workspace.mentions(document) if document.parsed is not None else ())
+           if each.definition.kind in _DECLARED or abs(each.span.start - offset) < NEAR}
     known = {name: type_ for name, type_ in FUNCTIONS.items() if name.isidentifier()}
     words = dict.fromkeys(RESERVED, "keyword") | dict.fromkeys(PRIMITIVE_TYPES, "type")
     return sorted((words | known | own).items())

@@ -1,4 +1,4 @@
-"""The texts that an editor has open, and the newest analysis of each that is of use.
+"""Texts that are open or saved, and the newest analysis of each that is of use.
 
 A text that is being typed has mistakes most of the time.  Types come from the last text without
 any; places before and behind what changed since then are the same ones, moved.
@@ -6,10 +6,14 @@ any; places before and behind what changed since then are the same ones, moved.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import cached_property
 from itertools import accumulate
+from pathlib import Path
 
+from runelift.frontend.check import Memory
+from runelift.frontend.syntax.reparse import common_start
 from runelift.ir.source import Source
 from runelift.runtime.editors.analysis import Analysis, read
 from runelift.runtime.editors.code_versions import CodeVersions
@@ -17,15 +21,24 @@ from runelift.runtime.editors.code_versions import CodeVersions
 
 @dataclass
 class Document:
-    """An open text.  ``good`` is the last analysis with types, ``parsed`` the last with a tree."""
+    """A text.  ``good`` is the last analysis with types, ``parsed`` the last with a tree.
+
+    ``memory`` belongs to the thread that checks.
+    """
 
     source: Source
     checked: Analysis | None = None
     good: Analysis | None = None
     parsed: Analysis | None = None
     versions: CodeVersions | None = None
+    memory: Memory = field(default_factory=Memory)
     _tried: str | None = None
     _move: tuple[str, str, Move] | None = None
+
+    @cached_property
+    def path(self) -> Path:
+        """The file that the text belongs to."""
+        return path_of(self.source)
 
     def take(self, found: Analysis) -> None:
         """Have the result of a check."""
@@ -43,7 +56,7 @@ class Document:
         if self._tried == self.source.text:
             return None
         self._tried = self.source.text
-        found = read(self.source)
+        found = read(self.source, self.parsed)
         if found.module is None:
             return None
         self.parsed = found
@@ -57,26 +70,34 @@ class Document:
         return self._move[2]
 
 
+def path_of(source: Source) -> Path:
+    """The absolute path of a file, without symbolic links."""
+    return Path(source.name).resolve()
+
+
 class Move:
-    """A change of a text, by lines, and by characters in those that differ."""
+    """A change of a text: its common start and end, then by lines, then by characters."""
 
     def __init__(self, old: str, new: str) -> None:
         self._pieces: list[tuple[int, int, int]] = []
         """Equal pieces: where they begin in the old and new text, and their lengths."""
-        one, other = old.splitlines(keepends=True), new.splitlines(keepends=True)
-        left, right = ([0, *accumulate(map(len, lines))] for lines in (one, other))
+        start, end = self._ends(old, new, 0, 0)
+        one, other = (text[start:len(text) - end].splitlines(keepends=True) for text in (old, new))
+        left, right = ([start, *(start + place for place in accumulate(map(len, lines)))]
+                       for lines in (one, other))
         for tag, i, j, k, m in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
             if tag == "equal":
                 self._pieces.append((left[i], right[k], left[j] - left[i]))
             elif tag == "replace":
-                self._parts(old[left[i]:left[j]], new[right[k]:right[m]], left[i], right[k])
+                self._ends(old[left[i]:left[j]], new[right[k]:right[m]], left[i], right[k])
 
-    def _parts(self, old: str, new: str, old_start: int, new_start: int) -> None:
-        before = _common(old, new)
-        most = min(len(old), len(new)) - before
-        behind = min(most, _common(old[::-1], new[::-1]))
+    def _ends(self, old: str, new: str, old_start: int, new_start: int) -> tuple[int, int]:
+        """Note the common start and end of two parts of the texts; their lengths."""
+        before = common_start(old, new)
+        behind = common_start(old[before:][::-1], new[before:][::-1])
         self._pieces.append((old_start, new_start, before))
         self._pieces.append((old_start + len(old) - behind, new_start + len(new) - behind, behind))
+        return before, behind
 
     def to_old(self, place: int) -> int | None:
         """The place in the old text; None if it is new."""
@@ -87,15 +108,3 @@ class Move:
         """The place in the new text; None if it is gone."""
         return next((new + place - old for old, new, length in self._pieces
                      if old <= place <= old + length), None)
-
-
-def _common(one: str, other: str) -> int:
-    """The length of the common start of two texts."""
-    least, most = 0, min(len(one), len(other))
-    while least < most:
-        middle = (least + most + 1) // 2
-        if one[least:middle] == other[least:middle]:
-            least = middle
-        else:
-            most = middle - 1
-    return least

@@ -7,6 +7,8 @@ found, so they do not wait.
 from __future__ import annotations
 
 import asyncio
+import gc
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,13 +23,14 @@ from pygls.lsp.server import LanguageServer
 from runelift import __version__
 from runelift.ir.errors import Diagnostic, UserError
 from runelift.ir.source import Source, Span
-from runelift.runtime.editors import answers
+from runelift.runtime.editors import answers, renaming
 from runelift.runtime.editors.analysis import Analysis, check, listen_to_warnings, read
 from runelift.runtime.editors.code_versions import code_versions
-from runelift.runtime.editors.documents import Document
+from runelift.runtime.editors.documents import Document, path_of
 from runelift.runtime.editors.evaluation import evaluations, result_lines
+from runelift.runtime.editors.workspace import Workspace
 
-TYPING = 0.15
+TYPING = 0.03
 """Seconds without a change after which a text is checked."""
 RESTING = 0.8
 """Seconds after a check until the code versions of a right program are computed."""
@@ -40,7 +43,7 @@ T = TypeVar("T")
 _At: TypeAlias = (lsp.HoverParams | lsp.DefinitionParams | lsp.ReferenceParams | lsp.RenameParams
                   | lsp.CompletionParams)
 _KINDS = {"declaration": lsp.SymbolKind.Function, "type": lsp.SymbolKind.Struct,
-          "module": lsp.SymbolKind.Module}
+          "module": lsp.SymbolKind.Module, "module type": lsp.SymbolKind.Interface}
 
 
 class RuneliftServer(LanguageServer):
@@ -48,7 +51,7 @@ class RuneliftServer(LanguageServer):
 
     def __init__(self) -> None:
         super().__init__("runelift", __version__)
-        self.documents: dict[str, Document] = {}
+        self.files = Workspace()
         self._checks: dict[str, asyncio.Task[None]] = {}
         self._worker = ThreadPoolExecutor(1, "check")
 
@@ -57,10 +60,10 @@ class RuneliftServer(LanguageServer):
     def changed(self, uri: str) -> None:
         """Take the new text of a document, and check it in a moment."""
         source = self._source(uri)
-        if uri in self.documents:
-            self.documents[uri].source = source
+        if uri in self.files.documents:
+            self.files.documents[uri].source = source
         else:
-            self.documents[uri] = Document(source)
+            self.files.documents[uri] = Document(source)
         if (running := self._checks.get(uri)) is not None:
             running.cancel()
         self._checks[uri] = asyncio.get_running_loop().create_task(self._check(uri, source))
@@ -69,18 +72,18 @@ class RuneliftServer(LanguageServer):
         """Forget a document."""
         if (running := self._checks.pop(uri, None)) is not None:
             running.cancel()
-        self.documents.pop(uri, None)
+        self.files.documents.pop(uri, None)
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
     async def _check(self, uri: str, source: Source) -> None:
-        document = self.documents[uri]
+        document = self.files.documents[uri]
         if document.checked is not None:
             await asyncio.sleep(TYPING)
         parsed = document.parsed
         if parsed is None or parsed.source is not source:
-            parsed = await self.work(read, source)
+            parsed = await self.work(read, source, parsed)
             document.take(parsed)  # questions need not parse it again
-        found = await self.work(check, parsed)
+        found = await self.work(check, parsed, document.memory)
         document.take(found)
         self._publish(uri, found)
         self._refresh()
@@ -120,7 +123,17 @@ class RuneliftServer(LanguageServer):
 
     def document(self, uri: str) -> Document:
         """An open document, or one that is read for this answer."""
-        return self.documents.get(uri) or Document(self._source(uri))
+        path = uris.to_fs_path(uri)
+        return (self.files.documents.get(uri)
+                or (self.files.at(Path(path).resolve()) if path else None)
+                or Document(self._source(uri)))
+
+    def look_at_folders(self) -> None:
+        """Take the folders that the editor shows now."""
+        given = [each.uri for each in self.workspace.folders.values()]
+        if not given and self.workspace.root_uri is not None:
+            given = [self.workspace.root_uri]
+        self.files.folders = [Path(path) for each in given if (path := uris.to_fs_path(each))]
 
     def _source(self, uri: str) -> Source:
         return Source(uris.to_fs_path(uri) or uri, self.workspace.get_text_document(uri).source)
@@ -144,11 +157,12 @@ class RuneliftServer(LanguageServer):
 
     def location(self, span: Span) -> lsp.Location:
         """The file and range of a span."""
-        path = Path(span.source.name)
-        uri = next((uri for uri, each in self.documents.items()
-                    if each.source.name == span.source.name), None)
-        return lsp.Location(uri or uris.from_fs_path(str(path.resolve())) or span.source.name,
-                            self.range(span))
+        return lsp.Location(self.uri(path_of(span.source)), self.range(span))
+
+    def uri(self, path: Path) -> str:
+        """The URI of a file: that of the open document if there is one."""
+        return next((uri for uri, each in self.files.documents.items() if each.path == path),
+                    None) or uris.from_fs_path(str(path)) or str(path)
 
     def edits(self, source: Source, edits: Sequence[answers.Edit]) -> list[lsp.TextEdit]:
         """Edits of a text, in the editor's units."""
@@ -175,7 +189,7 @@ def make_server() -> RuneliftServer:
     @server.feature(lsp.TEXT_DOCUMENT_HOVER)
     def _hover(params: lsp.HoverParams) -> lsp.Hover | None:
         document = server.document(params.text_document.uri)
-        found = answers.hover(document, server.offset(params))
+        found = answers.hover(server.files, document, server.offset(params))
         if found is None:
             return None
         place = server.range(Span(document.source, found.start, found.end))
@@ -184,32 +198,36 @@ def make_server() -> RuneliftServer:
     @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
     def _definition(params: lsp.DefinitionParams) -> lsp.Location | None:
         document = server.document(params.text_document.uri)
-        found = answers.definition(document, server.offset(params))
+        found = answers.definition(server.files, document, server.offset(params))
         return None if found is None else server.location(found)
 
     @server.feature(lsp.TEXT_DOCUMENT_REFERENCES)
     def _references(params: lsp.ReferenceParams) -> list[lsp.Location]:
         document = server.document(params.text_document.uri)
+        server.look_at_folders()
         return [server.location(each.span)
-                for each in answers.references(document, server.offset(params))
+                for each in renaming.references(server.files, document, server.offset(params))
                 if params.context.include_declaration or each.span != each.definition.span]
 
     @server.feature(lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions())
     def _rename(params: lsp.RenameParams) -> lsp.WorkspaceEdit:
-        uri = params.text_document.uri
-        document = server.document(uri)
+        document = server.document(params.text_document.uri)
+        server.look_at_folders()
         try:
-            edits = answers.rename(document, server.offset(params), params.new_name)
+            found = renaming.rename(server.files, document, server.offset(params), params.new_name)
         except UserError as error:
             raise JsonRpcInvalidParams(str(error)) from None
-        return lsp.WorkspaceEdit({uri: server.edits(document.source, edits)})
+        return lsp.WorkspaceEdit({
+            server.uri(path): server.edits(changed.source, edits)
+            for path, edits in found.items()
+            if (changed := server.files.at(path)) is not None})
 
     @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     def _symbols(params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
         document = server.document(params.text_document.uri)
         return [lsp.DocumentSymbol(each.name, _KINDS.get(each.kind, lsp.SymbolKind.Variable),
                                    server.range(each.whole.to(each.span)), server.range(each.span))
-                for each in answers.symbols(document)]
+                for each in answers.symbols(server.files, document)]
 
     @server.feature(lsp.TEXT_DOCUMENT_FORMATTING)
     def _formatting(params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit]:
@@ -228,7 +246,8 @@ def make_server() -> RuneliftServer:
     def _completion(params: lsp.CompletionParams) -> list[lsp.CompletionItem]:
         document = server.document(params.text_document.uri)
         return [lsp.CompletionItem(name, detail=detail)
-                for name, detail in answers.completions(document, server.offset(params))]
+                for name, detail in answers.completions(
+                    server.files, document, server.offset(params))]
 
     @server.feature(lsp.TEXT_DOCUMENT_CODE_LENS)
     def _lenses(params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
@@ -254,10 +273,17 @@ def make_server() -> RuneliftServer:
     return server
 
 
+def _is_news(record: logging.LogRecord) -> bool:
+    """False for the traceback of a refusal, which the editor shows."""
+    return not (record.exc_info and isinstance(record.exc_info[1], JsonRpcInvalidParams))
+
+
 def serve() -> None:
     """Talk to an editor on standard input and output until it says that that is enough."""
     stdout = sys.stdout.buffer
     sys.stdout = sys.stderr  # what is printed by mistake must not come between messages
     listen_to_warnings()
     sys.setswitchinterval(SWITCH)
+    gc.freeze()  # modules stay: garbage collections, which answers wait for, need not look at them
+    logging.getLogger("pygls.protocol.json_rpc").addFilter(_is_news)
     make_server().start_io(sys.stdin.buffer, stdout)

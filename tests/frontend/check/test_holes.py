@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import warnings
 
-from runelift.frontend.load import check
+from runelift.frontend.check import Memory
+from runelift.frontend.load import check, checked_module
+from runelift.frontend.syntax.parser import parse
 from runelift.ir.errors import Diagnostic, ProgramWarning
 from runelift.ir.source import Source
 
@@ -32,3 +34,12 @@ def test_once_in_a_module_that_is_applied_twice() -> None:
 def test_none_in_what_is_made_of_a_recursive_function() -> None:
     assert remarks("type t = #a | #b\ndef f (x: t): i32 = match x case #a -> f #b case #b -> 1\n"
                    "entry g (x: bool) = f (if x then #a else #b)") == []
+
+
+def test_again_after_a_change_elsewhere() -> None:
+    memory = Memory()
+    for number in range(2):
+        with warnings.catch_warnings(record=True, action="always") as seen:
+            checked_module(parse(Source("p.fut", f"def f (x: i32): f32 = ???\ndef g = {number}")),
+                           memory=memory)
+        assert len(seen) == 1

@@ -149,31 +149,6 @@ entry main[n] (xs: [n]i32): []i32 = let a = 1
                                             case _ ->
                                               xs[1:n]
 '''
-
-
-def test_the_style() -> None:
-    assert formatted(MESSY) == CLEAN
-
-
-@pytest.mark.parametrize(("text", "result"), [
-    ("", ""),
-    ("\n\n-- only a comment  \n\n\n", "-- only a comment\n"),
-    ("def s = \"a\n  -- b\n\"  def t=1", "def s = \"a\n  -- b\n\" def t = 1\n"),
-    ("def f 'a  'b[n] (x:a)= x", "def f 'a 'b[n] (x: a) = x\n"),
-    ("def f (a:*[3]i32)= (a [0],a[0])", "def f (a: *[3]i32) = (a [0], a[0])\n"),
-    ("def (+++) x y = -x-(-1)", "def (+++) x y = -x - (-1)\n"),
-    ("def f (a: i32\n,  b: i32\n) = [ a\n , b]",
-     "def f ( a: i32\n      , b: i32\n      ) = [ a\n          , b]\n"),
-    ("def a = [1,2,3,4,5,6,7,\n  8,- 9]", "def a = [1, 2, 3, 4, 5, 6, 7,\n         8, -9]\n"),
-    ("def f x = x |>map (.0)|> (.1) |> (.[0,1:])",
-     "def f x = x |> map (.0) |> (.1) |> (.[0, 1:])\n"),
-    ("def f x =x`g`1\ndef h (x:{a:i32 ,b :bool}) = {a=1,b=x .b}",
-     "def f x = x `g` 1\ndef h (x: {a: i32, b: bool}) = {a = 1, b = x .b}\n"),
-])
-def test_details(text: str, result: str) -> None:
-    assert formatted(text) == result
-
-
 LONG = """\
 entry main [n] (xs: [n]f32) (scale: f32): f32 = let ys = map (\\x -> x * scale) xs let s = reduce (+) 0 ys in if s > 1 then s else s + ys[0] * 2
 def g (aaaaaaaaaaaaaa: i32) (bbbbbbbbbbbbbbbb: i32) (cccccccccccccc: i32) (dddddddddddddddd: i32): i32 = case_of aaaaaaaaaaaaaa + bbbbbbbbbbbbbbbb
@@ -194,8 +169,25 @@ def h (x: i32) =
 """
 
 
-def test_long_lines_are_broken() -> None:
-    assert formatted(LONG) == BROKEN
+@pytest.mark.parametrize(("text", "result"), [
+    pytest.param(MESSY, CLEAN, id="style"),
+    pytest.param(LONG, BROKEN, id="long lines"),
+    ("", ""),
+    ("\n\n-- only a comment  \n\n\n", "-- only a comment\n"),
+    ("def s = \"a\n  -- b\n\"  def t=1", "def s = \"a\n  -- b\n\" def t = 1\n"),
+    ("def f 'a  'b[n] (x:a)= x", "def f 'a 'b[n] (x: a) = x\n"),
+    ("def f (a:*[3]i32)= (a [0],a[0])", "def f (a: *[3]i32) = (a [0], a[0])\n"),
+    ("def (+++) x y = -x-(-1)", "def (+++) x y = -x - (-1)\n"),
+    ("def f (a: i32\n,  b: i32\n) = [ a\n , b]",
+     "def f ( a: i32\n      , b: i32\n      ) = [ a\n          , b]\n"),
+    ("def a = [1,2,3,4,5,6,7,\n  8,- 9]", "def a = [1, 2, 3, 4, 5, 6, 7,\n         8, -9]\n"),
+    ("def f x = x |>map (.0)|> (.1) |> (.[0,1:])",
+     "def f x = x |> map (.0) |> (.1) |> (.[0, 1:])\n"),
+    ("def f x =x`g`1\ndef h (x:{a:i32 ,b :bool}) = {a=1,b=x .b}",
+     "def f x = x `g` 1\ndef h (x: {a: i32, b: bool}) = {a = 1, b = x .b}\n"),
+])
+def test_a_text_is_formatted(text: str, result: str) -> None:
+    assert formatted(text) == result
 
 
 def test_text_that_is_no_program_is_refused() -> None:

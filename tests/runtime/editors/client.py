@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 WAIT = 60.0
@@ -14,15 +15,15 @@ WAIT = 60.0
 class Client:
     """A server in a process of its own, with what it has said."""
 
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
+    def __init__(self, folder: Path | None = None) -> None:
+        self.process = subprocess.Popen(
             [sys.executable, "-m", "runelift", "lsp"], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE)
         self._number = 0
         self.diagnostics: dict[str, list[Any]] = {}
         self.edits: list[Any] = []
         self.ask("initialize", {
-            "processId": None, "rootUri": None,
+            "processId": None, "rootUri": None if folder is None else folder.as_uri(),
             "capabilities": {"general": {"positionEncodings": ["utf-16"]},
                              "workspace": {"inlayHint": {"refreshSupport": True},
                                            "applyEdit": True}}})
@@ -30,20 +31,20 @@ class Client:
 
     def _send(self, message: dict[str, Any]) -> None:
         content = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        assert self._process.stdin is not None
-        self._process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(content), content))
-        self._process.stdin.flush()
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(content), content))
+        self.process.stdin.flush()
 
     def _receive(self) -> dict[str, Any]:
         """The next message; requests and notifications of the server are noted."""
-        assert self._process.stdout is not None
+        assert self.process.stdout is not None
         length = 0
-        while (line := self._process.stdout.readline().strip()):
+        while (line := self.process.stdout.readline().strip()):
             name, _, value = line.partition(b":")
             if name.lower() == b"content-length":
                 length = int(value)
         assert length, "the server has ended"
-        message: dict[str, Any] = json.loads(self._process.stdout.read(length))
+        message: dict[str, Any] = json.loads(self.process.stdout.read(length))
         method, params = message.get("method"), message.get("params")
         if method == "textDocument/publishDiagnostics":
             self.diagnostics[params["uri"]] = params["diagnostics"]
@@ -103,13 +104,8 @@ class Client:
         """Wait."""
         time.sleep(seconds)
 
-    @staticmethod
-    def now() -> float:
-        """The time in seconds."""
-        return time.monotonic()
-
     def end(self) -> int:
         """Let the server end; its exit status."""
         self.ask("shutdown", None)
         self.tell("exit", None)
-        return self._process.wait(WAIT)
+        return self.process.wait(WAIT)
