@@ -141,8 +141,8 @@ ALLOWED = {
     "tuner.t4": "versions records tuner.costs tuner.fit tuner.kernel_parameters",
     "tuner.import_t4": "versions geometry tuner.job tuner.strategies tuner.t4",
     "testing":
-        "ir.codes frontend versions data compilation devices program compile rules tuner.costs "
-        "tuner.t4",
+        "ir.codes frontend codegen.emit versions data compilation devices program compile rules "
+        "tuner.costs tuner.t4",
     "commands":
         "ir.codes frontend frontend.format rewrite.engine rewrite.lift rewrite.lift.outside "
         "rewrite.lift.points rewrite.passes rewrite codegen.plan codegen.passes versions records "
@@ -167,7 +167,7 @@ ALLOWED = {
 
 Modules that have a line here are rooms, too.
 """
-LATE = 31
+LATE = 32
 """So many imports inside of functions are enough."""
 REASON = re.compile(r"# late: \w+")
 

@@ -28,6 +28,7 @@ from runelift.runtime.commands.streams import visible_streams
 from runelift.runtime.commands.styles import columns, show
 from runelift.runtime.compilation.diagnostics import as_json, as_text, diagnostic_json
 from runelift.runtime.devices import pyopencl_quirks
+from runelift.runtime.devices.bindings import HINT, bindings_problem
 from runelift.runtime.host import supervisor
 from runelift.runtime.host.gc_policy import collect_rarely, freeze_at_exit
 from runelift.runtime.records.format import tables_within
@@ -160,9 +161,6 @@ def _execute(arguments: list[str]) -> int:
         _silence()
         return OK
     except ImportError:
-        # late: start-up
-        from runelift.runtime.devices.bindings import HINT, bindings_problem
-
         if (problem := bindings_problem()) is None:
             return _bug()
         return _complain(f"'{command}' needs OpenCL, and {problem}.\n  {HINT}", USER_ERROR)

@@ -11,6 +11,7 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
+from runelift.runtime.devices.bindings import bindings_problem
 from runelift.runtime.devices.driver import build, icd, preload
 from runelift.runtime.devices.driver.build import BuildRequest
 from runelift.runtime.host.channel import receive, send
@@ -57,7 +58,6 @@ def _serve_all(worker: str, link: Connection, builds: bool, probes: bool, is_ope
                opening: BuildRequest | None, request: Any) -> None:
     """Answer all requests, with everything imported that runs of programs need."""
     # late: start-up; a process that only builds through the driver does without
-    from runelift.runtime.devices.bindings import bindings_problem
     from runelift.runtime.devices.info import register_runtimes
 
     register_runtimes()  # before anything imports pyopencl

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from runelift.codegen.emit.source_places import read_place
-from runelift.frontend.syntax.constructs import constructs
+from runelift.frontend.constructs import constructs
 from runelift.ir.source import Loc, Source, Span, in_source
 
 CHECKS = {"OCLGRIND_DATA_RACES": "1", "OCLGRIND_UNINITIALIZED": "1"}

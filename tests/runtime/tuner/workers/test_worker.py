@@ -509,7 +509,7 @@ from runelift.runtime.devices.info import register_runtimes
 register_runtimes()
 from runelift.runtime.tuner.workers import worker
 select = worker.select
-worker.select = lambda spec: dataclasses.replace(select(spec), locked_compiler=True)
+worker.select = lambda spec, tells: dataclasses.replace(select(spec), locked_compiler=True)
 {begin}"""))
     program = runelift.compile(TEXT, device="pocl", tuning={})
     for builders in (None, Builders("pocl", 0, probes=PROBE_REQUESTS),

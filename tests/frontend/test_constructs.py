@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from runelift.frontend.constructs import construct_of, constructs
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.constructs import construct_of, constructs
 from runelift.frontend.syntax.parser import parse_exp
 from runelift.ir.source import Source
 
