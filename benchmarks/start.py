@@ -1,10 +1,12 @@
-"""Time the first answer of each example, from the start of a process, with empty and warm caches.
+"""Time commands from the start of a process: short ones, and the first answer of each example.
 
-``python benchmarks/start.py [--device NAME] [--only PART] [--runs N] [--json OUT]``
+``python benchmarks/start.py [--device NAME] [--only PART] [--lines N] [--runs N] [--json OUT]``
 
-Each run is a separate process, ``runelift run``, on the first of the example's test inputs.  Cold:
+Each run is a separate process.  First ``runelift --help``, and ``runelift check`` of an empty
+program and of one with N lines: medians of processor time and wall time, in milliseconds.
+
+Then ``runelift run`` on the first test input of each example, in seconds of wall time.  Cold:
 neither Runelift's caches nor the OpenCL driver's hold anything.  Warm: the median of N more runs.
-Times are seconds.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -21,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from compare import EXAMPLES
+from made_program import made
 
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.values import format_values
@@ -44,12 +48,14 @@ def main() -> None:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device")
     parser.add_argument("--only", default="")
+    parser.add_argument("--lines", type=int, default=500)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     found: list[dict[str, Any]] = []
     compile_modules()
-    print(f"{'program':20}{'cold':>8}{'warm':>8}  seconds to the first answer")
+    found += _short_commands(options.lines, options.runs)
+    print(f"\n{'program':20}{'cold':>8}{'warm':>8}  seconds to the first answer")
     for path in sorted(EXAMPLES.glob("*.fut")):
         if options.only not in path.stem:
             continue
@@ -59,11 +65,37 @@ def main() -> None:
             cold, *warm = [_seconds(command, environment) for _ in range(1 + options.runs)]
         found.append({"program": path.stem, "cold": cold, "warm": median(warm)})
         print(f"{path.stem:20}{cold:>8.2f}{median(warm):>8.2f}", flush=True)
-    if found:
-        print(f"{'slowest':20}{max(f['cold'] for f in found):>8.2f}"
-              f"{max(f['warm'] for f in found):>8.2f}")
+    if programs := [each for each in found if "cold" in each]:
+        print(f"{'slowest':20}{max(f['cold'] for f in programs):>8.2f}"
+              f"{max(f['warm'] for f in programs):>8.2f}")
     if options.json:
         options.json.write_text(json.dumps(found, indent=1))
+
+
+def _short_commands(lines: int, runs: int) -> list[dict[str, Any]]:
+    """The times of commands that run nothing on a device, printed as they are found."""
+    found: list[dict[str, Any]] = []
+    print(f"{'command':20}{'processor':>12}{'wall':>8}  milliseconds")
+    with tempfile.TemporaryDirectory() as folder:
+        short, long = Path(folder, "short.fut"), Path(folder, "long.fut")
+        short.write_text("entry main (x: i32) = x\n")
+        long.write_text(made(lines))
+        for name, arguments in (("--help", ["--help"]), ("check, 1 line", ["check", str(short)]),
+                                (f"check, {lines} lines", ["check", str(long)])):
+            times = [_processor_time([sys.executable, "-m", "runelift", *arguments])
+                     for _ in range(2 * runs + 1)]
+            processor, wall = (1e3 * median(each) for each in zip(*times, strict=True))
+            found.append({"command": name, "processor": processor, "wall": wall})
+            print(f"{name:20}{processor:>12.0f}{wall:>8.0f}", flush=True)
+    return found
+
+
+def _processor_time(command: list[str]) -> tuple[float, float]:
+    """The seconds of processor time, and of wall time, of a process and its children."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    wall = _seconds(command, _keeping())
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
 
 
 def compile_modules() -> None:
