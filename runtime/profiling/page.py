@@ -26,6 +26,7 @@ from runelift.runtime.profiling.quantities import (
     parts_of_call,
     peaks_text,
     percent,
+    refusals,
     scaled,
     short_place,
     verdict,
@@ -70,7 +71,8 @@ def profile_parts(profile: Profile, bars: int = MOST_BARS) -> Iterator[Markup]:
             kind="numbers")], 3)
     if profile.compared:
         yield section("Each version alone", [
-            table([VERSIONS_HEAD, *compared(profile)], kind="numbers")], 3)
+            table([VERSIONS_HEAD, *compared(profile)], kind="numbers"),
+            *map(paragraph, refusals(profile))], 3)
     if (roof := roofline(profile)) is not None:
         yield section("Roofline", [figure(
             roof, "Each mark is a kernel.  The lines are the measured peaks of the device.")], 3)

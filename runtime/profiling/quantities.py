@@ -98,7 +98,7 @@ def compared(profile: Profile) -> Sequence[tuple[str, ...]]:
     rows = list[tuple[str, ...]]()
     for each in profile.compared:
         if each.wall is None or each.busiest is None:
-            rows.append((each.name, "cannot run", NONE, each.refused, NONE, NONE))
+            rows.append((each.name, "cannot run", NONE, NONE, NONE, NONE))
         else:
             kernel = each.busiest
             rows.append((each.name, show_seconds(each.wall.median),
@@ -106,6 +106,11 @@ def compared(profile: Profile) -> Sequence[tuple[str, ...]]:
                          marked(kernel, percent(kernel.memory_share)),
                          marked(kernel, percent(kernel.compute_share))))
     return rows
+
+
+def refusals(profile: Profile) -> Sequence[str]:
+    """The reasons why versions in that table did not run."""
+    return [each.refused for each in profile.compared if each.refused]
 
 
 def parts_of_call(profile: Profile) -> Sequence[tuple[str, float]]:

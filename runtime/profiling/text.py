@@ -22,6 +22,7 @@ from runelift.runtime.profiling.quantities import (
     parts_of_call,
     peaks_text,
     percent,
+    refusals,
     scaled,
     short_place,
     verdict,
@@ -69,6 +70,8 @@ def print_profile(profile: Profile, console: Console) -> None:
     for table in tables:
         console.print()
         console.print(table)
+    for reason in refusals(profile):
+        console.print(visible(reason))
     console.print()
     console.print(f"Measured peaks: {peaks_text(profile)}.")
     console.print("Bytes and operations are counted from kernels and sizes "
