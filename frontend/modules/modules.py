@@ -14,6 +14,7 @@ Futhark, ICFP 2018.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -320,15 +321,16 @@ class _Evaluator:
                                 "functions or differ in size.")
 
     def _import(self, path: str, span: Span) -> Structure:
-        place = Path(span.source.name).parent / f"{path}.fut"
+        importer = Path(span.source.name)
         try:
-            place = place.resolve()
+            place = (importer.parent / f"{path}.fut").resolve()
         except (OSError, ValueError) as error:  # a name that no file can have
             raise wrong("missing-import", span, f"Cannot import '{path:.80}': {error}.") from None
         if place not in self._files:
             self._files[place] = None
+            named = place if importer.is_absolute() else Path(os.path.relpath(place))
             try:
-                self._files[place] = self._exported(self._read(place, span), place.stem)
+                self._files[place] = self._exported(self._read(named, span), place.stem)
             except ProgramError:
                 self._files[place] = Unknown()
                 raise

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.frontend.load import check
 from runelift.ir.errors import ProgramError
+from runelift.ir.files import read_source
 
 I32 = np.int32
 
@@ -203,3 +205,16 @@ def test_error_in_an_imported_file_names_that_file(tmp_path: Path) -> None:
     (tmp_path / "main.fut").write_text('import "a"\nentry main = x')
     with pytest.raises(ProgramError, match=r"a\.fut:1:9: error\[unknown-name\]"):
         runelift.compile(tmp_path / "main.fut", device="interpreter")
+
+
+@pytest.mark.parametrize(("named", "shown"), [("sub/t.fut", "sub/a.fut:1:23"),
+                                              ("{}/sub/t.fut", "{}/sub/a.fut:1:23")])
+def test_imported_files_are_named_as_the_program_is(
+        named: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.fut").write_text("def f (x: i32): f32 = x")
+    (tmp_path / "sub" / "t.fut").write_text('import "../sub/a"\nentry main (x: i32) = f x')
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ProgramError) as error:
+        check(read_source(Path(named.format(tmp_path))))
+    assert str(error.value).startswith(shown.format(tmp_path))
