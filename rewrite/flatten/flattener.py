@@ -19,6 +19,8 @@ from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.policy import Policy
 from runelift.rewrite.flatten.walk import Walk
 
+LEFT_OUT = "it is left out (--disable)"
+"""The reason why a rule did not fire that the user does not want."""
 INTRA_DEFAULT = 32
 """The threshold of an intra version when nothing was tuned (Futhark's figure)."""
 
@@ -39,6 +41,9 @@ class Flattener:
     group.  The latter is inside an intra version, where there are no guards.  Maps there have the
     kind ``within``: flat, or outer, with a work-item for each point.  ``alone`` is set where that
     made a difference.
+
+    Rules that are ``disabled`` by the user do not fire, and say so.  Those that are ``unwanted``
+    here are not tried.
     """
 
     fun: str
@@ -51,6 +56,7 @@ class Flattener:
     host_defs: dict[VName, ir.Stm] = field(default_factory=dict)
     numbering: Numbering = field(default_factory=Numbering)
     disabled: frozenset[str] = frozenset()
+    unwanted: frozenset[str] = frozenset()
     within: Kind = Kind.FLAT
     alone: bool = False
 
@@ -76,11 +82,12 @@ class Flattener:
     def apply_rules(self, walk: Walk, stm: ir.Stm) -> str | None:
         """Apply the first rule that fires on ``stm`` and name it; None if it stays sequential."""
         rules = [rule for rule in self.rules.get(type(stm.exp), ())
-                 if rule.title not in self.disabled and rule.name not in self.disabled]
+                 if self.unwanted.isdisjoint((rule.name, rule.title))]
         unlike = list[tuple[str, str]]()
         for number, rule in enumerate(rules, 1):
             since, emitted, nest = len(self.derivation.steps), len(walk.out), walk.nest
-            why = rule.apply(walk, stm)
+            why = (rule.apply(walk, stm) if self.disabled.isdisjoint((rule.name, rule.title))
+                   else LEFT_OUT)
             if why is None:
                 self.derivation.became(since, rule.name, walk.out[emitted:], show_nest(nest),
                                        unlike, [each.title for each in rules[number:]])

@@ -90,7 +90,7 @@ def _level(flattener: Flattener, space: ir.Space, outer: ir.Space, body: ir.Body
 def _point(flattener: Flattener, space: ir.Space, body: ir.Body,
            arrays: tuple[ir.Param, ...]) -> tuple[tuple[ir.Stm, ...], tuple[ir.Param, ...]]:
     """The code of one point, and the arrays with its results."""
-    here = replace(flattener, disabled=flattener.disabled | {"sequential"})
+    here = replace(flattener, unwanted=flattener.unwanted | {"sequential"})
     flat, _ = here.body(Nest(), body)
     indices = tuple(dim.index for dim in space)
     results = tuple(ir.Param(flattener.names.fresh(p.name), p.type) for p in arrays)
