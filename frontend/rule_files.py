@@ -231,7 +231,7 @@ def _check_name(rule: WrittenRule, before: Iterable[WrittenRule]) -> None:
                 "duplicate-name", rule.name_span, f"Duplicate definition of rule '{rule.name}'.",
                 (Label(other.name_span, "first defined here"),)))
     if rule.name in KNOWN or rule.name in POINTS:
-        raise _malformed(rule.name_span, f"#[{rule.name}] has a meaning of its own, so no rule "
+        raise _malformed(rule.name_span, f"#[{rule.name}] is an attribute already, so no rule "
                          "can have this name.")
 
 

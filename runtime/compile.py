@@ -101,7 +101,7 @@ def _warn_of_hidden(program: Program) -> None:
     """Warn of entry points that cannot be called as attributes, at the caller's caller."""
     if program.hidden:
         names = " and ".join(f"program[{name!r}]" for name in program.hidden)
-        warnings.warn("Programs have attributes of their own with the names of these entry points; "
+        warnings.warn("Every program has attributes with the names of these entry points; "
                       f"call them as {names}.", HiddenEntryWarning, stacklevel=3)
 
 

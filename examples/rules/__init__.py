@@ -1,1 +1,1 @@
-"""Programs that are rewritten by rules of their own, with these rules."""
+"""Programs with the rules that rewrite them."""

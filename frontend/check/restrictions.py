@@ -40,7 +40,7 @@ def inner_sizes(params: Sequence[ast.Pattern], domains: Sequence[ty.Type]) -> It
             yield Diagnostic(
                 "inaccessible-size", param.span, "The type of the parameter refers to "
                 f'"{size.base}", which is bound to an inner component of another one.',
-                hints=("Make the component a parameter of its own.",))
+                hints=("Make the component a separate parameter.",))
 
 
 def later_sizes(params: Sequence[ast.Pattern], names: Sequence[VName | None],

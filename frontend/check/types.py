@@ -195,7 +195,7 @@ class TypeReader:
         raise ProgramError(Diagnostic(
             "unsupported-feature", exp.span, "Runelift has no parameters of function types whose "
             "size is computed from another parameter that is no integer.",
-            hints=("Write [] for the size, or give the size as a parameter of its own.",)))
+            hints=("Write [] for the size, or give the size as a separate parameter.",)))
 
     def _named(self, span: Span, name: str,
                args: tuple[ast.TypeExp | ast.SizeArg, ...]) -> ty.Type:

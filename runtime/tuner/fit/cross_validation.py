@@ -74,7 +74,7 @@ def summary(found: list[HeldOut]) -> str:
                if each.oracle and math.isfinite(each.default)]
     by_default = f"; by default {100 * median(untuned):.1f} % (median)" if untuned else ""
     return (f"Left out, a dataset is {100 * median([each.regret for each in known]):.1f} % slower "
-            f"than with thresholds of its own (median), {100 * worst.regret:.1f} % at worst "
+            f"than with its best thresholds (median), {100 * worst.regret:.1f} % at worst "
             f"({worst.dataset}){by_default}{lost}")
 
 

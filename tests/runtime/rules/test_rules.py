@@ -135,8 +135,8 @@ MALFORMED = {
     "rule f (x: i32) = ==> x": "empty",
     "rule": "has a name",
     "def f (x: i32) = x": "no rule in this file",
-    "rule unroll (x: i32) = x + 1 ==> 1 + x": "a meaning of its own",
-    "rule interchange (x: i32) = x + 1 ==> 1 + x": "a meaning of its own",
+    "rule unroll (x: i32) = x + 1 ==> 1 + x": "is an attribute already",
+    "rule interchange (x: i32) = x + 1 ==> 1 + x": "is an attribute already",
     "#[sometimes] rule f (x: i32) = x + 1 ==> 1 + x": "no attribute #[sometimes]",
     "rule f x = x + 1i32 ==> 1 + x": "has a name and a type",
     "rule f 'a [n] (op: a -> a -> a) (xs: [n]a) = map (\\x -> op x x) xs ==> "
