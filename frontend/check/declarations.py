@@ -84,20 +84,25 @@ class Checker(Settling):
 
     def declaration(self, dec: ast.CoreDec) -> None:
         """Check one declaration and add it to the scope."""
+        if self._memory is None:
+            self._checked(dec)
+            return
         said, written = (len(self.errors), len(self._holes)), dict(self._written)
-        names = names_in(dec) if self._memory is not None else set[str]()
+        names = names_in(dec)
         uses = self._meanings(names)
+        self._checked(dec)
+        if said == (len(self.errors), len(self._holes)) and self.broken.isdisjoint(names):
+            new = {key: size for key, size in self._written.items() if written.get(key) != size}
+            self._memory.known[dec.name] = Checked(
+                dec, uses, self.abbreviations[dec.name] if isinstance(dec, ast.TypeDec)
+                else self.scope.top[dec.name], self._constants.get(dec.name), new)
+
+    def _checked(self, dec: ast.CoreDec) -> None:
         match dec:
             case ast.TypeDec():
                 self._abbreviation(dec)
             case ast.ValDec():
                 self._value(dec)
-        if self._memory is not None and said == (len(self.errors), len(self._holes)) and (
-                self.broken.isdisjoint(names)):
-            new = {key: size for key, size in self._written.items() if written.get(key) != size}
-            self._memory.known[dec.name] = Checked(
-                dec, uses, self.abbreviations[dec.name] if isinstance(dec, ast.TypeDec)
-                else self.scope.top[dec.name], self._constants.get(dec.name), new)
 
     # Declarations that were checked before
 

@@ -7,7 +7,7 @@ had.  So only what a change reaches is checked.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from runelift.frontend.check.aliases import Origin
@@ -15,14 +15,12 @@ from runelift.frontend.check.base import Binding
 from runelift.frontend.check.types import Abbreviation
 from runelift.frontend.check.unify import Substitution
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.nodes import Node, duplicate, walk
+from runelift.frontend.syntax.nodes import Node, duplicate, given, noted, walk
 from runelift.ir.names import Names, VName
 from runelift.ir.source import Span
 
 ROUNDS = 100
 """The number of checks after which everything is checked anew: what is found is never forgotten."""
-_FLAGS = frozenset({"specified", "only_checks", "sealed", "instance", "hidden"})
-"""The fields with keywords that modules fill; the checker fills the others."""
 
 Written: TypeAlias = Mapping[Hashable, tuple[VName, ast.Exp | None]]
 Meaning: TypeAlias = tuple[object, object, object]
@@ -70,7 +68,7 @@ def names_in(dec: ast.CoreDec) -> set[str]:
     """The names in a declaration, and perhaps some that name nothing outside of it."""
     found: set[str] = set()
     for node in walk(dec):
-        for name in _split(type(node))[0]:
+        for name in given(type(node)):
             part = getattr(node, name)
             if isinstance(part, str):
                 found.add(part)
@@ -88,7 +86,7 @@ def take_types(old: Node, new: Node) -> bool:
     if not _same(old, new, new.span.start - old.span.start, pairs):
         return False
     for one, other in pairs:
-        for name in _split(type(one))[1]:
+        for name in noted(type(one)):
             value = getattr(one, name)
             if isinstance(value, Node):
                 value = duplicate(value)
@@ -105,7 +103,7 @@ def _same(old: object, new: object, shift: int, pairs: list[tuple[Node, Node]]) 
         case Node(), Node():
             pairs.append((old, new))
             return all(_same(getattr(old, name), getattr(new, name), shift, pairs)
-                       for name in _split(type(old))[0])
+                       for name in given(type(old)))
         case tuple(), tuple():
             return len(old) == len(new) and all(
                 _same(one, other, shift, pairs) for one, other in zip(old, new, strict=True))
@@ -113,14 +111,3 @@ def _same(old: object, new: object, shift: int, pairs: list[tuple[Node, Node]]) 
             return (new.start - old.start == new.end - old.end == shift
                     and old.source.name == new.source.name)
     return old == new
-
-
-_split_fields: dict[type[Node], tuple[tuple[str, ...], tuple[str, ...]]] = {}
-
-
-def _split(kind: type[Node]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The fields of a kind of node that come from the program, and those of the checker."""
-    if kind not in _split_fields:
-        given = tuple(f.name for f in fields(kind) if not f.kw_only or f.name in _FLAGS)
-        _split_fields[kind] = given, tuple(f.name for f in fields(kind) if f.name not in given)
-    return _split_fields[kind]

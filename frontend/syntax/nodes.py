@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from runelift.ir.source import Span
 
@@ -21,28 +21,59 @@ NodeType = TypeVar("NodeType", bound=Node)
 
 _NOTES = frozenset({"span", "type", "as_size", "op_type", "operator"})
 """Fields that hold no syntax."""
+_FLAGS = frozenset({"specified", "only_checks", "sealed", "instance", "hidden"})
+"""The fields with keywords that modules fill; the checker fills the others."""
 
-_FIELDS: dict[type[Node], tuple[tuple[str, ...], tuple[str, ...]]] = {}
+
+class _Fields(NamedTuple):
+    """The names of the fields of a kind of node: all, and those of the functions below."""
+
+    all: tuple[str, ...]
+    parts: tuple[str, ...]
+    parsed: tuple[str, ...]
+    given: tuple[str, ...]
+    noted: tuple[str, ...]
 
 
-def _fields(kind: type[Node]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """All fields of a kind of node, and those that hold syntax."""
+_FIELDS: dict[type[Node], _Fields] = {}
+
+
+def _fields(kind: type[Node]) -> _Fields:
     if kind not in _FIELDS:
-        names = tuple(f.name for f in fields(kind))
-        _FIELDS[kind] = names, tuple(n for n in names if n not in _NOTES)
+        known = fields(kind)
+        names = tuple(f.name for f in known)
+        given = tuple(f.name for f in known if not f.kw_only or f.name in _FLAGS)
+        _FIELDS[kind] = _Fields(names, tuple(n for n in names if n not in _NOTES),
+                                tuple(f.name for f in known if not f.kw_only), given,
+                                tuple(n for n in names if n not in given))
     return _FIELDS[kind]
 
 
 def parts(kind: type[Node]) -> tuple[str, ...]:
     """The fields of a kind of node that hold syntax."""
-    return _fields(kind)[1]
+    return _fields(kind).parts
+
+
+def parsed(kind: type[Node]) -> tuple[str, ...]:
+    """The fields of a kind of node that the parser fills."""
+    return _fields(kind).parsed
+
+
+def given(kind: type[Node]) -> tuple[str, ...]:
+    """The fields of a kind of node that come from the program: from the parser or modules."""
+    return _fields(kind).given
+
+
+def noted(kind: type[Node]) -> tuple[str, ...]:
+    """The fields of a kind of node that the checker fills."""
+    return _fields(kind).noted
 
 
 def duplicate(node: NodeType) -> NodeType:
     """Another node with the same parts."""
     kind = type(node)
     new = kind.__new__(kind)
-    for name in _fields(kind)[0]:
+    for name in _fields(kind).all:
         setattr(new, name, getattr(node, name))
     return new
 

@@ -6,12 +6,11 @@ around the change is parsed.
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 from runelift.frontend.syntax import module_ast
 from runelift.frontend.syntax.doc_comments import misplaced
-from runelift.frontend.syntax.nodes import Node
+from runelift.frontend.syntax.nodes import Node, parsed
 from runelift.frontend.syntax.parser import parse, parse_recovering
 from runelift.ir.errors import ProgramError
 from runelift.ir.points import PlacedAttribute
@@ -27,8 +26,7 @@ def reparse(source: Source, old: module_ast.Module) -> module_ast.Module:
     towards the change are what they were.
     """
     before, after = old.span.source.text, source.text
-    start = common_start(before, after)
-    end = common_start(before[start:][::-1], after[start:][::-1])
+    start, end = common_ends(before, after)
     shift = len(after) - len(before)
     first = sum(dec.span.end < start for dec in old.decs) - 1
     last = sum(dec.span.start <= len(before) - end for dec in old.decs) + 1
@@ -48,8 +46,13 @@ def reparse(source: Source, old: module_ast.Module) -> module_ast.Module:
     return module
 
 
-def common_start(one: str, other: str) -> int:
-    """The length of the common start of two texts."""
+def common_ends(one: str, other: str) -> tuple[int, int]:
+    """The lengths of the common start of two texts, and of the common end of what follows."""
+    start = _common_start(one, other)
+    return start, _common_start(one[start:][::-1], other[start:][::-1])
+
+
+def _common_start(one: str, other: str) -> int:
     least, most = 0, min(len(one), len(other))
     while least < most:
         middle = (least + most + 1) // 2
@@ -58,16 +61,6 @@ def common_start(one: str, other: str) -> int:
         else:
             most = middle - 1
     return least
-
-
-_fields: dict[type[Node], tuple[str, ...]] = {}
-
-
-def _parsed(kind: type[Node]) -> tuple[str, ...]:
-    """The fields of a kind of node that the parser fills; the checker fills those with keywords."""
-    if kind not in _fields:
-        _fields[kind] = tuple(field.name for field in fields(kind) if not field.kw_only)
-    return _fields[kind]
 
 
 class _Placed:
@@ -83,7 +76,7 @@ class _Placed:
             return self._span(part)
         if isinstance(part, Node):
             kind = type(part)
-            return kind(*[self.copy(getattr(part, name)) for name in _parsed(kind)])
+            return kind(*[self.copy(getattr(part, name)) for name in parsed(kind)])
         if isinstance(part, tuple):
             return tuple([self.copy(each) for each in part])
         if isinstance(part, PlacedAttribute):

@@ -67,9 +67,11 @@ class _Interned(type):
     _made: ClassVar[WeakValueDictionary[object, Any]] = WeakValueDictionary()
     _making: ClassVar[Lock] = Lock()
     """Two threads must not make two equal objects."""
+    key: Callable[..., tuple[object, ...]]
+    """Of the fields of an object: a value that equal objects share, and no others."""
 
     def __call__(cls, *args: Any, **fields: Any) -> Any:
-        key = cls, cls.key(*args, **fields)  # type: ignore[attr-defined]
+        key = cls, cls.key(*args, **fields)
         if (found := cls._made.get(key)) is None:
             made = super().__call__(*args, **fields)
             with cls._making:

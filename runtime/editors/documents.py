@@ -13,7 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from runelift.frontend.check import Memory
-from runelift.frontend.syntax.reparse import common_start
+from runelift.frontend.syntax.reparse import common_ends
 from runelift.ir.source import Source
 from runelift.runtime.editors.analysis import Analysis, read
 from runelift.runtime.editors.code_versions import CodeVersions
@@ -93,8 +93,7 @@ class Move:
 
     def _ends(self, old: str, new: str, old_start: int, new_start: int) -> tuple[int, int]:
         """Note the common start and end of two parts of the texts; their lengths."""
-        before = common_start(old, new)
-        behind = common_start(old[before:][::-1], new[before:][::-1])
+        before, behind = common_ends(old, new)
         self._pieces.append((old_start, new_start, before))
         self._pieces.append((old_start + len(old) - behind, new_start + len(new) - behind, behind))
         return before, behind

@@ -1,12 +1,13 @@
 """Running tuned thresholds and the defaults side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
 import pytest
 
 from runelift.runtime.tuner.measure.paired_comparison import (
     PairedRun,
+    PairedTimes,
     compare_all_paired,
     compare_paired,
 )
@@ -16,6 +17,34 @@ from tests.runtime.tuner.simulated import CHAIN, Simulated, close, inputs
 POLICY = NORMAL.comparison
 SHORT, LITTLE = POLICY.short_seconds, POLICY.steady_seconds
 FEW, PAIRS, MANY = POLICY.long_pairs, POLICY.pairs, POLICY.short_pairs
+
+
+class Clocked(Simulated):
+    """Takes ``seconds``, and tuned a multiple of that which depends on the number of the run."""
+
+    seconds: float
+    tuned: Callable[[int], float]
+    taken = 0.0
+    runs = 0
+
+    def time(self, entry, args, **options):  # type: ignore[no-untyped-def]
+        found = self.seconds * (self.tuned(self.runs) if options["thresholds"] else 1.0)
+        self.runs += 1
+        self.taken += found
+        return found
+
+
+def clocked(seconds: float, tuned: Callable[[int], float], monkeypatch: pytest.MonkeyPatch
+            ) -> tuple[Clocked, PairedTimes]:
+    """A program on whose clock only its runs take time, and its comparison."""
+    sim = Clocked.of(CHAIN, close)
+    sim.seconds, sim.tuned = seconds, tuned
+    (dataset,) = inputs(a=[2])
+    monkeypatch.setattr("runelift.runtime.tuner.measure.paired_comparison.time",
+                        SimpleNamespace(perf_counter=lambda: sim.taken))
+    both = compare_paired(sim, dataset, {}, {"main.t0": 1}, 3)
+    assert both is not None
+    return sim, both
 
 
 @pytest.mark.parametrize(("seconds", "slow", "pairs"), [
@@ -28,26 +57,7 @@ FEW, PAIRS, MANY = POLICY.long_pairs, POLICY.pairs, POLICY.short_pairs
 def test_undecided_runs_end_after_few_pairs_if_they_take_long(
         seconds: float, slow: Sequence[float], pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all pairs so far say the same, there are as many as it takes to be certain."""
-    class Tied(Simulated):
-        """Takes these times tuned, in turn, relative to the default."""
-
-        taken = 0.0
-        runs = 0
-
-        def time(self, entry, args, **options):  # type: ignore[no-untyped-def]
-            self.runs += 1
-            found = seconds
-            if options["thresholds"]:
-                found *= slow[self.runs // 2 % 3]
-            self.taken += found
-            return found
-
-    sim = Tied.of(CHAIN, close)
-    (dataset,) = inputs(a=[2])
-    monkeypatch.setattr("runelift.runtime.tuner.measure.paired_comparison.time",
-                        SimpleNamespace(perf_counter=lambda: sim.taken))
-    both = compare_paired(sim, dataset, {}, {"main.t0": 1}, 3)
-    assert both is not None
+    sim, both = clocked(seconds, lambda run: slow[(run + 1) // 2 % 3], monkeypatch)
     assert sim.runs == 2 + 2 * pairs
     assert both.faster == (max(slow) < 1)
 
@@ -130,23 +140,8 @@ def test_the_longest_runs_come_first() -> None:
 def test_what_seems_slower_by_chance_runs_longer(lasts: int, slower: bool,
                                                  monkeypatch: pytest.MonkeyPatch) -> None:
     """The tuned program is late in so many pairs, now and then; a loss that stays is one."""
-    class Late(Simulated):
-        taken = 0.0
-        runs = 0
-
-        def time(self, entry, args, **options):  # type: ignore[no-untyped-def]
-            pair, self.runs = self.runs // 2, self.runs + 1
-            late = options["thresholds"] and pair < lasts and pair % 3
-            found = SHORT * (1.03 if late else 1.0)
-            self.taken += found
-            return found
-
-    sim = Late.of(CHAIN, close)
-    (dataset,) = inputs(a=[2])
-    monkeypatch.setattr("runelift.runtime.tuner.measure.paired_comparison.time",
-                        SimpleNamespace(perf_counter=lambda: sim.taken))
-    both = compare_paired(sim, dataset, {}, {"main.t0": 1}, 3)
-    assert both is not None
+    sim, both = clocked(
+        SHORT, lambda run: 1.03 if run // 2 < lasts and run // 2 % 3 else 1.0, monkeypatch)
     assert both.slower == slower
     assert not both.doubtful
     assert POLICY.enough_seconds < sim.taken < POLICY.patience_seconds
