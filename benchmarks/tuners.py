@@ -216,7 +216,7 @@ def quality(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     forest = program.tree.entry(sizes.entry)
     training, held_out = (datasets(program, sizes, several)
                           for several in (sizes.training, sizes.held_out))
-    job = TuningJob(runner, Forests((forest,)), training, info.choice.threshold,
+    job = TuningJob(runner, Forests((forest,)), training,
                     method=ReplayRuns() if options.replay else ForcedRuns(),
                     log=logged(options, sizes, "training"))
     (tuning,) = tune_thresholds(job).entries
@@ -409,7 +409,7 @@ def strategies(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     assert program.device_info is not None
     forest = program.tree.entry(sizes.entry)
     own = datasets(program, sizes, sizes.training)
-    job = TuningJob(runner, Forests((forest,)), own, program.device_info.choice.threshold)
+    job = TuningJob(runner, Forests((forest,)), own)
     default = job.defaults(forest)
     prepare(program, runner, sizes, own)
     started = time.perf_counter()

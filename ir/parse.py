@@ -16,7 +16,7 @@ from runelift.ir import constraints
 from runelift.ir import syntax as ir
 from runelift.ir.constraints import Constraint
 from runelift.ir.errors import Diagnostic, ProgramError
-from runelift.ir.guards import Guard, Kind, Rival
+from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least, product
@@ -311,29 +311,7 @@ class Reader(Transformer[Token, Any]):
         named: dict[str, Any] = dict(part for part in parts if isinstance(part, tuple))
         words = [part for part in parts if isinstance(part, Token)]
         default = next((int(word) for word in words if word.type == "INT"), None)
-        rival = next((Rival(word) for word in words if word.type == "RIVAL"), None)
-        return lambda kind: Guard(str(name), json.loads(key), kind, par, default=default,
-                                  rival=rival,
-                                  streams=any(word.type == "STREAMS" for word in words),
-                                  made=any(word.type == "MADE" for word in words), **named)
-
-    def group_size(self, size: Size) -> tuple[str, Size]:
-        return "group", size
-
-    def apart(self, size: Token) -> tuple[str, int]:
-        return "apart", int(size)
-
-    def steps(self, count: Token) -> tuple[str, int]:
-        return "steps", int(count)
-
-    def saves(self, launches: Token) -> tuple[str, int]:
-        return "saves", int(launches)
-
-    def looped(self, size: Size) -> tuple[str, Size]:
-        return "looped", size
-
-    def group_count(self, size: Size) -> tuple[str, Size]:
-        return "groups", size
+        return lambda kind: Guard(str(name), json.loads(key), kind, par, default=default, **named)
 
     def needs(self, *needs: Constraint) -> tuple[str, tuple[Constraint, ...]]:
         return "needs", needs

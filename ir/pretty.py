@@ -234,18 +234,10 @@ def _exp(exp: ir.Exp) -> Lines:
 
 
 def _guard(guard: Guard) -> str:
-    group = "" if guard.group is None else f" group {guard.group}"
-    groups = "" if guard.groups is None else f" groups {guard.groups}"
     default = "" if guard.default is None else f" default {guard.default}"
-    rival = "" if guard.rival is None else f" {guard.rival.value}"
-    streams = (" streams" if guard.streams else "") + (" made" if guard.made else "")
-    apart = f" apart {guard.apart}" if guard.apart else ""
-    steps = f" steps {guard.steps}" if guard.steps else ""
-    saves = f" saves {guard.saves}" if guard.saves else ""
-    looped = "" if guard.looped is None else f" looped {guard.looped}"
     needs = f" needs ({', '.join(map(_need, guard.needs))})" if guard.needs else ""
     return (f"when {guard.name} <= {guard.par} {json.dumps(guard.key)}"
-            f"{group}{groups}{default}{rival}{streams}{apart}{steps}{saves}{looped}{needs}")
+            f"{default}{needs}")
 
 
 def _need(need: Constraint) -> str:

@@ -165,13 +165,9 @@ class Mapper:
 
     def guard(self, guard: Guard) -> Guard:
         """The sizes of a guard."""
-        group = None if guard.group is None else self.size(guard.group)
-        groups = None if guard.groups is None else self.size(guard.groups)
-        looped = None if guard.looped is None else self.size(guard.looped)
         needs = tuple(replace(need, left=self.size(need.left), right=self.size(need.right))
                       for need in guard.needs)
-        new = replace(guard, par=self.size(guard.par), group=group, groups=groups, looped=looped,
-                      needs=needs)
+        new = replace(guard, par=self.size(guard.par), needs=needs)
         return guard if new == guard else new
 
 

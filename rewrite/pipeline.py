@@ -21,7 +21,6 @@ from runelift.rewrite.registry import (
     ARRANGE,
     BOUNDS,
     CSE,
-    ESTIMATE,
     FILTER,
     FUSE,
     HOIST,
@@ -61,7 +60,7 @@ STANDARD: tuple[Pass, ...] = (
 """From the core IR of the front end to the core IR that is flattened."""
 
 AFTER_FLATTENING: tuple[Pass, ...] = (
-    SIMPLIFY, CSE, BOUNDS, SIMPLIFY, PREDICATE, LAUNCHES, ESTIMATE, SHORT_CIRCUIT)
+    SIMPLIFY, CSE, BOUNDS, SIMPLIFY, PREDICATE, LAUNCHES, SHORT_CIRCUIT)
 """Versioned IR is not hoisted: flattening has put definitions into kernels on purpose."""
 
 EVERY_PASS = False

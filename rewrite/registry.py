@@ -15,7 +15,6 @@ from runelift.rewrite.flatten.rules import FLATTENING
 from runelift.rewrite.lift.outside.apply import apply_rules
 from runelift.rewrite.passes.concat_parts import concat_in_parts
 from runelift.rewrite.passes.cse import SHARING, eliminate_common
-from runelift.rewrite.passes.default_guards import EVERYWHERE, estimate
 from runelift.rewrite.passes.filters import FILTERS, without_filters
 from runelift.rewrite.passes.fuse import fuse
 from runelift.rewrite.passes.hoist import (
@@ -29,7 +28,6 @@ from runelift.rewrite.passes.in_place import made_in_place
 from runelift.rewrite.passes.layouts import LAYOUTS, arrange
 from runelift.rewrite.passes.predicate import predicate, predicated_scatter, predicated_updates
 from runelift.rewrite.passes.rearranged_results import rearranged_result
-from runelift.rewrite.passes.rivals import maps_share_nothing
 from runelift.rewrite.passes.save_launches import (
     copy_beside,
     fill_together,
@@ -76,14 +74,12 @@ PREDICATE = Pass("predicate", "conditional updates made by the device", predicat
                  (predicated_updates, predicated_scatter))
 LAUNCHES = Pass("launches", "fewer kernels and copies for the host to launch", save_launches,
                 (scatter_with_map, copy_beside, fill_together, sink_elements))
-ESTIMATE = Pass("estimate", "defaults of guards that the bodies of versions tell", estimate,
-                (*EVERYWHERE, maps_share_nothing))
 SHORT_CIRCUIT = Pass("short-circuit", "make values in the arrays that they are meant for",
                      short_circuit,
                      (rearranged_result, concat_in_parts, update_early, made_in_place))
 
 PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, ARRANGE, HOIST, OUTSIDE, FUSE, FILTER,
-                            HOIST_ARRAYS, WRITE_OUT, BOUNDS, PREDICATE, LAUNCHES, ESTIMATE,
+                            HOIST_ARRAYS, WRITE_OUT, BOUNDS, PREDICATE, LAUNCHES,
                             SHORT_CIRCUIT)
 """All passes."""
 

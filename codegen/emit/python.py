@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of
 from runelift.codegen.plan import distribution, plan
@@ -54,19 +55,19 @@ def python_source(host: plan.Plan, *, replay: bool = False, trials: bool = False
     operations can be run again and again, with other settings of their parameters.  ``named``: the
     runtime is told the name of each buffer, and asked what to do where a scalar is unknown.
     """
-    writer = _Writer(replay=replay, trials=trials, named=named)
+    writer = PlanWriter(replay=replay, trials=trials, named=named)
     writer.line(f"def {FUNCTION}(rt, args):  # entry point {host.entry}")
     writer.depth += 1
     for name in (*plan.DEVICE_SIZES, plan.COUNTERS):
-        writer.line(f"{_var(name)} = rt.{name.base}")
+        writer.line(f"{variable(name)} = rt.{name.base}")
     for size in host.sizes:
-        writer.line(f"{_var(size)} = args.pop({str(size)!r})")
+        writer.line(f"{variable(size)} = args.pop({str(size)!r})")
     for param in host.params:
-        writer.line(f"{_var(param.name)} = args.pop({str(param.name)!r})")
+        writer.line(f"{variable(param.name)} = args.pop({str(param.name)!r})")
     writer.settings(plan.parameters(host.steps))
     steps, late = split_epilogue(host)
     writer.steps(steps, host.entry)
-    given = "".join(f", {_var(name)}" for name in epilogue_inputs(late, host.results))
+    given = "".join(f", {variable(name)}" for name in epilogue_inputs(late, host.results))
     writer.line(f"return rt.conclude({EPILOGUE}{given})")
     writer.depth = 0
     writer.epilogue(given, late, host)
@@ -79,11 +80,11 @@ def scalars_source(host: plan.Plan, free: FreeScalars) -> str:
 
     It takes the runtime and the arguments, which stay where they are.
     """
-    writer = _Writer(replay=False, trials=False)
+    writer = PlanWriter(replay=False, trials=False)
     writer.line(f"def {FUNCTION}(rt, args):")
     writer.depth += 1
     for name in {**dict.fromkeys(free.params), **dict.fromkeys(free.given)}:
-        writer.line(f"{_var(name)} = args[{str(name)!r}]")
+        writer.line(f"{variable(name)} = args[{str(name)!r}]")
     writer.steps(free.steps, host.entry)
     writer.line(f"return {_tuple((*free.params, *free.derived))}")
     return "\n".join(writer.lines) + "\n"
@@ -95,18 +96,18 @@ def _results(specs: tuple[plan.ValueSpec, ...]) -> str:
 
 def _result(spec: plan.ValueSpec) -> str:
     if spec.shape is None:
-        return _var(spec.name)
-    shape = "".join(f"{_atom(s)}, " for s in spec.shape)
-    return f"rt.array({_var(spec.name)}, {spec.prim.value!r}, ({shape}))"
+        return variable(spec.name)
+    shape = "".join(f"{atom_text(s)}, " for s in spec.shape)
+    return f"rt.array({variable(spec.name)}, {spec.prim.value!r}, ({shape}))"
 
 
-def _var(name: VName) -> str:
+def variable(name: VName) -> str:
     return str(name).replace("'", "_q")
 
 
-def _atom(atom: Atom) -> str:
+def atom_text(atom: Atom) -> str:
     if isinstance(atom, VName):
-        return _var(atom)
+        return variable(atom)
     value = atom.value
     if atom.prim.is_float:
         return f"float({str(float(value))!r})"
@@ -114,14 +115,14 @@ def _atom(atom: Atom) -> str:
 
 
 def _further(atoms: tuple[Atom, ...]) -> str:
-    return "".join(f", {_atom(a)}" for a in atoms)
+    return "".join(f", {atom_text(a)}" for a in atoms)
 
 
 def _tuple(atoms: Iterable[Atom]) -> str:
-    return f"({''.join(f'{_atom(a)}, ' for a in atoms)})"
+    return f"({''.join(f'{atom_text(a)}, ' for a in atoms)})"
 
 
-def _size(size: Size) -> str:
+def size_text(size: Size) -> str:
     if not size.terms:
         return "0"
     parts = []
@@ -136,13 +137,13 @@ def _size(size: Size) -> str:
 def _factor(factor: Factor) -> str:
     match factor:
         case VName():
-            return _var(factor)
+            return variable(factor)
         case CeilDiv(num, den):
-            return f"-(-({_size(num)}) // ({_size(den)}))"
+            return f"-(-({size_text(num)}) // ({size_text(den)}))"
         case Least(sizes):
-            return f"min({', '.join(map(_size, sizes))})"
+            return f"min({', '.join(map(size_text, sizes))})"
         case Greatest(sizes):
-            return f"max({', '.join(map(_size, sizes))})"
+            return f"max({', '.join(map(size_text, sizes))})"
         case Applied():
             raise CompilerBug(f"the host plan has an unresolved size {factor}")
 
@@ -151,9 +152,9 @@ def _index(exp: imp.Exp) -> str:
     """An index expression; all its operands are non-negative."""
     match exp:
         case imp.Var(name):
-            return _var(name)
+            return variable(name)
         case imp.Lit(const):
-            return _atom(const)
+            return atom_text(const)
         case imp.Apply(op, _, (left, right)):
             symbol = {"add": "+", "sub": "-", "mul": "*", "quot": "//", "rem": "%",
                       "div": "//", "mod": "%"}[op]
@@ -210,21 +211,47 @@ def _conversion(from_: Prim, to: Prim, arg: str) -> str:
 
 def _element(read: plan.Read) -> str:
     """The element that is read: a buffer, its type, and the index."""
-    return f"({_var(read.buffer)}, {read.prim.value!r}, {_index(read.index)})"
+    return f"({variable(read.buffer)}, {read.prim.value!r}, {_index(read.index)})"
 
 
 def _buffers(names: Sequence[VName]) -> str:
     """The buffers that the names stand for when the function is called."""
-    return f"lambda: ({''.join(f'{_var(name)}, ' for name in names)})"
+    return f"lambda: ({''.join(f'{variable(name)}, ' for name in names)})"
 
 
 def _replay_result(spec: plan.ValueSpec) -> str:
     """A result of a version: its value or buffer, its type, and its shape if it is an array."""
-    shape = None if spec.shape is None else f"({''.join(f'{_atom(s)}, ' for s in spec.shape)})"
-    return f"({_var(spec.name)}, {spec.prim.value!r}, {shape})"
+    shape = None if spec.shape is None else f"({''.join(f'{atom_text(s)}, ' for s in spec.shape)})"
+    return f"({variable(spec.name)}, {spec.prim.value!r}, {shape})"
 
 
-class _Writer:
+class LaunchShape(NamedTuple):
+    """The shape of a launch as Python expressions: groups, work-items of a group, local memory.
+
+    ``lengths`` are the bytes of each local array, ``rooms`` the cells of those of teams.
+    """
+
+    groups: str
+    group: str
+    lengths: str
+    rooms: list[str]
+
+
+def launch_shape(step: plan.Launch) -> LaunchShape:
+    """The shape in which the host launches a kernel."""
+    groups, group = size_text(step.groups), size_text(step.group)
+    if step.kernel.teams is None:
+        return LaunchShape(groups, group, "".join(
+            f"({size_text(a.length)}) * {a.prim.bytes}, " for a in step.kernel.local_memory), [])
+    teams = variable(step.kernel.teams)
+    rooms = [size_text(cells_of(a)) for a in step.kernel.local_memory]
+    return LaunchShape(f"-(-({groups}) // {teams})", f"({group})*{teams}",
+                       "".join(f"({room}) * {CELL_BYTES}*{teams}, " for room in rooms), rooms)
+
+
+class PlanWriter:
+    """Writes the steps of a plan as lines of Python."""
+
     def __init__(self, *, replay: bool, trials: bool, named: bool = False) -> None:
         self.replay = replay
         self.trials = trials
@@ -246,7 +273,7 @@ class _Writer:
         if parameters:
             self.line("(")
             for parameter in parameters:
-                self.line(f"    {_var(parameter.variable)},  # {parameter.name}")
+                self.line(f"    {variable(parameter.variable)},  # {parameter.name}")
             self.line(") = rt.settings")
 
     def epilogue(self, given: str, steps: tuple[plan.Step, ...], host: plan.Plan) -> None:
@@ -256,7 +283,7 @@ class _Writer:
         reads = [step for step in steps if isinstance(step, plan.Read)]
         if reads and all(isinstance(step, plan.Read) for step in steps[:len(reads)]):
             elements = "".join(f"{_element(step)}, " for step in reads)
-            self.line(f"{''.join(f'{_var(step.name)}, ' for step in reads)}= rt.reads({elements})")
+            self.line(f"{''.join(f'{variable(step.name)}, ' for step in reads)}= rt.reads({elements})")
             steps = steps[len(reads):]
         for step in steps:
             self.step(step, host.entry)
@@ -284,33 +311,33 @@ class _Writer:
     def step(self, step: plan.Step, version: str) -> None:
         match step:
             case plan.Alloc(name, prim, count):
-                made = f"rt.allocate(({_size(count)}) * {prim.bytes})"
-                self.line(f"{_var(name)} = "
+                made = f"rt.allocate(({size_text(count)}) * {prim.bytes})"
+                self.line(f"{variable(name)} = "
                           + (f"rt.named({made}, {str(name)!r})" if self.named else made))
             case plan.Release(names):
-                self.line("".join(f"{_var(n)} = " for n in names) + "None")
+                self.line("".join(f"{variable(n)} = " for n in names) + "None")
             case plan.CopyBuffer(target, source, prim, count, start):
                 offset = "" if start == plan.FROM_START else f", {_index(start)} * {prim.bytes}"
-                self.line(f"rt.copy({_var(target)}, {_var(source)}, "
-                          f"({_size(count)}) * {prim.bytes}{offset})")
+                self.line(f"rt.copy({variable(target)}, {variable(source)}, "
+                          f"({size_text(count)}) * {prim.bytes}{offset})")
             case plan.Read(name):
-                self.line(f"{_var(name)} = rt.read{_element(step)}")
+                self.line(f"{variable(name)} = rt.read{_element(step)}")
             case plan.Compute():
                 self._compute(step)
             case plan.ConvertScalar(name, from_, to, arg):
-                self._set(name, _conversion(from_, to, _atom(arg)))
+                self._set(name, _conversion(from_, to, atom_text(arg)))
             case plan.ComputeSize(name, size):
-                self._set(name, _size(size))
+                self._set(name, size_text(size))
             case plan.Bind(target, source):
-                self.line(f"{_var(target)} = {_atom(source)}")
+                self.line(f"{variable(target)} = {atom_text(source)}")
             case plan.Check(cond, message, args, loc):
-                given = "".join(f", {_atom(a)}" for a in args)
-                holds = f"rt.known({_atom(cond)}, True)" if self.named else _atom(cond)
+                given = "".join(f", {atom_text(a)}" for a in args)
+                holds = f"rt.known({atom_text(cond)}, True)" if self.named else atom_text(cond)
                 self.line(f"if not {holds}: rt.fail({_loc(loc)}, {message!r}{given})")
             case plan.Launch():
                 self._launch(step, version)
             case plan.AllocScanStatus(name, words):
-                self.line(f"{_var(name)} = rt.statuses({_size(words)})")
+                self.line(f"{variable(name)} = rt.statuses({size_text(words)})")
             case (distribution.GroupShape() | distribution.TeamCount()
                   | distribution.SubGroupSize() | distribution.GroupSize()
                   | distribution.MapWidth() | distribution.ScanTileShape()
@@ -329,15 +356,15 @@ class _Writer:
                 elif steps:
                     self.steps(steps, version)
             case plan.Branch(cond, then_, else_):
-                self.line(f"if {_atom(cond)}:")
+                self.line(f"if {atom_text(cond)}:")
                 self.nested(then_, version)
                 if else_:
                     self.line("else:")
                     self.nested(else_, version)
             case plan.LazyCopy(name):
-                self.line(f"{_var(name)} = None")
+                self.line(f"{variable(name)} = None")
             case plan.Fill(name, steps):
-                self.line(f"if {_var(name)} is None:")
+                self.line(f"if {variable(name)} is None:")
                 self.nested(steps, version)
             case plan.CountedLoop() | plan.WhileLoop():
                 self._loop(step, version)
@@ -353,9 +380,9 @@ class _Writer:
         """A loop; the runtime may run all iterations of it by one kernel."""
         match step:
             case plan.CountedLoop(index, bound, body, carried, None):
-                iterations = (f"range({_atom(bound)})" if carried is None
-                              else f"rt.rounds({_atom(bound)}, {_buffers(carried)})")
-                self.line(f"for {_var(index)} in {iterations}:")
+                iterations = (f"range({atom_text(bound)})" if carried is None
+                              else f"rt.rounds({atom_text(bound)}, {_buffers(carried)})")
+                self.line(f"for {variable(index)} in {iterations}:")
                 self.looped(body, version, index)
             case plan.CountedLoop(index, bound, body, carried, loop_scalars):
                 assert carried is not None
@@ -364,22 +391,22 @@ class _Writer:
                 self._loop_scalars(scalars, index, loop_scalars, version)
                 names = (index, *(column for column, _ in loop_scalars.columns))
                 self.line(f"for {_tuple(names)} in "
-                          f"rt.rounds({_atom(bound)}, {_buffers(carried)}, {scalars}):")
+                          f"rt.rounds({atom_text(bound)}, {_buffers(carried)}, {scalars}):")
                 self.looped(body, version, *names)
                 if loop_scalars.carried:
                     self.line(f"{_tuple(loop_scalars.carried)} = {scalars}.carried")
             case plan.WhileLoop(cond, body, in_buffer, carried):
-                again = f"rt.read({_var(cond)}, 'bool', 0)" if in_buffer else _var(cond)
+                again = f"rt.read({variable(cond)}, 'bool', 0)" if in_buffer else variable(cond)
                 if self.named and carried is None:
                     again = f"rt.goes_on({len(self.lines)}, {again})"
                 self.line(f"while {again}:" if carried is None else
-                          f"for _ in rt.rounds_while(lambda: {_var(cond)}, {_buffers(carried)}):")
+                          f"for _ in rt.rounds_while(lambda: {variable(cond)}, {_buffers(carried)}):")
                 self.looped(body, version)
 
     def _loop_scalars(self, name: str, index: VName, scalars: plan.LoopScalars,
                       version: str) -> None:
         """A function that computes the scalars of an iteration, and the initial ones."""
-        self.line(f"def {name}({_var(index)}{_further(scalars.carried)}):")
+        self.line(f"def {name}({variable(index)}{_further(scalars.carried)}):")
         self.depth += 1
         for step in scalars.steps:
             self.step(step, version)
@@ -395,51 +422,51 @@ class _Writer:
         match step:
             case distribution.GroupShape(_, _, _, chunks, loops, rows, groups, wanted, teams,
                                          independent, scanned):
-                chunked = "".join(f"{_size(c.points)}, " for c in chunks)
-                looped = "".join(f"{_size(size)}, " for size in loops)
-                reduced = "".join(f"({_size(n)}, {_size(each)}), " for n, each in rows)
+                chunked = "".join(f"{size_text(c.points)}, " for c in chunks)
+                looped = "".join(f"{size_text(size)}, " for size in loops)
+                reduced = "".join(f"({size_text(n)}, {size_text(each)}), " for n, each in rows)
                 changing = "".join(f"{number}, " for number, c in enumerate(chunks)
                                    if not self.changing.isdisjoint(c.points.variables()))
-                self.line(f"{', '.join(map(_var, step.names()))} = "
-                          f"rt.share_out(({chunked}), ({looped}), ({reduced}), {_size(groups)}"
+                self.line(f"{', '.join(map(variable, step.names()))} = "
+                          f"rt.share_out(({chunked}), ({looped}), ({reduced}), {size_text(groups)}"
                           f"{_further(wanted)}, {teams}, {independent}, {scanned}"
                           + (f", ({changing}))" if changing else ")"))
             case distribution.TeamCount(teams, even, group, groups, size, wanted, independent):
-                self.line(f"{_var(teams)}, {_var(even)} = rt.teams({_var(group)}, {_size(groups)}, "
-                          f"{_size(size)}, {_atom(wanted)}, {independent})")
+                self.line(f"{variable(teams)}, {variable(even)} = rt.teams({variable(group)}, {size_text(groups)}, "
+                          f"{size_text(size)}, {atom_text(wanted)}, {independent})")
             case distribution.SubGroupSize(subgroup, group):
-                self.line(f"{_var(subgroup)} = rt.subgroup({_var(group)})")
+                self.line(f"{variable(subgroup)} = rt.subgroup({variable(group)})")
             case distribution.GroupSize(group, most, size):
-                self.line(f"{_var(group)} = rt.spread({_var(most)}, {_size(size)})")
+                self.line(f"{variable(group)} = rt.spread({variable(most)}, {size_text(size)})")
             case distribution.MapWidth(name, flat, points, rows, beside, size, overlapping, most,
                                        wanted):
-                sizes = ", ".join(map(_size, (points, rows, beside)))
-                self.line(f"{_var(name)}, {_var(flat)} = rt.width({sizes}, {size}, "
-                          f"{overlapping}, {most}, {_atom(wanted)})")
+                sizes = ", ".join(map(size_text, (points, rows, beside)))
+                self.line(f"{variable(name)}, {variable(flat)} = rt.width({sizes}, {size}, "
+                          f"{overlapping}, {most}, {atom_text(wanted)})")
             case distribution.ScanTileShape(points=points, bytes=size, wanted=wanted):
-                self.line(f"{', '.join(map(_var, step.names()))} = "
-                          f"rt.tile({_var(points)}, {size}{_further(wanted)})")
+                self.line(f"{', '.join(map(variable, step.names()))} = "
+                          f"rt.tile({variable(points)}, {size}{_further(wanted)})")
             case distribution.ProductTileShape(height=height, width=width, batch=batch,
                                                length=length, wanted=wanted):
-                sizes = ", ".join(map(_size, (height, width, batch, length)))
-                self.line(f"{', '.join(map(_var, step.names()))} = "
+                sizes = ", ".join(map(size_text, (height, width, batch, length)))
+                self.line(f"{', '.join(map(variable, step.names()))} = "
                           f"rt.block({sizes}, {step.bytes}{_further(wanted)})")
             case distribution.SegmentBlockShape(height=height, width=width, batch=batch,
                                                 length=length, wanted=wanted):
-                sizes = ", ".join(map(_size, (height, width, batch, length)))
+                sizes = ", ".join(map(size_text, (height, width, batch, length)))
                 boxes = tuple((box.bytes, box.sides) for box in step.boxes)
-                self.line(f"{', '.join(map(_var, step.names()))} = "
+                self.line(f"{', '.join(map(variable, step.names()))} = "
                           f"rt.coarse({sizes}, {step.slides}, {step.roots}, {step.loops}, "
                           f"{step.bytes}, {boxes}{_further(wanted)})")
             case distribution.StripShape(width=width, height=height, batch=batch, length=length):
-                sizes = ", ".join(map(_size, (width, height, batch, length)))
-                self.line(f"{', '.join(map(_var, step.names()))} = rt.strip({sizes})")
+                sizes = ", ".join(map(size_text, (width, height, batch, length)))
+                self.line(f"{', '.join(map(variable, step.names()))} = rt.strip({sizes})")
             case distribution.TransposeTileShape(fast=fast, last=last, group=group):
-                self.line(f"{', '.join(map(_var, step.names()))} = rt.transposed("
-                          f"{_size(fast)}, {_size(last)}, {step.bytes}, {_size(group)})")
+                self.line(f"{', '.join(map(variable, step.names()))} = rt.transposed("
+                          f"{size_text(fast)}, {size_text(last)}, {step.bytes}, {size_text(group)})")
 
     def _compute(self, step: plan.Compute) -> None:
-        args = [_atom(a) for a in step.args]
+        args = [atom_text(a) for a in step.args]
         if OPS[step.op].traps and step.prim.is_int:
             fail = f"rt.fail({_loc(step.loc)}, {failures.DIVISION!r})"
             divisor = step.args[1]
@@ -453,35 +480,28 @@ class _Writer:
 
     def _set(self, name: VName, exp: str) -> None:
         """Set a scalar to a Python expression."""
-        self.line(f"{_var(name)} = {f'rt.computed(lambda: {exp})' if self.named else exp}")
+        self.line(f"{variable(name)} = {f'rt.computed(lambda: {exp})' if self.named else exp}")
 
     def _launch(self, step: plan.Launch, version: str) -> None:
         number = len(self.launches)
         self.launches.append(step)
         self.versions.append(version)
-        args = "".join(f", {_atom(a)}" + (".handle" if isinstance(p, imp.BufferParam) else "")
+        shape = launch_shape(step)
+        args = "".join(f", {atom_text(a)}" + (".handle" if isinstance(p, imp.BufferParam) else "")
                        for a, p in zip(step.args, step.kernel.params, strict=True))
-        groups, group = _size(step.groups), _size(step.group)
-        if step.kernel.teams is None:
-            lengths = "".join(f"({_size(a.length)}) * {a.prim.bytes}, "
-                              for a in step.kernel.local_memory)
-        else:
-            teams = _var(step.kernel.teams)
-            groups, group = f"-(-({groups}) // {teams})", f"({group})*{teams}"
-            rooms = [_size(cells_of(a)) for a in step.kernel.local_memory]
-            lengths = "".join(f"({room}) * {CELL_BYTES}*{teams}, " for room in rooms)
-            args += "".join(f", {room}" for room in rooms)
+        args += "".join(f", {room}" for room in shape.rooms)
         launch = f"launch({number}, "
         if built_for := step.kernel.built_for:
-            launch = f"launch_built({number}, ({', '.join(map(_var, built_for))},), "
-        self.line(f"rt.{launch}{groups}, {group}, ({lengths}){args})  # {step.kernel.name}")
+            launch = f"launch_built({number}, ({', '.join(map(variable, built_for))},), "
+        self.line(f"rt.{launch}{shape.groups}, {shape.group}, ({shape.lengths}){args})  "
+                  f"# {step.kernel.name}")
 
     def _trials(self, step: plan.Operation, version: str) -> None:
         """A loop over settings of an operation; buffers that it reads and writes are restored."""
-        settings = "".join(f"{_var(p.variable)}, " for p in step.parameters)
+        settings = "".join(f"{variable(p.variable)}, " for p in step.parameters)
         fills, steps = plan.apart_from_fills(step.steps)
         self.steps(fills, version)
-        read, written = (", ".join(map(_var, names)) for names in _accessed(steps))
+        read, written = (", ".join(map(variable, names)) for names in _accessed(steps))
         self.line(f"for {settings}in rt.trials({len(self.operations)}, [{read}], [{written}]):")
         self.operations.append(step)
         self.depth += 1
@@ -497,15 +517,19 @@ class _Writer:
     def _choose(self, step: plan.Choose) -> None:
         site = len(self.sites)
         self.sites.append(step)
-        pars = "".join(f"{_size(v.guard.par) if v.guard else 0}, " for v in step.versions)
-        occupancies = "".join(f"{_occupancy(v.guard)}, " for v in step.versions)
-        local = "".join(f"{_need(v)}, " for v in step.versions)
-        sizes = ", ".join(f"{str(s)!r}: {_var(s)}" for s in step.sizes)
-        met = f"{site}, ({pars}), ({occupancies}), ({local}), {{{sizes}}}"
+        met = f"{site}, {self.met(step)}"
         if self.replay:
             self._replayed(step, site, met)
         else:
             self._chosen(step, site, met)
+
+    def met(self, step: plan.Choose) -> str:
+        """The sizes at an encounter: those of guards, facts, local memory, and those recorded."""
+        pars = "".join(f"{size_text(v.guard.par) if v.guard else 0}, " for v in step.versions)
+        facts = "".join(f"{variable(name)}, " for name in step.facts)
+        local = "".join(f"{_need(v)}, " for v in step.versions)
+        sizes = ", ".join(f"{str(s)!r}: {variable(s)}" for s in step.sizes)
+        return f"({pars}), ({facts}), ({local}), {{{sizes}}}"
 
     def _chosen(self, step: plan.Choose, site: int, met: str) -> None:
         """Try versions until one could run."""
@@ -522,8 +546,8 @@ class _Writer:
 
     def _replayed(self, step: plan.Choose, site: int, met: str) -> None:
         """Run all versions from the same start; lazy copies that one has made stay."""
-        changed = "".join(f"{_var(name)}, " for name in overwritten_buffers(step))
-        lazy = "".join(f"{_var(name)}, " for name in _lazy_copies(step))
+        changed = "".join(f"{variable(name)}, " for name in overwritten_buffers(step))
+        lazy = "".join(f"{variable(name)}, " for name in _lazy_copies(step))
         if lazy:
             self.line(f"unfilled_{site} = filled_{site} = {lazy}")
         self.line(f"for version_{site} in rt.replays({met}, ({changed})):")
@@ -564,24 +588,14 @@ class _Writer:
         self.depth -= 1
 
 
-def _occupancy(guard: Guard | None) -> str:
-    """The number of work-groups of an intra version, and of work-items that each can use, and in
-    loops.
-    """
-    if guard is None or guard.groups is None or guard.group is None:
-        return "None"
-    looped = "" if guard.looped is None else f", {_size(guard.looped)}"
-    return f"({_size(guard.groups)}, {_size(guard.group)}{looped})"
-
-
 def _need(version: plan.PlanVersion) -> str:
     """The local memory that a version needs, as a Python expression.
 
     It is more than any device has where no group is large enough, or the guard's needs are not met.
     """
-    need = _size(version.local_bytes)
+    need = size_text(version.local_bytes)
     if version.groups:
-        need = f"({need} if {' and '.join(map(_var, version.groups))} else rt.never)"
+        need = f"({need} if {' and '.join(map(variable, version.groups))} else rt.never)"
     if version.guard is not None and version.guard.needs:
         need = f"({need} if {' and '.join(map(_met, version.guard.needs))} else rt.unmet)"
     return need
@@ -589,7 +603,7 @@ def _need(version: plan.PlanVersion) -> str:
 
 def _met(need: Constraint) -> str:
     """A constraint as a Python expression."""
-    left, right = f"({_size(need.left)})", f"({_size(need.right)})"
+    left, right = f"({size_text(need.left)})", f"({size_text(need.right)})"
     match need.kind:
         case Relation.DIVIDES:
             return f"({left} > 0 and {right} % {left} == 0)"

@@ -54,7 +54,7 @@ def free_scalars(host: plan.Plan) -> FreeScalars:
                     computing[name] = step
     own = {id(step) for step in computing.values()}
     fixed = {each for step in early if id(step) not in own for each in _fixing(step)}
-    fixed |= {name for what in (late, host.results) for name in _names(what)}
+    fixed |= {name for what in (late, host.results) for name in names_in(what)}
     bound = Roots().union(*(known[name] for name in fixed & known.keys()))
     free = [name for name in scalars if name not in bound | sizes]
     derived = [name for name in computing if known[name] & set(free) and known[name]]
@@ -63,7 +63,7 @@ def free_scalars(host: plan.Plan) -> FreeScalars:
 
 def _inputs(step: plan.Step, name: VName) -> set[VName]:
     """The names that a step which sets ``name`` reads."""
-    return set(_names(step)) - {name}
+    return set(names_in(step)) - {name}
 
 
 def _slice(wanted: list[VName], computing: dict[VName, plan.Step]
@@ -83,23 +83,23 @@ def _fixing(step: plan.Step) -> Iterator[VName]:
     """The names that a step depends on by more than arguments of kernels."""
     match step:
         case plan.Launch(kernel, _, groups, group):
-            yield from _names((groups, group, kernel.built_for, kernel.locals))
+            yield from names_in((groups, group, kernel.built_for, kernel.locals))
         case plan.Branch(cond, then_, else_):
-            yield from _names(cond)
+            yield from names_in(cond)
             yield from _fixing_all(then_ + else_)
-        case plan.Choose(versions=versions, sizes=sizes):
-            yield from _names((sizes, step.results))
+        case plan.Choose(versions=versions, sizes=sizes, facts=facts):
+            yield from names_in((sizes, facts, step.results))
             for version in versions:
-                yield from _names((version.guard, version.local_bytes, version.groups))
+                yield from names_in((version.guard, version.local_bytes, version.groups))
                 yield from _fixing_all(version.steps)
         case plan.Operation(parameters=parameters, steps=steps, early=early):
-            yield from _names((parameters, early))
+            yield from names_in((parameters, early))
             yield from _fixing_all(steps)
         case plan.Fill(name, steps):
             yield name
             yield from _fixing_all(steps)
         case _:
-            yield from _names(step)
+            yield from names_in(step)
 
 
 def _fixing_all(steps: tuple[plan.Step, ...]) -> Iterator[VName]:
@@ -107,18 +107,18 @@ def _fixing_all(steps: tuple[plan.Step, ...]) -> Iterator[VName]:
         yield from _fixing(step)
 
 
-def _names(what: Any) -> Iterator[VName]:
-    """All names in a value, but for what is inside of kernels."""
+def names_in(what: Any) -> Iterator[VName]:
+    """All names in a step, or in a value of one, but for what is inside of kernels."""
     if isinstance(what, VName):
         yield what
     elif isinstance(what, plan.Launch):  # in a loop, whose iterations may be one kernel's
         yield from _fixing(what)
-        yield from _names(what.args)
+        yield from names_in(what.args)
     elif is_dataclass(what) and not isinstance(what, type):
         for each in fields(what):
-            yield from _names(getattr(what, each.name))
+            yield from names_in(getattr(what, each.name))
     elif isinstance(what, tuple | list | frozenset | set):
         for each in what:
-            yield from _names(each)
+            yield from names_in(each)
     elif isinstance(what, dict):
-        yield from _names(list(what.items()))
+        yield from names_in(list(what.items()))

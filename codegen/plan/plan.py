@@ -274,13 +274,16 @@ class Choose:
     """One encounter: run the first feasible version whose guard holds.
 
     ``sizes`` are the host scalars that the record of the encounter keeps, ``results`` what every
-    version computes.
+    version computes.  ``costs`` is the text of functions that predict the time of each version, and
+    ``facts`` are the host scalars that they take (:mod:`runelift.codegen.cost.version_costs`).
     """
 
     site: str
     versions: tuple[PlanVersion, ...]
     sizes: tuple[VName, ...]
     results: tuple[ValueSpec, ...] = ()
+    facts: tuple[VName, ...] = ()
+    costs: str = ""
 
 
 @dataclass(frozen=True, slots=True)

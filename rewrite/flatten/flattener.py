@@ -21,8 +21,6 @@ from runelift.rewrite.flatten.walk import Walk
 
 LEFT_OUT = "it is left out (--disable)"
 """The reason why a rule did not fire that the user does not want."""
-INTRA_DEFAULT = 32
-"""The threshold of an intra version when nothing was tuned (Futhark's figure)."""
 
 
 @dataclass(slots=True)
@@ -162,8 +160,7 @@ class Flattener:
         self.numbering.sites += 1
         return f"{self.fun}.versions_{self.numbering.sites - 1}"
 
-    def guard(self, stm: ir.Stm, kind: Kind, depth: int, par: Size,
-              group: Size | None = None, groups: Size | None = None) -> Guard:
+    def guard(self, stm: ir.Stm, kind: Kind, depth: int, par: Size) -> Guard:
         """A guard for a version of ``stm``; numbered in order of creation, outermost first."""
         suffix = {Kind.OUTER: "suff_outer_par", Kind.INTRA: "suff_intra_par",
                   Kind.REDOMAP: "suff_outer_redomap", Kind.FLAT: "flat"}[kind]
@@ -171,8 +168,7 @@ class Flattener:
         self.numbering.thresholds += 1
         place = _place(stm.loc)
         key = f"{self.fun}@{place}/{kind.value}/{depth}"
-        default = INTRA_DEFAULT if kind is Kind.INTRA else None
-        return Guard(name, key, kind, par, group, default, groups)
+        return Guard(name, key, kind, par)
 
 
 def _place(loc: Loc | None) -> str:

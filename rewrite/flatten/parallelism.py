@@ -144,33 +144,10 @@ def segop_spaces(body: ir.Body) -> Iterator[ir.Space]:
     return (segop.space for segop in segops(body))
 
 
-def left_alone(body: ir.Body) -> Iterator[tuple[Atom, ...]]:
-    """The widths of the nests of SOACs in ``body`` that one work-item runs through."""
-    for stm in body.stms:
-        match stm.exp:
-            case ir.Map(width=width, lam=lam) | ir.Redomap(width=width, lam=lam) | ir.Scanomap(
-                    width=width, lam=lam):
-                yield from ((width, *inner) for inner in [(), *left_alone(lam.body)])
-            case ir.Loop(body=inner):
-                yield from left_alone(inner)
-            case ir.If(then_=then_, else_=else_):
-                yield from left_alone(then_)
-                yield from left_alone(else_)
-
-
-def work_of_group(groups: ir.SegMap) -> tuple[Size, Size]:
-    """The points of the smallest operation of a work-group, and the elements of the largest.
-
-    Elements are also those that a work-item runs through alone.
-    """
-    outside = free_vars(groups)
-    points, elements = [], []
-    for segop in segops(groups.body):
-        points.append(product([size_of(dim.width) for dim in segop.space]))
-        alone = [widths for widths in left_alone(segop.body)
-                 if all(isinstance(width, Const) or width in outside for width in widths)]
-        elements += [points[-1] * product(list(map(size_of, widths))) for widths in [(), *alone]]
-    return least(*points), greatest(*elements)
+def points_of_group(groups: ir.SegMap) -> Size:
+    """The points of the smallest operation of a work-group."""
+    return least(*(product([size_of(dim.width) for dim in segop.space])
+                   for segop in segops(groups.body)))
 
 
 def worth_sequentialising(body: ir.Body, depth: int = 0) -> int:

@@ -218,7 +218,7 @@ def _job(args: argparse.Namespace, program: Program, runner: Measurable) -> Tuni
     """The job that all ways of tuning have in common."""
     assert program.device_info is not None
     datasets = [] if args.replay else tuning_datasets(args, program)
-    return TuningJob(runner, program.tree, datasets, program.device_info.choice.threshold,
+    return TuningJob(runner, program.tree, datasets,
                      repeats=args.runs, verify=not args.no_verify)
 
 

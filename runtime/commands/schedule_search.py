@@ -116,7 +116,6 @@ def _measuring(args: argparse.Namespace, program: Program, entry: str,
             if not rounds:
                 return by_default(runner, forest, datasets, seconds)
             job = TuningJob(runner, scheduled.tree, datasets,
-                            scheduled.device_info.choice.threshold,
                             method=ReplayRuns(rounds=rounds).following(policy), verify=False,
                             end=time.perf_counter() + max(1.0, seconds))
             return of_replay(measure(job.on(forest)))

@@ -251,7 +251,7 @@ def _of_entries(args: argparse.Namespace, program: Program,
     assert program.device_info is not None
     found: list[Comparison] = []
     for forest in program.tree.entries:
-        found += compared(forest, default_thresholds(forest, program.device_info.choice.threshold))
+        found += compared(forest, default_thresholds(forest))
         if found and found[-1].interrupted:
             break
     return found

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 
+from runelift.codegen.cost.version_costs import with_costs
 from runelift.codegen.hostplan.host import plan_fun
 from runelift.codegen.plan.plan import Plan
 from runelift.ir.constraints import Constraint
@@ -117,7 +118,8 @@ def asked_of(schedule: Source | None, values: Mapping[str, int], rules: Source |
 
 def plan_of(stages: EntryStages, *, interleave: bool, coherent: bool) -> Plan:
     """The host plan of an entry point; the parameters are those of :func:`plan_fun`."""
-    return plan_fun(stages.versioned, stages.names, interleave=interleave, coherent=coherent)
+    return with_costs(plan_fun(stages.versioned, stages.names, interleave=interleave,
+                               coherent=coherent))
 
 
 def derivation_of(stages: EntryStages, policy: str) -> Derivation:

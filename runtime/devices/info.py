@@ -38,7 +38,6 @@ from runelift.runtime.devices.registrations import (
     registered,
 )
 from runelift.runtime.devices.subgroup_support import ShuffleMethod, offered
-from runelift.runtime.versions.default_guards import MOST_WAVES, Defaults
 
 ICD = "icd"
 """The folder of the cache with files that name OpenCL drivers, a folder for each set of them."""
@@ -70,6 +69,7 @@ class DeviceInfo:
       does not promise it; NVIDIA's memory model does.
     * ``interleaves``: one instruction does the accesses of neighbouring work-items.  These should
       go to neighbouring elements.
+    * ``units`` are its compute units; so many ``full_items`` keep all of them busy.
     * ``resident_items``, ``resident_groups``: the work-items, and groups, of a kernel that a
       compute unit surely runs at the same time.  The kernel is built with ``occupancy_options``,
       and its local memory fits.  Kernels whose work-items keep arrays in scratch memory are built
@@ -96,7 +96,8 @@ class DeviceInfo:
     local_bytes: int
     global_bytes: int
     max_alloc: int
-    choice: Defaults
+    units: int
+    full_items: int
     driver: str
     coherent: bool
     interleaves: bool
@@ -258,7 +259,7 @@ def _describe(cl: Any, platform: Any, handle: Any) -> DeviceInfo:
         max_group=handle.max_work_group_size,
         local_bytes=handle.local_mem_size - (KEPT_BYTES if nvidia else 0),
         global_bytes=handle.global_mem_size, max_alloc=handle.max_mem_alloc_size,
-        choice=_choice(gpu, units, shares, MOST_WAVES * resident * units if nvidia else 0),
+        units=units, full_items=units * shares.group * OCCUPANCY if gpu else units,
         shares=shares, shuffles=offered(handle) if gpu else (),
         driver=handle.driver_version.strip(), coherent=nvidia,
         interleaves=kind is not DeviceKind.CPU,
@@ -309,33 +310,6 @@ EXACT = "-cl-fp32-correctly-rounded-divide-sqrt"
 """Without this quotients of f32 may be off by 2.5 units in the last place, and roots by 3."""
 OCCUPANCY = 8
 """The work-groups of the usual size with which a compute unit of a GPU hides latencies."""
-
-FEWER = 16
-"""A GPU is used well enough by so many times fewer work-items where groups are no better."""
-
-SECTOR = 32
-"""The bytes that the memory of a GPU moves at least."""
-
-CACHED = 128
-"""The bytes of a compute unit's cache for each work-item that it runs (NVIDIA, since 2017)."""
-
-TAKEN = 32
-"""The most work-groups that a thread of PoCL takes at a time.
-
-It takes as many as are left for each thread, up to this number.  Of few groups the first thread
-takes a large part, which lies side by side.
-"""
-
-
-def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Defaults:
-    items = units * shares.group * OCCUPANCY if gpu else units
-    return Defaults(threshold=items, groups=units, short=shares.group * shares.chunk,
-                    long=shares.max_group * shares.max_chunk, merged=merged,
-                    part=FEWER if gpu else 1, least=shares.lanes if gpu else 1,
-                    together=gpu, busy=units * OCCUPANCY if gpu else units,
-                    even=shares.group if gpu else 0,
-                    shared=0 if gpu else TAKEN * units * units,
-                    cached=CACHED if merged else SECTOR, alone=LOOP_ELEMENTS)
 
 
 def _shares(kind: DeviceKind, max_group: int, units: int) -> ShareLimits:

@@ -37,6 +37,8 @@ from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.runtime.cache import disk
+from runelift.runtime.cost.model import costs_of
+from runelift.runtime.cost.predictor import Predictor
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.build import (
     Infeasible,
@@ -224,6 +226,12 @@ class Executable:
         self.memory: MemoryGuard | None = None
         """Decides which versions need too much memory."""
         self.main = self.load(self.generated)
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """Predicts the times of versions on the device."""
+        return Predictor(self.generated.sites, self.device.info, self.geometry,
+                         costs_of(self.device.info))
 
     @cached_property
     def foreseeable(self) -> bool:

@@ -33,7 +33,6 @@ from runelift.runtime.execution.loop_scalars import (
     packed,
 )
 from runelift.runtime.records.loop_sampling import sample_size
-from runelift.runtime.versions.default_guards import MOST_WAVES
 
 if TYPE_CHECKING:
     from runelift.runtime.execution.executable import KernelSite
@@ -45,6 +44,8 @@ INDEX = object()
 BARRIER_FAILURE = ("The device did not run all work-groups of a persistent kernel at the same "
                    "time; it may be shared with another program.")
 
+MOST_WAVES = 8
+"""Launches with so much more work than fits on the device at once gain nothing by merging."""
 LEAST_ITERATIONS = 8
 """Loops of fewer iterations are not worth a persistent kernel."""
 MOST_SETTLING = 4
@@ -467,7 +468,7 @@ def _in_large_groups(run: Run, launches: Sequence[Launch]) -> list[Launch]:
     has chosen another size.
     """
     info = run.device.info
-    usual, enough = info.group_size, max(each.groups for each in launches) >= 2 * info.choice.groups
+    usual, enough = info.group_size, max(each.groups for each in launches) >= 2 * info.units
     if launches[0].group != usual or 2 * usual > info.max_group or not enough:
         return list(launches)
     return [_in_groups_of(2 * usual, each, run.executable.sites[each.number].launch.kernel)

@@ -28,7 +28,7 @@ from runelift.runtime.geometry.work_groups import MOST_REMEMBERED
 from runelift.runtime.host import interrupts
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.recorder import EncounterKind
-from runelift.runtime.versions.choose import NEVER, UNMET, Occupancies, VersionChooser
+from runelift.runtime.versions.choose import NEVER, UNMET, Facts, VersionChooser
 
 Force: TypeAlias = Mapping[str, int]
 """The version to run at a site, whatever its guard says, by the name of the site."""
@@ -94,7 +94,8 @@ class Run(Issuer):
         self.settings = decisions.settings
         self.infeasible = dict(executable.infeasible)
         self.chooser = VersionChooser(executable.generated.sites, info, thresholds, force,
-                                      decisions.choices, self.infeasible)
+                                      decisions.choices, self.infeasible,
+                                      executable.predictor)
         self._obstacle: Exception | None = None
         geometry = executable.geometry
         self.share_out, self.teams, self.subgroup = (
@@ -228,12 +229,12 @@ class Run(Issuer):
         """The number of encounters in the record so far."""
         return 0 if self.recorder is None else self.recorder.encounters
 
-    def encounter(self, number: int, pars: tuple[int, ...], occupancies: Occupancies,
+    def encounter(self, number: int, pars: tuple[int, ...], facts: Facts,
                   local: tuple[int, ...], sizes: dict[str, int]) -> Iterable[int]:
         """The versions of a site to try, the chosen one first."""
-        order = self.chooser.versions(number, pars, occupancies, local, sizes)
+        order = self.chooser.versions(number, pars, facts, local, sizes)
         return order if self.recorder is None else self._recorded(
-            self.kind_of_encounter(number, pars, occupancies, sizes), order)
+            self.kind_of_encounter(number, pars, facts, sizes), order)
 
     def _recorded(self, kind: EncounterKind, order: list[int]) -> Iterator[int]:
         """The versions to try, each noted in the record."""
@@ -242,17 +243,17 @@ class Run(Issuer):
             self.recorder.enter(kind, tuple(sorted(order[place:])), chosen)
             yield chosen
 
-    def kind_of_encounter(self, number: int, pars: tuple[int, ...], occupancies: Occupancies,
+    def kind_of_encounter(self, number: int, pars: tuple[int, ...], facts: Facts,
                           sizes: Mapping[str, int]) -> EncounterKind:
         """The properties that all encounters with these sizes share."""
         known = self.executable.encounter_kinds
-        key = number, pars, occupancies, *sizes.values()
+        key = number, pars, facts, *sizes.values()
         if (found := known.get(key)) is None:
             if len(known) >= MOST_REMEMBERED:
                 known.clear()
             found = known[key] = EncounterKind(
                 self.executable.generated.sites[number].site, dict(sizes),
-                self.chooser.compared(number, pars), self.chooser.scarce(number, pars, occupancies))
+                self.chooser.compared(number, pars), self.chooser.scarce(number, facts))
         return found
 
     def leave(self, number: int) -> None:

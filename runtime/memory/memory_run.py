@@ -22,7 +22,7 @@ from runelift.runtime.execution.dry_run import DependsOnDevice, ShortRun
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.persistent_loops import LEAST_ITERATIONS
 from runelift.runtime.execution.run import Force
-from runelift.runtime.versions.default_guards import Occupancy
+from runelift.runtime.versions.choose import Facts
 
 WHILE_ITERATIONS = LEAST_ITERATIONS // 2 + 3
 """The iterations of a ``while`` loop that are followed; one kernel would run those after them."""
@@ -272,11 +272,11 @@ class MemoryRun(ShortRun):
 
     # Versions
 
-    def replays(self, number: int, pars: tuple[int, ...], occupancies: tuple[Occupancy | None, ...],
+    def replays(self, number: int, pars: tuple[int, ...], facts: Facts,
                 local: tuple[int, ...], sizes: dict[str, int], changed: tuple[Any, ...]
                 ) -> Iterator[int]:
         """The versions of a site to follow: all of them, then the one to go on with."""
-        order = self.chooser.versions(number, pars, occupancies, local, sizes)
+        order = self.chooser.versions(number, pars, facts, local, sizes)
         if not order:
             self.none_left(number)
         key, start, meter = (number, pars, tuple(sizes.values())), self._meter.live, self._meter

@@ -33,7 +33,7 @@ from runelift.runtime.replay.replay_records import (
     ReplayedEncounter,
     ReplayRecord,
 )
-from runelift.runtime.versions.default_guards import Occupancy
+from runelift.runtime.versions.choose import Facts
 
 MOST_ATTEMPTS = 3
 """The most runs of a version until no build or inner replay disturbs its time."""
@@ -100,16 +100,16 @@ class ReplayRun(Run):
 
     # What the plan calls
 
-    def replays(self, number: int, pars: tuple[int, ...], occupancies: tuple[Occupancy | None, ...],
+    def replays(self, number: int, pars: tuple[int, ...], facts: Facts,
                 local: tuple[int, ...], sizes: dict[str, int], changed: tuple[Any, ...]
                 ) -> Iterator[int]:
         """The versions of a site to run; each finds the memory as it was before the first."""
         with self.ledger.untimed():
             order = self.chooser.small_enough(
-                number, pars, sizes, self.chooser.order(number, pars, occupancies, local))
+                number, pars, sizes, self.chooser.order(number, pars, facts, local))
             if not order:
                 self.none_left(number)
-            encounter = self._encounter(number, pars, occupancies, order, sizes)
+            encounter = self._encounter(number, pars, facts, order, sizes)
             state = self.race.state(encounter.site, pars, encounter.feasible)
             again = bool(encounter.attempts)
             visit = _Visit(encounter, state, () if again else self._save(changed), again)
@@ -157,10 +157,10 @@ class ReplayRun(Run):
     # Encounters
 
     def _encounter(self, number: int, pars: tuple[int, ...],
-                   occupancies: tuple[Occupancy | None, ...], order: Sequence[int],
+                   facts: Facts, order: Sequence[int],
                    sizes: Mapping[str, int]) -> ReplayedEncounter:
         """The encounter of this place and sizes, which may have been replayed before."""
-        site, sizes, par, scarce = self.kind_of_encounter(number, pars, occupancies, sizes)
+        site, sizes, par, scarce = self.kind_of_encounter(number, pars, facts, sizes)
         occurrences, encounters = self._occurrences, self.outermost
         if self._attempts:
             around = self._attempts[-1]

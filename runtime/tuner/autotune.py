@@ -234,7 +234,7 @@ def tune(program: Program, datasets: Mapping[str, tuple[str, Sequence[Any]]], *,
     inputs = [Dataset(name, entry, lambda args=args: args)  # type: ignore[misc]
               for name, (entry, args) in datasets.items()]
     with running(program, time_limit) as runner:
-        found = autotune(TuningJob(runner, program.tree, inputs, info.choice.threshold, **options))
+        found = autotune(TuningJob(runner, program.tree, inputs, **options))
         if isinstance(runner, Remote) and not found.interrupted:
             runner.save_manifest()
         return replace(found.thresholds, final=found.final)

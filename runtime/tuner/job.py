@@ -37,9 +37,8 @@ class ParameterSearch:
 class TuningJob:
     """All that a tuning is given.
 
-    ``program`` runs the versions of ``forests`` on ``datasets``, and ``device`` is the threshold
-    that the device has by default.  ``method`` measures costs; it says how many ``repeats`` are
-    needed if none are given.  With ``verify``, results are run beside the default before they are
+    ``program`` runs the versions of ``forests`` on ``datasets``.  ``method`` measures costs; it
+    says how many ``repeats`` are needed if none are given.  With ``verify``, results are run beside the default before they are
     kept.  ``log`` keeps all runs, and ``aim`` is the objective.  It has ``begun`` and is over by
     ``end``, times of :func:`time.perf_counter`.
 
@@ -56,7 +55,6 @@ class TuningJob:
     program: Measurable
     forests: Forests
     datasets: Sequence[Dataset]
-    device: int
     method: MeasuringMethod = field(default_factory=ForcedRuns)
     repeats: int | None = None
     verify: bool = True
@@ -99,7 +97,7 @@ class TuningJob:
 
     def defaults(self, forest: Forest) -> dict[str, int]:
         """The thresholds that hold without tuning."""
-        return default_thresholds(forest, self.device)
+        return default_thresholds(forest)
 
     def on(self, forest: Forest) -> TuningJob:
         """The job for a single entry point."""

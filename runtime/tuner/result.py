@@ -83,10 +83,7 @@ class Tuning(Displayed):
         return any(entry.interrupted for entry in self.entries)
 
 
-def default_thresholds(forest: Forest, device: int) -> dict[str, int]:
-    """The thresholds that hold without tuning; ``device`` is the device's own default.
-
-    0 stands for more than a threshold: the sizes of work-groups count as well.
-    """
-    return {name: 0 if guard.groups is not None else guard.untuned(device)
+def default_thresholds(forest: Forest) -> dict[str, int]:
+    """The thresholds that hold without tuning; 0 stands for predicted times."""
+    return {name: 0 if guard.predicted else guard.untuned
             for name, guard in forest.guards().items()}

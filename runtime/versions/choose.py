@@ -1,23 +1,24 @@
 """Choice of versions: the alternatives of a site in the order in which a run tries them.
 
 Versions whose needs are not met are left out.  A guard with a tuned threshold compares its size
-with that.  Other guards hold where the defaults
-of the device say so.  A size guard may prefer another version.
+with that.  Other guards hold where their version is predicted to take no longer than all that
+follow (:mod:`runelift.runtime.cost`).  So without thresholds the version runs that is predicted to
+take least.  A size guard may prefer another version.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from runelift.ir.errors import CompilerBug, VersionUnavailable
 from runelift.ir.guards import Guard
-from runelift.runtime.versions.default_guards import Defaults, Occupancy
 from runelift.runtime.versions.size_guards import size_guards_of
 
-Occupancies: TypeAlias = tuple[Occupancy | None, ...]
-"""The occupancy of each version of a site."""
+Facts: TypeAlias = tuple[Any, ...]
+"""The scalars of the host that the costs of the versions of a site depend on."""
 
 
 class _GuardedVersion(Protocol):
@@ -48,12 +49,15 @@ class _DeviceLimits(Protocol):
     """The properties of a device that decide which versions run."""
 
     @property
-    def choice(self) -> Defaults:
-        """The versions that run without tuned thresholds."""
-
-    @property
     def local_bytes(self) -> int:
         """The local memory of a work-group."""
+
+
+class Predicts(Protocol):
+    """Predicted times of versions: :class:`~runelift.runtime.cost.predictor.Predictor`."""
+
+    def versions(self, number: int, facts: Facts, choosing: VersionChooser) -> Sequence[float]:
+        """The seconds of each version of a site, given who chooses at inner sites."""
 
 
 NEVER = 1 << 62
@@ -74,13 +78,15 @@ class KnownChoices:
     """Choices of earlier runs with equal thresholds and forced versions.
 
     ``orders`` are the versions to try, ``preferred`` the versions that size guards say.
+    ``seconds`` are the predicted times of the versions, by site and facts.
     """
 
     orders: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
+    seconds: dict[tuple[Any, ...], Sequence[float]] = field(default_factory=dict)
     preferred: dict[tuple[Any, ...], int | None] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self.orders) + len(self.preferred)
+        return len(self.orders) + len(self.preferred) + len(self.seconds)
 
 
 class VersionChooser:
@@ -92,7 +98,7 @@ class VersionChooser:
 
     def __init__(self, sites: Sequence[_VersionedSite], device: _DeviceLimits,
                  thresholds: Mapping[str, int], force: Mapping[str, int], known: KnownChoices,
-                 infeasible: dict[str, str]) -> None:
+                 infeasible: dict[str, str], predictor: Predicts) -> None:
         self.infeasible = infeasible
         self._sites = sites
         self._device = device
@@ -100,18 +106,20 @@ class VersionChooser:
         self._size_guards = size_guards_of(thresholds)
         self._force = force
         self._required = isinstance(force, RequiredVersions)
-        self._orders, self._preferred = known.orders, known.preferred
+        self._orders, self._preferred, self._seconds = (
+            known.orders, known.preferred, known.seconds)
+        self._predictor = predictor
         self._excess: dict[tuple[int, int], int] = {}
         self.too_large: Mapping[Any, Mapping[int, int]] = {}
         """The bytes of versions that need too much device memory, by site number, what guards
         compare, and sizes."""
 
-    def versions(self, number: int, pars: tuple[int, ...], occupancies: Occupancies,
+    def versions(self, number: int, pars: tuple[int, ...], facts: Facts,
                  local: tuple[int, ...], sizes: Mapping[str, int]) -> list[int]:
         """The versions of a site to try, the chosen one first."""
-        order = self._orders.get((number, pars, occupancies, local))
+        order = self._orders.get((number, pars, facts, local))
         if order is None:
-            order = self.order(number, pars, occupancies, local)
+            order = self.order(number, pars, facts, local)
         if self.too_large:
             order = self.small_enough(number, pars, sizes, order)
         if self._required:
@@ -143,41 +151,56 @@ class VersionChooser:
         """True if a run without this version at a site must fail."""
         return self._required and self._force.get(self._sites[number].site) == version
 
-    def order(self, number: int, pars: tuple[int, ...], occupancies: Occupancies,
+    def order(self, number: int, pars: tuple[int, ...], facts: Facts,
               local: tuple[int, ...]) -> list[int]:
         """The versions of a site that can run, in the order of its guards."""
-        key = number, pars, occupancies, local
+        key = number, pars, facts, local
         if (order := self._orders.get(key)) is None:
-            order = self._orders[key] = self._order(number, pars, occupancies, local)
+            order = self._orders[key] = self._order(number, pars, facts, local)
         return order
 
-    def _order(self, number: int, pars: tuple[int, ...], occupancies: Occupancies,
+    def _order(self, number: int, pars: tuple[int, ...], facts: Facts,
                local: tuple[int, ...]) -> list[int]:
         site = self._sites[number]
-        left = [k for k, version in enumerate(site.versions)
-                if version.infeasible is None and local[k] <= self._device.local_bytes
-                and f"{site.site}/{k}" not in self.infeasible]
+        left = [k for k in range(len(site.versions)) if self.unable(number, k, local[k]) is None]
         forced = self._force.get(site.site)
         if forced is not None:  # the later ones first, as if their guards held, then those before
             return [*(k for k in left if k >= forced), *(k for k in reversed(left) if k < forced)]
         order: list[int] = []
         while left:
-            order.append(self._first(site, pars, occupancies, left))
+            order.append(self._first(number, pars, facts, left))
             left.remove(order[-1])
         return order
 
-    def _first(self, site: _VersionedSite, pars: tuple[int, ...], occupancies: Occupancies,
+    def _first(self, number: int, pars: tuple[int, ...], facts: Facts,
                feasible: Sequence[int]) -> int:
         """The first version whose guard holds."""
-        for k in feasible:
+        site = self._sites[number]
+        for place, k in enumerate(feasible[:-1]):
             guard = site.versions[k].guard
             if guard is None:
                 return k
             tuned = self._thresholds.get(guard.name)
-            if pars[k] >= tuned if tuned else self._device.choice.holds(
-                    guard, pars[k], occupancies[k]):
+            if not tuned and guard.predicted:
+                seconds = self.predicted(number, facts)
+                if seconds[k] <= min(seconds[later] for later in feasible[place + 1:]):
+                    return k
+            elif pars[k] >= (tuned or guard.untuned):
                 return k
         return feasible[-1]
+
+    def predicted(self, number: int, facts: Facts) -> Sequence[float]:
+        """The predicted seconds of each version of a site."""
+        key = number, facts
+        if (found := self._seconds.get(key)) is None:
+            found = self._seconds[key] = self._predictor.versions(number, facts, self)
+        return found
+
+    def expected(self, number: int, pars: tuple[int, ...], facts: Facts, local: tuple[int, ...]
+                 ) -> float:
+        """The predicted seconds of the version that runs at a site; infinite if none can."""
+        order = self.order(number, pars, facts, local)
+        return self.predicted(number, facts)[order[0]] if order else math.inf
 
     def _preferring(self, number: int, pars: tuple[int, ...], order: list[int],
                     sizes: Mapping[str, int]) -> list[int]:
@@ -199,13 +222,15 @@ class VersionChooser:
         versions = self._sites[number].versions
         return {v.guard.name: p for v, p in zip(versions, pars, strict=True) if v.guard}
 
-    def scarce(self, number: int, pars: tuple[int, ...], occupancies: Occupancies,
-               ) -> tuple[str, ...]:
-        """The guards of versions whose work-groups would not use the device well."""
-        return tuple(
-            v.guard.name for v, p, occupancy in zip(
-                self._sites[number].versions, pars, occupancies, strict=True)
-            if v.guard and occupancy and not self._device.choice.holds(v.guard, p, occupancy))
+    def scarce(self, number: int, facts: Facts) -> tuple[str, ...]:
+        """The guards that do not hold without thresholds: a later version takes less time."""
+        versions = self._sites[number].versions
+        if not any(each.guard is not None and each.guard.predicted for each in versions):
+            return ()
+        seconds = self.predicted(number, facts)
+        return tuple(each.guard.name for k, each in enumerate(versions[:-1])
+                     if each.guard is not None and each.guard.predicted
+                     and seconds[k] > min(seconds[k + 1:]))
 
     def retry(self) -> None:
         """Choose anew from here on, in this run only: a version could not run."""
@@ -229,6 +254,13 @@ class VersionChooser:
             return "no work-group of this device is large enough for its rows"
         return (f"a work-group needs {local:,} bytes of local memory, and this device has "
                 f"{self._device.local_bytes:,}")
+
+    def unable(self, number: int, version: int, local: int) -> str | None:
+        """The reason why a version cannot run that needs ``local`` bytes; None if it can."""
+        site = self._sites[number]
+        able = (site.versions[version].infeasible is None and local <= self._device.local_bytes
+                and self.name(number, version) not in self.infeasible)
+        return None if able else self._obstacle(number, version, local)
 
     def obstacles(self, number: int) -> Iterator[str]:
         """The reasons why no version of a site can run."""

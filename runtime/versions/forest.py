@@ -63,7 +63,7 @@ class Site:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tests", tuple(
-            (index, guard and guard.name, guard is not None and guard.groups is not None)
+            (index, guard and guard.name, guard is not None and guard.predicted)
             for index, guard in enumerate(each.guard for each in self.alternatives)))
 
     @property

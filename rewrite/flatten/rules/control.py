@@ -145,11 +145,11 @@ def _points(space: ir.Space) -> int | None:
 
 
 def _emit_choice(walk: Walk, flat: ir.Stm, one_group: ir.SegMap) -> None:
-    """Both forms of the loop; without tuning the group runs it."""
+    """Both forms of the loop."""
     flattener = walk.flattener
     most = max(_points(space) or 0 for space in segop_spaces(one_group.body))
     flattener.derivation.fired("G7", flat, "one work-group may run it all")
-    guard = replace(flattener.guard(flat, Kind.INTRA, 0, Size.of(most), Size.of(most)), default=1)
+    guard = flattener.guard(flat, Kind.INTRA, 0, Size.of(most))
     fresh = tuple(ir.Param(flattener.names.fresh(p.name), p.type) for p in flat.pat)
     inside = tuple(ir.Param(flattener.names.fresh(p.name), p.type) for p in flat.pat)
     alternatives = (

@@ -16,7 +16,7 @@ from runelift.rewrite.flatten.parallelism import (
     has_parallelism,
     perfect_chain,
     segop_spaces,
-    work_of_group,
+    points_of_group,
 )
 from runelift.rewrite.flatten.policy import (
     Candidates,
@@ -246,8 +246,7 @@ def _bound_inside(stm: ir.Stm) -> list[VName]:
 
 
 def _intra_guard(walk: Walk, stm: ir.Stm, nest: Nest, intra: ir.SegMap) -> Guard:
-    points, elements = work_of_group(intra)
-    return walk.flattener.guard(stm, Kind.INTRA, len(nest.space), points, elements, nest.par)
+    return walk.flattener.guard(stm, Kind.INTRA, len(nest.space), points_of_group(intra))
 
 
 def single_version(walk: Walk, host: tuple[ir.Param, ...], exp: ir.Exp, stm: ir.Stm) -> ir.Body:

@@ -75,7 +75,7 @@ class EncounterCosts:
     def holds(self, guard: Guard, thresholds: Thresholds) -> bool:
         """Test whether ``guard`` holds under these thresholds."""
         least = thresholds[guard.name]
-        if least == 0 and guard.groups is not None:
+        if least == 0 and guard.predicted:
             return guard.name not in self.scarce
         return least <= self.par[guard.name]
 

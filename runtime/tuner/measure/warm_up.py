@@ -180,7 +180,7 @@ def _by_default(site: Site, met: Encounter) -> int | None:
         guard = site.alternatives[version].guard
         if guard is None:
             return version
-        if guard.groups is None:  # a threshold of the device
+        if not guard.predicted:
             return None
         if guard.name not in met.scarce:
             return version

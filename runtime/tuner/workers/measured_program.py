@@ -51,7 +51,7 @@ class MeasuredProgram(Measurable):
     def occupancy(self) -> float:
         """The number of work-items that keep all of the device busy."""
         info = self.program.device_info
-        return math.inf if info is None else info.choice.threshold
+        return math.inf if info is None else info.full_items
 
     @property
     def builders(self) -> int:

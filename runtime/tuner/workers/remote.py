@@ -126,7 +126,7 @@ class Remote(Measurable):
     def occupancy(self) -> float:
         """The number of work-items that keep all of the device busy."""
         info = self.program.device_info
-        return math.inf if info is None else info.choice.threshold
+        return math.inf if info is None else info.full_items
 
     def place(self, args: Args) -> _PlacedArguments:
         """The arguments, brought to the device by this worker and its successors."""

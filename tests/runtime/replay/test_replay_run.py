@@ -258,7 +258,7 @@ def tuned(program: Program, datasets: dict[str, tuple[Any, ...]], device: int = 
           method: MeasuringMethod = TWICE, **options: Any) -> Any:
     inputs = [Dataset(name, "main", lambda args=args: args)  # type: ignore[misc]
               for name, args in datasets.items()]
-    return tune_thresholds(TuningJob(MeasuredProgram(program), program.tree, inputs, device,
+    return tune_thresholds(TuningJob(MeasuredProgram(program), program.tree, inputs,
                                      method=method, **options))
 
 

@@ -119,7 +119,7 @@ class Measured(Measurable):
         """The job to tune it for all its datasets."""
         datasets = [Dataset(each.name, self.forest.entry, lambda each=each: [each])  # type: ignore[misc]
                     for each in self.costs.datasets]
-        return TuningJob(self, Forests((self.forest,)), datasets, UNLIMITED, **options)
+        return TuningJob(self, Forests((self.forest,)), datasets, **options)
 
     def timing(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
                thresholds: Mapping[str, int] | None = None) -> Timing:
@@ -255,7 +255,7 @@ def measure(name: str) -> dict[str, Any]:
               for dataset, specs in datasets.items()]
     found = ForcedRuns(every=True).measure(MeasuredProgram(program), forest, inputs)
     return {"program": name, "entry": entry, "device": info.label,
-            "defaults": default_thresholds(forest, info.choice.threshold),
+            "defaults": default_thresholds(forest),
             "trees": [_raw_site(tree) for tree in forest.trees],
             "datasets": {each.name: {"rest": _micros(each.rest), "encounters": [
                 _raw_encounter(point) for point in each.points]}

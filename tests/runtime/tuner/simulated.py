@@ -36,7 +36,7 @@ def site(name: str, *alternatives: tuple[str | None, Sequence[Stm]], kind: Kind 
 def job_for(sim: Simulated, datasets: Sequence[Dataset], device: int = DEVICE, **options: Any
             ) -> TuningJob:
     """The job to tune a simulated program."""
-    return TuningJob(sim, Forests((sim.forest,)), datasets, device, **options)
+    return TuningJob(sim, Forests((sim.forest,)), datasets, **options)
 
 
 def looped(*stms: Stm) -> Stm:

@@ -357,7 +357,7 @@ def test_facts_that_cannot_be_read_are_no_reason_to_stop(path: Path) -> None:
 
 
 def job(program: Any, tuning: EntryTuning, datasets: list[Dataset]) -> TuningJob:
-    return TuningJob(program, Forests((tuning.forest,)), datasets, DEVICE, repeats=1)
+    return TuningJob(program, Forests((tuning.forest,)), datasets, repeats=1)
 
 
 def test_runs_side_by_side_confirm_guards() -> None:

@@ -228,7 +228,7 @@ class Simulated(Measurable):
 
 def tuned(program: Simulated) -> Any:
     datasets = [Dataset("a", "main", lambda: [])]
-    return tune_parameters(TuningJob(program, Forests((Forest("main", ()),)), datasets, 1), {})
+    return tune_parameters(TuningJob(program, Forests((Forest("main", ()),)), datasets), {})
 
 
 def faster(space: ParameterSpace) -> Callable[[Setting], float]:
@@ -267,7 +267,7 @@ def test_thresholds_are_fitted_again_with_the_settings_found(
         asked.append(job), SimpleNamespace(thresholds={}, entries=()))[1])
     forests = Forests((Sim.of([site("s", ("t", []), (None, []))], lambda *_: 1.0).forest,))
     tune_parameters(TuningJob(program, forests,
-                              [Dataset("a", "main", list)], 1), {})
+                              [Dataset("a", "main", list)]), {})
     (each,) = space.ranges
     (job,) = asked
     assert job.method == ForcedRuns(thresholds={"t": 7, each.parameter.name: each.values[-1]})

@@ -295,7 +295,7 @@ def test_schedules_are_used_if_thresholds_or_size_guards_choose_them() -> None:
     run = MeasuredProgram(program, ResultChecks())
     inputs = [Dataset("square", "main", lambda: [np.ones((12, 8), np.float32),
                                                  np.ones((8, 4), np.float32)])]
-    job = TuningJob(run, program.tree, inputs, 1, method=ReplayRuns(rounds=1), verify=False)
+    job = TuningJob(run, program.tree, inputs, method=ReplayRuns(rounds=1), verify=False)
     entry = measure(job.on(forest))
     (tree,) = forest.trees
 

@@ -26,7 +26,7 @@ DATASETS = [Dataset("falling", "main", lambda: range(1, 33)), Dataset("wide", "m
 
 
 def job(sim: Simulated) -> TuningJob:
-    return TuningJob(sim, Forests((sim.forest,)), DATASETS, DEVICE)
+    return TuningJob(sim, Forests((sim.forest,)), DATASETS)
 
 
 def cost(where: str, index: int, par: int) -> float:

@@ -62,7 +62,7 @@ def test_a_search_survives_a_crash(program: Program, monkeypatch: pytest.MonkeyP
     with running(program) as runner:
         assert isinstance(runner, Remote)
         datasets = [Dataset("a", "main", lambda: [MATRIX])]
-        (found,) = tune_by_search(TuningJob(runner, program.tree, datasets, 1 << 30, repeats=1),
+        (found,) = tune_by_search(TuningJob(runner, program.tree, datasets, repeats=1),
                                   parse_strategy("simple"))
         assert runner.stops
     assert found.search.finished

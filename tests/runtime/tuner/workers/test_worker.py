@@ -75,7 +75,7 @@ def program() -> Program:
 
 
 def job_for(remote: Remote, program: Program, method: MeasuringMethod) -> TuningJob:
-    return TuningJob(remote, program.tree, [Dataset("a", "main", lambda: [MATRIX])], 1 << 30,
+    return TuningJob(remote, program.tree, [Dataset("a", "main", lambda: [MATRIX])],
                      method=method, repeats=1)
 
 
@@ -122,7 +122,7 @@ def test_random_arrays_are_made_by_the_worker(program: Program, shared: Remote,
     np.testing.assert_array_equal(MeasuredProgram(program).place(drawn)[0].get(), values[0])
     monkeypatch.setattr(RandomArray, "__array__", lambda self: pytest.fail("it was made here"))
     datasets = [Dataset("drawn", "main", lambda: drawn)]
-    tuned = tune_thresholds(TuningJob(shared, program.tree, datasets, 100, repeats=1))
+    tuned = tune_thresholds(TuningJob(shared, program.tree, datasets, repeats=1))
     (entry,) = tuned.entries
     assert all(run.record is not None for run in entry.measurements.runs)
 

@@ -1,0 +1,322 @@
+"""Costs of versions: a Python function for each version, which adds up what its launches cost.
+
+The functions follow the steps of a plan without a device, as text that is printed beside the plan.
+They take ``rt``, which predicts the time of a launch from its work
+(:mod:`runelift.runtime.cost.predictor`), and the **facts** of a choice: the scalars of the host that
+its launches depend on.  So equal facts mean equal costs.
+
+* A loop whose launches are alike in all iterations is followed once.  Of others some iterations
+  stand for all.  A ``while`` loop is followed once.
+* A scalar that the host reads from the device is unknown.  Both sides of a branch on it count half.
+  A launch whose size is unknown costs no more than its start.  In formulas of work it is 1.
+* An inner choice costs what the version costs that would run there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+
+from runelift.codegen.cost.work import work_source
+from runelift.codegen.emit.python import PlanWriter, launch_shape, size_text, variable
+from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan.free_scalars import names_in
+from runelift.ir import imp
+from runelift.ir.names import VName
+
+UNKNOWN = "1"
+"""Stands for an unknown scalar in formulas of work."""
+ENTRY = "cost"
+"""The name of the function that follows a whole entry point."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostSource:
+    """The text of cost functions, and the scalars of the host that they take besides ``rt``."""
+
+    text: str
+    facts: tuple[VName, ...]
+
+
+def with_costs(host: plan.Plan) -> plan.Plan:
+    """The plan with the facts and cost functions of each choice."""
+    return replace(host, steps=_attached(host.steps, frozenset()))
+
+
+def _attached(steps: tuple[plan.Step, ...], changing: Set[VName]) -> tuple[plan.Step, ...]:
+    """Steps whose choices have costs; ``changing`` scalars differ in launches of steady loops."""
+    return tuple(_attach(step, changing) for step in steps)
+
+
+def _attach(step: plan.Step, changing: Set[VName]) -> plan.Step:
+    match step:
+        case plan.Branch(cond, then_, else_):
+            return plan.Branch(cond, _attached(then_, changing), _attached(else_, changing))
+        case plan.Fill(name, steps):
+            return plan.Fill(name, _attached(steps, changing))
+        case plan.Operation(steps=steps):
+            return replace(step, steps=_attached(steps, changing))
+        case plan.CountedLoop(index, _, body, carried, scalars):
+            if carried is not None:
+                columns = () if scalars is None else (name for name, _ in scalars.columns)
+                changing = changing | {index, *columns}
+            return replace(step, body=_attached(body, changing))
+        case plan.WhileLoop(body=body):
+            return replace(step, body=_attached(body, changing))
+        case plan.Choose(versions=versions):
+            step = replace(step, versions=tuple(
+                replace(each, steps=_attached(each.steps, changing)) for each in versions))
+            if sum(each.infeasible is None for each in versions) < 2:
+                return step
+            source = costs_of_versions(step, changing)
+            return replace(step, facts=source.facts, costs=source.text)
+    return step
+
+
+def costs_of_versions(choice: plan.Choose, changing: Set[VName] = frozenset()) -> CostSource:
+    """The functions ``cost_K(rt, facts…)`` of the versions K of a choice that can be compiled."""
+    writer = _CostWriter()
+    bodies = list[tuple[str, list[str]]]()
+    for number, version in enumerate(choice.versions):
+        if version.infeasible is None:
+            bodies.append((f"{ENTRY}_{number}", writer.body(version.steps, changing)))
+    return _functions(bodies, writer, choice)
+
+
+def cost_of_entry(host: plan.Plan) -> CostSource:
+    """The function ``cost(rt, facts…)`` of a whole entry point."""
+    writer = _CostWriter()
+    return _functions([(ENTRY, writer.body(host.steps, frozenset()))], writer, host)
+
+
+def _functions(bodies: Sequence[tuple[str, list[str]]], writer: _CostWriter, place: object
+               ) -> CostSource:
+    """The functions with these bodies, after those of the work of kernels."""
+    known = {variable(name): name for name in names_in(place)}
+    known |= {variable(name): name for name in plan.DEVICE_SIZES}
+    used = dict.fromkeys(name for title, body in bodies
+                         for name in _free_names(title, body) if name in known)
+    parameters = "".join(f", {name}" for name in used)
+    lines = [line for text in writer.works.values() for line in text.splitlines()]
+    for title, body in bodies:
+        lines += [f"def {title}(rt{parameters}):", *body]
+    return CostSource("\n".join(lines) + "\n", tuple(known[name] for name in used))
+
+
+def _free_names(title: str, body: Sequence[str]) -> Iterator[str]:
+    """The names that a function takes from outside, in a fixed order."""
+    code = compile("\n".join([f"def {title}(rt):", *body]), "<costs>", "exec")
+    pending = [each for each in code.co_consts if hasattr(each, "co_names")]
+    yield from pending[0].co_names
+
+
+class _CostWriter(PlanWriter):
+    """Writes the steps of a plan as steps that only cost.
+
+    ``works`` has the text of the work function of each kernel that is launched.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(replay=False, trials=False)
+        self.works: dict[str, str] = {}
+        self._given: dict[str, list[bool]] = {}
+        self._unknown: set[VName] = set()
+        self._needed: Set[VName] = frozenset()
+
+    def body(self, steps: tuple[plan.Step, ...], unknown: Set[VName]) -> list[str]:
+        """The lines of a function that follows ``steps``."""
+        self.lines, self.depth, self._unknown = [], 1, set(unknown)
+        self._needed = self._needed_by(steps)
+        self.steps(steps, "")
+        self.line("return")
+        return self.lines
+
+    def step(self, step: plan.Step, version: str) -> None:
+        """One step; what depends on unknown scalars is unknown."""
+        match step:
+            case plan.Fill(_, steps) | plan.Operation(steps=steps):
+                for inner in steps:
+                    self.step(inner, version)
+            case plan.Read(name):
+                self._unknown.add(name)
+                self.line("rt.wait()")
+            case plan.CopyBuffer(_, _, prim, count):
+                size = f"({size_text(count)}) * {prim.bytes}" if self._knows(count) else "0"
+                self.line(f"rt.copy({size})")
+            case plan.Launch():
+                self._launch(step, version)
+            case plan.Branch(cond, then_, else_) if not self._knows(cond):
+                for side in (then_, else_):
+                    before = self._mark()
+                    for inner in side:
+                        self.step(inner, version)
+                    self.line(f"rt.scale({before}, 0.5)")
+            case plan.CountedLoop() | plan.WhileLoop():
+                self._loop(step, version)
+            case plan.Choose():
+                self._choose(step)
+            case plan.Branch():
+                super().step(step, version)
+            case _:
+                self._scalar(step, version)
+
+    def _scalar(self, step: plan.Step, version: str) -> None:
+        """A step that sets scalars of the host, if something needs them."""
+        names = _set_by(step)
+        if self._needed.isdisjoint(names):
+            return
+        if all(self._knows(name) for name in names_in(step) if name not in names):
+            self._unknown.difference_update(names)
+            super().step(step, version)
+        else:
+            self._unknown.update(names)
+
+    def _knows(self, *things: object) -> bool:
+        return self._unknown.isdisjoint(names_in(things))
+
+    def _mark(self) -> str:
+        """A new name for the cost so far."""
+        name = f"before_{len(self.lines)}"
+        self.line(f"{name} = rt.seconds")
+        return name
+
+    def _launch(self, step: plan.Launch, version: str) -> None:
+        kernel, args = step.kernel, self._arguments(step)
+        if not self._knows(step.groups, step.group, kernel.constants,
+                           [a.length for a in kernel.local_memory]):
+            self.line(f"rt.unseen({kernel.name!r})")
+            return
+        shape = launch_shape(step)
+        given = "".join(f", {UNKNOWN}" if name is None or name in self._unknown else
+                        f", {variable(name)}" for name in args)
+        self.line(f"rt.launch({kernel.name!r}, {shape.groups}, {shape.group}, ({shape.lengths}), "
+                  f"{_title(kernel)}{given})")
+
+    def _arguments(self, step: plan.Launch) -> list[VName | None]:
+        """The arguments of a work function, in order; None for those that it does not use."""
+        kernel = step.kernel
+        names = [*kernel.built_for,
+                 *(p.name for p in kernel.params if isinstance(p, imp.ScalarParam))]
+        values = [*kernel.built_for, *(
+            arg for arg, p in zip(step.args, kernel.params, strict=True)
+            if isinstance(p, imp.ScalarParam))]
+        if kernel.name not in self.works:
+            self.works[kernel.name] = text = work_source(kernel, _title(kernel))
+            code = text.partition("\n")[2]
+            self._given[kernel.name] = [
+                re.search(rf"\b{variable(name)}\b", code) is not None for name in names]
+        return [value if uses and isinstance(value, VName) else None
+                for value, uses in zip(values, self._given[kernel.name], strict=True)]
+
+    def _choose(self, step: plan.Choose) -> None:
+        """An inner choice, which costs what the version costs that would run."""
+        if not self._knows(self._asked_by(step)):
+            self.line(f"rt.unseen({step.site!r})")
+        else:
+            self.line(f"rt.choice({step.site!r}, {self.met(step)})")
+
+    def _loop(self, step: plan.CountedLoop | plan.WhileLoop, version: str) -> None:
+        """A loop: an iteration for all of them, or several if they differ."""
+        if isinstance(step, plan.WhileLoop):
+            if step.in_buffer:
+                self.line("rt.wait()")
+            for inner in step.body:
+                self.step(inner, version)
+            return
+        steady = step.carried is not None
+        changing = {step.index, *_carried(step.body)}
+        if step.scalars is not None:
+            changing |= {name for name, _ in step.scalars.columns}
+        if not self._knows(step.bound):
+            self._unknown |= changing
+            for inner in step.body:
+                self.step(inner, version)
+        elif steady or changing.isdisjoint(self._needed_by(step.body)):
+            self._unknown |= changing
+            self._repeated(step, steady, version)
+        else:
+            self.line(f"for {variable(step.index)} in rt.iterations("
+                      f"{_text(step.bound)}, {len(changing) > 1}):")
+            self.nested(step.body, version)
+
+    def _repeated(self, step: plan.CountedLoop, steady: bool, version: str) -> None:
+        """One iteration, as often as the loop has some."""
+        self.line(f"if {_text(step.bound)} > 0:")
+        self.depth += 1
+        before = self._mark()
+        for inner in step.body:
+            self.step(inner, version)
+        self.line(f"rt.repeat({before}, {_text(step.bound)}, {steady})")
+        self.depth -= 1
+
+    def steps(self, steps: tuple[plan.Step, ...], version: str) -> None:
+        """Steps, of which some leave nothing to write."""
+        before = len(self.lines)
+        for step in steps:
+            self.step(step, version)
+        if len(self.lines) == before:
+            self.line("pass")
+
+    # The scalars that costs depend on
+
+    def _needed_by(self, steps: Iterable[plan.Step]) -> Set[VName]:
+        """The scalars that launches and the control around them depend on."""
+        inside = list(plan.all_steps(steps))
+        needed = {name for step in inside for name in self._asked_by(step)}
+        while True:
+            before = len(needed)
+            for step in inside:
+                names = _set_by(step)
+                if names and not needed.isdisjoint(names):
+                    needed |= set(names_in(step))
+            if len(needed) == before:
+                return needed
+
+    def _asked_by(self, step: plan.Step) -> set[VName]:
+        """The scalars that a step needs to cost something."""
+        match step:
+            case plan.Launch(kernel, _, groups, group):
+                lengths = [array.length for array in kernel.local_memory]
+                return {*names_in((groups, group, lengths, kernel.constants)),
+                        *(name for name in self._arguments(step) if name is not None)}
+            case plan.CopyBuffer(count=count):
+                return set(names_in(count))
+            case plan.Branch(cond) | plan.CountedLoop(bound=cond):
+                return set(names_in(cond))
+            case plan.Choose(versions=versions, sizes=sizes, facts=facts):
+                return {*sizes, *facts, *names_in(
+                    [(v.guard and v.guard.sizes(), v.local_bytes, v.groups) for v in versions])}
+        return set()
+
+
+def _title(kernel: imp.Kernel) -> str:
+    """The name of the work function of a kernel."""
+    return f"work_{kernel.name}".replace("'", "_q")
+
+
+def _text(atom: object) -> str:
+    """A scalar as a Python expression."""
+    return variable(atom) if isinstance(atom, VName) else str(atom.value)  # type: ignore[attr-defined]
+
+
+def _set_by(step: plan.Step) -> tuple[VName, ...]:
+    """The scalars that a step sets."""
+    match step:
+        case (distribution.GroupShape() | distribution.ScanTileShape()
+              | distribution.ProductTileShape() | distribution.SegmentBlockShape()
+              | distribution.StripShape() | distribution.TransposeTileShape()):
+            return step.names()
+        case distribution.TeamCount(teams, even):
+            return teams, even
+        case distribution.SubGroupSize(name) | distribution.GroupSize(name):
+            return (name,)
+        case distribution.MapWidth(width, flat):
+            return width, flat
+    name = plan.set_by(step)
+    return () if name is None else (name,)
+
+
+def _carried(body: Iterable[plan.Step]) -> set[VName]:
+    """The names that an iteration hands on to the next."""
+    return {step.target for step in plan.all_steps(body) if isinstance(step, plan.Bind)}

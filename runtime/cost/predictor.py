@@ -1,0 +1,161 @@
+"""Predicted times of versions: the ``rt`` of the functions that add up what launches cost.
+
+:mod:`runelift.codegen.cost.version_costs` writes the functions.  The time of a launch is
+:func:`runelift.runtime.cost.model.launch_time`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from runelift.codegen.cost.version_costs import ENTRY
+from runelift.codegen.plan.plan import Choose
+from runelift.runtime.cost.model import DeviceCosts, launch_time
+from runelift.runtime.devices.build import Infeasible
+from runelift.runtime.devices.info import DeviceInfo
+from runelift.runtime.execution.host_scalars import SCALARS
+from runelift.runtime.execution.persistent_loops import LEAST_ITERATIONS
+from runelift.runtime.geometry.launch_geometry import LaunchGeometry
+
+FOLLOWED = 16
+"""The iterations that stand for all of a longer loop."""
+
+WorkFunction = Callable[..., tuple[float, ...]]
+"""The work of a launch, by its groups, the size of a group, constants and scalars."""
+
+
+class _Choosing(Protocol):
+    """A chooser of versions, which knows thresholds."""
+
+    def expected(self, number: int, pars: tuple[int, ...], facts: tuple[Any, ...],
+                 local: tuple[int, ...]) -> float:
+        """The predicted seconds of the version that runs at a site."""
+
+
+class Predictor:
+    """Predicts times on one device.  It is the ``rt`` of cost functions while it follows one.
+
+    ``seconds`` are those of the launches so far.
+    """
+
+    never = math.inf
+
+    def __init__(self, sites: Sequence[Choose], info: DeviceInfo, geometry: LaunchGeometry,
+                 costs: DeviceCosts) -> None:
+        self.costs, self.info, self.seconds = costs, info, 0.0
+        self._sites = sites
+        self._numbers = {site.site: number for number, site in enumerate(sites)}
+        self._functions: dict[int, Mapping[str, Any]] = {}
+        self._choosing: _Choosing | None = None
+        self.group_size, self.num_groups = info.group_size, info.num_groups
+        self.sequential_segment, self.local_bytes = info.sequential_segment, info.local_bytes
+        self.share_out, self.teams, self.subgroup = (
+            geometry.share_out, geometry.teams, geometry.subgroup)
+        self.spread, self.width, self.tile = geometry.spread, geometry.width, geometry.tile
+        self.block, self.coarse, self.strip = geometry.block, geometry.coarse, geometry.strip
+        self.transposed = geometry.transposed
+
+    def versions(self, number: int, facts: tuple[Any, ...], choosing: _Choosing
+                 ) -> tuple[float, ...]:
+        """The seconds of each version of a site; infinite for one that cannot run."""
+        functions = self.functions(number)
+        outer, self._choosing = (self.seconds, self._choosing), choosing
+        try:
+            return tuple([self._followed(functions.get(f"{ENTRY}_{k}"), facts)
+                          for k in range(len(self._sites[number].versions))])
+        finally:
+            self.seconds, self._choosing = outer
+
+    def functions(self, number: int) -> Mapping[str, Any]:
+        """The cost functions of a site."""
+        if (found := self._functions.get(number)) is None:
+            site = self._sites[number]
+            found = self._functions[number] = loaded(site.costs, site.site)
+        return found
+
+    def _followed(self, function: Callable[..., None] | None, facts: tuple[Any, ...]) -> float:
+        """The seconds of what a cost function follows; infinite if it cannot run."""
+        self.seconds = 0.0
+        if function is None:
+            return math.inf
+        try:
+            function(self, *facts)
+        except (Infeasible, ZeroDivisionError, OverflowError):
+            return math.inf
+        return self.seconds
+
+    # What cost functions call
+
+    def launch(self, name: str, groups: int, group: int, lengths: tuple[int, ...],
+               work: WorkFunction, *args: Any) -> None:
+        """Add a launch; Infeasible if it cannot run."""
+        room = self.room(name, group, lengths)
+        if groups > 0:
+            self.seconds += launch_time(self.costs, self.info.units, groups, group, room,
+                                        work(groups, group, *args))
+
+    def room(self, name: str, group: int, lengths: tuple[int, ...]) -> int:
+        """The bytes of local memory of a launch; Infeasible if it cannot run."""
+        if group <= 0:
+            raise Infeasible(f"kernel {name}: the rows are too long")
+        room = sum(lengths)
+        if room > self.local_bytes:
+            raise Infeasible(f"kernel {name} needs {room} bytes of local memory")
+        return room
+
+    def unseen(self, name: str) -> None:
+        """Add a launch, or a choice, whose size is unknown."""
+        self.seconds += self.costs.launch
+
+    def copy(self, size: int) -> None:
+        """Add a copy of so many bytes on the device."""
+        self.seconds += self.costs.launch + 2 * size / self.costs.bandwidth
+
+    def wait(self) -> None:
+        """Add a wait of the host for a value of the device."""
+        self.seconds += self.costs.wait
+
+    def scale(self, before: float, factor: float) -> None:
+        """Multiply what has been added since it was ``before``."""
+        self.seconds = before + (self.seconds - before) * factor
+
+    def repeat(self, before: float, count: int, steady: bool) -> None:
+        """Repeat what has been added since, for all iterations of a loop.
+
+        One kernel may run all iterations of a ``steady`` loop.  Then a barrier of the device takes
+        the place of a launch.
+        """
+        self.seconds = before + self.repeated(self.seconds - before, steady, count) * count
+
+    def repeated(self, once: float, steady: bool, count: int) -> float:
+        """The seconds of an iteration of which there are ``count``; ``once`` alone."""
+        if steady and self.info.coherent and count >= LEAST_ITERATIONS:
+            return max(once - self.costs.launch, 0.0) + self.costs.round
+        return once
+
+    def iterations(self, count: int, carried: bool) -> Iterator[int]:
+        """Some iterations of a loop, which stand for all.
+
+        They are the first ones if iterations hand on scalars, else they are spread.
+        """
+        some, before = min(count, FOLLOWED), self.seconds
+        for number in range(some):
+            yield number if carried or some == count else number * (count - 1) // (some - 1)
+        if some:
+            self.scale(before, count / some)
+
+    def choice(self, site: str, pars: tuple[int, ...], facts: tuple[Any, ...],
+               local: tuple[int, ...], sizes: Mapping[str, int]) -> None:
+        """Add what the version costs that runs at an inner choice."""
+        assert self._choosing is not None
+        before = self.seconds
+        self.seconds = before + self._choosing.expected(self._numbers[site], pars, facts, local)
+
+
+def loaded(text: str, place: str) -> Mapping[str, Any]:
+    """The functions of a text of costs, by name."""
+    namespace = dict(SCALARS)
+    exec(compile(text, f"<costs of {place}>", "exec"), namespace)
+    return namespace
