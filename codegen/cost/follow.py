@@ -1,0 +1,476 @@
+"""Following a kernel once, with forms and conditions for its values, and adding up its work.
+
+* A branch that all work-items take alike becomes a branch of the formula.
+* Other branches count for the share of work-items that take them, half if elements decide.  A side
+  that reports a failure counts nothing.
+* A loop counts its mean number of iterations for sums, the greatest for the longest work-item.  If
+  elements decide, it counts one iteration, and so do ``while`` loops.
+* A variable that a loop's body increases by a size grows evenly; others that it assigns to are not
+  known in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from runelift.codegen.cost.conditions import (
+    UNKNOWN, Condition, Known, compared, connected, either, opposite, settle, share, single)
+from runelift.codegen.cost.expressions import Expr, Graph, Region
+from runelift.codegen.cost.forms import ONE, ZERO, Form, Forms, number, of
+from runelift.codegen.cost.sums import SUB_GROUP, Access, Frame, Here, Sums
+from runelift.ir import imp
+from runelift.ir.imp import Exp, Id, Stm
+from runelift.ir.imp.dependence import assigned, reaching_memory
+from runelift.ir.imp.traverse import parts, statements, variables
+from runelift.ir.names import VName
+from runelift.ir.prim import OPS, Prim
+
+Value: TypeAlias = "Form | Condition | None"
+"""An integer, a truth value, or what is not followed: floating-point numbers."""
+
+SHORT = 16
+"""Loops of at most so many iterations, a number that the kernel has, are unrolled by compilers."""
+LOOP_STEPS = 3
+"""Steps of an iteration for the loop itself."""
+_BITWISE = {"and": "&", "or": "|", "xor": "^"}
+
+
+class Follower:
+    """Follows a kernel.  ``top`` then has all its sums; ``spilled`` are arrays in memory."""
+
+    def __init__(self, kernel: imp.Kernel, names: dict[VName, str]) -> None:
+        self.graph = graph = Graph()
+        self.forms = forms = Forms(graph)
+        self._global = {p.name for p in kernel.params if isinstance(p, imp.BufferParam)}
+        self._local = {array.name for array in kernel.locals}
+        group = forms.size(graph.name("group"), fixed=kernel.group is not None)
+        groups = forms.size(graph.name("groups"))
+        self._lane = forms.item(forms.expr(group))
+        self._group = forms.item(forms.expr(groups))
+        self._sums = Sums(graph, forms, self._lane, reaching_memory(kernel.body))
+        place = of(self._group).mul(group).add(of(self._lane))
+        everywhere = groups.mul(group)
+        self._ids = {Id.LOCAL_ID: of(self._lane), Id.GROUP_ID: of(self._group),
+                     Id.GLOBAL_ID: place, Id.LOCAL_SIZE: group, Id.NUM_GROUPS: groups,
+                     Id.GLOBAL_SIZE: everywhere}
+        forms.filled = {of(self._lane): group, of(self._group): groups, place: everywhere}
+        self._values: dict[VName, Value] = {}
+        for name, text in names.items():
+            self._values[name] = forms.size(graph.name(text), fixed=name in kernel.built_for)
+        for param in kernel.params:
+            if isinstance(param, imp.ScalarParam) and not param.prim.is_int:
+                self._values[param.name] = (Known(graph.name(names[param.name]))
+                                            if param.prim is Prim.BOOL else None)
+        if kernel.group is not None:
+            self._values[kernel.group] = group
+        self._log: list[VName] = []
+        self.top = Region()
+        total = graph.mul(graph.name("groups"), graph.name("group"))
+        lanes = graph.most(graph.least(graph.name("group"), SUB_GROUP), 1)
+        self._block(kernel.body, Here(self.top, total, 1, 1, 1, lanes))
+
+    @property
+    def buffers(self) -> list[str]:
+        """The maxima of bytes reached in each buffer."""
+        return list(self._sums.buffers)
+
+    @property
+    def spilled(self) -> set[int]:
+        """The numbers of the private arrays that are in memory."""
+        return {name.tag for name in self._sums.dynamic}
+
+    # Statements
+
+    def _block(self, stms: Sequence[Stm], here: Here) -> None:
+        for stm in stms:
+            match stm:
+                case imp.Declare(name, prim, init):
+                    self._values[name] = self._start(prim) if init is None else self._value(
+                        init, here, name in self._sums.meaningful)
+                case imp.Assign(name, value):
+                    self._assign(name, self._value(value, here, name in self._sums.meaningful))
+                case imp.Store(mem, index, value, prim):
+                    self._value(value, here, counts=True)
+                    self._access(Access(mem, self._index(index, here), prim, writes=True), here)
+                case imp.For():
+                    self._for(stm, here)
+                case imp.While(cond, body):
+                    self._value(cond, here)
+                    self._loop(body, replace(here), None, ONE)
+                case imp.If():
+                    self._if(stm, here)
+                case imp.Barrier():
+                    here.region.add("barriers", here.longest)
+                    self._sums.epoch += 1
+                case imp.Shuffle(name, prim, value, source):
+                    self._value(value, here, counts=True)
+                    self._value(source, here)
+                    here.region.add("local", here.weight)
+                    here.region.add("steps", here.longest, 2)
+                    self._values[name] = self._unknown(prim, of(self._lane))
+                case imp.Atomic() | imp.AtomicUpdate() | imp.Peek():
+                    self._exchange(stm, here)
+                case _:
+                    pass
+
+    def _assign(self, name: VName, value: Value) -> None:
+        self._values[name] = value
+        self._log.append(name)
+
+    def _start(self, prim: Prim) -> Value:
+        return ZERO if prim.is_int else UNKNOWN if prim is Prim.BOOL else None
+
+    def _unknown(self, prim: Prim, index: Form | None, depth: int = 0) -> Value:
+        """A value that depends on elements at an index."""
+        if prim is Prim.BOOL:
+            return UNKNOWN
+        if not prim.is_int:
+            return None
+        varies = frozenset((self._lane,)) if index is None else self.forms.varies(index)
+        return self.forms.element(varies, depth)
+
+    def _exchange(self, stm: imp.Atomic | imp.AtomicUpdate | imp.Peek, here: Here) -> None:
+        index = self._index(stm.index, here)
+        access = Access(stm.mem, index, stm.prim, writes=False)
+        match stm:
+            case imp.Atomic(op, prim, _, _, value, space, old):
+                self._value(value, here, counts=True)
+                self._sums.atomic(access, space, here)
+                if old is not None:
+                    self._values[old] = self._unknown(prim, index)
+                if op not in ("and", "or", "xor", "xchg"):
+                    here.region.add("arithmetic", here.weight)
+            case imp.AtomicUpdate(_, _, prim, space, old, body, new):
+                self._sums.atomic(access, space, here)
+                self._values[old] = self._unknown(prim, index)
+                self._block(body, here)
+                self._value(new, here, counts=True)
+            case imp.Peek(name, prim):
+                self._access(access, here)
+                self._values[name] = self._unknown(prim, index)
+
+    # Branches
+
+    def _if(self, stm: imp.If, here: Here) -> None:
+        cond = self._value(stm.cond, here)
+        fails = [any(isinstance(s, imp.Fail) for s in side) for side in (stm.then_, stm.else_)]
+        if not isinstance(cond, Known) and fails[0] != fails[1]:
+            cond = Known(fails[1])
+        if isinstance(cond, Known):
+            if isinstance(cond.holds, (bool, int, float)):
+                self._block(stm.then_ if cond.holds else stm.else_, here)
+                return
+            a, b = here.region.inside(), here.region.inside()
+            here.region.choices.append((cond.holds, a, b))
+            self._sides(stm, cond, replace(here, region=a), replace(here, region=b))
+            return
+        assert isinstance(cond, Condition)
+        here_, other = self._parts(cond, here)
+        self._sides(stm, cond, here_, other)
+
+    def _parts(self, cond: Condition, here: Here) -> tuple[Here, Here]:
+        """The places of both sides of a branch that work-items take differently."""
+        graph = self.graph
+        chance = share(self.forms, cond)
+        sides = []
+        for each in (chance, graph.sub(1.0, chance)):
+            sides.append(replace(here, weight=graph.mul(here.weight, each),
+                                 part=graph.mul(here.part, each),
+                                 share=graph.mul(here.share, each)))
+        if single(self.forms, cond, self._lane):
+            sides[0] = replace(sides[0], lanes=graph.most(graph.mul(here.lanes, chance), 1))
+        return sides[0], sides[1]
+
+    def _sides(self, stm: imp.If, cond: Condition, first: Here, second: Here) -> None:
+        before, begun = dict(self._values), len(self._log)
+        bounds = dict(self.forms.bounds)
+        settle(self.forms, cond)
+        self._block(stm.then_, first)
+        self.forms.bounds = bounds
+        then, self._values = self._values, before
+        if stm.else_:
+            self._block(stm.else_, second)
+        for name in dict.fromkeys(self._log[begun:]):
+            if name in then and name in self._values:
+                self._values[name] = self._joined(cond, then[name], self._values[name],
+                                                  alone=not stm.else_)
+
+    def _joined(self, cond: Condition, a: Value, b: Value, *, alone: bool) -> Value:
+        """The value of a variable after a branch.
+
+        Without another side, an index that a branch moves by a size is as before: it only starts
+        another row, and the place in memory is where it would have been.
+        """
+        if a == b:
+            return a
+        if isinstance(a, Form) and isinstance(b, Form):
+            if isinstance(cond, Known):
+                chosen = self.forms.size(self.graph.choose(cond.holds, 1, 0))
+                return self.forms.bounded(chosen.mul(a).add(chosen.mul(b), -1).add(b))
+            if alone and self.forms.is_size(a.add(b, -1)):
+                return b
+            return self.forms.element(self.forms.varies(a) | self.forms.varies(b))
+        if a is None or b is None or isinstance(a, Form) or isinstance(b, Form):
+            return None
+        return either(self.forms, cond.holds, a, b) if isinstance(cond, Known) else UNKNOWN
+
+    # Loops
+
+    def _for(self, loop: imp.For, here: Here) -> None:
+        start, bound, step = (self._index(e, here) for e in (loop.start, loop.bound, loop.step))
+        if start is None:
+            start = self.forms.element(())
+        if step is None or not self.forms.is_size(step):
+            step = ONE
+        self._values[loop.index] = start
+        distance = None if bound is None else bound.add(start, -1)
+        if distance is not None and self.forms.unknown(distance):
+            distance = None
+        self._loop(loop.body, here, loop, step, distance)
+
+    def _loop(self, body: Sequence[Stm], here: Here, loop: imp.For | None, step: Form,
+              distance: Form | None = None) -> None:
+        """Follow the body of a loop, ``while`` or of unknown length if there is no distance."""
+        graph = self.graph
+        trips, longest = (1, 1) if distance is None else self.forms.trips(distance, step)
+        if trips == 0:
+            return
+        if distance is not None and not self._differs(distance):
+            longest = trips
+        unrolled = loop is not None and (loop.unroll is True or (
+            isinstance(trips, (int, float)) and trips <= SHORT and distance is not None))
+        weight = graph.mul(here.weight, trips)
+        frame = Frame(self.forms.item(longest), unrolled, trips, here.weight, here.share,
+                      graph.mul(here.longest, longest))
+        inside = Here(here.region, weight, frame.longest,
+                      graph.mul(here.part, graph.least(trips, 1)), 1, here.lanes,
+                      (*here.frames, frame))
+        if not unrolled:
+            here.region.add("operations", weight, LOOP_STEPS)
+            here.region.add("steps", frame.longest, LOOP_STEPS)
+        count = of(frame.item)
+        if loop is not None:
+            before = self._values[loop.index]
+            assert isinstance(before, Form)
+            self._values[loop.index] = before.add(count.mul(step))
+        growing = self._growing(body, count)
+        self._block(body, inside)
+        all_trips = self.forms.size(trips) if distance is not None and self.forms.is_size(
+            distance) else None
+        for name, (start, increase) in growing.items():
+            end = None if all_trips is None else start.add(increase.mul(all_trips))
+            self._assign(name, end if end is not None and len(end.terms) else
+                         self.forms.element(self.forms.varies(start)))
+        self._forget(body, growing)
+
+    def _differs(self, distance: Form) -> bool:
+        """True if work-items run a loop differently often."""
+        varies = self.forms.varies(distance)
+        return self._lane in varies or self._group in varies
+
+    def _growing(self, body: Sequence[Stm], count: Form) -> dict[VName, tuple[Form, Form]]:
+        """Set the variables that a loop assigns to, as they are in some iteration.
+
+        Those that grow evenly are found, with their values before and how much they grow.
+        """
+        names = {name for name in assigned(body) if name in self._values}
+        found: dict[VName, tuple[Form, Form]] = {}
+        for stm in body:
+            if isinstance(stm, imp.Assign) and stm.name in names and stm.name not in found:
+                increase = self._increase(stm, names)
+                before = self._values[stm.name]
+                if increase is not None and isinstance(before, Form):
+                    found[stm.name] = before, increase
+        for name, (before, increase) in found.items():
+            self._values[name] = self.forms.bounded(before.add(increase.mul(count)))
+        kept = {name for name in names - found.keys() if found and self._moved_rarely(name, body)}
+        self._forget(body, {*found, *kept})
+        return found
+
+    def _increase(self, stm: imp.Assign, names: set[VName]) -> Form | None:
+        match stm.value:
+            case imp.Apply("add" | "sub" as op, prim, (imp.Var(name), by)) if (
+                    name == stm.name and prim.is_int and variables(by).isdisjoint(names)
+                    and variables(by) <= self._values.keys()):
+                value = self._quiet(by)
+                if isinstance(value, Form) and not self.forms.unknown(value):
+                    return value if op == "add" else value.mul(number(-1))
+        return None
+
+    def _moved_rarely(self, name: VName, body: Sequence[Stm]) -> bool:
+        """True if branches alone assign to an index, from itself, as when a row ends."""
+        values = [s.value for s in statements(body)
+                  if isinstance(s, imp.Assign) and s.name == name]
+        return isinstance(self._values[name], Form) and all(name in variables(v) for v in values)
+
+    def _forget(self, body: Sequence[Stm], but: set[VName] | dict[VName, tuple[Form, Form]]
+                ) -> None:
+        """Forget the values of variables that a loop assigns to."""
+        for name in sorted(assigned(body)):
+            if name in self._values and name not in but:
+                value = self._values[name]
+                if isinstance(value, Form):
+                    value = self.forms.element({self._lane, *self.forms.varies(value)})
+                elif value is not None:
+                    value = UNKNOWN
+                self._assign(name, value)
+
+    # Expressions
+
+    def _quiet(self, exp: Exp) -> Value:
+        """The value of an expression, which is not evaluated here."""
+        nowhere = Here(Region(), 0, 0, 0, 0, 1)
+        return None if _loads(exp) else self._value(exp, nowhere)
+
+    def _index(self, exp: Exp, here: Here) -> Form | None:
+        value = self._value(exp, here)
+        return value if isinstance(value, Form) else None
+
+    def _value(self, exp: Exp, here: Here, counts: bool = False) -> Value:
+        match exp:
+            case imp.Var(name):
+                return self._values.get(name)
+            case imp.Lit(const):
+                return (Known(bool(const.value)) if const.prim is Prim.BOOL else
+                        number(int(const.value)) if const.prim.is_int else None)
+            case imp.Apply(op, prim, args):
+                values = [self._value(arg, here, counts) for arg in args]
+                found = self._applied(op, prim, values)
+                last = values[-1]
+                self._sums.operation(exp, here, last if isinstance(last, Form) else None,
+                                     found if isinstance(found, Form) else None, counts)
+                return found
+            case imp.Convert(from_, to, arg):
+                return self._converted(from_, to, self._value(arg, here, counts), here)
+            case imp.Load(mem, index, prim):
+                access = Access(mem, self._index(index, here), prim, writes=False)
+                return self._access(access, here)
+            case imp.Select():
+                return self._select(exp, here, counts)
+            case imp.WorkItem(kind, dim):
+                if dim:
+                    return ONE if kind in (Id.LOCAL_SIZE, Id.NUM_GROUPS, Id.GLOBAL_SIZE) else ZERO
+                return self._ids[kind]
+        return None
+
+    def _converted(self, from_: Prim, to: Prim, value: Value, here: Here) -> Value:
+        if from_.is_float != to.is_float:
+            here.region.add("operations", here.weight)
+            here.region.add("steps", here.longest)
+        if to.is_int and isinstance(value, Form):
+            return value
+        if to.is_int and isinstance(value, Known):
+            return self.forms.size(self.graph.choose(value.holds, 1, 0))
+        return self._unknown(to, None)
+
+    def _access(self, access: Access, here: Here) -> Value:
+        """Count an access; the value if it is a load."""
+        mem, index = access.mem, access.index
+        if mem in self._global:
+            self._sums.global_access(access, here)
+        elif mem in self._local:
+            self._sums.local_access(index, here)
+        else:
+            self._sums.private_access(mem, index, here)
+        if access.writes:
+            return None
+        if mem in self._local and access.prim.bits == 64 and access.prim.is_int and (
+                index is not None and index.constant is not None):
+            return of(self._group)  # a group's turn, which its first work-item took
+        depth = 0 if index is None or mem not in self._global else 1 + max(
+            (v.depth for v in self.forms.varies(index)), default=0)
+        if mem in self._global or mem in self._local:
+            return self._unknown(access.prim, index, depth)
+        return self._unknown(access.prim, None)
+
+    def _select(self, exp: imp.Select, here: Here, counts: bool) -> Value:
+        cond = self._value(exp.cond, here)
+        if isinstance(cond, Known) and isinstance(cond.holds, (bool, int, float)):
+            return self._value(exp.then_ if cond.holds else exp.else_, here, counts)
+        here.region.add("operations", here.weight)
+        if cond is None or isinstance(cond, Form):
+            cond = UNKNOWN
+        first, second = self._parts(cond, here)
+        a, b = self._value(exp.then_, first, counts), self._value(exp.else_, second, counts)
+        if isinstance(a, Form) and isinstance(b, Form) and not isinstance(cond, Known):
+            if self.forms.unknown(a) == self.forms.unknown(b) and not single(
+                    self.forms, cond, self._lane):
+                return a if len(self.forms.varies(a)) >= len(self.forms.varies(b)) else b
+            return b if not self.forms.unknown(b) else a
+        return self._joined(cond, a, b, alone=False)
+
+    def _applied(self, op: str, prim: Prim, values: Sequence[Value]) -> Value:
+        """The value of an operation."""
+        if prim is Prim.BOOL:
+            return self._logic(op, values)
+        if not prim.is_int or not all(isinstance(v, Form) for v in values):
+            return UNKNOWN if OPS[op].predicate else self._unknown(OPS[op].result(prim), None)
+        forms = [v for v in values if isinstance(v, Form)]
+        if op in ("eq", "lt", "le"):
+            return compared(self.forms, {"eq": "==", "lt": "<", "le": "<="}[op], *forms)
+        if OPS[op].predicate:
+            return UNKNOWN
+        return self._arithmetic(op, prim, forms)
+
+    def _logic(self, op: str, values: Sequence[Value]) -> Condition:
+        conds = [v if isinstance(v, Condition) else UNKNOWN for v in values]
+        if op in ("and", "or"):
+            return connected(self.forms, op, conds[0], conds[1])
+        if op == "not":
+            return opposite(self.forms, conds[0])
+        return UNKNOWN
+
+    def _arithmetic(self, op: str, prim: Prim, args: Sequence[Form]) -> Form:
+        forms, a = self.forms, args[0]
+        b = args[-1]
+        match op:
+            case "add":
+                return forms.bounded(a.add(b))
+            case "sub":
+                return forms.bounded(a.add(b, -1))
+            case "neg":
+                return a.mul(number(-1))
+            case "mul":
+                if len(a.terms) * len(b.terms) <= 64:
+                    return forms.bounded(a.mul(b))
+            case "quot" | "div":
+                return forms.quotient(a, b)
+            case "rem" | "mod":
+                return forms.bounded(forms.rest(a, b))
+            case "min" | "max":
+                return forms.extreme(op, a, b)
+            case "and" if not forms.is_size(a) and forms.is_size(b) and not forms.unknown(a):
+                return forms.bounded(forms.rest(a, b.add(ONE)))  # a mask of the last bits
+            case "shr" | "lshr" if b.constant is not None and not forms.is_size(a):
+                return forms.quotient(a, number(1 << min(max(b.constant, 0), 62)))
+        if all(map(forms.is_size, args)) and (found := self._of_sizes(op, prim, args)) is not None:
+            return forms.size(found, fixed=all(map(forms.is_fixed, args)))
+        varies = forms.varies(a) | forms.varies(b)
+        return forms.element(varies)
+
+    def _of_sizes(self, op: str, prim: Prim, args: Sequence[Form]) -> Expr | None:
+        graph = self.graph
+        a, b = self.forms.expr(args[0]), self.forms.expr(args[-1])
+        if not isinstance(a, int) and op == "clz":
+            return graph.sub(prim.bits, graph.node("bits", a))
+        match op:
+            case "clz":
+                assert isinstance(a, int)
+                return prim.bits - a.bit_length()
+            case "popc":
+                return graph.node("ones", a)
+            case "and" | "or" | "xor":
+                return graph.node(_BITWISE[op], a, b)
+            case "shl":
+                return graph.node("<<", a, graph.clamp(b, 0, 62))
+            case "shr" | "lshr":
+                return graph.node(">>", a, graph.clamp(b, 0, 62))
+            case "abs":
+                return graph.most(a, graph.mul(-1, a))
+        return None
+
+
+def _loads(exp: Exp) -> bool:
+    return isinstance(exp, imp.Load) or any(map(_loads, parts(exp)))

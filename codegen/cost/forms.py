@@ -1,0 +1,521 @@
+"""Integers of a kernel as polynomials over sizes and over all that varies among work-items.
+
+An :class:`Atom` is a size, or varies: the place of a work-item or group, a loop's count, a
+quotient, a minimum, an element of memory.  A :class:`Form` is a polynomial over atoms, so that
+``q*m + (i - q*m)`` is ``i``.  Sizes are taken as non-negative, and what varies as spread evenly
+over its range: a sum in mixed radix, such as a global id, is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from runelift.codegen.cost.expressions import Expr, Graph
+
+MOST_TERMS = 24
+"""Longer sums count as unknown."""
+LONG_WORD = 1 << 31
+"""No index reaches so far: what is divided by it is a word of two parts."""
+
+
+class Atom:
+    """A factor.
+
+    ``kind`` is ``size``, ``item`` for a lane, group or count of a loop, ``quotient``, ``rest``,
+    ``min``, ``max``, or ``element`` for what is not known.  ``args`` are forms.  ``varies`` are the
+    atoms of kind ``item`` and ``element`` on which it depends.  ``low``, ``high`` and ``mean`` are
+    of its values.
+    """
+
+    __slots__ = ("args", "depth", "fixed", "high", "kind", "low", "mean", "number", "varies")
+
+    def __init__(self, number: int, kind: str, args: tuple[Form, ...], low: Expr, high: Expr,
+                 mean: Expr) -> None:
+        self.number = number
+        self.kind = kind
+        self.args = args
+        self.low = low
+        self.high = high
+        self.mean = mean
+        self.fixed = False
+        """For sizes: known when the kernel is compiled."""
+        self.depth = 0
+        """For elements: the number of loads that follow one another to find them."""
+        self.varies: frozenset[Atom] = frozenset()
+
+    def __lt__(self, other: Atom) -> bool:
+        return self.number < other.number
+
+
+Monomial: TypeAlias = tuple[Atom, ...]
+
+
+class Form:
+    """A sum of products of atoms, each with an integer."""
+
+    __slots__ = ("_hash", "terms")
+
+    def __init__(self, terms: dict[Monomial, int]) -> None:
+        self.terms = terms
+        self._hash: int | None = None
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self.terms.items()))
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Form) and self.terms == other.terms
+
+    @property
+    def constant(self) -> int | None:
+        """The number that it is, if it is one."""
+        if not self.terms:
+            return 0
+        return self.terms.get(()) if len(self.terms) == 1 else None
+
+    def atoms(self) -> dict[Atom, None]:
+        """The atoms of it, in order."""
+        return dict.fromkeys(atom for monomial in self.terms for atom in monomial)
+
+    def add(self, other: Form, times: int = 1) -> Form:
+        """The sum with a multiple of another one."""
+        if not other.terms:
+            return self
+        terms = dict(self.terms)
+        for monomial, count in other.terms.items():
+            new = terms.get(monomial, 0) + count * times
+            if new:
+                terms[monomial] = new
+            else:
+                terms.pop(monomial, None)
+        return Form(terms)
+
+    def mul(self, other: Form) -> Form:
+        """The product."""
+        terms: dict[Monomial, int] = {}
+        for a, x in self.terms.items():
+            for b, y in other.terms.items():
+                key = tuple(sorted(a + b)) if a and b else a or b
+                new = terms.get(key, 0) + x * y
+                if new:
+                    terms[key] = new
+                else:
+                    terms.pop(key, None)
+        return Form(terms)
+
+
+ZERO = Form({})
+ONE = Form({(): 1})
+
+
+def number(value: int) -> Form:
+    """A constant."""
+    return Form({(): value}) if value else ZERO
+
+
+def of(atom: Atom) -> Form:
+    """An atom alone."""
+    return Form({(atom,): 1})
+
+
+class Forms:
+    """Makes atoms, and finds ranges and means of forms.
+
+    ``bounds`` has the greatest values of forms that conditions around allow.  ``filled`` has forms
+    that take all values from 0 below a size, equally often.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.bounds: dict[Form, Expr] = {}
+        self.filled: dict[Form, Form] = {}
+        self._made: dict[tuple[object, ...], Atom] = {}
+        self._exprs: dict[Form, Expr] = {}
+        self._ranges: dict[Form, tuple[Expr, Expr]] = {}
+        self._means: dict[Form, Expr] = {}
+        self._splits: dict[Form, dict[Monomial, Form]] = {}
+        self._resolved: dict[Form, Form] = {}
+        self._count = 0
+
+    # Atoms
+
+    def _atom(self, kind: str, args: tuple[Form, ...], low: Expr, high: Expr, mean: Expr,
+              varies: Iterable[Atom] = ()) -> Atom:
+        self._count += 1
+        atom = Atom(self._count, kind, args, low, high, mean)
+        atom.varies = frozenset(varies) or frozenset(
+            v for arg in args for a in arg.terms for b in a for v in b.varies)
+        return atom
+
+    def size(self, expr: Expr, *, fixed: bool = False) -> Form:
+        """What all work-items know alike."""
+        if isinstance(expr, (int, float)):
+            return number(int(expr))
+        key = ("size", expr)
+        if key not in self._made:
+            self._made[key] = self._atom("size", (), expr, expr, expr)
+            self._made[key].fixed = fixed
+        return of(self._made[key])
+
+    def is_fixed(self, form: Form) -> bool:
+        """True if the value is known when the kernel is compiled."""
+        return all(atom.fixed for monomial in form.terms for atom in monomial)
+
+    def item(self, count: Expr) -> Atom:
+        """What counts from 0 below ``count``."""
+        high = self.graph.most(self.graph.sub(count, 1), 0)
+        atom = self._atom("item", (), 0, high, self.graph.mul(0.5, high))
+        atom.varies = frozenset((atom,))
+        return atom
+
+    def element(self, varies: Iterable[Atom], depth: int = 0) -> Form:
+        """An unknown number that depends on these atoms."""
+        atom = self._atom("element", (), 0, 0, 0)
+        atom.varies = frozenset((atom, *varies))
+        atom.depth = depth
+        return of(atom)
+
+    def is_size(self, form: Form) -> bool:
+        """True if all work-items have the same value."""
+        return not any(atom.varies for monomial in form.terms for atom in monomial)
+
+    def varies(self, form: Form) -> frozenset[Atom]:
+        """The items and elements on which a form depends."""
+        return frozenset(v for monomial in form.terms for atom in monomial for v in atom.varies)
+
+    def unknown(self, form: Form) -> bool:
+        """True if it depends on elements."""
+        return any(v.kind == "element" for v in self.varies(form))
+
+    # Arithmetic
+
+    def bounded(self, form: Form) -> Form:
+        """The form, or an atom in its place if it has too many terms."""
+        if len(form.terms) <= MOST_TERMS:
+            return form
+        if self.is_size(form):
+            return self.size(self.expr(form))
+        return self.element(self.varies(form))
+
+    def quotient(self, form: Form, by: Form) -> Form:
+        """``form / by``, rounded down."""
+        graph = self.graph
+        if by.constant == 1:
+            return form
+        if (by.constant or 0) >= LONG_WORD:
+            return ZERO
+        if self.is_size(by) and by.terms:
+            divided = _divided(form, by)
+            if divided is not None:
+                return divided
+        if not self.is_size(by):
+            return self.element(self.varies(form) | self.varies(by))
+        if self.is_size(form):
+            return self.size(graph.floor(self.expr(form), self.expr(by)),
+                             fixed=self.is_fixed(form) and self.is_fixed(by))
+        key = ("quotient", form, by)
+        if key not in self._made:
+            low, high = self.range(form)
+            m = self.expr(by)
+            low, high = graph.floor(low, m), graph.floor(high, m)
+            self._made[key] = self._atom("quotient", (form, by), low, high,
+                                         self._mean_quotient(form, m, low, high))
+        return of(self._made[key])
+
+    def _mean_quotient(self, form: Form, m: Expr, low: Expr, high: Expr) -> Expr:
+        graph, arms = self.graph, self.arms(form)
+        if arms is None:
+            return graph.mul(0.5, graph.add(low, high))
+        full, part, count = self._clamped(*arms)
+        a = self.expr(arms[0])
+        return graph.over(graph.add(graph.mul(full, graph.floor(a, m)),
+                                    graph.mul(part, graph.floor(graph.floor(a, 2), m))), count)
+
+    def rest(self, form: Form, by: Form) -> Form:
+        """``form % by``."""
+        return form.add(by.mul(self.quotient(form, by)), -1)
+
+    def _rest_atom(self, form: Form, by: Form) -> Atom:
+        key = ("rest", form, by)
+        if key not in self._made:
+            graph = self.graph
+            low, high = self.range(form)
+            m = self.expr(by)
+            high = graph.most(graph.least(high, graph.sub(m, 1)), 0)
+            mean = graph.mul(0.5, high)
+            if self.arms(form) is not None:
+                mean = graph.most(0, graph.sub(self.mean(form), graph.mul(
+                    m, self.mean(self.quotient(form, by)))))
+            self._made[key] = self._atom("rest", (form, by), 0, high, mean)
+        return self._made[key]
+
+    def extreme(self, kind: str, a: Form, b: Form) -> Form:
+        """``min`` or ``max`` of two."""
+        if a == b:
+            return a
+        difference = a.add(b, -1).constant
+        if difference is not None:
+            return a if (difference < 0) == (kind == "min") else b
+        choose = self.graph.least if kind == "min" else self.graph.most
+        if self.is_size(a) and self.is_size(b):
+            return self.size(choose(self.expr(a), self.expr(b)),
+                             fixed=self.is_fixed(a) and self.is_fixed(b))
+        key = (kind, a, b)
+        if key not in self._made:
+            (a_low, a_high), (b_low, b_high) = self.range(a), self.range(b)
+            self._made[key] = self._atom(kind, (a, b), choose(a_low, b_low),
+                                         choose(a_high, b_high),
+                                         choose(self.mean(a), self.mean(b)))
+        return of(self._made[key])
+
+    # Values
+
+    def expr(self, form: Form) -> Expr:
+        """The value of a form of sizes."""
+        found = self._exprs.get(form)
+        if found is None:
+            graph = self.graph
+            found = self._exprs[form] = graph.total(
+                [graph.mul(count, *[atom.low for atom in monomial])
+                 for monomial, count in form.terms.items()])
+        return found
+
+    def split(self, form: Form) -> Mapping[Monomial, Form]:
+        """The factor of sizes of each product of atoms that vary; ``()`` is that of sizes alone."""
+        found = self._splits.get(form)
+        if found is None:
+            terms: dict[Monomial, dict[Monomial, int]] = {}
+            for monomial, count in form.terms.items():
+                varying = tuple(a for a in monomial if a.varies)
+                rest = tuple(a for a in monomial if not a.varies)
+                terms.setdefault(varying, {})[rest] = count
+            found = self._splits[form] = {key: Form(each) for key, each in terms.items()}
+        return found
+
+    def resolved(self, form: Form) -> Form:
+        """The form with ``f - m*(f/m)`` as a remainder."""
+        found = self._resolved.get(form)
+        if found is None:
+            found = form
+            for atom in form.atoms():
+                if atom.kind == "quotient":
+                    found = self._with_rest(found, atom)
+            self._resolved[form] = found
+        return found
+
+    def _with_rest(self, form: Form, quotient: Atom) -> Form:
+        whole, by = quotient.args
+        split = self.split(form)
+        factor = split.get((quotient,))
+        if factor is None:
+            return form
+        times: Form | None = None
+        for varying, coefficient in self.split(whole).items():
+            if varying and times is None:
+                times = _divided(split.get(varying, ZERO), coefficient)
+            if times is None or not times.terms:
+                if varying:
+                    return form
+            elif varying and split.get(varying) != coefficient.mul(times):
+                return form
+        if times is None:
+            return form
+        taken = by.mul(times)
+        if any(factor.terms.get(monomial) != -count for monomial, count in taken.terms.items()):
+            return form
+        rest = of(self._rest_atom(whole, by))
+        return form.add(whole.mul(times), -1).add(taken.mul(of(quotient))).add(rest.mul(times))
+
+    def arms(self, form: Form) -> tuple[Form, Form] | None:
+        """The size and the varying arm of a form that is their minimum."""
+        for monomial, count in form.terms.items():
+            if count == 1 and len(monomial) == 1 and monomial[0].kind == "min":
+                rest = form.add(of(monomial[0]), -1)
+                a, b = (arm.add(rest) for arm in monomial[0].args)
+                if self.is_size(a) and not self.is_size(b):
+                    return a, b
+                if self.is_size(b) and not self.is_size(a):
+                    return b, a
+        return None
+
+    def range(self, form: Form) -> tuple[Expr, Expr]:
+        """The least and the greatest value; of elements as if they were 0."""
+        found = self._ranges.get(form)
+        if found is None:
+            found = self._ranges[form] = self._range(form)
+        bound = self.bounds.get(form)
+        return found if bound is None else (found[0], self.graph.least(found[1], bound))
+
+    def _range(self, form: Form) -> tuple[Expr, Expr]:
+        graph, arms = self.graph, self.arms(form)
+        if arms is not None:
+            a, (low, high) = self.expr(arms[0]), self.range(arms[1])
+            return graph.least(a, low), graph.least(a, high)
+        low, high = self._spread(form)
+        start = self.expr(self.split(self.resolved(form)).get((), ZERO))
+        return graph.add(start, low), graph.add(start, high)
+
+    def _spread(self, form: Form) -> tuple[Expr, Expr]:
+        """The range of what varies in a form."""
+        graph = self.graph
+        lows: list[Expr] = []
+        highs: list[Expr] = []
+        for varying, factor in self.split(self.resolved(form)).items():
+            if not varying:
+                continue
+            by = self.expr(factor)
+            low = graph.mul(by, *[a.low for a in varying])
+            high = graph.mul(by, *[a.high for a in varying])
+            signs = {count > 0 for count in factor.terms.values()}
+            if signs == {False}:
+                low, high = high, low
+            elif len(signs) == 2:
+                low, high = graph.least(low, high), graph.most(low, high)
+            lows.append(low)
+            highs.append(high)
+        return graph.total(lows), graph.total(highs)
+
+    def span(self, form: Form) -> Expr:
+        """The number of integers from the least to the greatest value."""
+        graph = self.graph
+        if form in self.bounds or self.arms(form) is not None:
+            low, high = self.range(form)
+        else:
+            low, high = self._spread(form)
+        return graph.add(graph.sub(high, low), 1)
+
+    def mean(self, form: Form) -> Expr:
+        """The mean over work-items and iterations; of a minimum with 0 for what is below."""
+        found = self._means.get(form)
+        if found is None:
+            graph, arms = self.graph, self.arms(form)
+            if arms is not None:
+                full, part, count = self._clamped(*arms)
+                a = self.expr(arms[0])
+                found = graph.mul(a, graph.over(
+                    graph.add(full, graph.mul(0.5, part)), count))
+            else:
+                found = graph.total([graph.mul(self.expr(factor), *[a.mean for a in varying])
+                                     for varying, factor in self.split(form).items()])
+            self._means[form] = found
+        return found
+
+    def _clamped(self, size: Form, varying: Form) -> tuple[Expr, Expr, Expr]:
+        """How many values of a form reach a size, lie between 0 and it, and are there at all."""
+        graph = self.graph
+        a, (low, high) = self.expr(size), self.range(varying)
+        count = graph.add(graph.sub(high, low), 1)
+        full = graph.clamp(graph.add(graph.sub(high, a), 1), 0, count)
+        part = graph.most(graph.sub(graph.add(graph.least(graph.sub(a, 1), high), 1),
+                                    graph.most(low, 1)), 0)
+        return full, part, count
+
+    def share(self, form: Form) -> Expr:
+        """The share of values that are above 0."""
+        graph = self.graph
+        if self.is_size(form):
+            return graph.choose(graph.less(0, self.expr(form)), 1.0, 0.0)
+        return graph.clamp(graph.over(self.range(form)[1], self.span(form)), 0.0, 1.0)
+
+    def trips(self, distance: Form, step: Form) -> tuple[Expr, Expr]:
+        """The mean and the greatest number of steps of a size that cover a distance."""
+        graph, by = self.graph, self.expr(step)
+
+        def up(value: Expr) -> Expr:
+            return value if by == 1 else graph.floor(graph.add(value, graph.sub(by, 1)), by)
+
+        if self.is_size(distance):
+            exact = up(graph.most(self.expr(distance), 0))
+            return exact, exact
+        low, high = self.range(distance)
+        longest = up(graph.most(high, 0))
+        arms = self.arms(distance)
+        if arms is not None:
+            full, part, count = self._clamped(*arms)
+            a = graph.most(self.expr(arms[0]), 0)
+            return graph.over(graph.add(graph.mul(full, up(a)), graph.mul(
+                part, up(graph.floor(graph.add(a, 1), 2)))), count), longest
+        if self._fills(distance, step):
+            return graph.over(graph.most(high, 0), by), longest
+        middle = graph.mul(0.5, graph.add(graph.most(low, 1), high))
+        if by != 1:
+            middle = graph.over(graph.add(middle, graph.mul(0.5, graph.sub(by, 1))), by)
+        if low == 1:
+            return middle, longest
+        return graph.mul(self.share(distance), graph.most(middle, 1.0)), longest
+
+    def _fills(self, distance: Form, step: Form) -> bool:
+        """True if the starts of work-items fill a step, as those of loops over a grid do."""
+        varying = Form({m: -c for m, c in distance.terms.items() if any(a.varies for a in m)})
+        if self.filled.get(varying) == step:
+            return True
+        atoms = list(self.resolved(varying).atoms())
+        return len(atoms) == 1 and atoms[0].kind == "rest" and atoms[0].args[1] == step
+
+    def rate(self, form: Form, item: Atom) -> Expr:
+        """The change of a form, with remainders resolved, from one value of an item to the next."""
+        graph = self.graph
+        parts: list[Expr] = []
+        for varying, factor in self.split(form).items():
+            for k, atom in enumerate(varying):
+                if item in atom.varies:
+                    others = [a.mean for a in varying[:k] + varying[k + 1:]]
+                    parts.append(graph.mul(self.expr(factor), self.atom_rate(atom, item), *others))
+        return graph.total(parts)
+
+    def atom_rate(self, atom: Atom, item: Atom) -> Expr:
+        """The change of an atom from one value of an item to the next."""
+        if atom is item:
+            return 1
+        if atom.kind == "quotient":
+            whole, by = atom.args
+            return self.graph.over(self.rate(self.resolved(whole), item), self.expr(by))
+        if atom.kind == "rest":
+            return self.rate(self.resolved(atom.args[0]), item)
+        if atom.kind in ("min", "max"):
+            arm = next(a for a in atom.args if item in self.varies(a))
+            return self.rate(self.resolved(arm), item)
+        return 0
+
+    def unclamped(self, form: Form) -> Form:
+        """The form without minima and maxima with sizes, for how it changes."""
+        for atom in form.atoms():
+            if atom.kind in ("min", "max"):
+                arm = next((a for a in atom.args if not self.is_size(a)), atom.args[0])
+                replaced = ZERO
+                for monomial, count in form.terms.items():
+                    factor = Form({tuple(a for a in monomial if a is not atom): count})
+                    for _ in range(monomial.count(atom)):
+                        factor = factor.mul(arm)
+                    replaced = replaced.add(factor)
+                return self.unclamped(replaced)
+        return form
+
+
+def _divided(form: Form, by: Form) -> Form | None:
+    """The exact quotient by a form of sizes, if there is one."""
+    if not by.terms:
+        return None
+    lead, count = next(iter(by.terms.items()))
+    quotient = ZERO
+    left = form
+    for _ in range(4):
+        if not left.terms:
+            return quotient
+        for monomial, times in left.terms.items():
+            rest = list(monomial)
+            for atom in lead:
+                if atom not in rest:
+                    break
+                rest.remove(atom)
+            else:
+                if times % count == 0:
+                    part = Form({tuple(rest): times // count})
+                    break
+        else:
+            return None
+        quotient = quotient.add(part)
+        left = left.add(part.mul(by), -1)
+    return quotient if not left.terms else None

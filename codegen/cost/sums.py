@@ -1,0 +1,265 @@
+"""Adding up the work of a kernel: operations and accesses, each with how often it is executed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from runelift.codegen.cost.expressions import Expr, Graph, Region
+from runelift.codegen.cost.forms import Atom, Form, Forms
+from runelift.codegen.cost.sectors import SECTOR, Edge, lane_edges, moved
+from runelift.ir import imp
+from runelift.ir.imp.work_counts import UNCOUNTED
+from runelift.ir.names import VName
+from runelift.ir.prim import OPS, Prim
+
+SUB_GROUP = 32
+"""Work-items that access memory together."""
+ARRAY = "private:"
+"""Opens the names of sums of accesses to a private array."""
+_SPECIAL = frozenset(
+    "div mod pow sqrt rsqrt div_sqrt div_sqrt_near cbrt exp log log2 log10 log1p sin cos tan sinpi "
+    "cospi tanpi asin acos atan asinpi acospi atanpi sinh cosh tanh asinh acosh atanh erf erfc "
+    "gamma lgamma atan2 hypot exp2 exp10 expm1".split())
+"""Operations on floating-point numbers that take many steps."""
+_DIVISIONS = frozenset({"div", "mod", "quot", "rem"})
+DIVISION = {32: 20, 64: 60}
+"""Steps of an integer division, by bits."""
+BY_CONSTANT = 8
+"""Steps of an integer division by a constant of the kernel."""
+SPECIAL_STEPS = 8
+"""Steps of a special operation for the work-item that waits for it."""
+
+
+@lru_cache(maxsize=512)
+def class_of(op: str, prim: Prim) -> tuple[str, float]:
+    """The sum that an operation counts in, and how much."""
+    if prim.is_float:
+        if op in _SPECIAL:
+            return "special", 1.0
+        return ("doubles" if prim is Prim.F64 else "operations"), 1.0
+    if op in _DIVISIONS:
+        return "operations", DIVISION[64 if prim.bits == 64 else 32]
+    if prim.bits == 64:
+        return "operations", 4.0 if op in ("mul", "mul_hi") else 2.0
+    return "operations", 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A loop around: the count of its iterations, and how often it is entered.
+
+    ``before`` is the share of work-items that reach it, of those that run the body around it.
+    ``longest`` is how often the longest work-item runs the body.
+    """
+
+    item: Atom
+    unrolled: bool
+    trips: Expr
+    outer: Expr
+    before: Expr
+    longest: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """The place of a statement.
+
+    ``weight`` is how often all work-items execute it, ``longest`` how often the longest one does.
+    ``part`` is the share of work-items that come here at all; ``share`` is the share of those that
+    run the body of the innermost loop.  ``lanes`` of a sub-group execute it together.
+    """
+
+    region: Region
+    weight: Expr
+    longest: Expr
+    part: Expr
+    share: Expr
+    lanes: Expr
+    frames: tuple[Frame, ...] = ()
+
+
+@dataclass(slots=True)
+class Access:
+    """An access to global memory."""
+
+    mem: VName
+    index: Form | None
+    prim: Prim
+    writes: bool
+
+
+@dataclass(slots=True)
+class Sums:
+    """The sums of a kernel so far."""
+
+    graph: Graph
+    forms: Forms
+    lane: Atom
+    meaningful: frozenset[VName]
+    epoch: int = 0
+    """The barriers before."""
+    dynamic: set[VName] = field(default_factory=set)
+    """The private arrays that are indexed by what is not known when the kernel is compiled."""
+    buffers: dict[str, None] = field(default_factory=dict)
+    """The maxima of what is reached in each buffer."""
+    _charged: set[tuple[str, Form, Expr]] = field(default_factory=set)
+    _waited: set[tuple[Region, Frame | None, int, int]] = field(default_factory=set)
+
+    # Operations
+
+    def operation(self, exp: imp.Apply, here: Here, by: Form | None, result: Form | None,
+                  counts: bool) -> None:
+        """Count an operation with a last operand; ``counts`` says that integers are data.
+
+        Indices are computed outside of loops, those from constants when the kernel is compiled.
+        """
+        op, prim = exp.op, exp.prim
+        arithmetic = op not in UNCOUNTED and not OPS[op].predicate and (counts or prim.is_float)
+        if arithmetic:
+            here.region.add("arithmetic", here.weight)
+        name, cost = class_of(op, prim)
+        weight, longest = here.weight, here.longest
+        if op in _DIVISIONS and by is not None and self.forms.is_fixed(by):
+            cost = BY_CONSTANT
+        if result is not None and self.forms.is_fixed(result):
+            return
+        if result is not None and not self.forms.unknown(result):
+            weight, longest = self._hoisted(here, result)
+            key = (op, result, weight)
+            if key in self._charged:
+                return
+            self._charged.add(key)
+        here.region.add(name, weight, cost)
+        here.region.add("steps", longest, SPECIAL_STEPS if name == "special" else cost)
+
+    def _hoisted(self, here: Here, result: Form) -> tuple[Expr, Expr]:
+        """How often an index is computed: outside of loops in which it grows evenly or not."""
+        bent = frozenset(v for monomial in result.terms for atom in monomial
+                         for v in atom.varies if atom is not v)
+        frames = here.frames
+        for k in range(len(frames) - 1, -1, -1):
+            if frames[k].item in bent and not frames[k].unrolled:
+                if k + 1 == len(frames):
+                    return here.weight, here.longest
+                return self.graph.mul(frames[k + 1].outer, here.share), frames[k].longest
+        if not frames:
+            return here.weight, here.longest
+        return self.graph.mul(frames[0].outer, here.share), 1
+
+    # Accesses
+
+    def global_access(self, access: Access, here: Here) -> None:
+        """Count a load from, or a store to, global memory."""
+        graph, region, size = self.graph, here.region, access.prim.bytes
+        region.add("touched", here.weight, size)
+        region.reach("part", here.part)
+        index = access.index
+        executed, unrolled = self._unrolled(index, here)
+        region.add("accesses", executed)
+        region.add("operations", executed)
+        region.add("steps", here.longest, 2)
+        if not access.writes:
+            self._wait(index, here)
+        if index is None or self._scattered(index):
+            region.add("random", executed)
+            self._reach(access, None, executed, here)
+            return
+        flat = self.forms.resolved(self.forms.unclamped(index))
+        edges = lane_edges(self.forms, flat, self.lane, here.lanes, size)
+        along = [Edge(frame.trips, self._step(flat, frame, size)) for frame in unrolled]
+        loop = next((f for f in reversed(here.frames) if not f.unrolled), None)
+        step = None if loop is None else self._step(flat, loop, size)
+        found = moved(self.forms, edges, along, step, 1 if loop is None else loop.trips)
+        inner = graph.mul(1, *[frame.trips for frame in unrolled])
+        groups = graph.over(executed, graph.mul(here.lanes, inner))
+        kept = graph.mul(groups, found.kept)
+        region.add("written" if access.writes else "read", kept, SECTOR)
+        if found.all is not found.kept and found.all != found.kept:
+            apart = graph.most(graph.sub(graph.mul(groups, found.all), kept), 0)
+            region.add("apart", apart, SECTOR)
+        self._reach(access, index, executed, here)
+
+    def _scattered(self, index: Form) -> bool:
+        """True if neighbouring work-items access unknown places."""
+        return any(v.kind == "element" and self.lane in v.varies for v in self.forms.varies(index))
+
+    def _step(self, flat: Form, frame: Frame, size: int) -> Expr:
+        """The bytes between the places of an access in iterations of a loop."""
+        return self.graph.absolute(self.graph.mul(self.forms.rate(flat, frame.item), size))
+
+    def _unrolled(self, index: Form | None, here: Here) -> tuple[Expr, list[Frame]]:
+        """How often an access is executed, and the unrolled loops in which it varies.
+
+        Compilers leave out repeated accesses to one place in the iterations of unrolled loops.
+        """
+        frames = here.frames
+        first = len(frames)
+        while first and frames[first - 1].unrolled:
+            first -= 1
+        if first == len(frames) or index is None:
+            return here.weight, []
+        varies = self.forms.varies(index)
+        varying = [frame for frame in frames[first:] if frame.item in varies]
+        if len(varying) == len(frames) - first:
+            return here.weight, varying
+        shares = [frame.before for frame in frames[first + 1:]] + [here.share]
+        return self.graph.mul(frames[first].outer, *shares, *[f.trips for f in varying]), varying
+
+    def _wait(self, index: Form | None, here: Here) -> None:
+        """Count a load that the longest work-item waits for, unless it waits for another then."""
+        depth = 1
+        if index is not None:
+            depth += max((v.depth for v in self.forms.varies(index)), default=0)
+        frame = next((f for f in reversed(here.frames) if not f.unrolled), None)
+        region: Region | None = here.region
+        while region is not None:
+            if (region, frame, self.epoch, depth) in self._waited:
+                return
+            region = region.parent
+        self._waited.add((here.region, frame, self.epoch, depth))
+        here.region.add("waits", 1 if frame is None else frame.longest)
+
+    def _reach(self, access: Access, index: Form | None, executed: Expr, here: Here) -> None:
+        """Note how many elements of a buffer are accessed at least."""
+        graph, forms = self.graph, self.forms
+        name = f"{'w' if access.writes else 'r'}_{access.mem.tag}"
+        self.buffers[name] = None
+        reached = executed
+        if index is not None and not forms.unknown(index):
+            reached = graph.least(reached, forms.span(index))
+            box: Expr = 1
+            for monomial in forms.split(forms.resolved(index)):
+                for atom in monomial:
+                    box = graph.mul(box, graph.add(graph.sub(atom.high, atom.low), 1))
+            reached = graph.least(reached, box)
+        here.region.reach(name, graph.mul(reached, access.prim.bytes))
+
+    def local_access(self, index: Form | None, here: Here) -> None:
+        """Count an access to local memory."""
+        executed, _ = self._unrolled(index, here)
+        here.region.add("local", executed)
+        here.region.add("operations", executed)
+        here.region.add("steps", here.longest, 2)
+
+    def private_access(self, mem: VName, index: Form | None, here: Here) -> None:
+        """Count an access to a private array, which is in memory if any index is dynamic."""
+        varies = frozenset[Atom]() if index is None else self.forms.varies(index)
+        fixed = {frame.item for frame in here.frames if frame.unrolled}
+        if index is None or not varies <= fixed:
+            self.dynamic.add(mem)
+        here.region.add(f"{ARRAY}{mem.tag}", here.weight)
+
+    def atomic(self, access: Access, space: imp.Space, here: Here) -> None:
+        """Count an atomic operation."""
+        region = here.region
+        if space is not imp.Space.GLOBAL:
+            region.add("local_atomics", here.weight)
+            return
+        region.add("atomics", here.weight)
+        region.add("touched", here.weight, 2 * access.prim.bytes)
+        region.add("steps", here.longest, 2)
+        region.reach("part", here.part)
+        for writes in (False, True):
+            self._reach(Access(access.mem, access.index, access.prim, writes), access.index,
+                        here.weight, here)

@@ -1,0 +1,140 @@
+"""Formulas of the work of a kernel's launches, as Python functions of the sizes of a launch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from runelift.codegen.cost.expressions import Printer
+from runelift.codegen.cost.follow import Follower
+from runelift.codegen.cost.sectors import SECTOR
+from runelift.codegen.cost.sums import ARRAY
+from runelift.ir import imp
+from runelift.ir.names import VName
+
+
+class Work(NamedTuple):
+    """The work of one launch of a kernel; bytes and counts are those of all work-items.
+
+    ``items`` do something useful: they pass the test of bounds.  ``read`` and ``written`` are the
+    bytes that loads and stores move between memory and chip, in sectors of 32 bytes that sub-groups
+    of 32 work-items share.  They hold if sectors stay in the cache from an iteration of the
+    innermost loop to the next; ``apart`` are further bytes if they do not.  ``random`` accesses are
+    to places that elements decide; they are in neither.  ``distinct`` are the bytes that are
+    reached at least once.  ``touched`` are the bytes of the elements of all accesses.
+
+    ``accesses`` are to global memory, ``local`` ones to local memory, and shuffles.  ``private``
+    ones are to private arrays that are in memory, since they have indices that vary.
+    ``arithmetic`` are operations that compute data.  ``operations`` are all steps in those of a
+    32-bit operation, but for ``special`` ones, such as roots, and those on ``doubles``.
+
+    ``steps`` are those of the longest work-item, and ``waits`` its loads that follow one another:
+    one in each iteration of a loop.  ``barriers`` are passed by a group.
+    """
+
+    items: float
+    read: float
+    apart: float
+    random: float
+    written: float
+    distinct: float
+    touched: float
+    accesses: float
+    arithmetic: float
+    operations: float
+    special: float
+    doubles: float
+    private: float
+    local: float
+    atomics: float
+    local_atomics: float
+    steps: float
+    waits: float
+    barriers: float
+
+
+_COMPUTED = {"items", "distinct"}
+
+
+def arguments(kernel: imp.Kernel) -> dict[VName, str]:
+    """The names of the arguments of a formula, but for the first two."""
+    names = [*kernel.built_for,
+             *(p.name for p in kernel.params if isinstance(p, imp.ScalarParam))]
+    return {name: "a_" + re.sub(r"\W", "_", str(name), flags=re.ASCII) for name in names}
+
+
+def work_source(kernel: imp.Kernel) -> str:
+    """The text of a function ``work(groups, group, ...)`` that returns the fields of a Work.
+
+    The further arguments are what the kernel is built for, then its scalar parameters, in order.
+    All are non-negative integers; floating-point numbers are not looked at.
+    """
+    names = arguments(kernel)
+    follower = Follower(kernel, names)
+    top = follower.top
+    _place_private(follower)
+    sums, maxima = top.names(sums=True), top.names(sums=False)
+    lines = [f"def work({', '.join(['groups', 'group', *names.values()])}):"]
+    for start in (list(sums), list(maxima)):
+        if start:
+            lines.append(f"    {' = '.join(start)} = 0.0")
+    lines += Printer(follower.graph, top).lines
+    fields = {name: name if name in sums else "0.0" for name in Work._fields}
+    fields["items"] = "groups * group * part" if "part" in maxima else "float(groups * group)"
+    reached = " + ".join(name for name in follower.buffers if name in maxima)
+    if reached:
+        moved = f"{fields['read']} + {fields['written']}"
+        if "random" in sums:
+            moved += f" + {SECTOR} * random"
+        if "atomics" in sums:
+            moved += f" + {SECTOR} * atomics"
+        lines.append(f"    distinct = min({reached}, {moved})")
+        fields["distinct"] = "distinct"
+    lines.append(f"    return ({', '.join(fields.values())})")
+    return "\n".join(lines) + "\n"
+
+
+def _place_private(follower: Follower) -> None:
+    """Have the accesses to private arrays in memory be one sum."""
+    regions = [follower.top]
+    while regions:
+        region = regions.pop()
+        for name in [each for each in region.sums if each.startswith(ARRAY)]:
+            terms = region.sums.pop(name)
+            if int(name.removeprefix(ARRAY)) in follower.spilled:
+                for weight, times in terms.items():
+                    region.add("private", weight, times)
+        for _, a, b in region.choices:
+            regions += [a, b]
+
+
+class KernelCost:
+    """The formula of a kernel's work: its text, which can be stored, and what it computes."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+
+    @classmethod
+    def of(cls, kernel: imp.Kernel) -> KernelCost:
+        """The formula of a kernel."""
+        return cls(work_source(kernel))
+
+    def __getstate__(self) -> str:
+        return self.source
+
+    def __setstate__(self, source: str) -> None:
+        self.source = source
+
+    @cached_property
+    def function(self) -> Callable[..., tuple[float, ...]]:
+        """The function, which returns the fields of a Work in order."""
+        scope: dict[str, Any] = {}
+        exec(compile(self.source, "<work>", "exec"), scope)
+        found: Callable[..., tuple[float, ...]] = scope["work"]
+        return found
+
+    def __call__(self, groups: int, group: int, *sizes: int) -> Work:
+        """The work of a launch."""
+        return Work._make(self.function(groups, group, *sizes))
