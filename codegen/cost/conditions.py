@@ -76,6 +76,8 @@ def compared(forms: Forms, op: str, a: Form, b: Form) -> Condition:
 def connected(forms: Forms, op: str, a: Condition, b: Condition) -> Condition:
     """``and`` or ``or`` of conditions."""
     graph = forms.graph
+    if a == b:
+        return a
     if isinstance(a, Known) and isinstance(b, Known):
         return Known(graph.both(a.holds, b.holds) if op == "and" else
                      graph.either(a.holds, b.holds))

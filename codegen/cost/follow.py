@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from runelift.codegen.cost.conditions import (
     UNKNOWN, Condition, Known, compared, connected, either, opposite, settle, share, single)
-from runelift.codegen.cost.expressions import Expr, Graph, Region
+from runelift.codegen.cost.expressions import Expr, Graph, Node, Region
 from runelift.codegen.cost.forms import ONE, ZERO, Form, Forms, number, of
 from runelift.codegen.cost.sums import SUB_GROUP, Access, Frame, Here, Sums
 from runelift.ir import imp
@@ -30,6 +30,8 @@ from runelift.ir.prim import OPS, Prim
 Value: TypeAlias = "Form | Condition | None"
 """An integer, a truth value, or what is not followed: floating-point numbers."""
 
+MOST_SPLITS = 4
+"""Branches within each other that are followed with all that comes after them."""
 SHORT = 16
 """Loops of at most so many iterations, a number that the kernel has, are unrolled by compilers."""
 LOOP_STEPS = 3
@@ -66,6 +68,7 @@ class Follower:
         if kernel.group is not None:
             self._values[kernel.group] = group
         self._log: list[VName] = []
+        self._assumed: dict[Node, bool] = {}
         self.top = Region()
         total = graph.mul(graph.name("groups"), graph.name("group"))
         lanes = graph.most(graph.least(graph.name("group"), SUB_GROUP), 1)
@@ -84,8 +87,13 @@ class Follower:
     # Statements
 
     def _block(self, stms: Sequence[Stm], here: Here) -> None:
-        for stm in stms:
+        for k, stm in enumerate(stms):
+            if isinstance(stm, imp.Declare | imp.Assign):
+                stm = self._as_branch(stm)
             match stm:
+                case imp.If():
+                    if self._if(stm, here, stms[k + 1:]):
+                        return
                 case imp.Declare(name, prim, init):
                     self._values[name] = self._start(prim) if init is None else self._value(
                         init, here, name in self._sums.meaningful)
@@ -99,8 +107,6 @@ class Follower:
                 case imp.While(cond, body):
                     self._value(cond, here)
                     self._loop(body, replace(here), None, ONE)
-                case imp.If():
-                    self._if(stm, here)
                 case imp.Barrier():
                     here.region.add("barriers", here.longest)
                     self._sums.epoch += 1
@@ -114,6 +120,18 @@ class Follower:
                     self._exchange(stm, here)
                 case _:
                     pass
+
+    def _as_branch(self, stm: imp.Declare | imp.Assign) -> Stm:
+        """An assignment of one of two integers as a branch, if work-items take it alike."""
+        exp = stm.init if isinstance(stm, imp.Declare) else stm.value
+        if not isinstance(exp, imp.Select) or not exp.prim.is_int:
+            return stm
+        cond = self._quiet(exp.cond)
+        if not isinstance(cond, Known) or not isinstance(cond.holds, Node):
+            return stm
+        self._values.setdefault(stm.name, ZERO)
+        return imp.If(exp.cond, (imp.Assign(stm.name, exp.then_),),
+                      (imp.Assign(stm.name, exp.else_),))
 
     def _assign(self, name: VName, value: Value) -> None:
         self._values[name] = value
@@ -153,22 +171,51 @@ class Follower:
 
     # Branches
 
-    def _if(self, stm: imp.If, here: Here) -> None:
+    def _if(self, stm: imp.If, here: Here, after: Sequence[Stm]) -> bool:
+        """Follow a branch; True if that was done with the statements after it as well.
+
+        That is so if all work-items take the branch alike, and indices after it depend on it.
+        """
         cond = self._value(stm.cond, here)
         fails = [any(isinstance(s, imp.Fail) for s in side) for side in (stm.then_, stm.else_)]
         if not isinstance(cond, Known) and fails[0] != fails[1]:
             cond = Known(fails[1])
-        if isinstance(cond, Known):
-            if isinstance(cond.holds, (bool, int, float)):
-                self._block(stm.then_ if cond.holds else stm.else_, here)
-                return
-            a, b = here.region.inside(), here.region.inside()
-            here.region.choices.append((cond.holds, a, b))
-            self._sides(stm, cond, replace(here, region=a), replace(here, region=b))
-            return
-        assert isinstance(cond, Condition)
-        here_, other = self._parts(cond, here)
-        self._sides(stm, cond, here_, other)
+        if not isinstance(cond, Known):
+            assert isinstance(cond, Condition)
+            self._sides(stm, cond, *self._parts(cond, here))
+            return False
+        if not isinstance(cond.holds, Node):
+            self._block(stm.then_ if cond.holds else stm.else_, here)
+            return False
+        a = replace(here, region=here.region.inside())
+        b = replace(here, region=here.region.inside())
+        here.region.choices.append((cond.holds, a.region, b.region))
+        before, begun, assumed = dict(self._values), len(self._log), dict(self._assumed)
+        self._assume(stm.cond, cond.holds, holds=True)
+        self._block(stm.then_, a)
+        then, self._values, self._assumed = self._values, before, dict(assumed)
+        self._assume(stm.cond, cond.holds, holds=False)
+        self._block(stm.else_, b)
+        split = here.region.depth < MOST_SPLITS and any(
+            isinstance(then.get(name), Form) and then[name] != self._values.get(name)
+            for name in self._log[begun:])
+        if split:
+            self._block(after, b)
+            other, self._values = self._values, then
+            self._assumed = dict(assumed)
+            self._assume(stm.cond, cond.holds, holds=True)
+            self._block(after, a)
+            then, self._values = self._values, other
+        self._assumed = assumed
+        self._join(cond, then, begun, alone=False)
+        return split
+
+    def _assume(self, exp: Exp, cond: Node, *, holds: bool) -> None:
+        """Take a condition on sizes as given."""
+        self._assumed[cond] = holds
+        match exp:
+            case imp.Apply("eq", _, (imp.Var(name), imp.Lit(const))) if holds:
+                self._values[name] = number(int(const.value))
 
     def _parts(self, cond: Condition, here: Here) -> tuple[Here, Here]:
         """The places of both sides of a branch that work-items take differently."""
@@ -192,10 +239,14 @@ class Follower:
         then, self._values = self._values, before
         if stm.else_:
             self._block(stm.else_, second)
+        self._join(cond, then, begun, alone=not stm.else_)
+
+    def _join(self, cond: Condition, then: dict[VName, Value], begun: int, *, alone: bool) -> None:
+        """Have the variables assigned since then the values that they have on either side."""
         for name in dict.fromkeys(self._log[begun:]):
             if name in then and name in self._values:
                 self._values[name] = self._joined(cond, then[name], self._values[name],
-                                                  alone=not stm.else_)
+                                                  alone=alone)
 
     def _joined(self, cond: Condition, a: Value, b: Value, *, alone: bool) -> Value:
         """The value of a variable after a branch.
@@ -338,6 +389,8 @@ class Follower:
             case imp.Apply(op, prim, args):
                 values = [self._value(arg, here, counts) for arg in args]
                 found = self._applied(op, prim, values)
+                if isinstance(found, Known) and isinstance(found.holds, Node):
+                    found = Known(self._assumed.get(found.holds, found.holds))
                 last = values[-1]
                 self._sums.operation(exp, here, last if isinstance(last, Form) else None,
                                      found if isinstance(found, Form) else None, counts)
@@ -387,7 +440,7 @@ class Follower:
 
     def _select(self, exp: imp.Select, here: Here, counts: bool) -> Value:
         cond = self._value(exp.cond, here)
-        if isinstance(cond, Known) and isinstance(cond.holds, (bool, int, float)):
+        if isinstance(cond, Known) and not isinstance(cond.holds, Node):
             return self._value(exp.then_ if cond.holds else exp.else_, here, counts)
         here.region.add("operations", here.weight)
         if cond is None or isinstance(cond, Form):

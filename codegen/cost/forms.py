@@ -382,9 +382,14 @@ class Forms:
         graph = self.graph
         if form in self.bounds or self.arms(form) is not None:
             low, high = self.range(form)
-        else:
-            low, high = self._spread(form)
-        return graph.add(graph.sub(high, low), 1)
+            return graph.add(graph.sub(high, low), 1)
+        parts: list[Expr] = [1]
+        for varying, factor in self.split(self.resolved(form)).items():
+            if varying:
+                high = graph.mul(1, *[a.high for a in varying])
+                low = graph.mul(1, *[a.low for a in varying])
+                parts.append(graph.mul(graph.absolute(self.expr(factor)), graph.sub(high, low)))
+        return graph.total(parts)
 
     def mean(self, form: Form) -> Expr:
         """The mean over work-items and iterations; of a minimum with 0 for what is below."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -79,6 +80,18 @@ class Here:
     frames: tuple[Frame, ...] = ()
 
 
+def _first(seen: dict[Hashable, list[Region]], region: Region, key: Hashable) -> bool:
+    """True if a key has not been seen in a region or around it; it has been then."""
+    known = seen.setdefault(key, [])
+    around: Region | None = region
+    while around is not None:
+        if around in known:
+            return False
+        around = around.parent
+    known.append(region)
+    return True
+
+
 @dataclass(slots=True)
 class Access:
     """An access to global memory."""
@@ -103,8 +116,8 @@ class Sums:
     """The private arrays that are indexed by what is not known when the kernel is compiled."""
     buffers: dict[str, None] = field(default_factory=dict)
     """The maxima of what is reached in each buffer."""
-    _charged: set[tuple[str, Form, Expr]] = field(default_factory=set)
-    _waited: set[tuple[Region, Frame | None, int, int]] = field(default_factory=set)
+    _charged: dict[Hashable, list[Region]] = field(default_factory=dict)
+    _waited: dict[Hashable, list[Region]] = field(default_factory=dict)
 
     # Operations
 
@@ -126,10 +139,8 @@ class Sums:
             return
         if result is not None and not self.forms.unknown(result):
             weight, longest = self._hoisted(here, result)
-            key = (op, result, weight)
-            if key in self._charged:
+            if not _first(self._charged, here.region, (op, result, weight)):
                 return
-            self._charged.add(key)
         here.region.add(name, weight, cost)
         here.region.add("steps", longest, SPECIAL_STEPS if name == "special" else cost)
 
@@ -212,13 +223,8 @@ class Sums:
         if index is not None:
             depth += max((v.depth for v in self.forms.varies(index)), default=0)
         frame = next((f for f in reversed(here.frames) if not f.unrolled), None)
-        region: Region | None = here.region
-        while region is not None:
-            if (region, frame, self.epoch, depth) in self._waited:
-                return
-            region = region.parent
-        self._waited.add((here.region, frame, self.epoch, depth))
-        here.region.add("waits", 1 if frame is None else frame.longest)
+        if _first(self._waited, here.region, (frame, self.epoch, depth)):
+            here.region.add("waits", 1 if frame is None else frame.longest)
 
     def _reach(self, access: Access, index: Form | None, executed: Expr, here: Here) -> None:
         """Note how many elements of a buffer are accessed at least."""
