@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
-from runelift.codegen.cost.work import work_source
+from runelift.codegen.cost.work import arguments, work_source
 from runelift.codegen.emit.python import PlanWriter, launch_shape, size_text, variable
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.free_scalars import names_in
@@ -196,16 +196,14 @@ class _CostWriter(PlanWriter):
     def _arguments(self, step: plan.Launch) -> list[VName | None]:
         """The arguments of a work function, in order; None for those that it does not use."""
         kernel = step.kernel
-        names = [*kernel.built_for,
-                 *(p.name for p in kernel.params if isinstance(p, imp.ScalarParam))]
         values = [*kernel.built_for, *(
             arg for arg, p in zip(step.args, kernel.params, strict=True)
             if isinstance(p, imp.ScalarParam))]
         if kernel.name not in self.works:
-            self.works[kernel.name] = text = work_source(kernel, _title(kernel))
-            code = text.partition("\n")[2]
-            self._given[kernel.name] = [
-                re.search(rf"\b{variable(name)}\b", code) is not None for name in names]
+            head, _, code = work_source(kernel).partition("\n")
+            self.works[kernel.name] = f"{head.replace('work', _title(kernel), 1)}\n{code}"
+            self._given[kernel.name] = [re.search(rf"\b{name}\b", code) is not None
+                                        for name in arguments(kernel).values()]
         return [value if uses and isinstance(value, VName) else None
                 for value, uses in zip(values, self._given[kernel.name], strict=True)]
 
