@@ -14,7 +14,7 @@ from runelift.runtime.data.compare import first_difference
 from runelift.runtime.versions.forest import plans
 from tests.ledger.shapes import FAMILIES, shapes, small
 
-QUICK = ("reductions_rows", "filters", "tridiagonal", "sort_merge")
+QUICK = ("reductions_rows", "filters")
 """Families of which the quick suite runs every version."""
 
 

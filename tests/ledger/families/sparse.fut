@@ -4,7 +4,7 @@
 entry rows [n][k] (values: [n][k]f32) (columns: [n][k]i32) (xs: [n]f32): [n]f32 =
   map2 (\vs cs -> f32.sum (map2 (\v c -> v * xs[i64.i32 c % n]) vs cs)) values columns
 
--- sizes entries: n=1000,k=1000000; n=1000000,k=10000000; n=13,k=101; n=211,k=3
-entry entries [n][k] (values: [k]f32) (rows: [k]i32) (columns: [k]i32) (xs: [n]f32): [n]f32 =
+-- sizes triples: n=1000,k=1000000; n=1000000,k=10000000; n=13,k=101; n=211,k=3
+entry triples [n][k] (values: [k]f32) (rows: [k]i32) (columns: [k]i32) (xs: [n]f32): [n]f32 =
   reduce_by_index (replicate n 0) (+) 0 (map (\r -> i64.i32 r % n) rows)
                   (map2 (\v c -> v * xs[i64.i32 c % n]) values columns)
