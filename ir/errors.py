@@ -37,6 +37,7 @@ Code: TypeAlias = Literal[
     "unknown-point", "point-arguments", "conflicting-points", "point-does-not-match",
     "malformed-schedule", "unknown-place",
     "malformed-data", "malformed-tuning", "malformed-log", "malformed-results", "malformed-ir",
+    "malformed-profile",
 ]
 """A kind of mistake: a stable name, which :mod:`runelift.ir.codes` explains."""
 

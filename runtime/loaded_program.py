@@ -49,7 +49,7 @@ def _import_running() -> None:
 
 
 class LoadedProgram:
-    """A compiled program on the device ``info``, which is opened when first used.
+    """A compiled program on the device ``info``, which is opened when first used, or ``device``.
 
     ``thresholds_of`` replaces missing thresholds of a run by those of the program.  ``first`` has
     the processes that build the kernels of the first run.
@@ -57,7 +57,8 @@ class LoadedProgram:
 
     def __init__(self, compiled: Compiled, info: DeviceInfo | None,
                  thresholds_of: Callable[[Choices | None], Choices], *,
-                 fp_contract: bool = False, first: FirstRun | None = None) -> None:
+                 fp_contract: bool = False, first: FirstRun | None = None,
+                 device: Device | None = None) -> None:
         self.compiled = compiled
         self.info = info
         self.fp_contract = fp_contract
@@ -68,7 +69,7 @@ class LoadedProgram:
         """Kernels are checked as soon as plans are made, not later."""
         self._thresholds_of = thresholds_of
         self._loading = threading.RLock()
-        self._device: Device | None = None
+        self._device = device
         self._executables: dict[str, Executable] = {}
         self._explained: dict[str, tuple[Plan, Origins]] = {}
         self.prepared: dict[str, PreparedEntry] = {}

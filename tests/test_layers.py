@@ -45,6 +45,7 @@ ALLOWED = {
     "codegen.segops": "codegen.plan codegen.passes codegen.kernel",
     "codegen.intragroup": "codegen.plan codegen.passes codegen.kernel codegen.segops",
     "codegen.hostplan": "codegen.plan codegen.kernel codegen.segops codegen.intragroup",
+    "data": "codegen.plan",
     "displayed": "",
     "versions": "displayed",
     "records": "codegen.plan displayed",
@@ -56,6 +57,7 @@ ALLOWED = {
         "frontend.syntax frontend.elaborate frontend rewrite.lift.outside rewrite cache data",
     "devices.driver": "cache host",
     "devices": "codegen.emit versions cache host devices.driver",
+    "devices.profiles": "devices",
     "geometry": "codegen.plan devices",
     "processes": "cache host compilation devices.driver devices",
     "execution":
@@ -69,6 +71,8 @@ ALLOWED = {
     "profiling":
         "codegen.plan versions displayed entry_point records cache devices execution pages program "
         "tuner.workers",
+    "cost":
+        "compilation devices devices.profiles execution loaded_program",
     "prebuild":
         "codegen.emit versions cache compilation devices.driver devices processes execution "
         "execution.probes",
@@ -141,7 +145,8 @@ ALLOWED = {
     "tuner.t4": "versions records tuner.costs tuner.fit tuner.kernel_parameters",
     "tuner.import_t4": "versions geometry tuner.job tuner.strategies tuner.t4",
     "testing":
-        "ir.codes frontend codegen.emit versions data compilation devices program compile rules "
+        "ir.codes frontend codegen.emit versions data compilation devices devices.profiles program "
+        "compile rules "
         "tuner.costs tuner.t4",
     "commands":
         "ir.codes frontend frontend.format rewrite.engine rewrite.lift rewrite.lift.outside "

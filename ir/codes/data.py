@@ -10,6 +10,14 @@ entry main [n][m][p] (xss: [n][m]f32) (yss: [m][p]f32): [n][p]f32 =
   map (\\xs -> map (\\ys -> f32.sum (map2 (*) xs ys)) (transpose yss)) xss
 """
 
+_PROFILE = """\
+{"limits": {"name": "Example", "platform": "NVIDIA CUDA", "kind": "GPU", "driver": "1.0",
+            "version": "OpenCL 3.0", "units": 132, "max_group": 1024, "local_bytes": 49152,
+            "global_bytes": 8589934592, "max_alloc": 2147483648, "warp": 32, "exact": true,
+            "extensions": ["cl_khr_fp64"]},
+ "l2_bytes": 4194304, "costs": {}}
+"""
+
 CODES = (
     Explanation(
         "unknown-parameter", "a value for a parameter that the program does not have",
@@ -58,6 +66,12 @@ main.suff_outer_par_0: 4096
 """, cure="""\
 main.suff_outer_par_0=4096
 """, suffix=".tuning"),
+    Explanation(
+        "malformed-profile", "a profile of a device that cannot be read",
+        "A profile describes a device that is not there: its limits as OpenCL tells them, the "
+        "bytes of its second cache, and measured constants.  Each limit is there, and none is "
+        "negative.  Copy one of runtime/devices/profiles and change it.",
+        wrong=_PROFILE.replace('"units": 132, ', ""), cure=_PROFILE, suffix=".json"),
     Explanation(
         "malformed-log", "a tuner's log that cannot be read",
         "The log of a tuning has a JSON object in each line.  Only its last line may be cut off, "

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from runelift.codegen.plan.plan import Interface, ValueSpec
+from runelift.ir.array_limits import impossible
+from runelift.ir.errors import UserError
+from runelift.ir.numerals import whole_number
+from runelift.ir.types import Const
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +35,47 @@ def outline(args: Sequence[Any]) -> list[Any]:
     arrays = [arg if hasattr(arg, "ndim") else np.asarray(arg) for arg in args]
     return [_Outline(array.shape, array.dtype) if array.ndim else arg
             for array, arg in zip(arrays, args, strict=True)]
+
+
+def assigned(texts: Sequence[str]) -> dict[str, int]:
+    """Sizes as given on the command line: ``NAME=N``, or several with commas between them."""
+    found = {}
+    for text in (part for each in texts for part in each.split(",")):
+        name, _, value = text.partition("=")
+        number = whole_number(value)
+        if not name or number is None:
+            raise UserError(f"'{text:.60}' should be NAME=N: a size or a parameter, and a number "
+                            "from 0.")
+        found[name] = number
+    return found
+
+
+def arguments_of_sizes(entry: Interface, values: Mapping[str, int]) -> list[Any]:
+    """Arguments with these sizes and scalars, whose arrays have no elements in memory.
+
+    UserError if a size or a scalar is missing, unknown, negative, or too large for its type.
+    """
+    scalars = [spec for spec in entry.params if spec.shape is None]
+    wanted = {name.base for name in entry.sizes} | {spec.name.base for spec in scalars}
+    if values.keys() != wanted:
+        raise UserError(f"The sizes of '{entry.entry}' are {', '.join(sorted(wanted)) or 'none'}, "
+                        f"and --sizes gives {', '.join(sorted(values)) or 'none'}.")
+    for name, value in values.items():
+        if value < 0:
+            raise UserError(f"'{name}={value}' should be NAME=N: a number from 0.")
+    for spec in scalars:
+        given = values[spec.name.base]
+        if not spec.prim.is_float and not spec.prim.least <= given <= spec.prim.greatest:
+            raise UserError(f"'{spec.name.base}={given}' does not fit in {spec.prim.value}.")
+    return [_outlined(spec, values) for spec in entry.params]
+
+
+def _outlined(spec: ValueSpec, values: Mapping[str, int]) -> Any:
+    """A number, or zeros of which only one is stored."""
+    if spec.shape is None:
+        return spec.prim.dtype.type(values[spec.name.base])
+    shape = [int(size.value) if isinstance(size, Const) else values[size.base]
+             for size in spec.shape]
+    if why := impossible(shape, spec.prim.bytes):
+        raise UserError(why)
+    return np.broadcast_to(np.zeros((), spec.prim.dtype), shape)

@@ -56,34 +56,38 @@ class Device:
 
     def __init__(self, info: DeviceInfo, probes: _Probes) -> None:
         forked.used()
-        forked.keep(self)
-        self.info = info
+        self._know(info)
         self._probes = probes
         made = take_context(info.handle.int_ptr)
         self.context = cl.Context([info.handle]) if made is None else cl.Context.from_int_ptr(
             made, retain=False)
-        self.plain = cl.CommandQueue(self.context)
-        self.waits = Waits()
-        self.lock = threading.RLock()
-        """Held during a run: kernels keep the arguments of one launch only."""
+        self.plain: Any = cl.CommandQueue(self.context)
         self.pool = Pool(self.context, info)
         self.failure_code = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
         self.failure_args = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 8 * FAILURE_ARGS)
-        self.failure = self.failure_code, self.failure_args
+        self.failure: tuple[Any, Any] = self.failure_code, self.failure_args
         size = 4 * max(info.num_groups * MOST_GROUPS, 1)
         self.counters = Buffer(cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size), size, None)
         self.arrived = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
-        self._arrivals = 0
         self.scan_status = ScanStatus(self.context, self.plain)
+        self._no_failure = np.array([-1], np.int32)
+        self.clear_failure(self.plain)
+        self.plain.finish()
+
+    def _know(self, info: DeviceInfo) -> None:
+        """Set the part of the device that lies on the host."""
+        forked.keep(self)
+        self.info = info
+        self.waits = Waits()
+        self.lock = threading.RLock()
+        """Held during a run: kernels keep the arguments of one launch only."""
+        self._arrivals = 0
         self._proved = self._tried = self._presumed = False
         self.trials: Callable[[str], None] | None = None
         """Waits for a probe that another process may be making."""
         self.shares = info.shares
         self.shuffles: ShuffleMethod | None = None
         self.patience = 0
-        self._no_failure = np.array([-1], np.int32)
-        self.clear_failure(self.plain)
-        self.plain.finish()
 
     def clear_failure(self, queue: Any) -> None:
         """Make the next run start without a failure."""
@@ -215,7 +219,7 @@ class Device:
         fitting = max(local_bytes <= info.local_bytes,
                       info.local_bytes // (local_bytes + RESERVED_BYTES))
         per_unit = min(info.resident_items // group, info.resident_groups, fitting)
-        return int(info.handle.max_compute_units * per_unit)
+        return info.units * per_unit
 
 
 _opened: dict[tuple[int, DeviceInfo], Device] = {}

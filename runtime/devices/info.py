@@ -30,7 +30,7 @@ from runelift.runtime.devices.driver.device_spec import (
     requested,
     split_number,
 )
-from runelift.runtime.devices.limits import LOOP_ELEMENTS, ShareLimits
+from runelift.runtime.devices.limits import LOOP_ELEMENTS, DeviceLimits, ShareLimits
 from runelift.runtime.devices.registrations import (
     SYSTEM,
     VARIABLE,
@@ -47,6 +47,8 @@ KEPT_BYTES = 256
 It takes a little for each argument.  Of 48 KiB, one array can have 16 bytes less, and two together
 at most 64 less.  Otherwise the kernel does not launch (out of resources; measured on an H200).
 """
+POCL, NVIDIA = "Portable Computing Language", "NVIDIA"
+"""Parts of the names of platforms."""
 MOST_GROUPS = 4
 """The most groups of kernels whose work-items loop, as a multiple of the preferred number."""
 
@@ -89,6 +91,7 @@ class DeviceInfo:
     name: str
     platform: str
     kind: DeviceKind
+    units: int
     group_size: int
     num_groups: int
     sequential_segment: int
@@ -96,7 +99,6 @@ class DeviceInfo:
     local_bytes: int
     global_bytes: int
     max_alloc: int
-    units: int
     full_items: int
     driver: str
     coherent: bool
@@ -228,17 +230,8 @@ def _preference(device: DeviceInfo) -> int:
 
 def _describe(cl: Any, platform: Any, handle: Any) -> DeviceInfo:
     """A device by the bindings ``cl``, which are imported only where they are needed."""
-    simulator = "Oclgrind" in platform.name
-    pocl = "Portable Computing Language" in platform.name
-    if simulator:
-        kind = DeviceKind.SIMULATOR
-    elif handle.type & cl.device_type.GPU:
-        kind = DeviceKind.GPU
-    else:
-        kind = (DeviceKind.CPU if handle.type & cl.device_type.CPU else DeviceKind.ACCELERATOR)
-    units = handle.max_compute_units
-    gpu = kind in (DeviceKind.GPU, DeviceKind.ACCELERATOR)
     problem = hint = None
+    pocl = POCL in platform.name
     if pocl and shutil.which("ld") is None:
         problem = "PoCL needs the linker 'ld', which is not on PATH"
         hint = "apt-get install binutils"
@@ -247,33 +240,58 @@ def _describe(cl: Any, platform: Any, handle: Any) -> DeviceInfo:
         hint = "install a newer PoCL or another OpenCL runtime for CPUs"
     elif not handle.double_fp_config:
         problem = "the device has no 64-bit floats"
-    nvidia = "NVIDIA" in platform.name
-    shares = _shares(kind, handle.max_work_group_size, handle.max_compute_units)
+    return replace(described(limits_of(cl, handle)), problem=problem, hint=hint, handle=handle)
+
+
+def limits_of(cl: Any, handle: Any) -> DeviceLimits:
+    """The limits of a device, as OpenCL tells them."""
+    platform = handle.platform.name.strip()
+    if "Oclgrind" in platform:
+        kind = DeviceKind.SIMULATOR
+    elif handle.type & cl.device_type.GPU:
+        kind = DeviceKind.GPU
+    else:
+        kind = (DeviceKind.CPU if handle.type & cl.device_type.CPU else DeviceKind.ACCELERATOR)
     exact = handle.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
-    resident = 1024 if nvidia else handle.max_work_group_size
+    return DeviceLimits(
+        name=handle.name.strip(), platform=platform, kind=kind,
+        driver=handle.driver_version.strip(), version=handle.version,
+        units=handle.max_compute_units, max_group=handle.max_work_group_size,
+        local_bytes=handle.local_mem_size, global_bytes=handle.global_mem_size,
+        max_alloc=handle.max_mem_alloc_size,
+        warp=handle.warp_size_nv if NVIDIA in platform else 0, exact=bool(exact),
+        extensions=tuple(handle.extensions.split()))
+
+
+def described(limits: DeviceLimits) -> DeviceInfo:
+    """A device by its limits."""
+    kind, units = DeviceKind(limits.kind), limits.units
+    simulator, gpu = kind is DeviceKind.SIMULATOR, kind in (DeviceKind.GPU, DeviceKind.ACCELERATOR)
+    pocl, nvidia = POCL in limits.platform, NVIDIA in limits.platform
+    shares = _shares(kind, limits.max_group, units)
+    resident = 1024 if nvidia else limits.max_group
     return DeviceInfo(
-        name=handle.name.strip(), platform=platform.name.strip(), kind=kind,
-        group_size=min(256 if gpu else 16 if simulator else 64, handle.max_work_group_size),
+        name=limits.name, platform=limits.platform, kind=kind, units=units,
+        group_size=min(256 if gpu else 16 if simulator else 64, limits.max_group),
         num_groups=units * 8 if gpu else 4 if simulator else units * 4,
         sequential_segment=32 if gpu else 8 if simulator else 1 << 16,
-        max_group=handle.max_work_group_size,
-        local_bytes=handle.local_mem_size - (KEPT_BYTES if nvidia else 0),
-        global_bytes=handle.global_mem_size, max_alloc=handle.max_mem_alloc_size,
-        units=units, full_items=units * shares.group * OCCUPANCY if gpu else units,
-        shares=shares, shuffles=offered(handle) if gpu else (),
-        driver=handle.driver_version.strip(), coherent=nvidia,
+        max_group=limits.max_group,
+        local_bytes=limits.local_bytes - (KEPT_BYTES if nvidia else 0),
+        global_bytes=limits.global_bytes, max_alloc=limits.max_alloc,
+        full_items=units * shares.group * OCCUPANCY if gpu else units,
+        shares=shares, shuffles=offered(limits) if gpu else (),
+        driver=limits.driver, coherent=nvidia,
         interleaves=kind is not DeviceKind.CPU,
         resident_items=resident,
         resident_groups=16,
-        build_options=("-cl-std=CL1.2", "-w", *((EXACT,) if exact else ()),
+        build_options=("-cl-std=CL1.2", "-w", *((EXACT,) if limits.exact else ()),
                        *((UNOPTIMISED,) if simulator else ()),
                        *((LIBM,) if pocl and kind is DeviceKind.CPU and _has_libm() else ())),
         occupancy_options=("-cl-nv-maxrregcount=64",) if nvidia else (),
-        optimised_size=_optimised_by_pocl(handle.driver_version) if pocl else math.inf,
+        optimised_size=_optimised_by_pocl(limits.driver) if pocl else math.inf,
         slow_binaries=pocl,
         builders=1 if simulator or nvidia else min(8, os.cpu_count() or 1),
-        locked_compiler=nvidia,
-        problem=problem, hint=hint, handle=handle)
+        locked_compiler=nvidia)
 
 
 def _optimised_by_pocl(version: str) -> float:

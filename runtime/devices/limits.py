@@ -1,4 +1,4 @@
-"""Limits and preferences of a device for the shapes of work-groups."""
+"""Limits of a device, and its preferences for the shapes of work-groups."""
 
 from __future__ import annotations
 
@@ -16,6 +16,33 @@ many.
 
 Combining the results of a larger group takes as long.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLimits:
+    """The facts of a device that OpenCL tells, or a profile of the device.
+
+    * ``kind``: GPU, accelerator, CPU or simulator.
+    * ``driver``, ``version``: of the driver, and of OpenCL.
+    * ``units``: the compute units; ``warp``: the size of NVIDIA's warps, 0 elsewhere.
+    * ``max_group`` work-items form a group at most.
+    * ``local_bytes`` of a group, ``global_bytes`` of the device, ``max_alloc`` bytes of a buffer.
+    * ``exact``: quotients and roots of f32 can be rounded correctly.
+    """
+
+    name: str
+    platform: str
+    kind: str
+    driver: str
+    version: str
+    units: int
+    max_group: int
+    local_bytes: int
+    global_bytes: int
+    max_alloc: int
+    warp: int
+    exact: bool
+    extensions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

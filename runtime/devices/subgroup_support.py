@@ -9,7 +9,8 @@ each kernel anew.  Probes confirm it before kernels rely on it
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+
+from runelift.runtime.devices.limits import DeviceLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +44,15 @@ KHRONOS = ShuffleMethod(0, ("-DSHUFFLES_KHR",), fixed=False)
 """``cl_khr_subgroups`` and ``cl_khr_subgroup_shuffle``, which are functions of OpenCL C 2.0."""
 
 
-def offered(handle: Any) -> tuple[ShuffleMethod, ...]:
+def offered(limits: DeviceLimits) -> tuple[ShuffleMethod, ...]:
     """The ways that a device has, the preferred first."""
-    extensions = set(handle.extensions.split())
+    extensions = set(limits.extensions)
     found: list[ShuffleMethod] = []
-    if "NVIDIA" in handle.platform.name:
-        found.append(by_assembly(handle.warp_size_nv))
+    if limits.warp:
+        found.append(by_assembly(limits.warp))
     if {"cl_intel_subgroups", "cl_intel_required_subgroup_size"} <= extensions:
         found.append(INTEL)
     if "cl_khr_subgroup_shuffle" in extensions:
-        major = int(handle.version.split()[1].partition(".")[0])
+        major = int(limits.version.split()[1].partition(".")[0])
         found.append(replace(KHRONOS, standard=f"-cl-std=CL{max(2, major)}.0"))
     return tuple(found)

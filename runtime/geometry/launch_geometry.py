@@ -98,7 +98,7 @@ class LaunchGeometry:
               *wanted: int) -> tuple[int, ...]:
         """The tiles of a product."""
         info = self._device.info
-        found = block(info.shares, height, width, batch, length, info.handle.max_compute_units,
+        found = block(info.shares, height, width, batch, length, info.units,
                       sizes, info.local_bytes, wanted)
         group, side, across, rows, columns, depth, *_, slabs, _, _ = found
         need = slabs * depth * slab_width(sizes, (side, across), (rows, columns))
@@ -115,7 +115,7 @@ class LaunchGeometry:
         info = self._device.info
         found = coarse(info.shares, SegmentBatch(height, width, batch, length),
                        Combining(slides, roots, loops, size, boxes),
-                       info.handle.max_compute_units, info.local_bytes, wanted)
+                       info.units, info.local_bytes, wanted)
         if found[0] > info.max_group:  # a schedule asks for too much
             return (*found[:3], 0, *found[4:])
         return found
@@ -123,6 +123,6 @@ class LaunchGeometry:
     def strip(self, width: int, height: int, batch: int, length: int) -> tuple[int, ...]:
         """The strips of reductions down columns."""
         info = self._device.info
-        return strip(info.shares, width, height, batch, length, info.handle.max_compute_units)
+        return strip(info.shares, width, height, batch, length, info.units)
 
     transposed = staticmethod(transposed)

@@ -115,7 +115,7 @@ def _bandwidth(device: Device) -> float:
     forms: list[Callable[[], Any]] = [
         lambda: cl.enqueue_copy(queue, target, source, byte_count=size)]
     for kernel, items in ((program.copy_wide, _many(device)),
-                          (program.copy_runs, info.handle.max_compute_units * info.group_size)):
+                          (program.copy_runs, info.units * info.group_size)):
         kernel.set_args(source, target, np.uint64(size // 16))
         forms.append(partial(cl.enqueue_nd_range_kernel, queue, kernel, (items,),
                              (info.group_size,)))

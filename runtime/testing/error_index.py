@@ -26,6 +26,7 @@ from runelift.runtime.compilation.diagnostics import as_text
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.values import load_values
+from runelift.runtime.devices.profiles import profile
 from runelift.runtime.rules.load import load_rules
 from runelift.runtime.testing.scripts import evaluate
 from runelift.runtime.testing.test_blocks import parse_blocks
@@ -118,6 +119,7 @@ _READERS: dict[str, Callable[[Path], object]] = {
     ".schedule": _schedule,
     ".log": read_log,
     ".t4": read_t4,
+    ".json": lambda path: profile(str(path)),
     ".core": lambda path: ir_text.parse(path.read_text(), str(path)),
 }
 """The reader of files by their suffix."""

@@ -318,7 +318,7 @@ def test_no_more_groups_than_surely_fit(device: Spied) -> None:
     """By work-items, by groups, and by local memory with what the device reserves of it."""
     info = replace(device.info, resident_items=1024, resident_groups=16, local_bytes=48 << 10)
     real = Device(info, PROBES)
-    units = info.handle.max_compute_units
+    units = info.units
     assert real.resident_groups(256, 0) == 4 * units
     assert real.resident_groups(32, 0) == 16 * units
     assert real.resident_groups(32, 3 << 10) == 12 * units

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pyopencl as cl
 import pytest
 
 from runelift.codegen.emit import opencl
@@ -12,7 +13,7 @@ from runelift.codegen.emit.prelude import linked
 from runelift.ir.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.context import Device
-from runelift.runtime.devices.info import DeviceInfo, find_devices
+from runelift.runtime.devices.info import DeviceInfo, find_devices, limits_of
 from runelift.runtime.devices.subgroup_support import (
     INTEL,
     KHRONOS,
@@ -84,7 +85,7 @@ def test_sub_groups_that_the_compiler_does_not_know_are_not_used(
         installed: DeviceInfo, offer: ShuffleMethod) -> None:
     device = Device(replace(installed, shuffles=(offer,)), PROBES)
     device.probe_subgroups()
-    if offer not in offered(installed.handle):
+    if offer not in offered(limits_of(cl, installed.handle)):
         assert device.shuffles is None
         assert device.build_options == installed.build_options
 
@@ -100,7 +101,7 @@ def test_wrong_values_are_noticed(claims: DeviceInfo, monkeypatch: pytest.Monkey
 # Devices that have sub-groups, in every way that they offer
 
 OFFERS = [(info, offer) for info in find_devices() if info.problem is None
-          for offer in offered(info.handle)]
+          for offer in offered(limits_of(cl, info.handle))]
 
 
 @pytest.mark.skipif(not OFFERS, reason="no device has sub-groups")
