@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runelift.ir.errors import ProgramError
 from runelift.ir.files import read_source
-from runelift.ir.guards import Guard, Kind, Rival
+from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.parse import parse
 from runelift.ir.pretty import pretty
@@ -96,13 +96,11 @@ sizes = st.recursive(variables, lambda inner: st.one_of(
     st.builds(least, inner, inner), st.builds(greatest, inner, inner)), max_leaves=6)
 
 
-@given(sizes, st.none() | sizes, st.none() | st.integers(0, 10**12), st.none() | sizes, st.text(),
-       st.none() | st.sampled_from(Rival))
-def test_guards(par: Size, group: Size | None, default: int | None, groups: Size | None,
-                key: str, rival: Rival | None) -> None:
-    guard = Guard("f.suff_outer_par_0", key, Kind.OUTER, par, group, default, groups, rival)
+@given(sizes, st.none() | st.integers(0, 10**12), st.text(), st.sampled_from(Kind))
+def test_guards(par: Size, default: int | None, key: str, kind: Kind) -> None:
+    guard = Guard("f.suff_outer_par_0", key, kind, par, default)
     round_trip(with_expression(Versions("f.versions_0", (
-        Version(guard, Kind.OUTER, Body((), ())), Version(None, Kind.FLAT, Body((), ()))), ())))
+        Version(guard, kind, Body((), ())), Version(None, Kind.FLAT, Body((), ()))), ())))
 
 
 @pytest.mark.parametrize(("text", "place"), [

@@ -223,13 +223,10 @@ def _site(raw: Mapping[str, Any], defaults: Mapping[str, int]) -> Site:
 
 
 def _guard(name: str | None, kind: Kind, defaults: Mapping[str, int]) -> Guard | None:
-    """A guard; 0 by default stands for a rule of sizes, which encounters tell the result of."""
+    """A guard; encounters tell if it holds by default."""
     if name is None:
         return None
-    default = defaults[name]
-    par = Size.var(VName("par", 0))
-    return Guard(name, name, kind, par, default=default or None,
-                 groups=None if default else Size.of(1))
+    return Guard(name, name, kind, Size.var(VName("par", 0)), defaults[name] or None)
 
 
 def _encounter(raw: Mapping[str, Any], sites: Mapping[str, Site]) -> EncounterCosts:
