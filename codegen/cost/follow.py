@@ -50,7 +50,7 @@ class Follower:
         group = forms.size(graph.name("group"), fixed=kernel.group is not None)
         groups = forms.size(graph.name("groups"))
         self._lane = forms.item(forms.expr(group))
-        self._group = forms.item(forms.expr(groups))
+        self._group = forms.item(forms.expr(groups), (self._lane,))
         self._sums = Sums(graph, forms, self._lane, reaching_memory(kernel.body))
         place = of(self._group).mul(group).add(of(self._lane))
         everywhere = groups.mul(group)
@@ -69,6 +69,8 @@ class Follower:
             self._values[kernel.group] = group
         self._log: list[VName] = []
         self._assumed: dict[Node, bool] = {}
+        self._places: dict[VName, Form | None] = {}
+        """The index of the last store to each private array; its value is that of the array."""
         self.top = Region()
         total = graph.mul(graph.name("groups"), graph.name("group"))
         lanes = graph.most(graph.least(graph.name("group"), SUB_GROUP), 1)
@@ -100,8 +102,11 @@ class Follower:
                 case imp.Assign(name, value):
                     self._assign(name, self._value(value, here, name in self._sums.meaningful))
                 case imp.Store(mem, index, value, prim):
-                    self._value(value, here, counts=True)
-                    self._access(Access(mem, self._index(index, here), prim, writes=True), here)
+                    stored, place = self._value(value, here, counts=True), self._index(index, here)
+                    self._access(Access(mem, place, prim, writes=True), here)
+                    if mem not in self._global and mem not in self._local:
+                        self._places[mem] = place
+                        self._assign(mem, stored)
                 case imp.For():
                     self._for(stm, here)
                 case imp.While(cond, body):
@@ -293,7 +298,8 @@ class Follower:
         unrolled = loop is not None and (loop.unroll is True or (
             isinstance(trips, (int, float)) and trips <= SHORT and distance is not None))
         weight = graph.mul(here.weight, trips)
-        frame = Frame(self.forms.item(longest), unrolled, trips, here.weight, here.share,
+        taken = [self._lane, self._group, *(frame.item for frame in here.frames)]
+        frame = Frame(self.forms.item(longest, taken), unrolled, trips, here.weight, here.share,
                       graph.mul(here.longest, longest))
         inside = Here(here.region, weight, frame.longest,
                       graph.mul(here.part, graph.least(trips, 1)), 1, here.lanes,
@@ -436,6 +442,8 @@ class Follower:
             (v.depth for v in self.forms.varies(index)), default=0)
         if mem in self._global or mem in self._local:
             return self._unknown(access.prim, index, depth)
+        if index is not None and index == self._places.get(mem):
+            return self._values.get(mem)
         return self._unknown(access.prim, None)
 
     def _select(self, exp: imp.Select, here: Here, counts: bool) -> Value:

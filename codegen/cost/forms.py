@@ -24,20 +24,20 @@ class Atom:
 
     ``kind`` is ``size``, ``item`` for a lane, group or count of a loop, ``quotient``, ``rest``,
     ``min``, ``max``, or ``element`` for what is not known.  ``args`` are forms.  ``varies`` are the
-    atoms of kind ``item`` and ``element`` on which it depends.  ``low``, ``high`` and ``mean`` are
-    of its values.
+    atoms of kind ``item`` and ``element`` on which it depends.  ``low``, ``high`` and ``mean``, once
+    it has been asked for, are of its values.
     """
 
     __slots__ = ("args", "depth", "fixed", "high", "kind", "low", "mean", "number", "varies")
 
-    def __init__(self, number: int, kind: str, args: tuple[Form, ...], low: Expr, high: Expr,
-                 mean: Expr) -> None:
+    def __init__(self, number: int, kind: str, args: tuple[Form, ...], low: Expr, high: Expr
+                 ) -> None:
         self.number = number
         self.kind = kind
         self.args = args
         self.low = low
         self.high = high
-        self.mean = mean
+        self.mean: Expr | None = None
         self.fixed = False
         """For sizes: known when the kernel is compiled."""
         self.depth = 0
@@ -137,15 +137,15 @@ class Forms:
         self._means: dict[Form, Expr] = {}
         self._splits: dict[Form, dict[Monomial, Form]] = {}
         self._resolved: dict[Form, Form] = {}
+        self._items: dict[Expr, list[Atom]] = {}
         self._count = 0
 
     # Atoms
 
-    def _atom(self, kind: str, args: tuple[Form, ...], low: Expr, high: Expr, mean: Expr,
-              varies: Iterable[Atom] = ()) -> Atom:
+    def _atom(self, kind: str, args: tuple[Form, ...], low: Expr, high: Expr) -> Atom:
         self._count += 1
-        atom = Atom(self._count, kind, args, low, high, mean)
-        atom.varies = frozenset(varies) or frozenset(
+        atom = Atom(self._count, kind, args, low, high)
+        atom.varies = frozenset(
             v for arg in args for a in arg.terms for b in a for v in b.varies)
         return atom
 
@@ -155,7 +155,7 @@ class Forms:
             return number(int(expr))
         key = ("size", expr)
         if key not in self._made:
-            self._made[key] = self._atom("size", (), expr, expr, expr)
+            self._made[key] = self._atom("size", (), expr, expr)
             self._made[key].fixed = fixed
         return of(self._made[key])
 
@@ -163,16 +163,21 @@ class Forms:
         """True if the value is known when the kernel is compiled."""
         return all(atom.fixed for monomial in form.terms for atom in monomial)
 
-    def item(self, count: Expr) -> Atom:
-        """What counts from 0 below ``count``."""
+    def item(self, count: Expr, taken: Iterable[Atom] = ()) -> Atom:
+        """What counts from 0 below ``count``: one for each count, but for those ``taken``."""
+        found = self._items.setdefault(count, [])
+        for atom in found:
+            if atom not in taken:
+                return atom
         high = self.graph.most(self.graph.sub(count, 1), 0)
-        atom = self._atom("item", (), 0, high, self.graph.mul(0.5, high))
+        atom = self._atom("item", (), 0, high)
         atom.varies = frozenset((atom,))
+        found.append(atom)
         return atom
 
     def element(self, varies: Iterable[Atom], depth: int = 0) -> Form:
         """An unknown number that depends on these atoms."""
-        atom = self._atom("element", (), 0, 0, 0)
+        atom = self._atom("element", (), 0, 0)
         atom.varies = frozenset((atom, *varies))
         atom.depth = depth
         return of(atom)
@@ -219,19 +224,9 @@ class Forms:
         if key not in self._made:
             low, high = self.range(form)
             m = self.expr(by)
-            low, high = graph.floor(low, m), graph.floor(high, m)
-            self._made[key] = self._atom("quotient", (form, by), low, high,
-                                         self._mean_quotient(form, m, low, high))
+            self._made[key] = self._atom("quotient", (form, by), graph.floor(low, m),
+                                         graph.floor(high, m))
         return of(self._made[key])
-
-    def _mean_quotient(self, form: Form, m: Expr, low: Expr, high: Expr) -> Expr:
-        graph, arms = self.graph, self.arms(form)
-        if arms is None:
-            return graph.mul(0.5, graph.add(low, high))
-        full, part, count = self._clamped(*arms)
-        a = self.expr(arms[0])
-        return graph.over(graph.add(graph.mul(full, graph.floor(a, m)),
-                                    graph.mul(part, graph.floor(graph.floor(a, 2), m))), count)
 
     def rest(self, form: Form, by: Form) -> Form:
         """``form % by``."""
@@ -240,15 +235,9 @@ class Forms:
     def _rest_atom(self, form: Form, by: Form) -> Atom:
         key = ("rest", form, by)
         if key not in self._made:
-            graph = self.graph
-            low, high = self.range(form)
-            m = self.expr(by)
-            high = graph.most(graph.least(high, graph.sub(m, 1)), 0)
-            mean = graph.mul(0.5, high)
-            if self.arms(form) is not None:
-                mean = graph.most(0, graph.sub(self.mean(form), graph.mul(
-                    m, self.mean(self.quotient(form, by)))))
-            self._made[key] = self._atom("rest", (form, by), 0, high, mean)
+            graph, high = self.graph, self.range(form)[1]
+            high = graph.most(graph.least(high, graph.sub(self.expr(by), 1)), 0)
+            self._made[key] = self._atom("rest", (form, by), 0, high)
         return self._made[key]
 
     def extreme(self, kind: str, a: Form, b: Form) -> Form:
@@ -266,8 +255,7 @@ class Forms:
         if key not in self._made:
             (a_low, a_high), (b_low, b_high) = self.range(a), self.range(b)
             self._made[key] = self._atom(kind, (a, b), choose(a_low, b_low),
-                                         choose(a_high, b_high),
-                                         choose(self.mean(a), self.mean(b)))
+                                         choose(a_high, b_high))
         return of(self._made[key])
 
     # Values
@@ -402,10 +390,42 @@ class Forms:
                 found = graph.mul(a, graph.over(
                     graph.add(full, graph.mul(0.5, part)), count))
             else:
-                found = graph.total([graph.mul(self.expr(factor), *[a.mean for a in varying])
+                found = graph.total([graph.mul(self.expr(factor), *map(self.mean_of, varying))
                                      for varying, factor in self.split(form).items()])
             self._means[form] = found
         return found
+
+    def mean_of(self, atom: Atom) -> Expr:
+        """The mean of an atom."""
+        if atom.mean is None:
+            graph = self.graph
+            match atom.kind:
+                case "item":
+                    atom.mean = graph.mul(0.5, atom.high)
+                case "quotient":
+                    atom.mean = self._mean_quotient(atom)
+                case "rest":
+                    form, by = atom.args
+                    taken = graph.mul(self.expr(by), self.mean(self.quotient(form, by)))
+                    atom.mean = graph.clamp(graph.sub(self.mean(form), taken), 0, atom.high)
+                case "min":
+                    atom.mean = graph.least(*map(self.mean, atom.args))
+                case "max":
+                    atom.mean = graph.most(*map(self.mean, atom.args))
+                case _:
+                    atom.mean = atom.low
+        return atom.mean
+
+    def _mean_quotient(self, atom: Atom) -> Expr:
+        graph, (form, by) = self.graph, atom.args
+        m, arms = self.expr(by), self.arms(form)
+        if arms is None:
+            middle = graph.sub(self.mean(form), graph.mul(0.5, graph.sub(m, 1)))
+            return graph.clamp(graph.over(middle, m), atom.low, atom.high)
+        full, part, count = self._clamped(*arms)
+        a = self.expr(arms[0])
+        return graph.over(graph.add(graph.mul(full, graph.floor(a, m)),
+                                    graph.mul(part, graph.floor(graph.floor(a, 2), m))), count)
 
     def _clamped(self, size: Form, varying: Form) -> tuple[Expr, Expr, Expr]:
         """How many values of a form reach a size, lie between 0 and it, and are there at all."""
@@ -434,8 +454,16 @@ class Forms:
         if self.is_size(distance):
             exact = up(graph.most(self.expr(distance), 0))
             return exact, exact
+        exact_trips = None if by == 1 else _divided(distance, step)
+        if exact_trips is not None:
+            return (graph.most(self.mean(exact_trips), 0),
+                    graph.most(self.range(exact_trips)[1], 0))
+        distance = self.resolved(distance)
         low, high = self.range(distance)
         longest = up(graph.most(high, 0))
+        atoms = list(distance.terms)
+        if by == 1 and len(atoms) == 1 and len(atoms[0]) == 1 and atoms[0][0].kind == "rest":
+            return self.mean(distance), longest
         arms = self.arms(distance)
         if arms is not None:
             full, part, count = self._clamped(*arms)
@@ -466,7 +494,7 @@ class Forms:
         for varying, factor in self.split(form).items():
             for k, atom in enumerate(varying):
                 if item in atom.varies:
-                    others = [a.mean for a in varying[:k] + varying[k + 1:]]
+                    others = map(self.mean_of, varying[:k] + varying[k + 1:])
                     parts.append(graph.mul(self.expr(factor), self.atom_rate(atom, item), *others))
         return graph.total(parts)
 

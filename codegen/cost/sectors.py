@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from runelift.codegen.cost.expressions import Expr
+from runelift.codegen.cost.expressions import Expr, Node
 from runelift.codegen.cost.forms import Atom, Form, Forms
 
 SECTOR = 32
@@ -24,6 +24,17 @@ class Edge(NamedTuple):
     bytes: Expr
 
 
+class Box(NamedTuple):
+    """The places of an access: edges of a sub-group, and of unrolled loops.
+
+    These execute it ``repeated`` times, other than where it does not vary.
+    """
+
+    lanes: Sequence[Edge]
+    unrolled: Sequence[Edge]
+    repeated: Expr
+
+
 class Moved(NamedTuple):
     """The bytes of an access: if lines stay in the cache between iterations, and all of them."""
 
@@ -31,26 +42,26 @@ class Moved(NamedTuple):
     all: Expr
 
 
-def lane_edges(forms: Forms, form: Form, lane: Atom, lanes: Expr, size: int) -> list[Edge]:
-    """The edges along which the index of neighbouring work-items varies."""
+def edges_along(forms: Forms, form: Form, item: Atom, count: Expr, size: int) -> list[Edge]:
+    """The edges along which an index varies with so many values of an item."""
     graph, found = forms.graph, list[Edge]()
     for varying, factor in forms.split(form).items():
         for k, atom in enumerate(varying):
-            if lane not in atom.varies:
+            if item not in atom.varies:
                 continue
-            others = [a.mean for a in varying[:k] + varying[k + 1:]]
+            others = map(forms.mean_of, varying[:k] + varying[k + 1:])
             stride = graph.mul(forms.expr(factor), size, *others)
-            count = lanes
-            if atom is not lane:
-                rate = forms.graph.absolute(forms.atom_rate(atom, lane))
+            number = count
+            if atom is not item:
+                rate = graph.absolute(forms.atom_rate(atom, item))
                 if atom.kind == "quotient":
-                    count = graph.clamp(graph.mul(lanes, rate), 1, lanes)
+                    number = graph.clamp(graph.mul(count, rate), 1, count)
                 else:
                     stride = graph.mul(stride, rate)
                 if atom.kind == "rest":
                     inside = graph.over(forms.expr(atom.args[1]), graph.most(rate, 1))
-                    count = graph.clamp(inside, 1, lanes)
-            found.append(Edge(count, stride))
+                    number = graph.clamp(inside, 1, count)
+            found.append(Edge(number, stride))
     return _joined(forms, found)
 
 
@@ -73,7 +84,7 @@ def _along(forms: Forms, edge: Edge) -> Expr:
     graph = forms.graph
     if edge.bytes == 0:
         return 1
-    if not isinstance(edge.bytes, (int, float)):
+    if isinstance(edge.bytes, Node):
         part = graph.least(graph.mul(edge.bytes, 1 / SECTOR), 1.0)
     else:
         part = min(edge.bytes / SECTOR, 1.0)
@@ -85,30 +96,29 @@ def runs(forms: Forms, edges: Sequence[Edge]) -> Expr:
     graph = forms.graph
     parts: list[Expr] = []
     for edge in edges:
-        if not isinstance(edge.bytes, (int, float)):
+        if isinstance(edge.bytes, Node):
             parts.append(graph.choose(graph.less(edge.bytes, SECTOR), 1, edge.count))
         else:
             parts.append(1 if edge.bytes < SECTOR else edge.count)
     return graph.mul(*parts)
 
 
-def moved(forms: Forms, edges: Sequence[Edge], unrolled: Sequence[Edge], step: Expr | None,
-          trips: Expr) -> Moved:
+def moved(forms: Forms, box: Box, step: Expr | None, trips: Expr) -> Moved:
     """The sectors that a sub-group moves in one iteration of the innermost loop.
 
-    ``unrolled`` are edges of unrolled loops inside.  ``step`` is the bytes between iterations, of
-    which there are ``trips``; None if there is no loop.
+    ``step`` is the bytes between iterations, of which there are ``trips``; None if there is no
+    loop.
     """
     graph = forms.graph
-    one = sectors(forms, edges)
-    whole = graph.mul(one, *[edge.count for edge in unrolled])
-    body = one if not unrolled else sectors(forms, [*edges, *unrolled])
+    one = sectors(forms, box.lanes)
+    whole = graph.mul(one, box.repeated)
+    body = one if not box.unrolled else sectors(forms, [*box.lanes, *box.unrolled])
     if step is None:
         return Moved(body, whole)
     if step == 0:
         return Moved(graph.over(body, graph.most(trips, 1)), whole)
-    if isinstance(step, (int, float)) and step >= SECTOR and not unrolled:
+    if not isinstance(step, Node) and step >= SECTOR and not box.unrolled:
         return Moved(body, whole)
-    new = graph.least(body, graph.mul(runs(forms, [*edges, *unrolled]), step, 1 / SECTOR))
+    new = graph.least(body, graph.mul(runs(forms, [*box.lanes, *box.unrolled]), step, 1 / SECTOR))
     more = graph.over(graph.sub(body, new), graph.most(trips, 1))
     return Moved(graph.add(new, more), whole)

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from runelift.codegen.cost.expressions import Expr, Graph, Region
 from runelift.codegen.cost.forms import Atom, Form, Forms
-from runelift.codegen.cost.sectors import SECTOR, Edge, lane_edges, moved
+from runelift.codegen.cost.sectors import SECTOR, Box, edges_along, moved
 from runelift.ir import imp
 from runelift.ir.imp.work_counts import UNCOUNTED
 from runelift.ir.names import VName
@@ -177,12 +177,13 @@ class Sums:
             self._reach(access, None, executed, here)
             return
         flat = self.forms.resolved(self.forms.unclamped(index))
-        edges = lane_edges(self.forms, flat, self.lane, here.lanes, size)
-        along = [Edge(frame.trips, self._step(flat, frame, size)) for frame in unrolled]
+        edges = edges_along(self.forms, flat, self.lane, here.lanes, size)
+        along = [edge for frame in unrolled
+                 for edge in edges_along(self.forms, flat, frame.item, frame.trips, size)]
+        inner = graph.mul(1, *[frame.trips for frame in unrolled])
         loop = next((f for f in reversed(here.frames) if not f.unrolled), None)
         step = None if loop is None else self._step(flat, loop, size)
-        found = moved(self.forms, edges, along, step, 1 if loop is None else loop.trips)
-        inner = graph.mul(1, *[frame.trips for frame in unrolled])
+        found = moved(self.forms, Box(edges, along, inner), step, 1 if loop is None else loop.trips)
         groups = graph.over(executed, graph.mul(here.lanes, inner))
         kept = graph.mul(groups, found.kept)
         region.add("written" if access.writes else "read", kept, SECTOR)
