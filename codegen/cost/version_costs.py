@@ -41,42 +41,43 @@ class CostSource:
 
 def with_costs(host: plan.Plan) -> plan.Plan:
     """The plan with the facts and cost functions of each choice."""
-    return replace(host, steps=_attached(host.steps, frozenset()))
+    return replace(host, steps=_Attaching({}).steps(host.steps, frozenset()))
 
 
-def _attached(steps: tuple[plan.Step, ...], changing: Set[VName]) -> tuple[plan.Step, ...]:
-    """Steps whose choices have costs; ``changing`` scalars differ in launches of steady loops."""
-    return tuple(_attach(step, changing) for step in steps)
+@dataclass(frozen=True, slots=True)
+class _Attaching:
+    """Gives choices their costs; ``works`` has the formulas of kernels met so far, by name."""
+
+    works: dict[str, _Work]
+
+    def steps(self, steps: tuple[plan.Step, ...], changing: Set[VName]) -> tuple[plan.Step, ...]:
+        """Steps whose choices have costs; ``changing`` scalars differ in steady loops around."""
+        return tuple(self.step(step, changing) for step in steps)
+
+    def step(self, step: plan.Step, changing: Set[VName]) -> plan.Step:
+        """A step whose choices have costs."""
+        match step:
+            case plan.Branch(cond, then_, else_):
+                return plan.Branch(cond, self.steps(then_, changing), self.steps(else_, changing))
+            case plan.Fill() | plan.Operation():
+                return replace(step, steps=self.steps(step.steps, changing))
+            case plan.CountedLoop(body=body) | plan.WhileLoop(body=body):
+                if isinstance(step, plan.CountedLoop) and step.carried is not None:
+                    changing = changing | _columns(step)
+                return replace(step, body=self.steps(body, changing))
+            case plan.Choose(versions=versions):
+                step = replace(step, versions=tuple(
+                    replace(each, steps=self.steps(each.steps, changing)) for each in versions))
+                if sum(each.infeasible is None for each in versions) > 1:
+                    source = costs_of_versions(step, changing, self.works)
+                    step = replace(step, facts=source.facts, costs=source.text)
+        return step
 
 
-def _attach(step: plan.Step, changing: Set[VName]) -> plan.Step:
-    match step:
-        case plan.Branch(cond, then_, else_):
-            return plan.Branch(cond, _attached(then_, changing), _attached(else_, changing))
-        case plan.Fill(name, steps):
-            return plan.Fill(name, _attached(steps, changing))
-        case plan.Operation(steps=steps):
-            return replace(step, steps=_attached(steps, changing))
-        case plan.CountedLoop(index, _, body, carried, scalars):
-            if carried is not None:
-                columns = () if scalars is None else (name for name, _ in scalars.columns)
-                changing = changing | {index, *columns}
-            return replace(step, body=_attached(body, changing))
-        case plan.WhileLoop(body=body):
-            return replace(step, body=_attached(body, changing))
-        case plan.Choose(versions=versions):
-            step = replace(step, versions=tuple(
-                replace(each, steps=_attached(each.steps, changing)) for each in versions))
-            if sum(each.infeasible is None for each in versions) < 2:
-                return step
-            source = costs_of_versions(step, changing)
-            return replace(step, facts=source.facts, costs=source.text)
-    return step
-
-
-def costs_of_versions(choice: plan.Choose, changing: Set[VName] = frozenset()) -> CostSource:
+def costs_of_versions(choice: plan.Choose, changing: Set[VName] = frozenset(),
+                      works: dict[str, _Work] | None = None) -> CostSource:
     """The functions ``cost_K(rt, facts…)`` of the versions K of a choice that can be compiled."""
-    writer = _CostWriter()
+    writer = _CostWriter({} if works is None else works)
     bodies = list[tuple[str, list[str]]]()
     for number, version in enumerate(choice.versions):
         if version.infeasible is None:
@@ -86,7 +87,7 @@ def costs_of_versions(choice: plan.Choose, changing: Set[VName] = frozenset()) -
 
 def cost_of_entry(host: plan.Plan) -> CostSource:
     """The function ``cost(rt, facts…)`` of a whole entry point."""
-    writer = _CostWriter()
+    writer = _CostWriter({})
     return _functions([(ENTRY, writer.body(host.steps, frozenset()))], writer, host)
 
 
@@ -98,7 +99,7 @@ def _functions(bodies: Sequence[tuple[str, list[str]]], writer: _CostWriter, pla
     used = dict.fromkeys(name for title, body in bodies
                          for name in _free_names(title, body) if name in known)
     parameters = "".join(f", {name}" for name in used)
-    lines = [line for text in writer.works.values() for line in text.splitlines()]
+    lines = [line for name in writer.launched for line in writer.works[name].text.splitlines()]
     for title, body in bodies:
         lines += [f"def {title}(rt{parameters}):", *body]
     return CostSource("\n".join(lines) + "\n", tuple(known[name] for name in used))
@@ -111,16 +112,32 @@ def _free_names(title: str, body: Sequence[str]) -> Iterator[str]:
     yield from pending[0].co_names
 
 
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """The text of the work function of a kernel, and which of its arguments it uses."""
+
+    text: str
+    uses: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, kernel: imp.Kernel) -> _Work:
+        """The work function of a kernel."""
+        head, _, code = work_source(kernel).partition("\n")
+        used = set(re.findall(r"\w+", code))
+        return cls(f"{head.replace('work', _title(kernel), 1)}\n{code}",
+                   tuple(name in used for name in arguments(kernel).values()))
+
+
 class _CostWriter(PlanWriter):
     """Writes the steps of a plan as steps that only cost.
 
-    ``works`` has the text of the work function of each kernel that is launched.
+    ``works`` has the formulas of kernels, ``launched`` the names of those that the steps launch.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, works: dict[str, _Work]) -> None:
         super().__init__(replay=False, trials=False)
-        self.works: dict[str, str] = {}
-        self._given: dict[str, list[bool]] = {}
+        self.works = works
+        self.launched: dict[str, None] = {}
         self._unknown: set[VName] = set()
         self._needed: Set[VName] = frozenset()
 
@@ -183,6 +200,7 @@ class _CostWriter(PlanWriter):
 
     def _launch(self, step: plan.Launch, version: str) -> None:
         kernel, args = step.kernel, self._arguments(step)
+        self.launched[kernel.name] = None
         if not self._knows(step.groups, step.group, kernel.constants,
                            [a.length for a in kernel.local_memory]):
             self.line(f"rt.unseen({kernel.name!r})")
@@ -200,12 +218,9 @@ class _CostWriter(PlanWriter):
             arg for arg, p in zip(step.args, kernel.params, strict=True)
             if isinstance(p, imp.ScalarParam))]
         if kernel.name not in self.works:
-            head, _, code = work_source(kernel).partition("\n")
-            self.works[kernel.name] = f"{head.replace('work', _title(kernel), 1)}\n{code}"
-            self._given[kernel.name] = [re.search(rf"\b{name}\b", code) is not None
-                                        for name in arguments(kernel).values()]
+            self.works[kernel.name] = _Work.of(kernel)
         return [value if uses and isinstance(value, VName) else None
-                for value, uses in zip(values, self._given[kernel.name], strict=True)]
+                for value, uses in zip(values, self.works[kernel.name].uses, strict=True)]
 
     def _choose(self, step: plan.Choose) -> None:
         """An inner choice, which costs what the version costs that would run."""
@@ -223,9 +238,7 @@ class _CostWriter(PlanWriter):
                 self.step(inner, version)
             return
         steady = step.carried is not None
-        changing = {step.index, *_carried(step.body)}
-        if step.scalars is not None:
-            changing |= {name for name, _ in step.scalars.columns}
+        changing = _columns(step) | _carried(step.body)
         if not self._knows(step.bound):
             self._unknown |= changing
             for inner in step.body:
@@ -260,7 +273,7 @@ class _CostWriter(PlanWriter):
 
     def _needed_by(self, steps: Iterable[plan.Step]) -> Set[VName]:
         """The scalars that launches and the control around them depend on."""
-        inside = list(plan.all_steps(steps))
+        inside = list(_own_steps(steps))
         needed = {name for step in inside for name in self._asked_by(step)}
         while True:
             before = len(needed)
@@ -313,6 +326,20 @@ def _set_by(step: plan.Step) -> tuple[VName, ...]:
             return width, flat
     name = plan.set_by(step)
     return () if name is None else (name,)
+
+
+def _own_steps(steps: Iterable[plan.Step]) -> Iterator[plan.Step]:
+    """The steps, and those inside of them, but not those of versions."""
+    for step in steps:
+        yield step
+        if not isinstance(step, plan.Choose):
+            for body in plan.bodies(step):
+                yield from _own_steps(body)
+
+
+def _columns(loop: plan.CountedLoop) -> set[VName]:
+    """The scalars that each iteration of a loop is given anew."""
+    return {loop.index, *(() if loop.scalars is None else (n for n, _ in loop.scalars.columns))}
 
 
 def _carried(body: Iterable[plan.Step]) -> set[VName]:
