@@ -225,7 +225,7 @@ class Sums:
             depth += max((v.depth for v in self.forms.varies(index)), default=0)
         frame = next((f for f in reversed(here.frames) if not f.unrolled), None)
         if _first(self._waited, here.region, (frame, self.epoch, depth)):
-            here.region.add("waits", 1 if frame is None else frame.longest)
+            here.region.add("waits", here.longest if frame is None else frame.longest)
 
     def _reach(self, access: Access, index: Form | None, executed: Expr, here: Here) -> None:
         """Note how many elements of a buffer are accessed at least."""
