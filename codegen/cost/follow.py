@@ -16,7 +16,17 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from runelift.codegen.cost.conditions import (
-    UNKNOWN, Condition, Known, compared, connected, either, opposite, settle, share, single)
+    UNKNOWN,
+    Condition,
+    Known,
+    compared,
+    connected,
+    either,
+    opposite,
+    settle,
+    share,
+    single,
+)
 from runelift.codegen.cost.expressions import Expr, Graph, Node, Region
 from runelift.codegen.cost.forms import ONE, ZERO, Form, Forms, number, of
 from runelift.codegen.cost.sums import SUB_GROUP, Access, Frame, Here, Sums

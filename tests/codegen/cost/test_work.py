@@ -134,7 +134,8 @@ def test_classes_of_operations() -> None:
 
 def test_only_the_first_groups_have_work() -> None:
     """The share of work-items that pass the test of bounds."""
-    work = _work("entry main [n] (xs: [n]f32): [n]f32 = map (* 2) xs", "segmap_wide", {"n": 1000}, 40, 256)
+    text = "entry main [n] (xs: [n]f32): [n]f32 = map (* 2) xs"
+    work = _work(text, "segmap_wide", {"n": 1000}, 40, 256)
     assert work.items == pytest.approx(1000)
     assert work.touched == pytest.approx(8000)
 
