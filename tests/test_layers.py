@@ -40,6 +40,7 @@ ALLOWED = {
         "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten rewrite.flatten.rules "
         "rewrite.passes rewrite.lift rewrite.lift.outside rewrite.lift.points",
     "codegen.passes": "codegen.plan",
+    "codegen.cost": "",
     "codegen.emit": "codegen.plan codegen.passes",
     "codegen.kernel": "codegen.plan codegen.passes",
     "codegen.segops": "codegen.plan codegen.passes codegen.kernel",

@@ -16,7 +16,17 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from runelift.codegen.cost.conditions import (
-    UNKNOWN, Condition, Known, compared, connected, either, opposite, settle, share, single)
+    UNKNOWN,
+    Condition,
+    Known,
+    compared,
+    connected,
+    either,
+    opposite,
+    settle,
+    share,
+    single,
+)
 from runelift.codegen.cost.expressions import Expr, Graph, Node, Region
 from runelift.codegen.cost.forms import ONE, ZERO, Form, Forms, number, of
 from runelift.codegen.cost.sums import SUB_GROUP, Access, Frame, Here, Sums
@@ -187,7 +197,13 @@ class Follower:
             cond = Known(fails[1])
         if not isinstance(cond, Known):
             assert isinstance(cond, Condition)
-            self._sides(stm, cond, *self._parts(cond, here))
+            first, second = self._parts(cond, here)
+            if stm.else_ and cond != UNKNOWN:  # the longest work-item takes one side, mostly
+                chance = share(self.forms, cond)
+                first = replace(first, longest=self.graph.mul(here.longest, chance))
+                second = replace(second, longest=self.graph.mul(
+                    here.longest, self.graph.sub(1, chance)))
+            self._sides(stm, cond, first, second)
             return False
         if not isinstance(cond.holds, Node):
             self._block(stm.then_ if cond.holds else stm.else_, here)
@@ -456,10 +472,11 @@ class Follower:
         first, second = self._parts(cond, here)
         a, b = self._value(exp.then_, first, counts), self._value(exp.else_, second, counts)
         if isinstance(a, Form) and isinstance(b, Form) and not isinstance(cond, Known):
-            if self.forms.unknown(a) == self.forms.unknown(b) and not single(
-                    self.forms, cond, self._lane):
-                return a if len(self.forms.varies(a)) >= len(self.forms.varies(b)) else b
-            return b if not self.forms.unknown(b) else a
+            if self.forms.unknown(a) != self.forms.unknown(b):
+                return a if self.forms.unknown(a) else b
+            if single(self.forms, cond, self._lane):
+                return b
+            return a if len(self.forms.varies(a)) >= len(self.forms.varies(b)) else b
         return self._joined(cond, a, b, alone=False)
 
     def _applied(self, op: str, prim: Prim, values: Sequence[Value]) -> Value:

@@ -24,8 +24,8 @@ class Atom:
 
     ``kind`` is ``size``, ``item`` for a lane, group or count of a loop, ``quotient``, ``rest``,
     ``min``, ``max``, or ``element`` for what is not known.  ``args`` are forms.  ``varies`` are the
-    atoms of kind ``item`` and ``element`` on which it depends.  ``low``, ``high`` and ``mean``, once
-    it has been asked for, are of its values.
+    atoms of kind ``item`` and ``element`` on which it depends.  ``low``, ``high`` and ``mean`` are
+    of its values; the last is found when it is asked for.
     """
 
     __slots__ = ("args", "depth", "fixed", "high", "kind", "low", "mean", "number", "varies")

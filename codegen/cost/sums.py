@@ -18,11 +18,9 @@ SUB_GROUP = 32
 """Work-items that access memory together."""
 ARRAY = "private:"
 """Opens the names of sums of accesses to a private array."""
-_SPECIAL = frozenset(
-    "div mod pow sqrt rsqrt div_sqrt div_sqrt_near cbrt exp log log2 log10 log1p sin cos tan sinpi "
-    "cospi tanpi asin acos atan asinpi acospi atanpi sinh cosh tanh asinh acosh atanh erf erfc "
-    "gamma lgamma atan2 hypot exp2 exp10 expm1".split())
-"""Operations on floating-point numbers that take many steps."""
+_PLAIN = frozenset({"add", "sub", "mul", "min", "max", "eq", "lt", "le", "neg", "abs", "sgn", "floor",
+                    "ceil", "trunc", "round", "isnan", "isinf", "lerp", "fma", "mad"})
+"""Operations on floating-point numbers that take one step or few; the others are special."""
 _DIVISIONS = frozenset({"div", "mod", "quot", "rem"})
 DIVISION = {32: 20, 64: 60}
 """Steps of an integer division, by bits."""
@@ -36,7 +34,7 @@ SPECIAL_STEPS = 8
 def class_of(op: str, prim: Prim) -> tuple[str, float]:
     """The sum that an operation counts in, and how much."""
     if prim.is_float:
-        if op in _SPECIAL:
+        if op not in _PLAIN:
             return "special", 1.0
         return ("doubles" if prim is Prim.F64 else "operations"), 1.0
     if op in _DIVISIONS:
@@ -225,7 +223,7 @@ class Sums:
             depth += max((v.depth for v in self.forms.varies(index)), default=0)
         frame = next((f for f in reversed(here.frames) if not f.unrolled), None)
         if _first(self._waited, here.region, (frame, self.epoch, depth)):
-            here.region.add("waits", 1 if frame is None else frame.longest)
+            here.region.add("waits", here.longest if frame is None else frame.longest)
 
     def _reach(self, access: Access, index: Form | None, executed: Expr, here: Here) -> None:
         """Note how many elements of a buffer are accessed at least."""

@@ -1,0 +1,142 @@
+"""Formulas of work beside exact counts, and on any sizes."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+import runelift
+from runelift.codegen.cost.work import KernelCost, Work, arguments, work_source
+from runelift.codegen.plan.plan import kernels
+from runelift.ir import imp
+from runelift.ir.imp.work_counts import count_work
+from tests.codegen.cost.launches import launches
+
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.fut"))
+FEW = {"matmul", "mapscan", "rows", "radix", "kmeans", "nbody", "conv2d"}
+"""The programs that are tried without ``--sweeps``."""
+NEAR, SHARE = 1.5, 0.9
+"""This share of formulas is within that factor of exact counts."""
+ANY = (0, 1, 2, 3, 7, 31, 32, 97, 256, 1009, 10007, 1 << 20)
+TRIED = 20
+"""The random sizes that each formula is evaluated at."""
+
+
+def _chosen(sweeps: bool) -> list[Path]:
+    return [path for path in EXAMPLES if sweeps or path.stem in FEW]
+
+
+def _is_near(found: float, exact: float) -> bool:
+    return found == exact or exact / NEAR <= found <= exact * NEAR
+
+
+def test_formulas_agree_with_counts(sweeps: bool) -> None:
+    """Operations, and bytes of accesses, of launches whose work does not depend on elements."""
+    near = {"arithmetic": 0, "touched": 0}
+    compared = 0
+    for path in _chosen(sweeps):
+        costs = dict[str, KernelCost]()
+        for seen in launches(path):
+            exact = count_work(seen.kernel, seen.groups, seen.group, seen.known, {})
+            if exact.data_dependent:
+                continue
+            key = f"{seen.kernel.name} {seen.kernel.built_for}"
+            if key not in costs:
+                costs[key] = KernelCost.of(seen.kernel)
+            work = costs[key](seen.groups, seen.group, *seen.sizes)
+            compared += 1
+            near["arithmetic"] += _is_near(work.arithmetic, sum(exact.operations.values()))
+            near["touched"] += _is_near(work.touched, exact.accessed)
+    assert compared > 250
+    assert {name: count / compared for name, count in near.items() if count < SHARE * compared
+            } == {}
+
+
+def _kernels(sweeps: bool) -> Iterator[imp.Kernel]:
+    for path in _chosen(sweeps):
+        program = runelift.compile(path, tuning={}, runs=False)
+        for entry in program.compiled.interfaces:
+            for gpu in (False, True):
+                yield from kernels(program.compiled.plan(
+                    entry, interleave=gpu, coherent=gpu).steps)
+
+
+def test_formulas_hold_for_all_sizes(sweeps: bool) -> None:
+    """No formula raises, and no field is negative."""
+    chosen = random.Random(1)
+    for kernel in _kernels(sweeps):
+        cost = KernelCost.of(kernel)
+        count = 2 + len(arguments(kernel))
+        for sizes in ([0] * count, [1] * count,
+                      *(chosen.choices(ANY, k=count) for _ in range(TRIED))):
+            work = cost(*sizes)
+            assert all(field >= 0 for field in work), (kernel.name, sizes, work)
+            assert work.items <= sizes[0] * sizes[1]
+
+
+def test_texts_are_the_same_each_time_and_can_be_stored() -> None:
+    for kernel in _kernels(sweeps=False):
+        cost = KernelCost.of(kernel)
+        assert work_source(kernel) == cost.source
+        found = pickle.loads(pickle.dumps(cost))
+        sizes = [3, 32, *[5] * len(arguments(kernel))]
+        assert found.source == cost.source
+        assert found(*sizes) == cost(*sizes)
+        break
+
+
+def _work(text: str, kind: str, sizes: Mapping[str, int], groups: int, group: int) -> Work:
+    """The work of the first kernel of a kind in a program, which is built for 1 in all constants.
+
+    ``sizes`` are its scalar arguments by name.
+    """
+    program = runelift.compile(text, tuning={}, runs=False)
+    plan = program.compiled.plan("main", interleave=True, coherent=True)
+    kernel = next(k for k in kernels(plan.steps) if k.kind == kind)
+    scalars = [sizes[p.name.base] for p in kernel.params if isinstance(p, imp.ScalarParam)]
+    return KernelCost.of(kernel)(groups, group, *[1] * len(kernel.built_for), *scalars)
+
+
+def test_neighbours_share_sectors() -> None:
+    """A sum of rows reads a sector for each work-item, a sum of columns four for each sub-group."""
+    rows = "entry main [n][m] (xss: [n][m]f32): [n]f32 = map f32.sum xss"
+    work = _work(rows, "segred_small", {"n": 1024, "m": 64}, 4, 256)
+    assert work.items == 1024
+    assert work.touched == 4 * 1024 * 65
+    assert work.read == pytest.approx(4 * 1024 * 64, rel=0.2)
+    assert work.apart == pytest.approx(28 * 1024 * 64, rel=0.1)
+    assert work.distinct == 4 * 1024 * 65
+    assert work.waits == 64
+    columns = "entry main [n][m] (xss: [m][n]f32): [n]f32 = map f32.sum (transpose xss)"
+    work = _work(columns, "segmap", {"n": 1024, "m": 64}, 4, 256)
+    assert (work.read, work.apart, work.written) == (4 * 1024 * 64, 0, 4 * 1024)
+
+
+def test_places_that_elements_decide_are_apart() -> None:
+    """A gather: indices are read in order, elements at random."""
+    gather = ("entry main [n][m] (xs: [m]f32) (is: [n]i64): [n]f32 = "
+              "map (\\i -> xs[i & 15]) is")
+    work = _work(gather, "segmap_wide", {"n": 1024, "m": 64}, 4, 256)
+    assert work.random == 1024
+    assert work.read == 8 * 1024
+    assert work.waits == 2
+
+
+def test_classes_of_operations() -> None:
+    text = "entry main [n] (xs: [n]f64): [n]f64 = map (\\x -> f64.sqrt (x * x + 1)) xs"
+    work = _work(text, "segmap_wide", {"n": 1000}, 4, 256)
+    assert (work.special, work.doubles, work.arithmetic) == (1000, 2000, 3000)
+
+
+def test_only_the_first_groups_have_work() -> None:
+    """The share of work-items that pass the test of bounds."""
+    text = "entry main [n] (xs: [n]f32): [n]f32 = map (* 2) xs"
+    work = _work(text, "segmap_wide", {"n": 1000}, 40, 256)
+    assert work.items == pytest.approx(1000)
+    assert work.touched == pytest.approx(8000)
+
+
