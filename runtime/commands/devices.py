@@ -10,19 +10,24 @@ import argparse
 import sys
 from dataclasses import asdict, replace
 
-from runelift.runtime.commands.options import add_json, print_json
+from runelift.ir.errors import UserError
+
+from runelift.runtime.commands.options import add_device, add_json, print_json
 from runelift.runtime.commands.styles import show
 from runelift.runtime.devices.comparable import spec_of
-from runelift.runtime.devices.info import DeviceInfo, find_devices
+from runelift.runtime.devices.info import DeviceInfo, find_devices, select
 from runelift.runtime.devices.registrations import described, registrations
 from runelift.runtime.records.format import table
 
-EXAMPLES = ("runelift devices", "runelift devices --json")
+EXAMPLES = ("runelift devices", "runelift devices --json", "runelift devices --measure")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``runelift devices``."""
     add_json(parser)
+    parser.add_argument("--measure", action="store_true",
+                        help="measure the constants of predicted times on --device, and keep them")
+    add_device(parser)
 
 
 def facts(device: DeviceInfo) -> dict[str, object]:
@@ -37,6 +42,8 @@ def execute(args: argparse.Namespace) -> int:
     for each in registrations():  # before drivers are used: one may crash
         if each.problem:
             show(described(each), sys.stderr)
+    if args.measure:
+        return _measure(args)
     devices = find_devices()
     if args.json:
         print_json([facts(device) for device in devices])
@@ -52,4 +59,25 @@ def execute(args: argparse.Namespace) -> int:
                      f"cannot be used: {d.problem}" if d.problem else
                      f"--device '{spec_of(d)}'" if labels.count(d.label) > 1 else ""])
     show(table(rows))
+    return 0
+
+
+def _measure(args: argparse.Namespace) -> int:
+    """Measure the constants of a device, and keep them."""
+    info = select(args.device)
+    if info is None:
+        raise UserError("There is no OpenCL device to measure.")
+    # late: it uses OpenCL, and few want it
+    from runelift.runtime.cost.device_costs import keep
+    from runelift.runtime.cost.measure import measured_costs
+    from runelift.runtime.execution.probes.on_demand import open_device
+
+    costs = measured_costs(open_device(info))
+    keep(info, costs)
+    if args.json:
+        print_json(asdict(costs))
+    else:
+        show(f"The constants of {info.label} are measured and kept: predicted times use them.")
+        show(table([["constant", "value"],
+                    *([name, f"{value:.3g}"] for name, value in asdict(costs).items())]))
     return 0

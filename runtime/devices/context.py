@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyopencl as cl
@@ -22,6 +22,9 @@ from runelift.runtime.devices.readback import PinnedCells
 from runelift.runtime.devices.scan_status import ScanStatus
 from runelift.runtime.devices.subgroup_support import ShuffleMethod
 from runelift.runtime.devices.waiting import Waits
+
+if TYPE_CHECKING:
+    from runelift.runtime.devices.profiles import DeviceProfile
 
 _enqueue_write = cl._cl._enqueue_write_buffer
 """The function that :func:`pyopencl.enqueue_copy` calls after 2 us of questions."""
@@ -73,6 +76,9 @@ class Device:
         self._no_failure = np.array([-1], np.int32)
         self.clear_failure(self.plain)
         self.plain.finish()
+
+    profile: DeviceProfile | None = None
+    """What is known of a device that is not there."""
 
     def _know(self, info: DeviceInfo) -> None:
         """Set the part of the device that lies on the host."""

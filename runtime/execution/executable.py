@@ -37,7 +37,7 @@ from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.runtime.cache import disk
-from runelift.runtime.cost.model import costs_of
+from runelift.runtime.cost.device_costs import DeviceCosts, costs_of
 from runelift.runtime.cost.predictor import Predictor
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.build import (
@@ -230,8 +230,9 @@ class Executable:
     @cached_property
     def predictor(self) -> Predictor:
         """Predicts the times of versions on the device."""
-        return Predictor(self.generated.sites, self.device.info, self.geometry,
-                         costs_of(self.device.info))
+        profile = self.device.profile
+        costs = costs_of(self.device.info) if profile is None else DeviceCosts(**profile.costs)
+        return Predictor(self.generated.sites, self.device.info, self.geometry, costs)
 
     @cached_property
     def foreseeable(self) -> bool:

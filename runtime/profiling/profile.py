@@ -13,7 +13,7 @@ from runelift.codegen.plan.kernel_classes import CLASSES
 from runelift.ir.imp.work_counts import Work, count_work
 from runelift.ir.prim import Prim
 from runelift.runtime.execution.executable import Executable
-from runelift.runtime.profiling.peaks import Peaks
+from runelift.runtime.cost.peaks import Peaks
 from runelift.runtime.profiling.profiled_run import COPY, LOOP, LaunchShape, ProfiledRun
 from runelift.runtime.profiling.timeline import DeviceCommand, Timeline, VersionName, timeline
 from runelift.runtime.records.record import Record

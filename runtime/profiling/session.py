@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from runelift.ir.errors import CompilerLimitation, UserError
-from runelift.runtime.profiling.peaks import Peaks
+from runelift.runtime.cost.peaks import Peaks
 from runelift.runtime.profiling.profile import (
     ComparedVersion,
     Runs,

@@ -1,6 +1,6 @@
 """Profiles of devices: what is known of a device where it is not, a JSON file for each.
 
-``limits`` are the facts that OpenCL would tell, ``costs`` the measured constants of the device.
+``limits`` are the facts that OpenCL would tell, ``costs`` the constants of predicted times.
 """
 
 from __future__ import annotations
@@ -21,11 +21,15 @@ SUFFIX = ".json"
 
 @dataclass(frozen=True, slots=True)
 class DeviceProfile:
-    """A device by its limits, the bytes of the cache that all units share, and its constants."""
+    """A device by its limits, the constants of predicted times, and what they are scaled by.
+
+    ``costs`` are the fields of :class:`~runelift.runtime.cost.device_costs.DeviceCosts`,
+    ``measured`` the seconds of short kernels (:mod:`runelift.runtime.cost.measure`).
+    """
 
     limits: DeviceLimits
-    l2_bytes: int
     costs: Mapping[str, float]
+    measured: Mapping[str, float]
 
 
 def profile_names() -> list[str]:
@@ -67,8 +71,8 @@ def _check(found: DeviceProfile) -> None:
              "warp": 0}
     numbers: list[tuple[tuple[str, ...], float, int]] = [
         *((("limits", name), getattr(limits, name), low) for name, low in least.items()),
-        (("l2_bytes",), found.l2_bytes, 0),
-        *((("costs", name), value, 0) for name, value in found.costs.items())]
+        *((("costs", name), value, 0) for name, value in found.costs.items()),
+        *((("measured", name), value, 0) for name, value in found.measured.items())]
     for path, number, low in numbers:
         if number < low:
             raise MisshapenJson(f"should be at least {low}", path)

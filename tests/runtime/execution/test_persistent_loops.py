@@ -26,7 +26,7 @@ from runelift.runtime.execution.commands import Launch
 from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Run
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
-from runelift.runtime.profiling.peaks import Peaks
+from runelift.runtime.cost.peaks import Peaks
 from runelift.runtime.profiling.profile import profile_of
 from runelift.runtime.profiling.session import runs_of
 from runelift.runtime.program import Program

@@ -119,7 +119,7 @@ def _bandwidth(device: Device) -> float:
         kernel.set_args(source, target, np.uint64(size // 16))
         forms.append(partial(cl.enqueue_nd_range_kernel, queue, kernel, (items,),
                              (info.group_size,)))
-    found: float = 2 * size / min(map(_least_seconds, forms))
+    found: float = 2 * size / min(map(least_seconds, forms))
     for buffer in (source, target):
         buffer.release()
     return found
@@ -140,7 +140,7 @@ def _operations(device: Device) -> dict[Prim, float]:
             source = _multiply_add(name, width, iterations)
             kernel = cl.Program(device.context, source).build().multiply_add
             kernel.set_args(to, one, one)
-            seconds = _least_seconds(partial(
+            seconds = least_seconds(partial(
                 cl.enqueue_nd_range_kernel, device.profiled, kernel, (items,), (group,)))
             rate = 2.0 * items * iterations * CHAINS * width / seconds
             found[prim] = max(found.get(prim, 0.0), rate)
@@ -172,7 +172,7 @@ def _multiply_add(name: str, width: int, iterations: int) -> str:
     return f"#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n{text}" if name == "double" else text
 
 
-def _least_seconds(issue: Callable[[], Any]) -> float:
+def least_seconds(issue: Callable[[], Any]) -> float:
     """The least device time of a command that is issued again and again."""
     issue().wait()
     least, end = math.inf, time.monotonic() + SECONDS

@@ -1,0 +1,90 @@
+"""The constants of a device that predicted times are made of, and where they come from.
+
+A device has the constants of its own measurement (``runelift devices --measure``), which the cache
+keeps, or of the profile that its name has in it.  Others have those of a profile of their kind.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+
+from runelift.runtime.cache import disk
+from runelift.runtime.devices.info import DeviceInfo
+from runelift.runtime.devices.profiles import profile, profile_names
+
+KIND = "costs"
+"""The folder of the cache with measured constants."""
+USUAL = {True: "pocl", False: "h200"}
+"""The profiles of devices without one: processors of this machine, and others."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceCosts:
+    """The constants of a device.  Times are in seconds.
+
+    * ``launch``: a kernel that does nothing.  ``round``: a barrier of the device between iterations
+      that one kernel runs.  ``wait``: the host reads a value, and issues what depends on it.
+    * ``bandwidth``: bytes between memory and chip in a second.  ``cache_bandwidth``: those between
+      the last cache, of ``cache`` bytes, and all compute units; ``unit_bandwidth``: one unit's.
+      ``unit_cache`` are the bytes of a compute unit's own cache.  ``random`` are the bytes that an
+      access moves whose place only elements tell.
+    * ``operation``, ``special``, ``double``, ``access``, ``private``, ``local``: the time of one
+      simple operation, quotient or root, operation on doubles, and access to global, private or
+      local memory, if all of the device is at work.
+    * ``atomic``, ``local_atomic``: likewise for atomic operations that do not meet.  ``conflict``
+      is the time of one that waits for another on its element.
+    * ``step``: from one operation of a work-item to the next.  ``hit`` and ``latency``: from asking
+      for an element to having it, from the unit's cache, and more if it comes from beyond.
+      ``stream``: the same for elements that are asked for ahead.  ``barrier``: of a group.
+    * ``items``, ``groups``: the most work-items and groups that a compute unit has at a time;
+      ``room`` is its local memory in bytes.
+    """
+
+    launch: float
+    round: float
+    wait: float
+    bandwidth: float
+    cache_bandwidth: float
+    unit_bandwidth: float
+    cache: float
+    unit_cache: float
+    random: float
+    operation: float
+    special: float
+    double: float
+    access: float
+    private: float
+    local: float
+    atomic: float
+    local_atomic: float
+    conflict: float
+    step: float
+    hit: float
+    latency: float
+    stream: float
+    barrier: float
+    items: float
+    groups: float
+    room: float
+
+
+def costs_of(info: DeviceInfo) -> DeviceCosts:
+    """The constants of a device."""
+    return _costs(info.label, info.name.lower(), info.is_host)
+
+
+@cache
+def _costs(label: str, name: str, is_host: bool) -> DeviceCosts:
+    kept = disk.load(KIND, disk.key(label))
+    if kept is not None:
+        return DeviceCosts(**json.loads(kept))
+    known = next((each for each in profile_names() if each in name), USUAL[is_host])
+    return DeviceCosts(**profile(known).costs)
+
+
+def keep(info: DeviceInfo, costs: DeviceCosts) -> None:
+    """Keep measured constants for later processes."""
+    disk.store(KIND, disk.key(info.label), json.dumps(asdict(costs)).encode())
+    _costs.cache_clear()

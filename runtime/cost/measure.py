@@ -1,0 +1,120 @@
+"""Measuring a device: short kernels, whose times stand for the constants of predicted times.
+
+The constants of a profile were fitted to launches of whole programs.  Those of another device are
+these, times how much slower or faster its short kernels are (:data:`BY`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+from runelift.ir.prim import Prim
+from runelift.runtime.cost.device_costs import USUAL, DeviceCosts
+from runelift.runtime.devices.build import quietly
+from runelift.runtime.devices.context import Device
+from runelift.runtime.devices.profiles import profile
+from runelift.runtime.cost.peaks import least_seconds, measured_peaks
+
+CHASED = 64 << 20
+"""The bytes that a work-item walks through, more than caches near it hold."""
+STEPS = 1 << 14
+"""The steps that follow one another in a short kernel."""
+CACHED = 1 << 20
+"""The elements of an array that stays in the last cache."""
+SOURCE = """
+__kernel void nothing(__global int *to) { }
+__kernel void chase(__global int *to, __global const int *from) {
+  int at = 0;
+  for (int i = 0; i < STEPS; i++) at = from[at];
+  to[0] = at;
+}
+__kernel void steps(__global int *to, const int factor) {
+  int x = factor;
+  for (int i = 0; i < STEPS; i++) x = x * factor + i;
+  to[0] = x;
+}
+__kernel void cached(__global float *to, __global const float *from) {
+  float total = 0;
+  for (int i = 0; i < 64; i++)
+    total += from[(get_global_id(0) + i * 4096) & (CACHED - 1)];
+  if (total == 1.5f) to[0] = total;
+}
+__kernel void atomics(__global int *to) {
+  for (int i = 0; i < 64; i++)
+    atomic_add(&to[(get_global_id(0) * 17 + i * 4099) & (CACHED - 1)], 1);
+}
+__kernel void local_atomics(__global int *to, __local int *bins) {
+  for (int i = 0; i < 256; i++) atomic_add(&bins[(get_local_id(0) * 5 + i) & 255], 1);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (bins[get_local_id(0) & 255] == -1) to[0] = 1;
+}
+__kernel void barriers(__global int *to, __local int *cells) {
+  for (int i = 0; i < 1024; i++) { cells[get_local_id(0)] = i; barrier(CLK_LOCAL_MEM_FENCE); }
+  if (cells[0] == -1) to[0] = 1;
+}
+"""
+BY = {"launch": "launch", "round": "launch", "wait": "launch", "bandwidth": "bandwidth",
+      "cache_bandwidth": "cached", "unit_bandwidth": "cached", "random": None,
+      "operation": "f32", "special": "f32", "double": "f64", "access": "cached",
+      "private": "cached", "local": "f32", "atomic": "atomic", "local_atomic": "local_atomic",
+      "conflict": "local_atomic", "step": "step", "hit": "step", "latency": "latency",
+      "stream": "latency", "barrier": "barrier", "cache": None, "unit_cache": None,
+      "items": None, "groups": None, "room": None}
+"""The short kernel that stands for each constant; None for those that stay as they are."""
+RATES = frozenset({"bandwidth", "cache_bandwidth", "unit_bandwidth"})
+"""Constants that are amounts per second, not seconds."""
+
+
+def measured_costs(device: Device) -> DeviceCosts:
+    """The constants of a device, scaled from those of the profile of its kind by short kernels."""
+    known = profile(USUAL[device.info.is_host])
+    found = short_kernels(device)
+    scales = {name: 1.0 if kernel is None else found[kernel] / known.measured[kernel]
+              for name, kernel in BY.items()}
+    return DeviceCosts(**{name: value / scales[name] if name in RATES else value * scales[name]
+                          for name, value in known.costs.items()})
+
+
+def short_kernels(device: Device) -> dict[str, float]:
+    """The seconds of each short kernel, for one step, operation or byte."""
+    peaks, info = measured_peaks(device), device.info
+    group, many = info.group_size, info.num_groups * info.group_size
+    int_bytes = Prim.I32.bytes
+    flags = cl.mem_flags.READ_WRITE
+    chased = CHASED // int_bytes
+    places = np.empty(chased, np.int32)
+    order = np.random.default_rng(1).permutation(chased // 32) * 32  # a line each
+    places[order] = np.roll(order, -1)
+    with device.lock, quietly():
+        cells = cl.Buffer(device.context, flags, CACHED * int_bytes)
+        chain = cl.Buffer(device.context, flags | cl.mem_flags.COPY_HOST_PTR, hostbuf=places)
+        program = cl.Program(device.context, SOURCE).build(
+            [f"-DSTEPS={STEPS}", f"-DCACHED={CACHED}"])
+        local = cl.LocalMemory(max(group, 256) * int_bytes)
+
+        def seconds(kernel: Any, items: int, *args: Any) -> float:
+            kernel.set_args(*args)
+            issue: Callable[[], Any] = partial(
+                cl.enqueue_nd_range_kernel, device.profiled, kernel, (items,), (min(group, items),))
+            return least_seconds(issue)
+
+        start = seconds(program.nothing, group, cells)
+
+        def each(kernel: Any, items: int, count: float, *args: Any) -> float:
+            return max(seconds(kernel, items, *args) - start, 1e-9) / count
+
+        return {
+            "launch": start, "bandwidth": 1 / peaks.bandwidth,
+            "f32": 1 / peaks.operations[Prim.F32],
+            "f64": 1 / peaks.operations.get(Prim.F64, peaks.operations[Prim.F32]),
+            "latency": each(program.chase, 1, STEPS, cells, chain),
+            "step": each(program.steps, 1, STEPS, cells, np.int32(3)),
+            "cached": each(program.cached, many, many * 64, cells, cells),
+            "atomic": each(program.atomics, many, many * 64, cells),
+            "local_atomic": each(program.local_atomics, many, many * 256, cells, local),
+            "barrier": each(program.barriers, group, 1024, cells, local)}
