@@ -42,6 +42,7 @@ ALLOWED = {
     "codegen.passes": "codegen.plan",
     "codegen.cost": "",
     "codegen.emit": "codegen.plan codegen.passes",
+    "codegen.cost": "codegen.plan codegen.emit",
     "codegen.kernel": "codegen.plan codegen.passes",
     "codegen.segops": "codegen.plan codegen.passes codegen.kernel",
     "codegen.intragroup": "codegen.plan codegen.passes codegen.kernel codegen.segops",
@@ -53,17 +54,19 @@ ALLOWED = {
     "host": "cache",
     "compilation":
         "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite.lift "
-        "rewrite.lift.points rewrite codegen.plan codegen.emit codegen.hostplan cache rules",
+        "rewrite.lift.points rewrite codegen.plan codegen.emit codegen.cost codegen.hostplan cache "
+        "rules",
     "rules":
         "frontend.syntax frontend.elaborate frontend rewrite.lift.outside rewrite cache data",
     "devices.driver": "cache host",
-    "devices": "codegen.emit versions cache host devices.driver",
+    "devices": "codegen.emit cache host devices.driver",
     "devices.profiles": "devices",
     "geometry": "codegen.plan devices",
     "processes": "cache host compilation devices.driver devices",
     "execution":
         "frontend.syntax codegen.plan codegen.passes codegen.emit versions records cache host "
-        "devices.driver devices geometry displayed",
+        "devices.driver devices geometry displayed cost execution.host_scalars",
+    "execution.host_scalars": "",
     "execution.probes": "codegen.plan codegen.emit codegen.hostplan devices execution",
     "replay": "codegen.plan codegen.emit versions records host devices execution",
     "trials": "codegen.emit records host devices geometry execution",
@@ -72,7 +75,9 @@ ALLOWED = {
     "profiling":
         "codegen.plan versions displayed entry_point records cache devices execution pages program "
         "tuner.workers",
-    "cost":
+    "cost": "codegen.plan codegen.cost devices geometry execution.host_scalars",
+    "cost.predict": "codegen.plan codegen.cost versions devices execution cost",
+    "cost.modelled_device":
         "compilation devices devices.profiles execution loaded_program",
     "prebuild":
         "codegen.emit versions cache compilation devices.driver devices processes execution "

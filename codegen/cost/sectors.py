@@ -20,7 +20,7 @@ SECTOR = 32
 class Edge(NamedTuple):
     """So many values along one direction, and the bytes between them."""
 
-    count: Expr
+    count: Expr  # type: ignore[assignment]
     bytes: Expr
 
 

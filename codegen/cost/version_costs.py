@@ -2,8 +2,8 @@
 
 The functions follow the steps of a plan without a device, as text that is printed beside the plan.
 They take ``rt``, which predicts the time of a launch from its work
-(:mod:`runelift.runtime.cost.predictor`), and the **facts** of a choice: the scalars of the host that
-its launches depend on.  So equal facts mean equal costs.
+(:mod:`runelift.runtime.cost.predictor`).  They also take the **facts** of a choice, which are the
+scalars of the host that its launches depend on.  So equal facts mean equal costs.
 
 * A loop whose launches are alike in all iterations is followed once.  Of others some iterations
   stand for all.  A ``while`` loop is followed once.
@@ -324,8 +324,8 @@ def _set_by(step: plan.Step) -> tuple[VName, ...]:
             return (name,)
         case distribution.MapWidth(width, flat):
             return width, flat
-    name = plan.set_by(step)
-    return () if name is None else (name,)
+    bound = plan.set_by(step)
+    return () if bound is None else (bound,)
 
 
 def _own_steps(steps: Iterable[plan.Step]) -> Iterator[plan.Step]:

@@ -22,7 +22,6 @@ from runelift.codegen.plan.write_sets import overwritten_buffers
 from runelift.ir import failures, imp
 from runelift.ir.constraints import Constraint, Relation
 from runelift.ir.errors import CompilerBug
-from runelift.ir.guards import Guard
 from runelift.ir.imp.traverse import loaded
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
@@ -102,10 +101,12 @@ def _result(spec: plan.ValueSpec) -> str:
 
 
 def variable(name: VName) -> str:
+    """A name as a variable of Python."""
     return str(name).replace("'", "_q")
 
 
 def atom_text(atom: Atom) -> str:
+    """A scalar as a Python expression."""
     if isinstance(atom, VName):
         return variable(atom)
     value = atom.value
@@ -123,6 +124,7 @@ def _tuple(atoms: Iterable[Atom]) -> str:
 
 
 def size_text(size: Size) -> str:
+    """A size as a Python expression."""
     if not size.terms:
         return "0"
     parts = []
@@ -266,6 +268,7 @@ class PlanWriter:
         """The scalars that differ between iterations of the loops around."""
 
     def line(self, text: str) -> None:
+        """Write a line at the depth of blocks reached."""
         self.lines.append("    " * self.depth + text)
 
     def settings(self, parameters: tuple[Parameter, ...]) -> None:
@@ -283,7 +286,8 @@ class PlanWriter:
         reads = [step for step in steps if isinstance(step, plan.Read)]
         if reads and all(isinstance(step, plan.Read) for step in steps[:len(reads)]):
             elements = "".join(f"{_element(step)}, " for step in reads)
-            self.line(f"{''.join(f'{variable(step.name)}, ' for step in reads)}= rt.reads({elements})")
+            names = "".join(f"{variable(step.name)}, " for step in reads)
+            self.line(f"{names}= rt.reads({elements})")
             steps = steps[len(reads):]
         for step in steps:
             self.step(step, host.entry)
@@ -291,12 +295,14 @@ class PlanWriter:
         self.depth -= 1
 
     def steps(self, steps: tuple[plan.Step, ...], version: str) -> None:
+        """Write the steps of a block."""
         if not steps:
             self.line("pass")
         for step in steps:
             self.step(step, version)
 
     def nested(self, steps: tuple[plan.Step, ...], version: str) -> None:
+        """Write the steps of a block inside the present one."""
         self.depth += 1
         self.steps(steps, version)
         self.depth -= 1
@@ -309,6 +315,7 @@ class PlanWriter:
         self.changing = around
 
     def step(self, step: plan.Step, version: str) -> None:
+        """Write a step of a version."""
         match step:
             case plan.Alloc(name, prim, count):
                 made = f"rt.allocate(({size_text(count)}) * {prim.bytes})"
@@ -399,8 +406,8 @@ class PlanWriter:
                 again = f"rt.read({variable(cond)}, 'bool', 0)" if in_buffer else variable(cond)
                 if self.named and carried is None:
                     again = f"rt.goes_on({len(self.lines)}, {again})"
-                self.line(f"while {again}:" if carried is None else
-                          f"for _ in rt.rounds_while(lambda: {variable(cond)}, {_buffers(carried)}):")
+                self.line(f"while {again}:" if carried is None else "for _ in rt.rounds_while("
+                          f"lambda: {variable(cond)}, {_buffers(carried)}):")
                 self.looped(body, version)
 
     def _loop_scalars(self, name: str, index: VName, scalars: plan.LoopScalars,
@@ -432,8 +439,9 @@ class PlanWriter:
                           f"{_further(wanted)}, {teams}, {independent}, {scanned}"
                           + (f", ({changing}))" if changing else ")"))
             case distribution.TeamCount(teams, even, group, groups, size, wanted, independent):
-                self.line(f"{variable(teams)}, {variable(even)} = rt.teams({variable(group)}, {size_text(groups)}, "
-                          f"{size_text(size)}, {atom_text(wanted)}, {independent})")
+                self.line(f"{variable(teams)}, {variable(even)} = rt.teams({variable(group)}, "
+                          f"{size_text(groups)}, {size_text(size)}, {atom_text(wanted)}, "
+                          f"{independent})")
             case distribution.SubGroupSize(subgroup, group):
                 self.line(f"{variable(subgroup)} = rt.subgroup({variable(group)})")
             case distribution.GroupSize(group, most, size):
@@ -462,8 +470,8 @@ class PlanWriter:
                 sizes = ", ".join(map(size_text, (width, height, batch, length)))
                 self.line(f"{', '.join(map(variable, step.names()))} = rt.strip({sizes})")
             case distribution.TransposeTileShape(fast=fast, last=last, group=group):
-                self.line(f"{', '.join(map(variable, step.names()))} = rt.transposed("
-                          f"{size_text(fast)}, {size_text(last)}, {step.bytes}, {size_text(group)})")
+                sizes = f"{size_text(fast)}, {size_text(last)}, {step.bytes}, {size_text(group)}"
+                self.line(f"{', '.join(map(variable, step.names()))} = rt.transposed({sizes})")
 
     def _compute(self, step: plan.Compute) -> None:
         args = [atom_text(a) for a in step.args]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from runelift.ir import syntax as ir
 from runelift.ir.prim import FLOATS, OPS, Prim
-from runelift.ir.sizes import Size, greatest, least, product
-from runelift.ir.traverse import bodies_of, free_vars, size_of
+from runelift.ir.sizes import Size, least, product
+from runelift.ir.traverse import bodies_of, size_of
 from runelift.ir.types import Atom, Const, elem_of
 
 INTRA_WIDTH = 32

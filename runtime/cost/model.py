@@ -80,13 +80,13 @@ class LaunchTime:
     def seconds(self) -> float:
         """The predicted time."""
         parts = self.memory, self.arithmetic, self.atomics, self.longest
-        return self.start + sum(part ** NORM for part in parts) ** (1 / NORM)
+        return self.start + float(sum(part ** NORM for part in parts) ** (1 / NORM))
 
     @property
     def bound(self) -> str:
         """The part that takes longest."""
         return max(("start", "memory", "arithmetic", "atomics", "longest"),
-                   key=lambda name: getattr(self, name))  # type: ignore[no-any-return]
+                   key=lambda name: getattr(self, name))
 
 
 def launch_parts(costs: DeviceCosts, units: int, groups: int, group: int, room: int, work: Work

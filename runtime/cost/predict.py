@@ -43,13 +43,14 @@ class Totals:
     longest: float = 0.0
 
     def __add__(self, other: Totals) -> Totals:
-        *sums, longest = zip(astuple(self), astuple(other), strict=True)
-        return Totals(*(a + b for a, b in sums), max(longest))
+        sums = [a + b for a, b in zip(astuple(self), astuple(other), strict=True)]
+        return replace(Totals(*sums), longest=max(self.longest, other.longest))
 
     def since(self, before: Totals, factor: float) -> Totals:
         """These totals, with all that was added after ``before`` taken ``factor`` times."""
-        *sums, longest = zip(astuple(before), astuple(self), strict=True)
-        return Totals(*(a + (b - a) * factor for a, b in sums), max(longest))
+        sums = [a + (b - a) * factor
+                for a, b in zip(astuple(before), astuple(self), strict=True)]
+        return replace(Totals(*sums), longest=max(before.longest, self.longest))
 
     @property
     def bound(self) -> str:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from runelift.codegen.cost.version_costs import ENTRY
 from runelift.codegen.plan.plan import Choose
 from runelift.runtime.cost.model import DeviceCosts, launch_time
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.info import DeviceInfo
+from runelift.runtime.devices.limits import LEAST_ITERATIONS
 from runelift.runtime.execution.host_scalars import SCALARS
-from runelift.runtime.execution.persistent_loops import LEAST_ITERATIONS
 from runelift.runtime.geometry.launch_geometry import LaunchGeometry
 
 FOLLOWED = 16
@@ -24,6 +24,8 @@ FOLLOWED = 16
 
 WorkFunction = Callable[..., tuple[float, ...]]
 """The work of a launch, by its groups, the size of a group, constants and scalars."""
+Amount: TypeAlias = Any
+"""Seconds, or totals that a predictor adds up in place of them."""
 
 
 class _Choosing(Protocol):
@@ -44,7 +46,8 @@ class Predictor:
 
     def __init__(self, sites: Sequence[Choose], info: DeviceInfo, geometry: LaunchGeometry,
                  costs: DeviceCosts) -> None:
-        self.costs, self.info, self.seconds = costs, info, 0.0
+        self.costs, self.info = costs, info
+        self.seconds: Amount = 0.0
         self._sites = sites
         self._numbers = {site.site: number for number, site in enumerate(sites)}
         self._functions: dict[int, Mapping[str, Any]] = {}
@@ -84,7 +87,7 @@ class Predictor:
             function(self, *facts)
         except (Infeasible, ZeroDivisionError, OverflowError):
             return math.inf
-        return self.seconds
+        return float(self.seconds)
 
     # What cost functions call
 
@@ -117,11 +120,11 @@ class Predictor:
         """Add a wait of the host for a value of the device."""
         self.seconds += self.costs.wait
 
-    def scale(self, before: float, factor: float) -> None:
+    def scale(self, before: Amount, factor: float) -> None:
         """Multiply what has been added since it was ``before``."""
         self.seconds = before + (self.seconds - before) * factor
 
-    def repeat(self, before: float, count: int, steady: bool) -> None:
+    def repeat(self, before: Amount, count: int, steady: bool) -> None:
         """Repeat what has been added since, for all iterations of a loop.
 
         One kernel may run all iterations of a ``steady`` loop.  Then a barrier of the device takes

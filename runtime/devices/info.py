@@ -30,7 +30,7 @@ from runelift.runtime.devices.driver.device_spec import (
     requested,
     split_number,
 )
-from runelift.runtime.devices.limits import LOOP_ELEMENTS, DeviceLimits, ShareLimits
+from runelift.runtime.devices.limits import DeviceLimits, ShareLimits
 from runelift.runtime.devices.registrations import (
     SYSTEM,
     VARIABLE,

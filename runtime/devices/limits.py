@@ -17,6 +17,9 @@ many.
 Combining the results of a larger group takes as long.
 """
 
+LEAST_ITERATIONS = 8
+"""Loops of fewer iterations are not worth a persistent kernel."""
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceLimits:

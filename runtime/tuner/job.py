@@ -38,9 +38,9 @@ class TuningJob:
     """All that a tuning is given.
 
     ``program`` runs the versions of ``forests`` on ``datasets``.  ``method`` measures costs; it
-    says how many ``repeats`` are needed if none are given.  With ``verify``, results are run beside the default before they are
-    kept.  ``log`` keeps all runs, and ``aim`` is the objective.  It has ``begun`` and is over by
-    ``end``, times of :func:`time.perf_counter`.
+    says how many ``repeats`` are needed if none are given.  With ``verify``, results are run
+    beside the default before they are kept.  ``log`` keeps all runs, and ``aim`` is the objective.
+    It has ``begun`` and is over by ``end``, times of :func:`time.perf_counter`.
 
     ``parameters`` is the search for parameters of kernels, if they are to be tuned, and
     ``size_guards`` the kind of guards beside thresholds.  ``held_back`` are datasets that are only

@@ -15,8 +15,8 @@ from runelift.rewrite.flatten.nest import Nest, base_name, show_nest
 from runelift.rewrite.flatten.parallelism import (
     has_parallelism,
     perfect_chain,
-    segop_spaces,
     points_of_group,
+    segop_spaces,
 )
 from runelift.rewrite.flatten.policy import (
     Candidates,

@@ -21,6 +21,7 @@ from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.devices.kernel import BoundKernel
+from runelift.runtime.devices.limits import LEAST_ITERATIONS
 from runelift.runtime.execution import persistent_loops
 from runelift.runtime.execution.commands import Launch
 from runelift.runtime.execution.probes.on_demand import PROBES
@@ -392,7 +393,7 @@ def test_the_device_says_when_a_loop_ends(device: Spied, rounds: int) -> None:
     args = [np.int32(5 * rounds + 10), np.arange(5, dtype=np.int32)]
     results, launches = run_with(device, WHILE, args)
     assert results == expected_of(WHILE, args) == [[rounds + k for k in range(5)], rounds]
-    assert launches == (rounds > persistent_loops.LEAST_ITERATIONS // 2)
+    assert launches == (rounds > LEAST_ITERATIONS // 2)
 
 
 @pytest.mark.parametrize("rounds", [5, 20, 68, 69, 200])
@@ -403,7 +404,7 @@ def test_a_profile_counts_the_iterations_that_the_device_decides_on(device: Spie
     program.loaded._device = device
     runs, _ = runs_of(program, "main", [np.int32(5 * rounds + 10), np.arange(5, dtype=np.int32)],
                       1, warms=False)
-    by_host = persistent_loops.LEAST_ITERATIONS // 2
+    by_host = LEAST_ITERATIONS // 2
     found, each = dict[str, float](), Counter[str]()
     for kernel in profile_of(runs, [1.0], "d", Peaks(1e10, {})).kernels:
         if kernel.work is not None and kernel.launches == by_host:
@@ -461,7 +462,7 @@ entry main [n][m] (most: i32) (xss: [n][m]i32): [n][m]i32 =
     assert device.persistent == before + 1
     np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
     assert record is not None
-    assert len(record.encounters) > persistent_loops.LEAST_ITERATIONS
+    assert len(record.encounters) > LEAST_ITERATIONS
 
 
 # Trials

@@ -50,7 +50,7 @@ from runelift.runtime.versions.size_guards import (
 )
 from runelift.runtime.versions.tuning_file import facts_path, write_tuning
 from tests.runtime.tuner.fit.test_fit import CHAIN, costs_for, simulations
-from tests.runtime.tuner.simulated import DEVICE, Simulated, nested, site
+from tests.runtime.tuner.simulated import Simulated, nested, site
 
 NOISE = NORMAL.fit.noise
 
