@@ -15,6 +15,7 @@ from runelift.codegen.hostplan.coalescing import CARRIED_LAYOUT
 from runelift.codegen.hostplan.loop_scalars import with_loop_scalars
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.interface import spec_of
+from runelift.codegen.plan.needs import needs
 from runelift.codegen.plan.steady_loops import may_persist
 from runelift.codegen.plan.views import interleaved
 from runelift.ir import syntax as ir
@@ -23,7 +24,6 @@ from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.ir.placement import MOVED
 from runelift.ir.prim import Prim
-from runelift.ir.sizes import Size, greatest
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import ArrayType, Atom, elem_of, i64
 
@@ -217,24 +217,15 @@ class Control(Arrays):
 
         ``updated``: buffers of the body around that versions may change.
         """
-        outer, self.local_bytes = self.local_bytes, []
         views, types = dict(self.views), dict(self.types)
         try:
             steps = self._side(version.body, pat, updated, site)
-            before = types.keys() | set(plan.DEVICE_SIZES)
-            group_shapes, steps = _early(steps, before)
-            self.emit(*group_shapes)
-            known = before.union(*(group_shape.names() for group_shape in group_shapes),
-                                 (p.variable for p in plan.parameters(steps)))
-            need = greatest(Size.of(0), *(
-                size for size in self.local_bytes if set(size.variables()) <= known))
-            return plan.PlanVersion(version.guard, version.kind, steps, need,
-                                    groups=tuple(group_shape.group for group_shape in group_shapes))
+            found, steps = _with_early(steps, types.keys() | set(plan.DEVICE_SIZES))
+            self.emit(*(shape for step in plan.operations(steps) for shape in step.early))
+            return plan.PlanVersion(version.guard, version.kind, steps, found)
         except CompilerLimitation as limitation:
             self.views, self.types = views, types
             return plan.PlanVersion(version.guard, version.kind, (), infeasible=str(limitation))
-        finally:
-            self.local_bytes = outer
 
 
 def _recorded(exp: ir.Versions) -> tuple[VName, ...]:
@@ -244,15 +235,24 @@ def _recorded(exp: ir.Versions) -> tuple[VName, ...]:
     return tuple(sorted(sizes, key=lambda n: n.tag))
 
 
-def _early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
-        list[distribution.GroupShape], tuple[plan.Step, ...]]:
-    """The choices of group sizes that can be made before a version is chosen, and the rest."""
-    found, rest = list[distribution.GroupShape](), list[plan.Step]()
+def _with_early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
+        tuple[plan.Need, ...], tuple[plan.Step, ...]]:
+    """The needs of a version's steps, and the steps without the choices that tell these needs.
+
+    Such choices of group sizes are made before a version is chosen, of sizes that are known there.
+    """
+    shapes = [s for step in steps if isinstance(step, plan.Operation) for s in step.steps
+              if isinstance(s, distribution.GroupShape)
+              and all(set(size.variables()) <= known for size in s.sizes())]
+    known = {*known, *(p.variable for p in plan.parameters(steps)),
+             *(name for shape in shapes for name in shape.names())}
+    found = needs(steps, known.__contains__)
+    wanted = {name for need in found for name in need.names()}
+    rest = list[plan.Step]()
     for step in steps:
         if isinstance(step, plan.Operation):
-            early = tuple(s for s in step.steps if isinstance(s, distribution.GroupShape)
-                          and all(set(size.variables()) <= known for size in s.sizes()))
-            found += early
+            early = tuple(shape for shape in step.steps if shape in shapes
+                          and not wanted.isdisjoint(plan.sets(shape)))
             step = replace(step, early=early,
                            steps=tuple(s for s in step.steps if s not in early))
         rest.append(step)

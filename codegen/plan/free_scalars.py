@@ -90,7 +90,7 @@ def _fixing(step: plan.Step) -> Iterator[VName]:
         case plan.Choose(versions=versions, sizes=sizes):
             yield from _names((sizes, step.results))
             for version in versions:
-                yield from _names((version.guard, version.local_bytes, version.groups))
+                yield from _names((version.guard, [need.names() for need in version.needs]))
                 yield from _fixing_all(version.steps)
         case plan.Operation(parameters=parameters, steps=steps, early=early):
             yield from _names((parameters, early))

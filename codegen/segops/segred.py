@@ -149,8 +149,8 @@ def segred(lowering: launches.Lowering, exp: SegRed,
 
 def _segred_each(lowering: launches.Lowering, exp: SegRed, medium: Callable[[], None]) -> None:
     """Each segment by itself."""
-    short = launches.branch(lowering, lambda: _segred_items(lowering, exp))
-    long = launches.branch(lowering, lambda: _segred_long(lowering, exp, medium))
+    short = launches.branch(lowering, lambda: _segred_items(lowering, exp), "a work-item per row")
+    long = launches.branch(lowering, lambda: _segred_long(lowering, exp, medium), "long rows")
     launches.choose_by_length(lowering, lowering.size(exp.space[-1].width), short, long,
                      _longest_alone(lowering, exp))
 
@@ -169,8 +169,9 @@ def _longest_alone(lowering: launches.Lowering, exp: SegRed) -> Atom | None:
 
 def _segred_long(lowering: launches.Lowering, exp: SegRed, by_groups: Callable[[], None]) -> None:
     per = _groups_per_segment(lowering, exp)
-    medium = launches.branch(lowering, by_groups)
-    large = launches.branch(lowering, lambda: _segred_several_groups(lowering, exp, per))
+    medium = launches.branch(lowering, by_groups, "a group per row")
+    large = launches.branch(lowering, lambda: _segred_several_groups(lowering, exp, per),
+                            "several groups per row")
     one = lowering.names.fresh("one")
     lowering.steps += [plan.Compute(one, "le", Prim.I64, (per, i64(1))),
                        plan.Branch(one, medium, large)]

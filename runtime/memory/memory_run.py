@@ -22,6 +22,7 @@ from runelift.runtime.execution.dry_run import DependsOnDevice, ShortRun
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.persistent_loops import LEAST_ITERATIONS
 from runelift.runtime.execution.run import Force
+from runelift.runtime.versions.choose import LocalBytes
 from runelift.runtime.versions.default_guards import Occupancy
 
 WHILE_ITERATIONS = LEAST_ITERATIONS // 2 + 3
@@ -273,7 +274,7 @@ class MemoryRun(ShortRun):
     # Versions
 
     def replays(self, number: int, pars: tuple[int, ...], occupancies: tuple[Occupancy | None, ...],
-                local: tuple[int, ...], sizes: dict[str, int], changed: tuple[Any, ...]
+                local: LocalBytes, sizes: dict[str, int], changed: tuple[Any, ...]
                 ) -> Iterator[int]:
         """The versions of a site to follow: all of them, then the one to go on with."""
         order = self.chooser.versions(number, pars, occupancies, local, sizes)

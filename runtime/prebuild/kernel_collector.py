@@ -15,6 +15,7 @@ from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.execution.dry_run import DependsOnDevice, ShortRun
 from runelift.runtime.execution.executable import Executable, NeededKernels
 from runelift.runtime.execution.run import Force
+from runelift.runtime.versions.choose import LocalBytes
 from runelift.runtime.versions.default_guards import Occupancy
 
 
@@ -55,7 +56,7 @@ class KernelCollector(ShortRun):
     # Versions
 
     def encounter(self, number: int, pars: tuple[int, ...], crowds: tuple[Occupancy | None, ...],
-                  local: tuple[int, ...], sizes: dict[str, int]) -> Iterator[int]:
+                  local: LocalBytes, sizes: dict[str, int]) -> Iterator[int]:
         """The alternatives to try, until one depends on the device."""
         for version in self.chooser.order(number, pars, crowds, local):
             yield version

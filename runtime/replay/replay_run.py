@@ -33,6 +33,7 @@ from runelift.runtime.replay.replay_records import (
     ReplayedEncounter,
     ReplayRecord,
 )
+from runelift.runtime.versions.choose import LocalBytes
 from runelift.runtime.versions.default_guards import Occupancy
 
 MOST_ATTEMPTS = 3
@@ -101,7 +102,7 @@ class ReplayRun(Run):
     # What the plan calls
 
     def replays(self, number: int, pars: tuple[int, ...], occupancies: tuple[Occupancy | None, ...],
-                local: tuple[int, ...], sizes: dict[str, int], changed: tuple[Any, ...]
+                local: LocalBytes, sizes: dict[str, int], changed: tuple[Any, ...]
                 ) -> Iterator[int]:
         """The versions of a site to run; each finds the memory as it was before the first."""
         with self.ledger.untimed():
