@@ -220,8 +220,8 @@ class Control(Arrays):
         views, types = dict(self.views), dict(self.types)
         try:
             steps = self._side(version.body, pat, updated, site)
-            found, steps = _with_early(steps, types.keys() | set(plan.DEVICE_SIZES))
-            self.emit(*(shape for step in plan.operations(steps) for shape in step.early))
+            found, shapes, steps = _early(steps, types.keys() | set(plan.DEVICE_SIZES))
+            self.emit(*shapes)
             return plan.PlanVersion(version.guard, version.kind, steps, found)
         except CompilerLimitation as limitation:
             self.views, self.types = views, types
@@ -235,11 +235,11 @@ def _recorded(exp: ir.Versions) -> tuple[VName, ...]:
     return tuple(sorted(sizes, key=lambda n: n.tag))
 
 
-def _with_early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
-        tuple[plan.Need, ...], tuple[plan.Step, ...]]:
-    """The needs of a version's steps, and the steps without the choices that tell these needs.
+def _early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
+        tuple[plan.Need, ...], list[distribution.GroupShape], tuple[plan.Step, ...]]:
+    """The needs of a version's steps, the choices of group sizes that tell these, and the rest.
 
-    Such choices of group sizes are made before a version is chosen, of sizes that are known there.
+    The choices are made before a version is chosen, of sizes that are ``known`` there.
     """
     shapes = [s for step in steps if isinstance(step, plan.Operation) for s in step.steps
               if isinstance(s, distribution.GroupShape)
@@ -248,15 +248,16 @@ def _with_early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
              *(name for shape in shapes for name in shape.names())}
     found = needs(steps, known.__contains__)
     wanted = {name for need in found for name in need.names()}
+    shapes = [shape for shape in shapes if not wanted.isdisjoint(shape.names())]
     rest = list[plan.Step]()
     for step in steps:
         if isinstance(step, plan.Operation):
-            early = tuple(shape for shape in step.steps if shape in shapes
-                          and not wanted.isdisjoint(plan.sets(shape)))
+            early = tuple(s for s in step.steps if isinstance(s, distribution.GroupShape)
+                          and s in shapes)
             step = replace(step, early=early,
                            steps=tuple(s for s in step.steps if s not in early))
         rest.append(step)
-    return found, tuple(rest)
+    return found, shapes, tuple(rest)
 
 
 def _moved_into(body: ir.Body) -> Iterator[VName]:

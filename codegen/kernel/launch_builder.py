@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from runelift.codegen.kernel.kernel_builder import CodeBuilder, PlanEnv, Scratch, Value
 from runelift.codegen.kernel.sequential import KernelBuilder
@@ -19,7 +20,7 @@ from runelift.ir.imp import Exp
 from runelift.ir.imp.traverse import evaluated, statements
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.sizes import Size, ceil_div, least, product
+from runelift.ir.sizes import Size, ceil_div, greatest, least, product
 from runelift.ir.syntax import Body, Operator, Param, Space, Stm
 from runelift.ir.types import Atom, Type, elem_of, i64
 
@@ -29,6 +30,10 @@ GROUP_ID, GROUP_COUNT = imp.WorkItem(imp.Id.GROUP_ID), imp.WorkItem(imp.Id.NUM_G
 LEAST_ELEMENTS = 8
 """The least elements per work-item for which a segment gets a further group, if they cost little.
 """
+ITEM_BYTES = 32
+"""So many bytes of local memory for each work-item are there in groups of any usual size."""
+GROUP_BYTES = 16
+"""The bytes of local memory for what a group notes besides partial results."""
 
 
 @dataclass(slots=True)
@@ -409,7 +414,7 @@ def branch(lowering: Lowering, make: Callable[[], None], name: str = "") -> tupl
         lowering.steps, lowering.temporaries, lowering.route = outer, held, route
 
 
-def choose(lowering: Lowering, cond: VName, then_: tuple[plan.Step, ...],
+def choose(lowering: Lowering, cond: Atom, then_: tuple[plan.Step, ...],
            else_: tuple[plan.Step, ...]) -> None:
     """Run ``then_`` if ``cond`` holds, else ``else_``; if that is not possible, the other one.
 
@@ -440,16 +445,15 @@ def _needs_of(branch_: tuple[plan.Step, ...]) -> tuple[plan.Need, ...]:
 
 def _is_met(lowering: Lowering, need: plan.Need) -> VName:
     """True on the host if one of the launches is possible."""
-    found: VName | None = None
-    for launch in need.launches:
-        size = lowering.scalar("bytes", launch.local_bytes)
-        fits = _decide(lowering, "le", Prim.I64, size, plan.LOCAL_BYTES)
-        if launch.shaped is not None:
-            fits = _decide(lowering, "and", Prim.BOOL, fits, _decide(
-                lowering, "lt", Prim.I64, i64(0), launch.shaped))
-        found = fits if found is None else _decide(lowering, "or", Prim.BOOL, found, fits)
-    assert found is not None
-    return found
+    possible = list[VName]()
+    for bytes_, shaped in dict.fromkeys((each.local_bytes, each.shaped) for each in need.launches):
+        size = lowering.scalar("bytes", bytes_)
+        found = _decide(lowering, "le", Prim.I64, size, plan.LOCAL_BYTES)
+        if shaped is not None:
+            exists = _decide(lowering, "lt", Prim.I64, i64(0), shaped)
+            found = _decide(lowering, "and", Prim.BOOL, found, exists)
+        possible.append(found)
+    return reduce(lambda one, other: _decide(lowering, "or", Prim.BOOL, one, other), possible)
 
 
 def _decide(lowering: Lowering, op_: str, prim: Prim, *args: Atom) -> VName:
@@ -461,7 +465,12 @@ def _decide(lowering: Lowering, op_: str, prim: Prim, *args: Atom) -> VName:
 
 def choose_by_length(lowering: Lowering, length: Size, short: tuple[plan.Step, ...],
                      long: tuple[plan.Step, ...], most: Atom | None = None) -> None:
-    """Choose ``short`` if the length is at most ``most``, else ``long``.
+    """Choose ``short`` if the length is at most ``most``, as :func:`is_short`, else ``long``."""
+    choose(lowering, is_short(lowering, length, most), short, long)
+
+
+def is_short(lowering: Lowering, length: Size, most: Atom | None = None) -> VName:
+    """True on the host if a length is at most ``most``.
 
     The default is the length of a segment that a work-item should go through alone.
     """
@@ -469,7 +478,24 @@ def choose_by_length(lowering: Lowering, length: Size, short: tuple[plan.Step, .
     lowering.steps += [
         plan.ComputeSize(size, length),
         plan.Compute(cond, "le", Prim.I64, (size, most or lowering.setting(Quantity.SHORT)))]
-    choose(lowering, cond, short, long)
+    return cond
+
+
+def item_bytes(ops: Sequence[Operator]) -> int:
+    """The bytes of a partial result."""
+    return sum(require_scalar(type_).bytes for o in ops for type_ in o.lam.ret)
+
+
+def roomy_group(lowering: Lowering, ops: Sequence[Operator]) -> Size:
+    """The size of groups whose work-items each have room in local memory for a partial result.
+
+    That is the usual size, unless partial results are so large that it may not fit.
+    """
+    bytes_ = item_bytes(ops)
+    if bytes_ <= ITEM_BYTES:
+        return lowering.group
+    room = ceil_div(Size.var(plan.LOCAL_BYTES) - GROUP_BYTES - bytes_ + 1, Size.of(bytes_))
+    return Size.var(lowering.scalar("roomy", greatest(Size.of(1), least(lowering.group, room))))
 
 
 def require_scalar(type_: Type) -> Prim:

@@ -141,8 +141,16 @@ def segred(lowering: launches.Lowering, exp: SegRed,
     if len(exp.space) == 1:
         _segred_long(lowering, exp, lambda: _segred_groups(lowering, exp))
         return
-    medium = side_by_side if side_by_side and lowering.interleave else (
-        lambda: _segred_groups(lowering, exp))
+    def medium() -> None:
+        if not side_by_side or not lowering.interleave:
+            _segred_groups(lowering, exp)
+        elif launches.item_bytes(exp.ops) <= launches.ITEM_BYTES:
+            side_by_side()
+        else:
+            near = launches.branch(lowering, side_by_side, "side by side")
+            launches.choose(lowering, Const(True, Prim.BOOL), near, launches.branch(
+                lowering, lambda: _segred_groups(lowering, exp), "apart"))
+
     lower_blocked(lowering, segments_of_reduction(exp),
                   lambda: _segred_each(lowering, exp, medium))
 
@@ -151,8 +159,9 @@ def _segred_each(lowering: launches.Lowering, exp: SegRed, medium: Callable[[], 
     """Each segment by itself."""
     short = launches.branch(lowering, lambda: _segred_items(lowering, exp), "a work-item per row")
     long = launches.branch(lowering, lambda: _segred_long(lowering, exp, medium), "long rows")
-    launches.choose_by_length(lowering, lowering.size(exp.space[-1].width), short, long,
-                     _longest_alone(lowering, exp))
+    cond = launches.is_short(lowering, lowering.size(exp.space[-1].width),
+                             _longest_alone(lowering, exp))
+    lowering.steps.append(plan.Branch(cond, short, long))
 
 
 def _longest_alone(lowering: launches.Lowering, exp: SegRed) -> Atom | None:
@@ -222,7 +231,8 @@ def _segred_groups(lowering: launches.Lowering, exp: SegRed) -> None:
     k = lowering.builder_of_groups()
     outs = lowering.results
     outer_shape = launches.widths(k, exp.space[:-1])
-    arrays = launches.local_arrays(k, exp.ops, lowering.group)
+    group = launches.roomy_group(lowering, exp.ops)
+    arrays = launches.local_arrays(k, exp.ops, group)
     held = k.declare("segment", Prim.I64, launches.GROUP_ID)
     outer = [k.declare("o", Prim.I64, i) for i in unflat_index(held, outer_shape)]
     totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
@@ -233,12 +243,12 @@ def _segred_groups(lowering: launches.Lowering, exp: SegRed) -> None:
         found = total_of_group(k, op_, mems, total_)
         k.emit(imp.If(IS_FIRST, tuple(next(place).write(outer, value) for value in found)))
     segments = launches.total(lowering, exp.space[:-1])
-    lowering.launch_groups(k, "segred_large", segments, _group(lowering, k))
+    lowering.launch_groups(k, "segred_large", segments, _or_alone(lowering, k, group))
 
 
-def _group(lowering: launches.Lowering, k: KernelBuilder) -> Size:
+def _or_alone(lowering: launches.Lowering, k: KernelBuilder, group: Size) -> Size:
     """The size of a group: 1 for lone work-items with arrays in scratch memory."""
-    return Size.of(1) if k.scratch and not lowering.interleave else lowering.group
+    return Size.of(1) if k.scratch and not lowering.interleave else group
 
 
 def _segred_several_groups(lowering: launches.Lowering, exp: SegRed, per_segment: VName) -> None:
@@ -254,8 +264,8 @@ def _segred_several_groups(lowering: launches.Lowering, exp: SegRed, per_segment
                                     groups) for t in o.lam.ret]
                 for o in exp.ops]
     k = lowering.builder_of_groups()
-    results = lowering.results
-    arrays = launches.local_arrays(k, exp.ops, lowering.group)
+    results, group = lowering.results, launches.roomy_group(lowering, exp.ops)
+    arrays = launches.local_arrays(k, exp.ops, group)
     per, segments = k.scalar(per_segment), volume(launches.widths(k, exp.space[:-1]))
     segment = k.declare("segment", Prim.I64, op("rem", launches.GROUP_ID, segments))
     part = k.declare("part", Prim.I64, op("quot", launches.GROUP_ID, segments))
@@ -278,7 +288,7 @@ def _segred_several_groups(lowering: launches.Lowering, exp: SegRed, per_segment
             _write_combined(k, found, [r.row(*outer) for r in results[:count]])
         k.emit(imp.If(last, tuple(combine)),
                imp.Barrier(imp.Space.LOCAL, imp.Placement.AFTER_BRANCH))
-    lowering.launch_groups(k, "segred", groups, _group(lowering, k))
+    lowering.launch_groups(k, "segred", groups, _or_alone(lowering, k, group))
     if not together:
         _segred_final(lowering, exp, partials, per_segment)
 
@@ -287,15 +297,15 @@ def _segred_final(lowering: launches.Lowering, exp: SegRed, partials: Sequence[S
                   per_segment: VName) -> None:
     """One group per segment combines its partial results."""
     k = lowering.builder_of_groups()
-    results = lowering.results
-    arrays = launches.local_arrays(k, exp.ops, lowering.group)
+    results, group = lowering.results, launches.roomy_group(lowering, exp.ops)
+    arrays = launches.local_arrays(k, exp.ops, group)
     segment = k.declare("segment", Prim.I64, launches.GROUP_ID)
     outer = [k.declare("o", Prim.I64, i)
              for i in unflat_index(segment, launches.widths(k, exp.space[:-1]))]
     per, count = k.scalar(per_segment), sum(len(p) for p in partials)
     found = combine_partials(k, exp.ops, arrays, partials, op("mul", segment, per), per)
     _write_combined(k, found, [r.row(*outer) for r in results[:count]])
-    lowering.launch_groups(k, "segred_final", launches.total(lowering, exp.space[:-1]))
+    lowering.launch_groups(k, "segred_final", launches.total(lowering, exp.space[:-1]), group)
 
 
 def is_last_group(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:

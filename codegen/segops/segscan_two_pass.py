@@ -175,7 +175,7 @@ def _tile_sums(lowering: launches.Lowering, passes: _Passes) -> None:
     k = tile.k
 
     def elements(indices: Sequence[Exp], position: Exp) -> list[Exp]:
-        values = tile.compute(indices, stored=bool(passes.kept))
+        values = tile.compute(indices, position, stored=bool(passes.kept))
         for mem, prim, value in zip(passes.kept, scan.values(), values, strict=False):
             k.emit(imp.Store(mem, position, value, prim))
         return values
@@ -213,7 +213,7 @@ def _scan_tiles(lowering: launches.Lowering, passes: _Passes) -> None:
 
     def elements(indices: Sequence[Exp], position: Exp) -> list[Exp]:
         if not passes.kept:
-            return tile.compute(indices, stored=True)
+            return tile.compute(indices, position, stored=True)
         return [imp.Load(mem, position, p)
                 for mem, p in zip(passes.kept, scan.values(), strict=True)]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runelift.ir.errors import CompilerLimitation, VersionUnavailable
+from runelift.ir.errors import VersionUnavailable
 from runelift.ir.files import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.info import DeviceKind, _choice, _shares, find_devices
@@ -39,6 +39,11 @@ def gpu(text: str, **limits: Any) -> Program:
                    sequential_segment=32, shares=shares, choice=_choice(True, UNITS, shares, 0),
                    **{"local_bytes": LOCAL_BYTES, **limits})
     return Program(compile_source(Source("needs.fut", text), policy="all"), info)
+
+
+def names(base: str) -> str:
+    """A pattern of 40 names."""
+    return f"({', '.join(f'{base}{k}' for k in range(40))})"
 
 
 @pytest.fixture(scope="module")
@@ -92,20 +97,29 @@ def test_a_version_says_which_launch_is_not_possible(scans: Program, length: int
         scans.run("sums_f32", [np.ones((1, length), np.float32)], force={"sums_f32.versions_0": 1})
 
 
-def test_a_launch_that_no_other_replaces_is_named_with_its_branch() -> None:
-    """A record of 40 numbers for each work-item is more than a group of 256 has room for."""
-    text = f"""entry main [n] (xs: [n]f64): [40]f64 =
-      let add = \\{_tuple("a")} {_tuple("b")} -> ({", ".join(f"a{k} + b{k}" for k in range(40))})
-      let {_tuple("r")} = reduce add ({", ".join(["0"] * 40)})
-                                 (map (\\x -> ({", ".join(f"x * {k}" for k in range(40))})) xs)
-      in [{", ".join(f"r{k}" for k in range(40))}]"""
-    with pytest.raises(CompilerLimitation, match=r"kernel segred\w*_\d+ \(several groups per row\) "
-                                                 r"needs 81,\d+ bytes of local memory"):
-        gpu(text).run("main", [np.ones(100_000)])
+RECORDS = f"""
+def add {names("a")} {names("b")} = ({", ".join(f"a{k} + b{k} + 0f64" for k in range(40))})
+def record (x: f64) = ({", ".join(f"x * {k}" for k in range(40))})
+def sum [n] (xs: [n]f64): [40]f64 =
+  let {names("r")} = reduce add ({", ".join(["0f64"] * 40)}) (map record xs)
+  in [{", ".join(f"r{k}" for k in range(40))}]
+entry whole [n] (xs: [n]f64) = sum xs
+entry rows [n][m] (xs: [n][m]f64) = map sum xs
+"""
+"""Sums of records of 320 bytes; a group of 256 work-items has no room for one each."""
 
 
-def _tuple(base: str) -> str:
-    return f"({', '.join(f'{base}{k}' for k in range(40))})"
+@pytest.mark.parametrize("coherent", [False, True])
+def test_groups_are_so_small_that_large_records_fit(coherent: bool) -> None:
+    program = gpu(RECORDS, coherent=coherent)
+    for shape in [(1, 100_000), (3, 9_000), (3, 100), (400, 40), (1200, 2000)]:
+        xs = np.random.default_rng(1).integers(0, 9, shape).astype(float)
+        wanted = xs.sum(1)[:, None] * np.arange(40)
+        (found,), record = program.run("rows", [xs], force={"rows.versions_0": 2}, record=True)
+        np.testing.assert_array_equal(found, wanted)
+        assert record is not None
+        assert not record.infeasible
+        np.testing.assert_array_equal(program.run("whole", [xs[0]])[0][0], wanted[0])
 
 
 MANY_BINS = """
