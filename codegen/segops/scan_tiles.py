@@ -22,7 +22,13 @@ from runelift.codegen.plan.views import View, flat_index, lit, op, unflat_index
 from runelift.codegen.segops.packed_scan import PackedScan
 from runelift.ir import imp
 from runelift.ir.imp import Exp
-from runelift.ir.imp.traverse import evaluated, map_parts, map_statement, subexpressions
+from runelift.ir.imp.traverse import (
+    evaluated,
+    map_parts,
+    map_statement,
+    statements,
+    subexpressions,
+)
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.products import is_cheap
@@ -169,9 +175,10 @@ class ScanTile:
 
         found = [at_position(v) for v in values[:count] if not isinstance(v, View)]
         code = [*map(inside, code)]
-        used = {exp for exp in (*evaluated(code), *subexpressions(*found)) if exp in bound}
+        used = (*evaluated(statements(code)), *subexpressions(*found))
+        unused = [index for index in bound if index not in used]
         k.emit(*(stm for stm in code if not isinstance(stm, imp.Declare)
-                 or imp.Var(stm.name) not in bound or imp.Var(stm.name) in used))
+                 or imp.Var(stm.name) not in unused))
         return found
 
     def take(self, elements: Callable[[Sequence[Exp], Exp], Sequence[Exp]]) -> None:
@@ -184,7 +191,11 @@ class ScanTile:
                  for m, p in zip(self.held, prims, strict=True)))
         if self._is_short():
             with k.block() as inside:
-                self._if_alone(lambda alone: self._fill(elements, alone, guarded=False))
+                counts = self._fill(elements, alone=True, guarded=False)
+            if counts:
+                with k.block() as several:
+                    self._fill(elements, guarded=False)
+                inside = [imp.If(self.alone, tuple(inside), tuple(several))]
             with k.block() as last:
                 self._fill(elements, guarded=True)
             k.emit(imp.If(self.whole, tuple(inside), tuple(last)))
@@ -214,7 +225,8 @@ class ScanTile:
         return is_cheap(body) and len(body.stms) <= MOST_REPEATED_STATEMENTS
 
     def _fill(self, elements: Callable[[Sequence[Exp], Exp], Sequence[Exp]],
-              alone: bool = False, *, guarded: bool) -> None:
+              alone: bool = False, *, guarded: bool) -> bool:
+        """Fill the chunks; the result is True if indices are counted for that."""
         k = self.k
         step = imp.Select(self.staged, launches.LSIZE, lit(1), Prim.I64)
         position = k.declare("p", Prim.I64, imp.Select(
@@ -228,7 +240,7 @@ class ScanTile:
             with k.block() as inside:
                 self._put(offset, elements(place.indices(), position))
             walked = any(isinstance(exp, imp.Var) and exp in place.variables()
-                         for exp in evaluated(inside))
+                         for exp in evaluated(statements(inside)))
             if guarded:
                 with k.block() as outside:
                     self._put(offset, [k.scalar(a) for o in self.scan.exp.ops for a in o.neutral])
@@ -243,6 +255,7 @@ class ScanTile:
         with k.block() as code:
             self._each(element, unroll=self._is_short())
         k.emit(*(walk if walked else ()), *code)
+        return walked
 
     def _put(self, offset: Exp, values: Sequence[Exp]) -> None:
         """Keep the values that a work-item computed ``offset`` steps after its first."""

@@ -30,10 +30,9 @@ from dataclasses import dataclass
 
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.collectives import group_total
-from runelift.codegen.kernel.column_strips import STRIP_COLUMNS, Columns, ColumnStrip
+from runelift.codegen.kernel.column_strips import LANE_STATEMENTS, fold_lanes, folds_in_lanes
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.sequential import KernelBuilder
-from runelift.codegen.kernel.soacs import SecondOrder
 from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan import plan
@@ -47,7 +46,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.products import is_cheap
 from runelift.ir.sizes import Size, ceil_div, greatest, least
-from runelift.ir.syntax import Index, Operator, SegRed
+from runelift.ir.syntax import SOACS, Index, Operator, SegRed
 from runelift.ir.types import Atom, Const, i64
 
 LEAST_ELEMENTS_OF_CORES = 512
@@ -55,13 +54,16 @@ LEAST_ELEMENTS_OF_CORES = 512
 
 A core adds 64 times as many floats in the time that a launch takes (EPYC, PoCL 3.0, 2026-11-25).
 """
+LEAST_STEPS_OF_CORES = 4096
+"""The least steps of loops inside of elements for which a processor gets a further group.
+
+A core does so many, one after the other, in the time that a launch takes (PoCL 3.0, 2026-11-28).
+"""
 LINES_PER_GROUP = 2
 """So many groups would share the cache of a compute unit if each work-item had a line of it.
 
 Times of 10^7 elements fall to a quarter for four arrays, and to half for two (H100, 2026-11-26).
 """
-LANE_STATEMENTS = 24
-"""Elements that take more statements are not computed for all lanes of a vector at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,29 +109,8 @@ class _Segment:
         part = launches.even_part(k, self.width, item, items)
         start = part.start
         if commute and is_cheap(body) and len(body.stms) <= LANE_STATEMENTS:
-            start = self._fold_lanes(part)
+            start = fold_lanes(k, self.exp.ops, self.totals, self.element, (start, part.end))
         self.fold(start, part.end, lit(1))
-
-    def _fold_lanes(self, part: launches.Part) -> Exp:
-        """Fold elements as a matrix with a column for each lane of a vector.
-
-        The result is the start of the remaining elements.
-        """
-        k, ops, lanes = self.k, self.exp.ops, lit(STRIP_COLUMNS)
-        rows = k.declare("rows", Prim.I64, op("quot", op("sub", part.end, part.start), lanes))
-
-        def element(_: SecondOrder, point: Sequence[Exp], row: Sequence[Exp]) -> Sequence[Value]:
-            place = op("add", op("add", part.start, op("mul", row[0], lanes)), point[-1])
-            return self.element(k.declare("e", Prim.I64, place))
-
-        strip = ColumnStrip(k,
-                            Columns((self.exp.space[-1].width,), ops, element,
-                                    launches.store_results),
-                            STRIP_COLUMNS, (), lit(0), lanes)
-        held = strip.reduce(lit(0), rows)
-        k.loop(lanes, lambda c: k.accumulate_all(ops, self.totals, strip.held(held, c)),
-               base="lane")
-        return k.declare("start", Prim.I64, op("add", part.start, op("mul", rows, lanes)))
 
 
 def segred(lowering: launches.Lowering, exp: SegRed,
@@ -195,12 +176,23 @@ def _groups_per_segment(lowering: launches.Lowering, exp: SegRed) -> VName:
     """
     length, segments = lowering.size(exp.space[-1].width), launches.total(lowering, exp.space[:-1])
     busy = not is_cheap(exp.body)
-    least_elements = Size.of(1) if busy and not lowering.interleave else lowering.group * (
-        1 if busy else launches.LEAST_ELEMENTS if lowering.interleave else LEAST_ELEMENTS_OF_CORES)
+    least_elements = _least_costly(lowering, exp) if busy and not lowering.interleave else (
+        lowering.group * (1 if busy else launches.LEAST_ELEMENTS if lowering.interleave
+                          else LEAST_ELEMENTS_OF_CORES))
     useful = greatest(Size.of(1), ceil_div(length, least_elements))
     shares = max(1, LINES_PER_GROUP * _own_lines(exp)) if lowering.interleave else 1
     wanted = ceil_div(lowering.groups, greatest(Size.of(1), segments) * shares)
     return lowering.scalar("per_segment", least(useful, wanted))
+
+
+def _least_costly(lowering: launches.Lowering, exp: SegRed) -> Size:
+    """The least elements for which a processor gets a further group, if they have loops inside."""
+    inside = {p.name for stm in exp.body.stms for p in stm.pat}.union(d.index for d in exp.space)
+    steps = [lowering.size(stm.exp.width) for stm in exp.body.stms if isinstance(stm.exp, SOACS)
+             and stm.exp.width not in inside]
+    if not steps:
+        return Size.of(1)
+    return ceil_div(Size.of(LEAST_STEPS_OF_CORES), greatest(Size.of(1), *steps))
 
 
 def _own_lines(exp: SegRed) -> int:
@@ -219,7 +211,9 @@ def _segred_items(lowering: launches.Lowering, exp: SegRed) -> None:
         totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
         count = sum(len(t) for t in totals)
         each = _Segment(k, exp, totals, outs[count:], outer)
-        each.fold(lit(0), each.width, lit(1))
+        start = fold_lanes(k, exp.ops, totals, each.element, (lit(0), each.width)) if (
+            folds_in_lanes(k, exp.ops, exp.body)) else lit(0)
+        each.fold(start, each.width, lit(1))
         for out, total_ in zip(outs, [t for ts in totals for t in ts], strict=False):
             k.store(out, outer, total_)
 
