@@ -297,7 +297,7 @@ class _CostWriter(PlanWriter):
                 return set(names_in(cond))
             case plan.Choose(versions=versions, sizes=sizes, facts=facts):
                 return {*sizes, *facts, *names_in(
-                    [(v.guard and v.guard.sizes(), v.local_bytes, v.groups) for v in versions])}
+                    [(v.guard and v.guard.sizes(), [need.names() for need in v.needs]) for v in versions])}
         return set()
 
 

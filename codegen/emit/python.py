@@ -501,8 +501,7 @@ class PlanWriter:
         launch = f"launch({number}, "
         if built_for := step.kernel.built_for:
             launch = f"launch_built({number}, ({', '.join(map(variable, built_for))},), "
-        self.line(f"rt.{launch}{shape.groups}, {shape.group}, ({shape.lengths}){args})  "
-                  f"# {step.kernel.name}")
+        self.line(f"rt.{launch}{shape.groups}, {shape.group}, ({shape.lengths}){args})  # {step}")
 
     def _trials(self, step: plan.Operation, version: str) -> None:
         """A loop over settings of an operation; buffers that it reads and writes are restored."""
@@ -597,16 +596,25 @@ class PlanWriter:
 
 
 def _need(version: plan.PlanVersion) -> str:
-    """The local memory that a version needs, as a Python expression.
+    """The local memory that each need of a version takes, as a Python expression.
 
     It is more than any device has where no group is large enough, or the guard's needs are not met.
     """
-    need = size_text(version.local_bytes)
-    if version.groups:
-        need = f"({need} if {' and '.join(map(variable, version.groups))} else rt.never)"
+    bytes_ = f"({''.join(f'{_least_bytes(need)}, ' for need in version.needs)})"
     if version.guard is not None and version.guard.needs:
-        need = f"({need} if {' and '.join(map(_met, version.guard.needs))} else rt.unmet)"
-    return need
+        bytes_ = f"({bytes_} if {' and '.join(map(_met, version.guard.needs))} else rt.unmet)"
+    return bytes_
+
+
+def _least_bytes(need: plan.Need) -> str:
+    """The least local memory of the launches of which one must be possible."""
+    asked = dict.fromkeys(
+        size_text(launch.local_bytes) if launch.shaped is None else
+        f"({size_text(launch.local_bytes)} if {variable(launch.shaped)} else rt.never)"
+        for launch in need.launches)
+    least = f"min({', '.join(asked)})" if len(asked) > 1 else next(iter(asked))
+    when = " and ".join(variable(cond) if holds else f"not {variable(cond)}" for cond, holds in need.when)
+    return f"({least} if {when} else 0)" if when else least
 
 
 def _met(need: Constraint) -> str:

@@ -47,7 +47,6 @@ class Buffers:
     inherited: list[frozenset[VName]] = field(default_factory=lambda: [frozenset()])
     sites: list[str | None] = field(default_factory=lambda: [None])
     places: Places = field(default_factory=Places)
-    local_bytes: list[Size] = field(default_factory=list)
     deferred: dict[VName, imp.Exp] = field(default_factory=dict)
     scalar_buffers: dict[VName, VName] = field(default_factory=dict)
     singles: set[VName] = field(default_factory=set)

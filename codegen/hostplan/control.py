@@ -15,6 +15,7 @@ from runelift.codegen.hostplan.coalescing import CARRIED_LAYOUT
 from runelift.codegen.hostplan.loop_scalars import with_loop_scalars
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.interface import spec_of
+from runelift.codegen.plan.needs import needs
 from runelift.codegen.plan.steady_loops import may_persist
 from runelift.codegen.plan.views import interleaved
 from runelift.ir import syntax as ir
@@ -23,7 +24,6 @@ from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.ir.placement import MOVED
 from runelift.ir.prim import Prim
-from runelift.ir.sizes import Size, greatest
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import ArrayType, Atom, elem_of, i64
 
@@ -217,24 +217,15 @@ class Control(Arrays):
 
         ``updated``: buffers of the body around that versions may change.
         """
-        outer, self.local_bytes = self.local_bytes, []
         views, types = dict(self.views), dict(self.types)
         try:
             steps = self._side(version.body, pat, updated, site)
-            before = types.keys() | set(plan.DEVICE_SIZES)
-            group_shapes, steps = _early(steps, before)
-            self.emit(*group_shapes)
-            known = before.union(*(group_shape.names() for group_shape in group_shapes),
-                                 (p.variable for p in plan.parameters(steps)))
-            need = greatest(Size.of(0), *(
-                size for size in self.local_bytes if set(size.variables()) <= known))
-            return plan.PlanVersion(version.guard, version.kind, steps, need,
-                                    groups=tuple(group_shape.group for group_shape in group_shapes))
+            found, shapes, steps = _early(steps, types.keys() | set(plan.DEVICE_SIZES))
+            self.emit(*shapes)
+            return plan.PlanVersion(version.guard, version.kind, steps, found)
         except CompilerLimitation as limitation:
             self.views, self.types = views, types
             return plan.PlanVersion(version.guard, version.kind, (), infeasible=str(limitation))
-        finally:
-            self.local_bytes = outer
 
 
 def _recorded(exp: ir.Versions) -> tuple[VName, ...]:
@@ -245,18 +236,28 @@ def _recorded(exp: ir.Versions) -> tuple[VName, ...]:
 
 
 def _early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
-        list[distribution.GroupShape], tuple[plan.Step, ...]]:
-    """The choices of group sizes that can be made before a version is chosen, and the rest."""
-    found, rest = list[distribution.GroupShape](), list[plan.Step]()
+        tuple[plan.Need, ...], list[distribution.GroupShape], tuple[plan.Step, ...]]:
+    """The needs of a version's steps, the choices of group sizes that tell these, and the rest.
+
+    The choices are made before a version is chosen, of sizes that are ``known`` there.
+    """
+    shapes = [s for step in steps if isinstance(step, plan.Operation) for s in step.steps
+              if isinstance(s, distribution.GroupShape)
+              and all(set(size.variables()) <= known for size in s.sizes())]
+    known = {*known, *(p.variable for p in plan.parameters(steps)),
+             *(name for shape in shapes for name in shape.names())}
+    found = needs(steps, known.__contains__)
+    wanted = {name for need in found for name in need.names()}
+    shapes = [shape for shape in shapes if not wanted.isdisjoint(shape.names())]
+    rest = list[plan.Step]()
     for step in steps:
         if isinstance(step, plan.Operation):
             early = tuple(s for s in step.steps if isinstance(s, distribution.GroupShape)
-                          and all(set(size.variables()) <= known for size in s.sizes()))
-            found += early
+                          and s in shapes)
             step = replace(step, early=early,
                            steps=tuple(s for s in step.steps if s not in early))
         rest.append(step)
-    return found, tuple(rest)
+    return found, shapes, tuple(rest)
 
 
 def _moved_into(body: ir.Body) -> Iterator[VName]:

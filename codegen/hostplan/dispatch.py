@@ -68,7 +68,7 @@ REGISTER_ARRAYS_BYTES = 256
 
 
 def lower_segop(stm: Stm, env: PlanEnv, names: Names,
-                parameters: Parameters | None = None) -> launches.Lowered:
+                parameters: Parameters | None = None) -> tuple[plan.Step, ...]:
     """The kernels and launches of a segmented operation at host level.
 
     The results are row-major buffers under the names of the pattern.  For scatters and histograms
@@ -97,7 +97,7 @@ def lower_segop(stm: Stm, env: PlanEnv, names: Names,
 
 
 def lower_packing(stm: Stm, scanned: Sequence[Param], scatter: SegScatter, env: PlanEnv,
-                  names: Names, parameters: Parameters | None = None) -> launches.Lowered:
+                  names: Names, parameters: Parameters | None = None) -> tuple[plan.Step, ...]:
     """The kernels and launches of a scan whose results ``scanned`` are the places of a scatter.
 
     The first of the pattern gets the last count, the others are the destinations.
@@ -112,10 +112,12 @@ def _segmap(lowering: launches.Lowering, exp: SegMap) -> None:
     """A work-item per point, or blocks of points for products and transposed copies."""
     if (copied := transposition_of(lowering, exp)) is not None:
         lower_transposition(lowering, copied,
-                            launches.branch(lowering, lambda: _segmap_plain(lowering, exp)))
+                            launches.branch(lowering, lambda: _segmap_plain(lowering, exp),
+                                            "no tiles"))
     elif (found := product_of(exp)) is not None:
         lower_product(lowering, found,
-                      launches.branch(lowering, lambda: _segmap_strips(lowering, exp, found)))
+                      launches.branch(lowering, lambda: _segmap_strips(lowering, exp, found),
+                                      "no blocks"))
     else:
         _segmap_shared(lowering, exp)
 
@@ -128,7 +130,8 @@ def _segmap_strips(lowering: launches.Lowering, exp: SegMap, found: Product) -> 
         _segmap_shared(lowering, exp)
     else:
         reduce_columns(lowering, exp.space, columns,
-                       launches.branch(lowering, lambda: _segmap_shared(lowering, exp)))
+                       launches.branch(lowering, lambda: _segmap_shared(lowering, exp),
+                                       "no strips"))
 
 
 def _segmap_shared(lowering: launches.Lowering, exp: SegMap) -> None:
@@ -144,7 +147,7 @@ def _segmap_points(lowering: launches.Lowering, exp: SegMap) -> None:
         _segmap_plain(lowering, exp)
     else:
         reduce_columns(lowering, exp.space, columns,
-                       launches.branch(lowering, lambda: _segmap_plain(lowering, exp)))
+                       launches.branch(lowering, lambda: _segmap_plain(lowering, exp), "no strips"))
 
 
 def _segmap_plain(lowering: launches.Lowering, exp: SegMap) -> None:
@@ -184,7 +187,7 @@ def _or_small(lowering: launches.Lowering, steps: tuple[plan.Step, ...],
         lowering.steps += steps
         return
     lowering.fixed = tuple(sorted(sizes, key=lambda n: n.tag))
-    small = launches.branch(lowering, make)
+    small = launches.branch(lowering, make, "small arrays")
     lowering.fixed = None
     launches.choose_by_length(lowering, need, small, steps, i64(REGISTER_ARRAYS_BYTES))
 
@@ -214,7 +217,8 @@ def _segred(lowering: launches.Lowering, exp: SegRed) -> None:
         _segred_elements(lowering, exp)
     else:
         reduce_columns(lowering, exp.space[:-1], columns,
-                       launches.branch(lowering, lambda: _segred_elements(lowering, exp)))
+                       launches.branch(lowering, lambda: _segred_elements(lowering, exp),
+                                       "no strips"))
 
 
 def _segred_elements(lowering: launches.Lowering, exp: SegRed) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan import plan
 from runelift.codegen.plan.steady_loops import is_free, may_persist
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS, Prim
@@ -97,7 +97,7 @@ class _Split:
             if name in needed:
                 found.insert(0, step)
                 needed |= set(_read(step))
-        others = {name for step in plan.all_steps(self.rest) for name in _bound(step)}
+        others = {name for step in plan.all_steps(self.rest) for name in plan.sets(step)}
         return None if needed & others - self.known.keys() else found
 
 
@@ -126,21 +126,3 @@ def _read(step: plan.Step) -> Iterator[VName]:
             yield arg
         case plan.ComputeSize(_, size):
             yield from size.variables()
-
-
-def _bound(step: plan.Step) -> Iterator[VName]:
-    """The scalars that a step binds."""
-    if name := plan.set_by(step):
-        yield name
-    match step:
-        case distribution.SubGroupSize(name) | distribution.GroupSize(name):
-            yield name
-        case distribution.MapWidth(width, flat):
-            yield from (width, flat)
-        case distribution.TeamCount(teams, even):
-            yield from (teams, even)
-        case (distribution.GroupShape() | distribution.ScanTileShape()
-              | distribution.ProductTileShape()
-              | distribution.SegmentBlockShape() | distribution.StripShape()
-              | distribution.TransposeTileShape()):
-            yield from step.names()

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from runelift.codegen.hostplan.dispatch import lower_segop
 from runelift.codegen.hostplan.lazy_copies import LazyCopies
-from runelift.codegen.kernel.launch_builder import Lowered
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Parameters
 from runelift.codegen.plan.views import View, interleaved, lit
@@ -44,12 +43,11 @@ class SegOps(LazyCopies):
         """The steps of a segmented operation whose result buffers exist."""
         self.lowered(stm.pat, lambda parameters: lower_segop(stm, self, self.names, parameters))
 
-    def lowered(self, pat: Sequence[Param], lower: Callable[[Parameters], Lowered]) -> None:
+    def lowered(self, pat: Sequence[Param],
+                lower: Callable[[Parameters], tuple[plan.Step, ...]]) -> None:
         """The steps of an operation that makes ``pat``, as ``lower`` finds them."""
         parameters = self.new_operation(pat)
-        lowered = lower(parameters)
-        steps = self.fill_where_read(lowered.steps)
-        self.local_bytes.append(lowered.local_bytes)
+        steps = self.fill_where_read(lower(parameters))
         found = tuple(parameters.found.values())
         self.types |= {p.variable: Prim.I64 for p in found}
         self.emit(plan.Operation(parameters.operation, found, steps))

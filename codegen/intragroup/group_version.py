@@ -63,7 +63,7 @@ def lower_group(lowering: launches.Lowering, exp: ir.SegMap) -> None:
     lowering.steps.append(replace(shape, teams=teams, independent=independent))
     if teams:
         _side_by_side(k, lowering, exp.space, groups, independent)
-    lowering.launch(k, "intragroup", groups, Size.var(k.group))
+    lowering.launch(k, "intragroup", groups, Size.var(k.group), shaped=k.group)
 
 
 def _is_independent(k: GroupBuilder) -> bool:

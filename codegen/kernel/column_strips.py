@@ -26,10 +26,12 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.products import Reducing, dependences, is_cheap, reducing
 from runelift.ir.syntax import Body, Map, Operator
-from runelift.ir.types import Atom, Const
+from runelift.ir.types import Atom, Const, i64
 
 STRIP_COLUMNS = 16
 """The columns of a strip if a work-item goes through all strips."""
+LANE_STATEMENTS = 24
+"""Elements that take more statements are not computed for all lanes of a vector at once."""
 SHORT_WALK = 4
 """Innermost loops of up to so many iterations, as for windows, are unrolled."""
 
@@ -98,6 +100,43 @@ def all_strips(k: SecondOrder, columns: Columns, outs: Sequence[View], width: Ex
     """A work-item goes through all ``width`` columns, which are enough for a strip."""
     k.loop(width, lambda own: ColumnStrip(k, columns, STRIP_COLUMNS, (), own, width).whole(outs),
            step=lit(STRIP_COLUMNS), base="own")
+
+
+def fold_lanes(k: SecondOrder, ops: Sequence[Operator], totals: Sequence[Sequence[imp.Var]],
+               element: Callable[[Exp], Sequence[Value]], part: tuple[Exp, Exp]) -> Exp:
+    """Fold the elements of a part as the rows of a matrix, with a column for each lane of a vector.
+
+    The operators commute.  ``element`` writes the code for an element.  A part is the first element
+    and the end.  The result is the first of the remaining elements.
+    """
+    start, end = part
+    lanes = lit(STRIP_COLUMNS)
+    rows = k.declare("rows", Prim.I64, op("quot", op("sub", end, start), lanes))
+
+    def at_place(_: SecondOrder, point: Sequence[Exp], row: Sequence[Exp]) -> Sequence[Value]:
+        place = op("add", op("add", start, op("mul", row[0], lanes)), point[-1])
+        return element(k.declare("e", Prim.I64, place))
+
+    def nothing(*_: object) -> None:
+        return
+
+    with k.block() as code:
+        strip = ColumnStrip(k, Columns((i64(0),), tuple(ops), at_place, nothing), STRIP_COLUMNS, (),
+                            lit(0), lanes)
+        held = strip.reduce(lit(0), rows)
+        k.loop(lanes, lambda c: k.accumulate_all(ops, totals, strip.held(held, c)), base="lane")
+    k.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), rows)), tuple(code)))
+    return k.declare("start", Prim.I64, op("add", start, op("mul", rows, lanes)))
+
+
+def folds_in_lanes(k: SecondOrder, ops: Sequence[Operator], body: Body) -> bool:
+    """True if a work-item had better fold elements with this body by vectors.
+
+    That is so on processors if an operation on f16 is a chain of instructions, as rounding is.
+    """
+    return (not k.host.interleave and all(
+        o.comm and all(t is Prim.F16 for t in o.lam.ret) and is_cheap(o.lam.body) for o in ops)
+        and is_cheap(body) and len(body.stms) <= LANE_STATEMENTS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from runelift.codegen.kernel.kernel_builder import CodeBuilder, PlanEnv, Scratch, Value
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.unrolling import has_loops, unroll_private_arrays, with_unroll_factor
 from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan.needs import needs
 from runelift.codegen.plan.parameters import Parameters, Quantity
 from runelift.codegen.plan.views import View, ceil_quot, op, unflat_index, volume
 from runelift.ir import imp
@@ -28,14 +30,10 @@ GROUP_ID, GROUP_COUNT = imp.WorkItem(imp.Id.GROUP_ID), imp.WorkItem(imp.Id.NUM_G
 LEAST_ELEMENTS = 8
 """The least elements per work-item for which a segment gets a further group, if they cost little.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Lowered:
-    """The steps of an operation, and the local memory that its kernels need."""
-
-    steps: tuple[plan.Step, ...]
-    local_bytes: Size
+ITEM_BYTES = 32
+"""So many bytes of local memory for each work-item are there in groups of any usual size."""
+GROUP_BYTES = 16
+"""The bytes of local memory for what a group notes besides partial results."""
 
 
 @dataclass(slots=True)
@@ -45,7 +43,8 @@ class Lowering:
     Without ``parameters`` there is nothing to choose, and defaults of the device hold.  If
     ``fixed`` is not None, kernels are built for the values of these sizes, so that arrays of a
     work-item are private.  Otherwise such arrays are in ``scratch`` memory, the same in all
-    kernels.  ``testing``: kernels test margins of arrays, and do not read stored ones.
+    kernels.  ``testing``: kernels test margins of arrays, and do not read stored ones.  ``route``
+    names the branches around what is being lowered.
     """
 
     stm: Stm
@@ -54,10 +53,10 @@ class Lowering:
     parameters: Parameters | None = None
     steps: list[plan.Step] = field(default_factory=list)
     temporaries: list[VName] = field(default_factory=list)
-    local_bytes: Size = plan.NO_BYTES
     fixed: tuple[VName, ...] | None = None
     scratch: tuple[Scratch, ...] = ()
     testing: bool = False
+    route: tuple[str, ...] = ()
 
     def builder(self) -> KernelBuilder:
         """A kernel to be built."""
@@ -142,11 +141,13 @@ class Lowering:
         self.env = WithScalar(self.env, name)
 
     def launch(self, k: KernelBuilder, kind: str, groups: Size, group: Size | None = None,
-               *, fits: bool = False, aliases: Mapping[VName, VName] | None = None) -> None:
+               *, fits: bool = False, shaped: VName | None = None,
+               aliases: Mapping[VName, VName] | None = None) -> None:
         """Finish a kernel and launch it.
 
         ``fits``: its local memory has been chosen to fit, and sets no limit on the device.
-        ``aliases``: further names of buffers in the kernel, for elements of another type.
+        ``shaped`` is as in :class:`~runelift.codegen.plan.plan.Launch`.  ``aliases``: further names
+        of buffers in the kernel, for elements of another type.
         """
         group = group or self.group
         self.scratch = tuple(k.scratch) or self.scratch
@@ -167,8 +168,8 @@ class Lowering:
         total = Size.of(0)
         for array in kernel.local_memory if not fits else ():
             total = total + array.length * array.prim.bytes
-        self.local_bytes = total if not self.local_bytes.terms else _larger(self.local_bytes, total)
-        self.steps.append(plan.Launch(kernel, args, groups, group, self.stm.loc))
+        self.steps.append(plan.Launch(kernel, args, groups, group, self.stm.loc, total, shaped,
+                                      ", ".join(self.route)))
 
     def build_for_fixed(self, k: KernelBuilder) -> None:
         """Build a kernel for the sizes that are fixed, if it has arrays of such sizes."""
@@ -191,21 +192,17 @@ class Lowering:
         self.build_for_fixed(k)
         self.launch(k, kind, groups, group)
 
-    def done(self) -> Lowered:
+    def done(self) -> tuple[plan.Step, ...]:
         """The steps, with the temporaries released."""
         if self.temporaries:
             self.steps.append(plan.Release(tuple(self.temporaries)))
-        return Lowered(tuple(self.steps), self.local_bytes)
+        return tuple(self.steps)
 
 
 def as_name(atom: Atom) -> VName:
     """An atom that is a variable."""
     assert isinstance(atom, VName)
     return atom
-
-
-def _larger(left: Size, right: Size) -> Size:
-    return left if left == right else greatest(left, right)
 
 
 def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Kernel,
@@ -402,31 +399,103 @@ def run_point(k: KernelBuilder, body: Body, outs: Sequence[View],
     store_results(k, outs, indices, k.body_into(body, rows))
 
 
-def branch(lowering: Lowering, make: Callable[[], None]) -> tuple[plan.Step, ...]:
-    """The steps that ``make`` adds, as a separate block."""
+def branch(lowering: Lowering, make: Callable[[], None], name: str = "") -> tuple[plan.Step, ...]:
+    """The steps that ``make`` adds, as a separate block, whose launches are known by its name."""
     outer, lowering.steps = lowering.steps, []
     held, lowering.temporaries = lowering.temporaries, []
+    route = lowering.route
+    lowering.route = (*route, name) if name else route
     try:
         make()
         if lowering.temporaries:
             lowering.steps.append(plan.Release(tuple(lowering.temporaries)))
         return tuple(lowering.steps)
     finally:
-        lowering.steps, lowering.temporaries = outer, held
+        lowering.steps, lowering.temporaries, lowering.route = outer, held, route
+
+
+def choose(lowering: Lowering, cond: Atom, then_: tuple[plan.Step, ...],
+           else_: tuple[plan.Step, ...]) -> None:
+    """Run ``then_`` if ``cond`` holds, else ``else_``; if that is not possible, the other one.
+
+    Both have the same results.  The shapes of groups that tell what is possible are chosen before.
+    """
+    wanted, others = _needs_of(then_), _needs_of(else_)
+    if wanted != others:
+        names = {name for need in (*wanted, *others) for name in need.names()}
+        shapes = [step for step in (*then_, *else_) if isinstance(step, distribution.GroupShape)
+                  and not names.isdisjoint(step.names())]
+        lowering.steps += shapes
+        then_, else_ = (tuple(s for s in side if s not in shapes) for side in (then_, else_))
+        for need in wanted:
+            cond = _decide(lowering, "and", Prim.BOOL, cond, _is_met(lowering, need))
+        for need in others:
+            unmet = _decide(lowering, "not", Prim.BOOL, _is_met(lowering, need))
+            cond = _decide(lowering, "or", Prim.BOOL, cond, unmet)
+    lowering.steps.append(plan.Branch(cond, then_, else_))
+
+
+def _needs_of(branch_: tuple[plan.Step, ...]) -> tuple[plan.Need, ...]:
+    """The needs of a branch of an operation that are known before it, or can be."""
+    inside = {name for step in plan.all_steps(branch_) for name in plan.sets(step)}
+    inside -= {name for step in branch_ if isinstance(step, distribution.GroupShape)
+               for name in step.names()}
+    return needs((plan.Operation("", (), branch_),), lambda name: name not in inside)
+
+
+def _is_met(lowering: Lowering, need: plan.Need) -> VName:
+    """True on the host if one of the launches is possible."""
+    possible = list[VName]()
+    for bytes_, shaped in dict.fromkeys((each.local_bytes, each.shaped) for each in need.launches):
+        size = lowering.scalar("bytes", bytes_)
+        found = _decide(lowering, "le", Prim.I64, size, plan.LOCAL_BYTES)
+        if shaped is not None:
+            exists = _decide(lowering, "lt", Prim.I64, i64(0), shaped)
+            found = _decide(lowering, "and", Prim.BOOL, found, exists)
+        possible.append(found)
+    return reduce(lambda one, other: _decide(lowering, "or", Prim.BOOL, one, other), possible)
+
+
+def _decide(lowering: Lowering, op_: str, prim: Prim, *args: Atom) -> VName:
+    """A truth value that the host works out from values of a type."""
+    name = lowering.names.fresh("possible")
+    lowering.steps.append(plan.Compute(name, op_, prim, args))
+    return name
 
 
 def choose_by_length(lowering: Lowering, length: Size, short: tuple[plan.Step, ...],
                      long: tuple[plan.Step, ...], most: Atom | None = None) -> None:
-    """Run ``short`` if the length is at most ``most``, else ``long``.
+    """Choose ``short`` if the length is at most ``most``, as :func:`is_short`, else ``long``."""
+    choose(lowering, is_short(lowering, length, most), short, long)
+
+
+def is_short(lowering: Lowering, length: Size, most: Atom | None = None) -> VName:
+    """True on the host if a length is at most ``most``.
 
     The default is the length of a segment that a work-item should go through alone.
     """
     size, cond = lowering.names.fresh("length"), lowering.names.fresh("short")
     lowering.steps += [
         plan.ComputeSize(size, length),
-        plan.Compute(cond, "le", Prim.I64, (size, most or lowering.setting(Quantity.SHORT))),
-        plan.Branch(cond, short, long),
-    ]
+        plan.Compute(cond, "le", Prim.I64, (size, most or lowering.setting(Quantity.SHORT)))]
+    return cond
+
+
+def item_bytes(ops: Sequence[Operator]) -> int:
+    """The bytes of a partial result."""
+    return sum(require_scalar(type_).bytes for o in ops for type_ in o.lam.ret)
+
+
+def roomy_group(lowering: Lowering, ops: Sequence[Operator]) -> Size:
+    """The size of groups whose work-items each have room in local memory for a partial result.
+
+    That is the usual size, unless partial results are so large that it may not fit.
+    """
+    bytes_ = item_bytes(ops)
+    if bytes_ <= ITEM_BYTES:
+        return lowering.group
+    room = ceil_div(Size.var(plan.LOCAL_BYTES) - GROUP_BYTES - bytes_ + 1, Size.of(bytes_))
+    return Size.var(lowering.scalar("roomy", greatest(Size.of(1), least(lowering.group, room))))
 
 
 def require_scalar(type_: Type) -> Prim:

@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias, assert_never
 
-from runelift.codegen.kernel.column_strips import STRIP_COLUMNS, all_strips, columns_of_lambda
+from runelift.codegen.kernel.column_strips import (
+    STRIP_COLUMNS,
+    all_strips,
+    columns_of_lambda,
+    fold_lanes,
+    folds_in_lanes,
+)
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.searches import stepwise
 from runelift.codegen.kernel.soacs import SecondOrder
@@ -108,6 +114,23 @@ class KernelBuilder(SecondOrder):
                 raise CompilerBug(f"{type(stm.exp).__name__} inside of sequential code")
             case _:
                 assert_never(stm.exp)
+
+    def redomap(self, pat: tuple[ir.Param, ...], exp: ir.Redomap) -> None:
+        """A reduction, with the other results of its map; by vectors if that is quicker."""
+        if not folds_in_lanes(self, exp.ops, exp.lam.body) or len(exp.lam.ret) != sum(
+                len(o.lam.ret) for o in exp.ops):
+            SecondOrder.redomap(self, pat, exp)
+            return
+        totals = [[t for t in self.neutral(o) if isinstance(t, imp.Var)] for o in exp.ops]
+        width = self.scalar(exp.width)
+
+        def element(index: Exp) -> list[Value]:
+            return self.apply(exp.lam, self.elements(exp.lam, exp.arrays, index))
+
+        start = fold_lanes(self, exp.ops, totals, element, (lit(0), width))
+        self.loop(width, lambda index: self.accumulate_all(exp.ops, totals, element(index)),
+                  start=start)
+        self.bind_all(pat, [t for each in totals for t in each])
 
     def _map(self, exp: ir.Map, outs: Sequence[View], *, unroll: bool) -> None:
         """One element after the other, or strips of neighbouring columns that are reduced."""

@@ -90,7 +90,7 @@ def _fixing(step: plan.Step) -> Iterator[VName]:
         case plan.Choose(versions=versions, sizes=sizes, facts=facts):
             yield from names_in((sizes, facts, step.results))
             for version in versions:
-                yield from names_in((version.guard, version.local_bytes, version.groups))
+                yield from names_in((version.guard, [need.names() for need in version.needs]))
                 yield from _fixing_all(version.steps)
         case plan.Operation(parameters=parameters, steps=steps, early=early):
             yield from names_in((parameters, early))

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from runelift.codegen.plan import distribution
 from runelift.codegen.plan.distribution import Distribution, GroupShape
 from runelift.codegen.plan.parameters import Parameter, Quantity
 from runelift.ir import imp
@@ -161,6 +162,10 @@ class Launch:
     ``groups`` work-groups of ``group`` work-items.  A launch of 0 groups does nothing.  The host
     knows the constants of the kernel by their names; a kernel is built for their values.  If the
     kernel has teams, a group of the device is that many of these groups.
+
+    The device must have ``local_bytes`` bytes of local memory for a group.  They are none if what
+    the kernel has there was chosen to fit.  The size ``shaped``, if there is one, is 0 if the
+    device can have no such groups.  ``branch`` names the branches of the operation around.
     """
 
     kernel: imp.Kernel
@@ -168,6 +173,16 @@ class Launch:
     groups: Size
     group: Size
     loc: Loc | None = None
+    local_bytes: Size = NO_BYTES
+    shaped: VName | None = None
+    branch: str = ""
+
+    def __str__(self) -> str:
+        return self.kernel.name + (f" ({self.branch})" if self.branch else "")
+
+    def needed(self) -> set[VName]:
+        """The sizes that tell whether it is possible."""
+        return {*self.local_bytes.variables(), *([self.shaped] if self.shaped else ())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,20 +268,37 @@ class WhileLoop:
 
 
 @dataclass(frozen=True, slots=True)
+class Need:
+    """One of ``launches`` must be possible on the device.
+
+    Several are those of branches of which the host takes one that is possible.  ``when`` are
+    scalars of the host and the values that they have where there is a need.
+    """
+
+    launches: tuple[Launch, ...]
+    when: tuple[tuple[VName, bool], ...] = ()
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, self.launches))
+
+    def names(self) -> set[VName]:
+        """The scalars that tell whether there is a need, and whether it is met."""
+        return {cond for cond, _ in self.when}.union(*(each.needed() for each in self.launches))
+
+
+@dataclass(frozen=True, slots=True)
 class PlanVersion:
     """One code version: its guard, its needs on the device, and its steps.
 
-    ``local_bytes`` is the local memory of its most demanding kernel.  The version is infeasible if
-    the device has less, or if one of the sizes ``groups`` is 0.  ``infeasible`` is the reason why
+    The version is infeasible if one of its ``needs`` is not met.  ``infeasible`` is the reason why
     code generation gave the version up, if it did.
     """
 
     guard: Guard | None
     kind: Kind
     steps: tuple[Step, ...]
-    local_bytes: Size = NO_BYTES
+    needs: tuple[Need, ...] = ()
     infeasible: str | None = None
-    groups: tuple[VName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +343,24 @@ def set_by(step: Step) -> VName | None:
               | Bind(name)):
             return name
     return None
+
+
+def sets(step: Step) -> Iterator[VName]:
+    """The scalars and sizes that a step itself sets."""
+    if name := set_by(step):
+        yield name
+    match step:
+        case distribution.SubGroupSize(name) | distribution.GroupSize(name):
+            yield name
+        case distribution.MapWidth(width, flat):
+            yield from (width, flat)
+        case distribution.TeamCount(teams, even):
+            yield from (teams, even)
+        case (distribution.GroupShape() | distribution.ScanTileShape()
+              | distribution.ProductTileShape()
+              | distribution.SegmentBlockShape() | distribution.StripShape()
+              | distribution.TransposeTileShape()):
+            yield from step.names()
 
 
 @dataclass(frozen=True, slots=True)

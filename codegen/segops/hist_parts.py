@@ -103,7 +103,9 @@ def _combine_alike(
     """One group per segment and bin combines the destinations' values with all parts."""
     k = lowering.builder_of_groups()
     bins = views[0][0].bins
-    arrays = launches.local_arrays(k, [op_.op for op_, *_ in views], lowering.group)
+    ops = [op_.op for op_, *_ in views]
+    group = launches.roomy_group(lowering, ops)
+    arrays = launches.local_arrays(k, ops, group)
     segment = k.declare("segment", Prim.I64, op("quot", launches.GROUP_ID, k.scalar(bins)))
     bin_ = k.declare("bin", Prim.I64, op("rem", launches.GROUP_ID, k.scalar(bins)))
     where = [*unflat_index(segment, launches.widths(k, exp.space[:-1])), bin_]
@@ -123,7 +125,7 @@ def _combine_alike(
             add_to_destination(k, op_, old, outs, where, found)
         k.emit(imp.If(IS_FIRST, tuple(write)))
     lowering.launch_groups(k, "seghist_final",
-                           launches.total(lowering, exp.space[:-1]) * lowering.size(bins))
+                           launches.total(lowering, exp.space[:-1]) * lowering.size(bins), group)
 
 
 def _native_operation(op_: Operator) -> str | None:

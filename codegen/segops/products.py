@@ -55,8 +55,8 @@ def lower_product(lowering: launches.Lowering, product: Product,
     lowering.testing = several and tests_margins(lowering, product)
     unroll = lowering.unroll_factor()
     whole, split = (launches.branch(lowering, kind(
-        lowering, product, block, index, copied, unroll).launch)
-                    for kind in (ProductTile, SplitProductTile))
+        lowering, product, block, index, copied, unroll).launch, name)
+                    for kind, name in ((ProductTile, "blocks"), (SplitProductTile, "pieces")))
     lowering.testing = False
     apart, one = fresh("apart"), fresh("one")
     if most is not None:
@@ -67,6 +67,6 @@ def lower_product(lowering: launches.Lowering, product: Product,
             plan.Compute(apart, "or", Prim.BOOL, (none, many))]
     else:
         lowering.steps.append(plan.Compute(apart, "eq", Prim.I64, (block.rows, i64(0))))
-    lowering.steps += [
-        plan.Compute(one, "eq", Prim.I64, (block.pieces, i64(1))),
-        plan.Branch(apart, otherwise, (plan.Branch(one, whole, split),))]
+    lowering.steps.append(plan.Compute(one, "eq", Prim.I64, (block.pieces, i64(1))))
+    launches.choose(lowering, apart, otherwise, launches.branch(
+        lowering, lambda: launches.choose(lowering, one, whole, split)))

@@ -18,10 +18,17 @@ from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import PADDING, padded
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan import distribution
-from runelift.codegen.plan.views import View, lit, op, unflat_index
+from runelift.codegen.plan.views import View, flat_index, lit, op, unflat_index
 from runelift.codegen.segops.packed_scan import PackedScan
 from runelift.ir import imp
 from runelift.ir.imp import Exp
+from runelift.ir.imp.traverse import (
+    evaluated,
+    map_parts,
+    map_statement,
+    statements,
+    subexpressions,
+)
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.products import is_cheap
@@ -98,7 +105,8 @@ class ScanTile:
         """Set the start of the tile and of the work-item's chunk, and flags of the tile.
 
         ``whole``: the tile is not cut short.  ``alone``: all of it belongs to one segment, so that
-        neither starts nor wrapped indices need checks.
+        neither starts nor wrapped indices need checks.  ``first``: the number of elements of the
+        chunk before its first segment start, up to all of them.
         """
         k = self.k
         self.base = k.declare("base", Prim.I64, op("mul", self.number, self.full))
@@ -110,6 +118,14 @@ class ScanTile:
             self.column = k.declare("column", Prim.I64, op("rem", self.base, self.width))
             self.alone = k.declare("alone", Prim.BOOL, imp.Apply("le", Prim.I64, (
                 op("add", self.column, self.length()), self.width)))
+            self.first = k.declare("first", Prim.I32, _small(self.chunk))
+            with k.block() as find:
+                column = k.declare("column", Prim.I64, op("rem", op("add", self.column, op(
+                    "mul", launches.LID, self.chunk)), self.width))
+                left = imp.Apply("min", Prim.I64, (op("sub", self.width, column), self.chunk))
+                k.emit(imp.Assign(self.first.name, _small(imp.Select(
+                    imp.Apply("lt", Prim.I64, (lit(0), column)), left, lit(0), Prim.I64))))
+            k.emit(imp.If(imp.Apply("not", Prim.BOOL, (self.alone,)), tuple(find)))
 
     @property
     def full(self) -> Exp:
@@ -136,13 +152,34 @@ class ScanTile:
 
     # Elements
 
-    def compute(self, indices: Sequence[Exp], *, stored: bool) -> list[Exp]:
-        """The values to be scanned; other results of the map are stored if wanted."""
-        launches.bind_point(self.k, self.scan.exp.space, indices)
-        values, count = self.k.body(self.scan.exp.body), len(self.held)
-        if stored and self.scan.packed is None:
-            launches.store_results(self.k, self.outs[count:], indices, values[count:])
-        return [v for v in values[:count] if not isinstance(v, View)]
+    def compute(self, indices: Sequence[Exp], position: Exp, *, stored: bool) -> list[Exp]:
+        """The values to be scanned; other results of the map are stored if wanted.
+
+        An array as large as the space has the element at its flat ``position``.  So simple bodies
+        need no indices, which would take longer to count than the scan.
+        """
+        k, space = self.k, self.scan.exp.space
+        with k.block() as code:
+            launches.bind_point(k, space, indices)
+            values, count = k.body(self.scan.exp.body), len(self.held)
+            if stored and self.scan.packed is None:
+                launches.store_results(k, self.outs[count:], indices, values[count:])
+            bound = [k.scalar(dim.index) for dim in space]
+        place = flat_index(bound, self.shape)
+
+        def at_position(exp: Exp) -> Exp:
+            return position if exp == place else map_parts(exp, at_position)
+
+        def inside(stm: imp.Stm) -> imp.Stm:
+            return map_statement(stm, at_position, inside)
+
+        found = [at_position(v) for v in values[:count] if not isinstance(v, View)]
+        code = [*map(inside, code)]
+        used = (*evaluated(statements(code)), *subexpressions(*found))
+        unused = [index for index in bound if index not in used]
+        k.emit(*(stm for stm in code if not isinstance(stm, imp.Declare)
+                 or imp.Var(stm.name) not in unused))
+        return found
 
     def take(self, elements: Callable[[Sequence[Exp], Exp], Sequence[Exp]]) -> None:
         """Fill the chunks.
@@ -154,7 +191,11 @@ class ScanTile:
                  for m, p in zip(self.held, prims, strict=True)))
         if self._is_short():
             with k.block() as inside:
-                self._if_alone(lambda alone: self._fill(elements, alone, guarded=False))
+                counts = self._fill(elements, alone=True, guarded=False)
+            if counts:
+                with k.block() as several:
+                    self._fill(elements, guarded=False)
+                inside = [imp.If(self.alone, tuple(inside), tuple(several))]
             with k.block() as last:
                 self._fill(elements, guarded=True)
             k.emit(imp.If(self.whole, tuple(inside), tuple(last)))
@@ -184,16 +225,22 @@ class ScanTile:
         return is_cheap(body) and len(body.stms) <= MOST_REPEATED_STATEMENTS
 
     def _fill(self, elements: Callable[[Sequence[Exp], Exp], Sequence[Exp]],
-              alone: bool = False, *, guarded: bool) -> None:
+              alone: bool = False, *, guarded: bool) -> bool:
+        """Fill the chunks; the result is True if indices are counted for that."""
         k = self.k
         step = imp.Select(self.staged, launches.LSIZE, lit(1), Prim.I64)
         position = k.declare("p", Prim.I64, imp.Select(
             self.staged, op("add", self.base, launches.LID), self.start, Prim.I64))
-        place = _Walk(k, self.shape, position, alone)
+        with k.block() as walk:
+            place = _Walk(k, self.shape, position, alone)
+        walked = False
 
         def element(offset: Exp) -> None:
+            nonlocal walked
             with k.block() as inside:
                 self._put(offset, elements(place.indices(), position))
+            walked = any(isinstance(exp, imp.Var) and exp in place.variables()
+                         for exp in evaluated(statements(inside)))
             if guarded:
                 with k.block() as outside:
                     self._put(offset, [k.scalar(a) for o in self.scan.exp.ops for a in o.neutral])
@@ -202,9 +249,13 @@ class ScanTile:
             else:
                 k.emit(*inside)
             k.emit(imp.Assign(position.name, op("add", position, step)))
-            place.advance(step)
+            if walked:
+                place.advance(step)
 
-        self._each(element, unroll=self._is_short())
+        with k.block() as code:
+            self._each(element, unroll=self._is_short())
+        k.emit(*(walk if walked else ()), *code)
+        return walked
 
     def _put(self, offset: Exp, values: Sequence[Exp]) -> None:
         """Keep the values that a work-item computed ``offset`` steps after its first."""
@@ -241,21 +292,22 @@ class ScanTile:
         fresh = k.declare("fresh", Prim.BOOL, truth(False)) if len(self.shape) > 1 else None
 
         def scan(alone: bool) -> None:
-            place = None if alone else _Walk(k, self.shape, self.start)
+            start = None if alone else k.declare("next", Prim.I32, self.first)
 
             def element(offset: Exp) -> None:
-                if place is not None and fresh is not None:
+                if start is not None and fresh is not None:
                     with k.block() as begin:
                         launches.reset(k, exp.ops, totals)
-                        k.emit(imp.Assign(fresh.name, truth(True)))
-                    k.emit(imp.If(place.at_start(), tuple(begin)))
+                        k.emit(imp.Assign(fresh.name, truth(True)),
+                               imp.Assign(start.name, op("add", start, _small(imp.Apply(
+                                   "min", Prim.I64, (self.width, self.chunk))), prim=Prim.I32)))
+                    k.emit(imp.If(imp.Apply("eq", Prim.I32, (start, _small(offset))),
+                                  tuple(begin)))
                 k.accumulate_all(exp.ops, totals, [
                     k.declare("x", p, imp.Load(m, offset, p))
                     for m, p in zip(self.held, prims, strict=True)])
                 k.emit(*(imp.Store(m, offset, t, p)
                          for m, t, p in zip(self.held, flat, prims, strict=True)))
-                if place is not None:
-                    place.advance(lit(1))
 
             self._each(element)
 
@@ -306,31 +358,21 @@ class ScanTile:
         """Add the carries to the elements before the chunk's first segment start."""
         k, prims = self.k, self.scan.values()
 
-        def add(alone: bool) -> None:
-            place = None if alone else _Walk(k, self.shape, self.start)
-            going = None if alone else k.declare("going", Prim.BOOL, truth(True))
-
-            def element(offset: Exp) -> None:
-                with k.block() as take:
-                    held = [k.declare("x", p, imp.Load(m, offset, p))
-                            for m, p in zip(self.held, prims, strict=True)]
-                    rest = held
-                    for op_, carry in zip(self.scan.exp.ops, carries, strict=True):
-                        combine(k, op_, carry, rest[: len(carry)])
-                        rest = rest[len(carry):]
-                    k.emit(*(imp.Store(m, offset, x, p)
-                             for m, x, p in zip(self.held, held, prims, strict=True)))
-                if place is None or going is None:
-                    k.emit(*take)
-                    return
-                k.emit(imp.If(place.at_start(), (imp.Assign(going.name, truth(False)),)),
-                       imp.If(going, tuple(take)))
-                place.advance(lit(1))
-
-            self._each(element)
+        def element(offset: Exp) -> None:
+            with k.block() as take:
+                held = [k.declare("x", p, imp.Load(m, offset, p))
+                        for m, p in zip(self.held, prims, strict=True)]
+                rest = held
+                for op_, carry in zip(self.scan.exp.ops, carries, strict=True):
+                    combine(k, op_, carry, rest[: len(carry)])
+                    rest = rest[len(carry):]
+                k.emit(*(imp.Store(m, offset, x, p)
+                         for m, x, p in zip(self.held, held, prims, strict=True)))
+            k.emit(*take if len(self.shape) == 1 else (imp.If(imp.Apply("lt", Prim.I32, (
+                _small(offset), self.first)), tuple(take)),))
 
         with k.block() as code:
-            self._if_alone(add)
+            self._each(element)
         k.emit(imp.If(cond, tuple(code)))
 
     def _store(self) -> None:
@@ -381,6 +423,11 @@ class ScanTile:
         k.emit(imp.If(imp.Apply("lt", Prim.I64, (place, self.points)), tuple(inside)))
 
 
+def _small(count: Exp) -> Exp:
+    """A number of elements of a chunk."""
+    return imp.Convert(Prim.I64, Prim.I32, count)
+
+
 class _Walk:
     """The indices of a flat position that moves on; long rows need no divisions for that.
 
@@ -397,15 +444,15 @@ class _Walk:
             self.row = k.declare("row", Prim.I64, op("quot", position, shape[-1]))
             self.column = k.declare("column", Prim.I64, op("rem", position, shape[-1]))
 
+    def variables(self) -> tuple[imp.Var, ...]:
+        """What counts rows and columns."""
+        return () if len(self.shape) == 1 else (self.row, self.column)
+
     def indices(self) -> list[Exp]:
         """The indices of the present element."""
         if len(self.shape) == 1:
             return [self.position]
         return [*unflat_index(self.row, self.shape[:-1]), self.column]
-
-    def at_start(self) -> Exp:
-        """True if the element is the first of its segment."""
-        return imp.Apply("eq", Prim.I64, (self.column, lit(0)))
 
     def advance(self, step: Exp) -> None:
         """Go on by ``step``; the position itself has been moved already."""

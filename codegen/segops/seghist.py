@@ -66,11 +66,13 @@ def seghist(lowering: launches.Lowering, exp: SegHist) -> None:
     room = _bytes(lowering, exp.ops)
     copies = lowering.scalar("copies", least(lowering.group, _fitting(room)))
     private = launches.branch(lowering,
-                              lambda: in_local_memory(lowering, exp, copies, atomic=False))
+                              lambda: in_local_memory(lowering, exp, copies, atomic=False),
+                              "a copy per work-item")
     if all(op_.op.is_word for op_ in exp.ops):
-        other = launches.branch(lowering, lambda: _atomic(lowering, exp, copies))
+        other = launches.branch(lowering, lambda: _atomic(lowering, exp, copies), "atomic updates")
     else:
-        other = launches.branch(lowering, lambda: _in_global_memory(lowering, exp, room))
+        other = launches.branch(lowering, lambda: _in_global_memory(lowering, exp, room),
+                                "copies in global memory")
     _choose(lowering, lowering.group_size, copies, private, other)
 
 
@@ -91,11 +93,12 @@ def _fitting(bytes_: Size) -> Size:
 
 def _atomic(lowering: launches.Lowering, exp: SegHist, copies: VName) -> None:
     """Copies that work-items share; without room for one, each operator by itself, or in place."""
-    shared = launches.branch(lowering, lambda: in_local_memory(lowering, exp, copies, atomic=True))
+    shared = launches.branch(lowering, lambda: in_local_memory(lowering, exp, copies, atomic=True),
+                             "shared copies")
     if len(exp.ops) == 1:
-        other = launches.branch(lowering, lambda: _in_place(lowering, exp))
+        other = launches.branch(lowering, lambda: _in_place(lowering, exp), "in place")
     else:
-        other = launches.branch(lowering, lambda: _one_by_one(lowering, exp))
+        other = launches.branch(lowering, lambda: _one_by_one(lowering, exp), "one by one")
     _choose(lowering, i64(1), copies, shared, other)
 
 
@@ -116,8 +119,8 @@ def _one_by_one(lowering: launches.Lowering, exp: SegHist) -> None:
 def _choose(lowering: launches.Lowering, least_: Atom, copies: VName, enough: tuple[plan.Step, ...],
             else_: tuple[plan.Step, ...]) -> None:
     cond = lowering.names.fresh("enough")
-    lowering.steps += [plan.Compute(cond, "le", Prim.I64, (least_, copies)),
-                       plan.Branch(cond, enough, else_)]
+    lowering.steps.append(plan.Compute(cond, "le", Prim.I64, (least_, copies)))
+    launches.choose(lowering, cond, enough, else_)
 
 
 def _in_global_memory(lowering: launches.Lowering, exp: SegHist, bytes_: Size) -> None:

@@ -168,11 +168,11 @@ def in_local_memory(lowering: launches.Lowering, exp: SegHist, copies: VName, *,
         apart()
         return
     together = launches.branch(lowering, lambda: _launch(
-        lowering, exp, parts, copies, atomic=atomic, together=True))
-    separate = launches.branch(lowering, apart)
+        lowering, exp, parts, copies, atomic=atomic, together=True), "the last group combines")
+    separate = launches.branch(lowering, apart, "a group per bin combines")
     chosen, few = lowering.scalar("few", _are_few(lowering, exp, per)), lowering.names.fresh("few")
-    lowering.steps += [plan.Compute(few, "eq", Prim.I64, (chosen, i64(1))),
-                       plan.Branch(few, together, separate)]
+    lowering.steps.append(plan.Compute(few, "eq", Prim.I64, (chosen, i64(1))))
+    launches.choose(lowering, few, together, separate)
 
 
 def _are_few(lowering: launches.Lowering, exp: SegHist, per: VName) -> Size:
@@ -227,7 +227,7 @@ def _launch(lowering: launches.Lowering, exp: SegHist, parts: Parts, copies: VNa
             local.merge(added)
         k.emit(*insert_barriers((imp.If(last, tuple(combined)),)))
     groups = launches.total(lowering, exp.space[:-1]) * Size.var(parts.per_segment)
-    lowering.launch(k, "seghist_local", groups, fits=True)
+    lowering.launch(k, "seghist_local", groups, fits=not together)
 
 
 def _either(k: KernelBuilder, cond: Exp, number: int, bin_: Exp, values: Sequence[Exp],

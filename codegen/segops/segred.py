@@ -30,10 +30,9 @@ from dataclasses import dataclass
 
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.collectives import group_total
-from runelift.codegen.kernel.column_strips import STRIP_COLUMNS, Columns, ColumnStrip
+from runelift.codegen.kernel.column_strips import LANE_STATEMENTS, fold_lanes, folds_in_lanes
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.sequential import KernelBuilder
-from runelift.codegen.kernel.soacs import SecondOrder
 from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan import plan
@@ -47,7 +46,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.products import is_cheap
 from runelift.ir.sizes import Size, ceil_div, greatest, least
-from runelift.ir.syntax import Index, Operator, SegRed
+from runelift.ir.syntax import SOACS, Index, Operator, SegRed
 from runelift.ir.types import Atom, Const, i64
 
 LEAST_ELEMENTS_OF_CORES = 512
@@ -55,13 +54,16 @@ LEAST_ELEMENTS_OF_CORES = 512
 
 A core adds 64 times as many floats in the time that a launch takes (EPYC, PoCL 3.0, 2026-11-25).
 """
+LEAST_STEPS_OF_CORES = 4096
+"""The least steps of loops inside of elements for which a processor gets a further group.
+
+A core does so many, one after the other, in the time that a launch takes (PoCL 3.0, 2026-11-28).
+"""
 LINES_PER_GROUP = 2
 """So many groups would share the cache of a compute unit if each work-item had a line of it.
 
 Times of 10^7 elements fall to a quarter for four arrays, and to half for two (H100, 2026-11-26).
 """
-LANE_STATEMENTS = 24
-"""Elements that take more statements are not computed for all lanes of a vector at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,29 +109,8 @@ class _Segment:
         part = launches.even_part(k, self.width, item, items)
         start = part.start
         if commute and is_cheap(body) and len(body.stms) <= LANE_STATEMENTS:
-            start = self._fold_lanes(part)
+            start = fold_lanes(k, self.exp.ops, self.totals, self.element, (start, part.end))
         self.fold(start, part.end, lit(1))
-
-    def _fold_lanes(self, part: launches.Part) -> Exp:
-        """Fold elements as a matrix with a column for each lane of a vector.
-
-        The result is the start of the remaining elements.
-        """
-        k, ops, lanes = self.k, self.exp.ops, lit(STRIP_COLUMNS)
-        rows = k.declare("rows", Prim.I64, op("quot", op("sub", part.end, part.start), lanes))
-
-        def element(_: SecondOrder, point: Sequence[Exp], row: Sequence[Exp]) -> Sequence[Value]:
-            place = op("add", op("add", part.start, op("mul", row[0], lanes)), point[-1])
-            return self.element(k.declare("e", Prim.I64, place))
-
-        strip = ColumnStrip(k,
-                            Columns((self.exp.space[-1].width,), ops, element,
-                                    launches.store_results),
-                            STRIP_COLUMNS, (), lit(0), lanes)
-        held = strip.reduce(lit(0), rows)
-        k.loop(lanes, lambda c: k.accumulate_all(ops, self.totals, strip.held(held, c)),
-               base="lane")
-        return k.declare("start", Prim.I64, op("add", part.start, op("mul", rows, lanes)))
 
 
 def segred(lowering: launches.Lowering, exp: SegRed,
@@ -141,18 +122,27 @@ def segred(lowering: launches.Lowering, exp: SegRed,
     if len(exp.space) == 1:
         _segred_long(lowering, exp, lambda: _segred_groups(lowering, exp))
         return
-    medium = side_by_side if side_by_side and lowering.interleave else (
-        lambda: _segred_groups(lowering, exp))
+    def medium() -> None:
+        if not side_by_side or not lowering.interleave:
+            _segred_groups(lowering, exp)
+        elif launches.item_bytes(exp.ops) <= launches.ITEM_BYTES:
+            side_by_side()
+        else:
+            near = launches.branch(lowering, side_by_side, "side by side")
+            launches.choose(lowering, Const(True, Prim.BOOL), near, launches.branch(
+                lowering, lambda: _segred_groups(lowering, exp), "apart"))
+
     lower_blocked(lowering, segments_of_reduction(exp),
                   lambda: _segred_each(lowering, exp, medium))
 
 
 def _segred_each(lowering: launches.Lowering, exp: SegRed, medium: Callable[[], None]) -> None:
     """Each segment by itself."""
-    short = launches.branch(lowering, lambda: _segred_items(lowering, exp))
-    long = launches.branch(lowering, lambda: _segred_long(lowering, exp, medium))
-    launches.choose_by_length(lowering, lowering.size(exp.space[-1].width), short, long,
-                     _longest_alone(lowering, exp))
+    short = launches.branch(lowering, lambda: _segred_items(lowering, exp), "a work-item per row")
+    long = launches.branch(lowering, lambda: _segred_long(lowering, exp, medium), "long rows")
+    cond = launches.is_short(lowering, lowering.size(exp.space[-1].width),
+                             _longest_alone(lowering, exp))
+    lowering.steps.append(plan.Branch(cond, short, long))
 
 
 def _longest_alone(lowering: launches.Lowering, exp: SegRed) -> Atom | None:
@@ -169,8 +159,9 @@ def _longest_alone(lowering: launches.Lowering, exp: SegRed) -> Atom | None:
 
 def _segred_long(lowering: launches.Lowering, exp: SegRed, by_groups: Callable[[], None]) -> None:
     per = _groups_per_segment(lowering, exp)
-    medium = launches.branch(lowering, by_groups)
-    large = launches.branch(lowering, lambda: _segred_several_groups(lowering, exp, per))
+    medium = launches.branch(lowering, by_groups, "a group per row")
+    large = launches.branch(lowering, lambda: _segred_several_groups(lowering, exp, per),
+                            "several groups per row")
     one = lowering.names.fresh("one")
     lowering.steps += [plan.Compute(one, "le", Prim.I64, (per, i64(1))),
                        plan.Branch(one, medium, large)]
@@ -185,12 +176,23 @@ def _groups_per_segment(lowering: launches.Lowering, exp: SegRed) -> VName:
     """
     length, segments = lowering.size(exp.space[-1].width), launches.total(lowering, exp.space[:-1])
     busy = not is_cheap(exp.body)
-    least_elements = Size.of(1) if busy and not lowering.interleave else lowering.group * (
-        1 if busy else launches.LEAST_ELEMENTS if lowering.interleave else LEAST_ELEMENTS_OF_CORES)
+    least_elements = _least_costly(lowering, exp) if busy and not lowering.interleave else (
+        lowering.group * (1 if busy else launches.LEAST_ELEMENTS if lowering.interleave
+                          else LEAST_ELEMENTS_OF_CORES))
     useful = greatest(Size.of(1), ceil_div(length, least_elements))
     shares = max(1, LINES_PER_GROUP * _own_lines(exp)) if lowering.interleave else 1
     wanted = ceil_div(lowering.groups, greatest(Size.of(1), segments) * shares)
     return lowering.scalar("per_segment", least(useful, wanted))
+
+
+def _least_costly(lowering: launches.Lowering, exp: SegRed) -> Size:
+    """The least elements for which a processor gets a further group, if they have loops inside."""
+    inside = {p.name for stm in exp.body.stms for p in stm.pat}.union(d.index for d in exp.space)
+    steps = [lowering.size(stm.exp.width) for stm in exp.body.stms if isinstance(stm.exp, SOACS)
+             and stm.exp.width not in inside]
+    if not steps:
+        return Size.of(1)
+    return ceil_div(Size.of(LEAST_STEPS_OF_CORES), greatest(Size.of(1), *steps))
 
 
 def _own_lines(exp: SegRed) -> int:
@@ -209,7 +211,9 @@ def _segred_items(lowering: launches.Lowering, exp: SegRed) -> None:
         totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
         count = sum(len(t) for t in totals)
         each = _Segment(k, exp, totals, outs[count:], outer)
-        each.fold(lit(0), each.width, lit(1))
+        start = fold_lanes(k, exp.ops, totals, each.element, (lit(0), each.width)) if (
+            folds_in_lanes(k, exp.ops, exp.body)) else lit(0)
+        each.fold(start, each.width, lit(1))
         for out, total_ in zip(outs, [t for ts in totals for t in ts], strict=False):
             k.store(out, outer, total_)
 
@@ -221,7 +225,8 @@ def _segred_groups(lowering: launches.Lowering, exp: SegRed) -> None:
     k = lowering.builder_of_groups()
     outs = lowering.results
     outer_shape = launches.widths(k, exp.space[:-1])
-    arrays = launches.local_arrays(k, exp.ops, lowering.group)
+    group = launches.roomy_group(lowering, exp.ops)
+    arrays = launches.local_arrays(k, exp.ops, group)
     held = k.declare("segment", Prim.I64, launches.GROUP_ID)
     outer = [k.declare("o", Prim.I64, i) for i in unflat_index(held, outer_shape)]
     totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
@@ -232,12 +237,12 @@ def _segred_groups(lowering: launches.Lowering, exp: SegRed) -> None:
         found = total_of_group(k, op_, mems, total_)
         k.emit(imp.If(IS_FIRST, tuple(next(place).write(outer, value) for value in found)))
     segments = launches.total(lowering, exp.space[:-1])
-    lowering.launch_groups(k, "segred_large", segments, _group(lowering, k))
+    lowering.launch_groups(k, "segred_large", segments, _or_alone(lowering, k, group))
 
 
-def _group(lowering: launches.Lowering, k: KernelBuilder) -> Size:
+def _or_alone(lowering: launches.Lowering, k: KernelBuilder, group: Size) -> Size:
     """The size of a group: 1 for lone work-items with arrays in scratch memory."""
-    return Size.of(1) if k.scratch and not lowering.interleave else lowering.group
+    return Size.of(1) if k.scratch and not lowering.interleave else group
 
 
 def _segred_several_groups(lowering: launches.Lowering, exp: SegRed, per_segment: VName) -> None:
@@ -253,8 +258,8 @@ def _segred_several_groups(lowering: launches.Lowering, exp: SegRed, per_segment
                                     groups) for t in o.lam.ret]
                 for o in exp.ops]
     k = lowering.builder_of_groups()
-    results = lowering.results
-    arrays = launches.local_arrays(k, exp.ops, lowering.group)
+    results, group = lowering.results, launches.roomy_group(lowering, exp.ops)
+    arrays = launches.local_arrays(k, exp.ops, group)
     per, segments = k.scalar(per_segment), volume(launches.widths(k, exp.space[:-1]))
     segment = k.declare("segment", Prim.I64, op("rem", launches.GROUP_ID, segments))
     part = k.declare("part", Prim.I64, op("quot", launches.GROUP_ID, segments))
@@ -277,7 +282,7 @@ def _segred_several_groups(lowering: launches.Lowering, exp: SegRed, per_segment
             _write_combined(k, found, [r.row(*outer) for r in results[:count]])
         k.emit(imp.If(last, tuple(combine)),
                imp.Barrier(imp.Space.LOCAL, imp.Placement.AFTER_BRANCH))
-    lowering.launch_groups(k, "segred", groups, _group(lowering, k))
+    lowering.launch_groups(k, "segred", groups, _or_alone(lowering, k, group))
     if not together:
         _segred_final(lowering, exp, partials, per_segment)
 
@@ -286,15 +291,15 @@ def _segred_final(lowering: launches.Lowering, exp: SegRed, partials: Sequence[S
                   per_segment: VName) -> None:
     """One group per segment combines its partial results."""
     k = lowering.builder_of_groups()
-    results = lowering.results
-    arrays = launches.local_arrays(k, exp.ops, lowering.group)
+    results, group = lowering.results, launches.roomy_group(lowering, exp.ops)
+    arrays = launches.local_arrays(k, exp.ops, group)
     segment = k.declare("segment", Prim.I64, launches.GROUP_ID)
     outer = [k.declare("o", Prim.I64, i)
              for i in unflat_index(segment, launches.widths(k, exp.space[:-1]))]
     per, count = k.scalar(per_segment), sum(len(p) for p in partials)
     found = combine_partials(k, exp.ops, arrays, partials, op("mul", segment, per), per)
     _write_combined(k, found, [r.row(*outer) for r in results[:count]])
-    lowering.launch_groups(k, "segred_final", launches.total(lowering, exp.space[:-1]))
+    lowering.launch_groups(k, "segred_final", launches.total(lowering, exp.space[:-1]), group)
 
 
 def is_last_group(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:

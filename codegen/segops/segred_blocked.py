@@ -64,7 +64,7 @@ def lower_blocked(lowering: launches.Lowering, segments: Segments | None,
     if segments is None or lowering.parameters is None or shared is None:
         otherwise()
         return
-    others = launches.branch(lowering, otherwise)
+    others = launches.branch(lowering, otherwise, "no blocks")
     known = dict(lowering.parameters.found)
     asked = blocks_of(lowering.stm)
     if asked is not None:  # segments of a work-item are in the dimension that is cut
@@ -74,7 +74,7 @@ def lower_blocked(lowering: launches.Lowering, segments: Segments | None,
     kernel = partial(_BlockedKernel, lowering, segments, sizes, shared.axis)
     try:
         alone = kernel()
-        steps = launches.branch(lowering, alone.launch)
+        steps = launches.branch(lowering, alone.launch, "blocks")
     except CompilerLimitation:
         lowering.parameters.found = known
         lowering.steps += others
@@ -85,7 +85,7 @@ def lower_blocked(lowering: launches.Lowering, segments: Segments | None,
         if asked is not None and not asked.copies:
             raise CompilerLimitation("nothing is to be copied")
         together = kernel(boxes=True)
-        tiled = launches.branch(lowering, together.launch)
+        tiled = launches.branch(lowering, together.launch, "blocks, boxes")
         sizes = replace(sizes, boxes=together.boxes, wanted=(
             *sizes.wanted[:4], lowering.setting(Quantity.TILE) if asked is None else i64(
                 asked.tile or MOST_TILE)))
@@ -93,7 +93,8 @@ def lower_blocked(lowering: launches.Lowering, segments: Segments | None,
             arrays = lowering.setting(Quantity.ARRAYS)
             sizes = replace(sizes, wanted=(*sizes.wanted, arrays))
             for chosen in range(1, (1 << len(sizes.boxes)) - 1):
-                some = launches.branch(lowering, kernel(boxes=True, chosen=chosen).launch)
+                some = launches.branch(lowering, kernel(boxes=True, chosen=chosen).launch,
+                                       "blocks, some boxes")
                 here = lowering.names.fresh("here")
                 tiled = (plan.Compute(here, "eq", Prim.I64, (arrays, i64(chosen))),
                          plan.Branch(here, some, tiled))
@@ -103,8 +104,8 @@ def lower_blocked(lowering: launches.Lowering, segments: Segments | None,
     except CompilerLimitation:
         lowering.parameters.found = known
     apart = lowering.names.fresh("apart")
-    lowering.steps += [sizes, plan.Compute(apart, "eq", Prim.I64, (sizes.points, i64(0))),
-                       plan.Branch(apart, others, steps)]
+    lowering.steps += [sizes, plan.Compute(apart, "eq", Prim.I64, (sizes.points, i64(0)))]
+    launches.choose(lowering, apart, others, steps)
 
 
 def _sizes(lowering: launches.Lowering, exp: SegRed, shared: Sharing, asked: Blocks | None

@@ -171,13 +171,15 @@ def reduce_columns(lowering: launches.Lowering, space: Space, columns: Columns,
         lowering.size(columns.lengths[0]))
     lowering.steps.append(strip)
     lowering.env = launches.WithScalar(lowering.env, strip.pieces)
-    whole = launches.branch(lowering, lambda: _whole(lowering, space, columns, strip))
-    split = launches.branch(lowering, lambda: _pieces(lowering, space, columns, strip))
+    whole = launches.branch(lowering, lambda: _whole(lowering, space, columns, strip), "strips")
+    split = launches.branch(lowering, lambda: _pieces(lowering, space, columns, strip),
+                            "pieces of strips")
     apart, one = fresh("apart"), fresh("one")
     lowering.steps += [
         plan.Compute(apart, "eq", Prim.I64, (strip.columns, i64(0))),
-        plan.Compute(one, "eq", Prim.I64, (strip.pieces, i64(1))),
-        plan.Branch(apart, otherwise, (plan.Branch(one, whole, split),))]
+        plan.Compute(one, "eq", Prim.I64, (strip.pieces, i64(1)))]
+    launches.choose(lowering, apart, otherwise, launches.branch(
+        lowering, lambda: launches.choose(lowering, one, whole, split)))
 
 
 def _whole(lowering: launches.Lowering, space: Space, columns: Columns,

@@ -149,7 +149,7 @@ class _LookBack:
         tile, k = self.tile, self.k
         self._take_tile()
         tile.begin()
-        tile.take(lambda indices, _: tile.compute(indices, stored=True))
+        tile.take(lambda indices, position: tile.compute(indices, position, stored=True))
         totals, fresh = tile.run()
         carries = tile.exchange(totals, fresh)
         later: Exp = imp.Apply("lt", Prim.I64, (lit(0), tile.number))

@@ -40,7 +40,7 @@ from runelift.ir.prim import Prim
 from runelift.ir.products import is_cheap
 from runelift.ir.sizes import Size, ceil_div, least
 from runelift.ir.syntax import SegScan
-from runelift.ir.types import elem_of, i64
+from runelift.ir.types import Atom, elem_of, i64
 
 TINY = 4
 """The most elements that work-items write far apart."""
@@ -62,30 +62,17 @@ def segscan(lowering: launches.Lowering, exp: SegScan,
         _segscan_tiles(lowering, exp, packed)
         return
     length = lowering.size(exp.space[-1].width)
-    short = launches.branch(lowering, lambda: _segscan_items(lowering, exp))
-    long = launches.branch(lowering, lambda: _segscan_tiles(lowering, exp))
+    short = launches.branch(lowering, lambda: _segscan_items(lowering, exp), "a work-item per row")
+    long = launches.branch(lowering, lambda: _segscan_tiles(lowering, exp), "long rows")
+    most: Atom | None = None
     if side_by_side and lowering.interleave and all(isinstance(t, Prim) for t in exp.ret):
-        medium = launches.branch(lowering, side_by_side)
-        fits = _fits_groups(lowering, exp, medium)
-        medium = tuple(s for s in medium if not isinstance(s, distribution.GroupShape))
-        few = launches.branch(lowering, lambda: launches.choose_by_length(
-            lowering, length, short, medium, i64(TINY)))
-        lowering.steps.append(plan.Branch(fits, few, long))
-        return
-    launches.choose_by_length(lowering, length, short, long)
-
-
-def _fits_groups(lowering: launches.Lowering, exp: SegScan, medium: Sequence[plan.Step]) -> VName:
-    """True on the host if groups can have the segments; it works out their shape for that."""
-    (shape,) = (step for step in medium if isinstance(step, distribution.GroupShape))
-    bytes_ = sum(elem_of(type_).bytes for type_ in exp.ret)
-    most = min(MOST_SIDE_BY_SIDE, SIDE_BY_SIDE_BYTES // bytes_)
-    length = lowering.scalar("length", lowering.size(exp.space[-1].width))
-    possible, moderate, fits = map(lowering.names.fresh, ("possible", "moderate", "fits"))
-    lowering.steps += [shape, plan.Compute(possible, "lt", Prim.I64, (i64(0), shape.group)),
-                       plan.Compute(moderate, "le", Prim.I64, (length, i64(most))),
-                       plan.Compute(fits, "and", Prim.BOOL, (possible, moderate))]
-    return fits
+        medium, tiles = launches.branch(lowering, side_by_side, "rows side by side"), long
+        least_of = min(MOST_SIDE_BY_SIDE, SIDE_BY_SIDE_BYTES // sum(
+            elem_of(type_).bytes for type_ in exp.ret))
+        most = i64(TINY)
+        long = launches.branch(lowering, lambda: launches.choose_by_length(
+            lowering, length, medium, tiles, i64(least_of)))
+    launches.choose_by_length(lowering, length, short, long, most)
 
 
 def _segscan_items(lowering: launches.Lowering, exp: SegScan) -> None:
@@ -118,11 +105,12 @@ def _segscan_tiles(lowering: launches.Lowering, exp: SegScan,
                    packed: PackedScan | None = None) -> None:
     """In one pass if the host lets groups wait for each other, else in two."""
     scan = _choose_tiles(lowering, exp, packed)
-    once = launches.branch(lowering, lambda: scan_single_pass(lowering, scan))
-    twice = launches.branch(lowering, lambda: _scan_in_two_passes(lowering, scan))
+    once = launches.branch(lowering, lambda: scan_single_pass(lowering, scan), "one pass")
+    twice = launches.branch(lowering, lambda: _scan_in_two_passes(lowering, scan), "two passes")
     patient = lowering.names.fresh("patient")
-    lowering.steps += [plan.Compute(patient, "lt", Prim.I64, (i64(0), scan.tile_shape.patience)),
-                       plan.Branch(patient, once, twice)]
+    lowering.steps.append(
+        plan.Compute(patient, "lt", Prim.I64, (i64(0), scan.tile_shape.patience)))
+    launches.choose(lowering, patient, once, twice)
 
 
 def _choose_tiles(lowering: launches.Lowering, exp: SegScan,
@@ -187,7 +175,7 @@ def _tile_sums(lowering: launches.Lowering, passes: _Passes) -> None:
     k = tile.k
 
     def elements(indices: Sequence[Exp], position: Exp) -> list[Exp]:
-        values = tile.compute(indices, stored=bool(passes.kept))
+        values = tile.compute(indices, position, stored=bool(passes.kept))
         for mem, prim, value in zip(passes.kept, scan.values(), values, strict=False):
             k.emit(imp.Store(mem, position, value, prim))
         return values
@@ -225,7 +213,7 @@ def _scan_tiles(lowering: launches.Lowering, passes: _Passes) -> None:
 
     def elements(indices: Sequence[Exp], position: Exp) -> list[Exp]:
         if not passes.kept:
-            return tile.compute(indices, stored=True)
+            return tile.compute(indices, position, stored=True)
         return [imp.Load(mem, position, p)
                 for mem, p in zip(passes.kept, scan.values(), strict=True)]
 

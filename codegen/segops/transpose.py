@@ -115,15 +115,15 @@ def _tiled(lowering: launches.Lowering, found: Transposition, sides: tuple[Size,
     prim = elem_of(param.type)
     shape = distribution.TransposeTileShape(height, width, pitch, word, *sides, prim.bytes,
                                             lowering.group)
-    tiled = launches.branch(lowering, lambda: _launch(lowering, found, sides, shape))
+    tiled = launches.branch(lowering, lambda: _launch(lowering, found, sides, shape), "tiles")
     if lowering.interleave and prim.bytes < WORD.bytes and lowering.view(param.name).dense:
-        words = launches.branch(lowering, lambda: _launch_words(lowering, found, sides))
+        words = launches.branch(lowering, lambda: _launch_words(lowering, found, sides), "words")
         whole = lowering.names.fresh("whole")
         tiled = (plan.Compute(whole, "eq", Prim.I64, (shape.words, i64(1))),
                  plan.Branch(whole, words, tiled))
     plain = lowering.names.fresh("plain")
-    lowering.steps += [shape, plan.Compute(plain, "eq", Prim.I64, (shape.height, i64(0))),
-                       plan.Branch(plain, otherwise, tiled)]
+    lowering.steps += [shape, plan.Compute(plain, "eq", Prim.I64, (shape.height, i64(0)))]
+    launches.choose(lowering, plain, otherwise, tiled)
 
 
 def _launch(lowering: launches.Lowering, found: Transposition, sides: tuple[Size, Size],

@@ -90,7 +90,7 @@ class ShortRun(DryRun):
                     lengths: tuple[int, ...], *args: Any) -> None:
         """Note a kernel and the constants that it is built for."""
         if group == 0:
-            raise Infeasible("the rows are too long")
+            raise Infeasible(f"kernel {self._sites[number].launch}: the rows are too long")
         self._note(number, constants, groups, group, lengths)
 
     def _note(self, number: int, constants: tuple[int, ...], groups: int, group: int,
@@ -99,7 +99,7 @@ class ShortRun(DryRun):
         if time.perf_counter() > self._end:
             raise DependsOnDevice("too many launches")
         if sum(lengths) > self.device.info.local_bytes:
-            raise Infeasible("too little local memory")
+            raise Infeasible(f"kernel {self._sites[number].launch}: too little local memory")
         if groups > 0 and group > 0:
             self._items += groups * group
 

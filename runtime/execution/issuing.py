@@ -200,7 +200,7 @@ class Issuer:
         """Run a kernel that is built for the values of its constants."""
         site = self._sites[number]
         if group == 0:
-            raise Infeasible(f"kernel {site.launch.kernel.name}: the rows are too long")
+            raise Infeasible(f"kernel {site.launch}: the rows are too long")
         if groups <= 0:
             return
         site.kernel = site.variants.get(constants)
@@ -211,10 +211,9 @@ class Issuer:
     def _enqueue(self, site: KernelSite, groups: int, group: int, lengths: tuple[int, ...],
                  args: tuple[Any, ...]) -> None:
         if lengths and (needed := sum(lengths)) > self.device.info.local_bytes:
-            raise Infeasible(f"kernel {site.launch.kernel.name} needs {needed} bytes of local "
-                             "memory")
+            raise Infeasible(f"kernel {site.launch} needs {needed:,} bytes of local memory")
         if groups > MOST_GROUPS:  # drivers crash or hang
-            raise Infeasible(f"kernel {site.launch.kernel.name} needs {groups:,} work-groups, "
+            raise Infeasible(f"kernel {site.launch} needs {groups:,} work-groups, "
                              f"more than {MOST_GROUPS:,}")
         kernel = site.kernel
         assert kernel is not None
@@ -225,10 +224,10 @@ class Issuer:
             else:
                 kernel.launch(self.queue, groups * group, group)
         except cl.MemoryError:
-            raise OutOfMemory(f"kernel {site.launch.kernel.name} needs more than the device has; "
+            raise OutOfMemory(f"kernel {site.launch} needs more than the device has; "
                               f"{self._pool.live:,} bytes are in use") from None
         except cl.Error as error:
-            raise Infeasible(f"kernel {site.launch.kernel.name} does not launch: {error}") from None
+            raise Infeasible(f"kernel {site.launch} does not launch: {error}") from None
         if site.fallible:
             self._fallible = True
         if self.recorder is not None:

@@ -28,7 +28,13 @@ from runelift.runtime.geometry.work_groups import MOST_REMEMBERED
 from runelift.runtime.host import interrupts
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.recorder import EncounterKind
-from runelift.runtime.versions.choose import NEVER, UNMET, Facts, VersionChooser
+from runelift.runtime.versions.choose import (
+    NEVER,
+    UNMET,
+    LocalBytes,
+    Facts,
+    VersionChooser,
+)
 
 Force: TypeAlias = Mapping[str, int]
 """The version to run at a site, whatever its guard says, by the name of the site."""
@@ -230,7 +236,7 @@ class Run(Issuer):
         return 0 if self.recorder is None else self.recorder.encounters
 
     def encounter(self, number: int, pars: tuple[int, ...], facts: Facts,
-                  local: tuple[int, ...], sizes: dict[str, int]) -> Iterable[int]:
+                  local: LocalBytes, sizes: dict[str, int]) -> Iterable[int]:
         """The versions of a site to try, the chosen one first."""
         order = self.chooser.versions(number, pars, facts, local, sizes)
         return order if self.recorder is None else self._recorded(

@@ -17,7 +17,8 @@ MOST_REMEMBERED = 10_000
 ONE_TILE = 4
 """So many tiles of the usual size are one tile where a work-item scans it.
 
-A core scans as many floats in the time of two launches (EPYC, PoCL 3.0, 2026-11-25).
+A core scans as many floats in the time of two launches (EPYC, PoCL 3.0, 2026-11-25).  So many
+elements of a work-item are scanned before a group that waits for another has its total.
 """
 
 LEAST_TILE = 64
@@ -166,11 +167,13 @@ def tile(limits: ShareLimits, points: int, size: int, groups: int,
     """The values of :class:`runelift.codegen.plan.distribution.ScanTileShape` but for the last.
 
     Chunks are so short that local memory suffices and that there is work for ``groups`` groups.
+    Where chunks go through local memory, a group for each compute unit is enough: its work-items
+    have many loads under way, and each further group of its tiles waits for those before.
     Where there is no local memory to go through, one work-item has a tile.  Few points are one tile
-    there, as two further launches take longer.  Small tiles take less
-    time than publishing their totals, so groups look back at more of them.  ``wanted`` are the size
-    of a group and the length of chunks, 0 for the device's own choice.  A wanted chunk may leave
-    groups without work.
+    there, as two further launches take longer; a group waits for none if it has all.  Small tiles
+    take less time than publishing their totals, so groups look back at more of them.  ``wanted``
+    are the size of a group and the length of chunks, 0 for the device's own choice.  A wanted chunk
+    may leave groups without work.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 32, 132, 128)
     >>> tile(gpu, 1 << 24, 4, 1056, 48 << 10)
@@ -179,8 +182,8 @@ def tile(limits: ShareLimits, points: int, size: int, groups: int,
     ((256, 1, 8, 128), (64, 1, 1, 64))
     >>> tile(gpu, 1 << 24, 12, 1056, 48 << 10)
     (256, 1, 8, 256)
-    >>> tile(gpu, 1000, 4, 1056, 48 << 10)
-    (256, 1, 1, 256)
+    >>> [tile(gpu, 10 ** n, 4, 1056, 48 << 10) for n in (3, 4, 5, 6)]
+    [(256, 1, 4, 256), (256, 1, 1, 256), (256, 1, 2, 256), (256, 1, 16, 256)]
     >>> from dataclasses import replace
     >>> cpu = replace(gpu, staged=False, tile=1024)
     >>> [tile(cpu, points, 4, 8, 48 << 10)[2] for points in (3, 1000, 4096, 5000, 1 << 20)]
@@ -192,6 +195,11 @@ def tile(limits: ShareLimits, points: int, size: int, groups: int,
     chunk = wanted[1] or limits.tile
     if not (limits.staged or wanted[1]) and points <= ONE_TILE * chunk:
         return group, 0, max(LEAST_TILE, power_of_two_above(points)), group
+    if limits.staged and not wanted[1] and points <= ONE_TILE * group:
+        groups = 0
+        chunk = min(chunk, power_of_two_above(ceil_div(max(1, points), group)))
+    elif limits.staged and limits.busy_groups:
+        groups = limits.busy_groups
     while chunk > 1 and points < (1 if wanted[1] else groups) * group * chunk:
         chunk //= 2
     while limits.staged and _tile_bytes(group, chunk, size) > local_bytes and group > 1:

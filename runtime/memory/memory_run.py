@@ -22,7 +22,7 @@ from runelift.runtime.execution.commands import RunLoop
 from runelift.runtime.execution.dry_run import DependsOnDevice, ShortRun
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.run import Force
-from runelift.runtime.versions.choose import Facts
+from runelift.runtime.versions.choose import Facts, LocalBytes
 
 WHILE_ITERATIONS = LEAST_ITERATIONS // 2 + 3
 """The iterations of a ``while`` loop that are followed; one kernel would run those after them."""
@@ -273,7 +273,7 @@ class MemoryRun(ShortRun):
     # Versions
 
     def replays(self, number: int, pars: tuple[int, ...], facts: Facts,
-                local: tuple[int, ...], sizes: dict[str, int], changed: tuple[Any, ...]
+                local: LocalBytes, sizes: dict[str, int], changed: tuple[Any, ...]
                 ) -> Iterator[int]:
         """The versions of a site to follow: all of them, then the one to go on with."""
         order = self.chooser.versions(number, pars, facts, local, sizes)

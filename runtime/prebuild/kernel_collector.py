@@ -15,7 +15,7 @@ from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.execution.dry_run import DependsOnDevice, ShortRun
 from runelift.runtime.execution.executable import Executable, NeededKernels
 from runelift.runtime.execution.run import Force
-from runelift.runtime.versions.choose import Facts
+from runelift.runtime.versions.choose import Facts, LocalBytes
 
 
 class KernelCollector(ShortRun):
@@ -55,7 +55,7 @@ class KernelCollector(ShortRun):
     # Versions
 
     def encounter(self, number: int, pars: tuple[int, ...], facts: Facts,
-                  local: tuple[int, ...], sizes: dict[str, int]) -> Iterator[int]:
+                  local: LocalBytes, sizes: dict[str, int]) -> Iterator[int]:
         """The alternatives to try, until one depends on the device."""
         for version in self.chooser.order(number, pars, facts, local):
             yield version

@@ -44,7 +44,7 @@ class InterpretedRun(Run):
         site = self._sites[number]
         kernel = site.launch.kernel
         if group <= 0 and constants:
-            raise Infeasible(f"kernel {kernel.name}: the rows are too long")
+            raise Infeasible(f"kernel {site.launch}: the rows are too long")
         if groups <= 0 or group <= 0:
             return
         known = dict(zip(kernel.built_for, constants, strict=True))

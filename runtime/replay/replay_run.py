@@ -33,7 +33,7 @@ from runelift.runtime.replay.replay_records import (
     ReplayedEncounter,
     ReplayRecord,
 )
-from runelift.runtime.versions.choose import Facts
+from runelift.runtime.versions.choose import Facts, LocalBytes
 
 MOST_ATTEMPTS = 3
 """The most runs of a version until no build or inner replay disturbs its time."""
@@ -101,7 +101,7 @@ class ReplayRun(Run):
     # What the plan calls
 
     def replays(self, number: int, pars: tuple[int, ...], facts: Facts,
-                local: tuple[int, ...], sizes: dict[str, int], changed: tuple[Any, ...]
+                local: LocalBytes, sizes: dict[str, int], changed: tuple[Any, ...]
                 ) -> Iterator[int]:
         """The versions of a site to run; each finds the memory as it was before the first."""
         with self.ledger.untimed():

@@ -19,6 +19,8 @@ from runelift.runtime.versions.size_guards import size_guards_of
 
 Facts: TypeAlias = tuple[Any, ...]
 """The scalars of the host that the costs of the versions of a site depend on."""
+LocalBytes: TypeAlias = tuple[tuple[int, ...], ...]
+"""The local memory that each need of each version of a site takes."""
 
 
 class _GuardedVersion(Protocol):
@@ -31,6 +33,10 @@ class _GuardedVersion(Protocol):
     @property
     def infeasible(self) -> str | None:
         """The reason why the version cannot be compiled, if there is one."""
+
+    @property
+    def needs(self) -> Sequence[object]:
+        """The launches that must be possible; as text, their kernels and branches."""
 
 
 class _VersionedSite(Protocol):
@@ -62,8 +68,8 @@ class Predicts(Protocol):
 
 NEVER = 1 << 62
 """More local memory than any device has: no work-group size fits."""
-UNMET = NEVER + 1
-"""As NEVER, for a version whose guard has needs that the sizes do not meet."""
+UNMET = (NEVER + 1,)
+"""The local memory of a version whose guard has needs that the sizes do not meet."""
 
 
 class RequiredVersions(dict[str, int]):
@@ -115,7 +121,7 @@ class VersionChooser:
         compare, and sizes."""
 
     def versions(self, number: int, pars: tuple[int, ...], facts: Facts,
-                 local: tuple[int, ...], sizes: Mapping[str, int]) -> list[int]:
+                 local: LocalBytes, sizes: Mapping[str, int]) -> list[int]:
         """The versions of a site to try, the chosen one first."""
         order = self._orders.get((number, pars, facts, local))
         if order is None:
@@ -136,7 +142,7 @@ class VersionChooser:
             self._excess[number, version] = size
         return [k for k in order if k not in excluded]
 
-    def _require(self, number: int, order: Sequence[int], local: tuple[int, ...],
+    def _require(self, number: int, order: Sequence[int], local: LocalBytes,
                  sizes: Mapping[str, int]) -> None:
         """Raise VersionUnavailable if the version that must run at a site cannot."""
         forced = self._force.get(self._sites[number].site)
@@ -152,7 +158,7 @@ class VersionChooser:
         return self._required and self._force.get(self._sites[number].site) == version
 
     def order(self, number: int, pars: tuple[int, ...], facts: Facts,
-              local: tuple[int, ...]) -> list[int]:
+              local: LocalBytes) -> list[int]:
         """The versions of a site that can run, in the order of its guards."""
         key = number, pars, facts, local
         if (order := self._orders.get(key)) is None:
@@ -160,7 +166,7 @@ class VersionChooser:
         return order
 
     def _order(self, number: int, pars: tuple[int, ...], facts: Facts,
-               local: tuple[int, ...]) -> list[int]:
+               local: LocalBytes) -> list[int]:
         site = self._sites[number]
         left = [k for k in range(len(site.versions)) if self.unable(number, k, local[k]) is None]
         forced = self._force.get(site.site)
@@ -196,7 +202,7 @@ class VersionChooser:
             found = self._seconds[key] = self._predictor.versions(number, facts, self)
         return found
 
-    def expected(self, number: int, pars: tuple[int, ...], facts: Facts, local: tuple[int, ...]
+    def expected(self, number: int, pars: tuple[int, ...], facts: Facts, local: LocalBytes
                  ) -> float:
         """The predicted seconds of the version that runs at a site; infinite if none can."""
         order = self.order(number, pars, facts, local)
@@ -240,25 +246,30 @@ class VersionChooser:
         """The name of a version, ``site/index``."""
         return f"{self._sites[number].site}/{version}"
 
-    def _obstacle(self, number: int, version: int, local: int | None = None) -> str:
-        """The reason why a version cannot run, which needs ``local`` bytes of local memory."""
+    def _fits(self, local: tuple[int, ...]) -> bool:
+        """True if the device has the local memory that needs take."""
+        return all(size <= self._device.local_bytes for size in local)
+
+    def _obstacle(self, number: int, version: int, local: tuple[int, ...] = ()) -> str:
+        """The reason why a version cannot run, whose needs take ``local`` bytes of local memory."""
         known = (self._sites[number].versions[version].infeasible
                  or self.infeasible.get(self.name(number, version)))
         if known is not None:
             return known.splitlines()[0].rstrip(".")
         if (size := self._excess.get((number, version))) is not None:
             return f"it needs {size:,} bytes of device memory, more than is allowed or there is"
-        if local is None:
-            return "needs more local memory than the device has"
-        if local >= NEVER:
-            return "no work-group of this device is large enough for its rows"
-        return (f"a work-group needs {local:,} bytes of local memory, and this device has "
-                f"{self._device.local_bytes:,}")
+        for size, need in zip(local, self._sites[number].versions[version].needs, strict=False):
+            if size >= NEVER:
+                return f"no work-group of this device is large enough for the rows of {need}"
+            if not self._fits((size,)):
+                return (f"a work-group of {need} needs {size:,} bytes of local memory, and this "
+                        f"device has {self._device.local_bytes:,}")
+        return "needs more local memory than the device has"
 
-    def unable(self, number: int, version: int, local: int) -> str | None:
-        """The reason why a version cannot run that needs ``local`` bytes; None if it can."""
+    def unable(self, number: int, version: int, local: tuple[int, ...]) -> str | None:
+        """The reason why a version cannot run whose needs are ``local`` bytes; None if it can."""
         site = self._sites[number]
-        able = (site.versions[version].infeasible is None and local <= self._device.local_bytes
+        able = (site.versions[version].infeasible is None and self._fits(local)
                 and self.name(number, version) not in self.infeasible)
         return None if able else self._obstacle(number, version, local)
 

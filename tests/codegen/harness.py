@@ -527,8 +527,8 @@ def lowered_results(stm: Stm, args: Mapping[Param, Any], names: Names,
         initial = np.zeros(shape, prim.dtype) if dest is None else given[dest]
         machine.put(param.name, np.asarray(initial, prim.dtype))
     if before is not None:
-        before(machine, lowered.steps)
-    machine.run(lowered.steps)
+        before(machine, lowered)
+    machine.run(lowered)
     if isinstance(machine, DeviceMachine):
         machine.sim.queue.finish()
         complaints = machine.sim.complaints()

@@ -67,7 +67,9 @@ class ProgramMachine(ModelMachine):
             version = next(v for v in versions if any(
                 kernel.name.startswith(self.choices.kind) for kernel in plan.kernels(v.steps)))
         assert version.infeasible is None
-        assert all(self.scalars[group] for group in version.groups)
+        for need in version.needs:
+            assert any(launch.shaped is None or self.scalars[launch.shaped]
+                       for launch in need.launches)
         return version
 
     def control(self, step: plan.Step) -> None:

@@ -294,7 +294,7 @@ def kernel_of(r: Rows, results: list[VName], types: list[Type]) -> imp.Kernel:
     exp = SegMap(GROUP, r.space(), r.body.body(*results), tuple(types))
     pat = tuple(Param(r.body.fresh("out"), array_of((r.n,), t)) for t in types)
     host = Host({p.name: p.type for p in r.args} | {p.name: p.type for p in pat})
-    (kernel,) = plan.kernels(lower_segop(Stm(pat, exp), host, r.body.names).steps)
+    (kernel,) = plan.kernels(lower_segop(Stm(pat, exp), host, r.body.names))
     return kernel
 
 

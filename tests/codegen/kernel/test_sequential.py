@@ -300,7 +300,7 @@ def test_small_arrays_are_private_in_a_kernel_built_for_their_size(m: int) -> No
     exp = SegMap(Level.GRID, r.space(), b.body(*results), (r.row_type,))
     pat = (Param(b.fresh("out"), ArrayType(I64, (r.n, r.m))),)
     host = Host({q.name: q.type for q in (*r.args, *pat)})
-    (branch,) = (s for s in lower_segop(Stm(pat, exp), host, b.names).steps
+    (branch,) = (s for s in lower_segop(Stm(pat, exp), host, b.names)
                  if isinstance(s, plan.Branch))
     inside, scratch = (next(s for s in side if isinstance(s, plan.Launch))
                        for side in (branch.then_, branch.else_))
