@@ -14,11 +14,16 @@ from runelift.codegen.cost.version_costs import ENTRY, cost_of_entry
 from runelift.codegen.cost.work import Work
 from runelift.codegen.plan.plan import DEVICE_SIZES, parameters
 from runelift.ir.guards import Kind
-from runelift.runtime.cost.model import launch_parts
+from runelift.runtime.cost.model import launch_time
 from runelift.runtime.cost.predictor import Predictor, WorkFunction, loaded
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.execution.executable import Executable
-from runelift.runtime.versions.choose import Facts, KnownChoices, VersionChooser
+from runelift.runtime.versions.choose import (
+    Facts,
+    KnownChoices,
+    LocalBytes,
+    VersionChooser,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +145,12 @@ class _Tracing(Predictor):
         room = self.room(name, group, lengths)
         if groups <= 0:
             return
-        found = Work(*work(groups, group, *args))
-        time = launch_parts(self.costs, self.info.units, groups, group, room, found)
+        found = Work._make(work(groups, group, *args))
+        time = launch_time(self.costs, self.info.units, groups, group, room, found)
         self._add(Totals(
             time.seconds, 1.0, found.distinct,
             found.operations + found.doubles + found.special, time.start, time.memory,
-            time.arithmetic, time.atomics, time.longest, longest=found.steps))
+            time.arithmetic, time.atomics, time.chain, longest=found.steps))
 
     def unseen(self, name: str) -> None:
         """Add a launch, or a choice, whose size is unknown."""
@@ -172,7 +177,7 @@ class _Tracing(Predictor):
         every = self.seconds.since(before, count)
         self.seconds = replace(every, seconds=before.seconds + merged * count)
 
-    def choice(self, site: str, pars: tuple[int, ...], facts: Facts, local: tuple[int, ...],
+    def choice(self, site: str, pars: tuple[int, ...], facts: Facts, local: LocalBytes,
                sizes: Mapping[str, int]) -> None:
         """Add what the version costs that runs at a choice."""
         number = self._numbers[site]
@@ -189,7 +194,7 @@ class _Tracing(Predictor):
         if choice.chosen >= 0 and (totals := choice.versions[choice.chosen].totals) is not None:
             self._add(totals)
 
-    def _version(self, number: int, k: int, facts: Facts, local: tuple[int, ...]
+    def _version(self, number: int, k: int, facts: Facts, local: LocalBytes
                  ) -> PredictedVersion:
         site = self._sites[number]
         kind = site.versions[k].kind

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from runelift.codegen.cost.version_costs import ENTRY
+from runelift.codegen.cost.work import Work
 from runelift.codegen.plan.plan import Choose
-from runelift.runtime.cost.model import DeviceCosts, launch_time
+from runelift.runtime.cost.device_costs import DeviceCosts
+from runelift.runtime.cost.model import launch_time
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.devices.limits import LEAST_ITERATIONS
@@ -32,7 +34,7 @@ class _Choosing(Protocol):
     """A chooser of versions, which knows thresholds."""
 
     def expected(self, number: int, pars: tuple[int, ...], facts: tuple[Any, ...],
-                 local: tuple[int, ...]) -> float:
+                 local: tuple[tuple[int, ...], ...]) -> float:
         """The predicted seconds of the version that runs at a site."""
 
 
@@ -97,7 +99,7 @@ class Predictor:
         room = self.room(name, group, lengths)
         if groups > 0:
             self.seconds += launch_time(self.costs, self.info.units, groups, group, room,
-                                        work(groups, group, *args))
+                                        Work._make(work(groups, group, *args))).seconds
 
     def room(self, name: str, group: int, lengths: tuple[int, ...]) -> int:
         """The bytes of local memory of a launch; Infeasible if it cannot run."""
@@ -150,7 +152,7 @@ class Predictor:
             self.scale(before, count / some)
 
     def choice(self, site: str, pars: tuple[int, ...], facts: tuple[Any, ...],
-               local: tuple[int, ...], sizes: Mapping[str, int]) -> None:
+               local: tuple[tuple[int, ...], ...], sizes: Mapping[str, int]) -> None:
         """Add what the version costs that runs at an inner choice."""
         assert self._choosing is not None
         before = self.seconds
