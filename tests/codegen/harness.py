@@ -93,7 +93,7 @@ FLAT = VName("flat", -8)
 """1 if they lie as in one dimension, 2 if they are a row, see :class:`distribution.MapWidth`."""
 
 DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3,
-          plan.LOCAL_BYTES: 256, COHERENT: 0, ROWS: 0,
+          plan.LOCAL_BYTES: 256, plan.MAX_GROUP: 8, COHERENT: 0, ROWS: 0,
           STAGED: 1, CHUNK: 2, WINDOW: 4, PATIENCE: 0, TEAMS: 1, WIDTH: 1, FLAT: 0,
           SLABS: 1, ACROSS: 2, DEPTH: 2}
 
