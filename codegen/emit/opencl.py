@@ -222,7 +222,7 @@ class _Printer:
         """True if a statement that the optimiser keeps follows the last branch."""
         self.inlined = used_once(kernel.body)
         self.guarded: Mapping[VName, imp.Space] = {}
-        """The memories that other work-items may have changed, and must not be kept in registers."""
+        """The memories that others change, so that no element may be kept in a register."""
         self.locate: Callable[[Stm], Iterable[Loc]] | None = None
         self._names: dict[VName, str] = {}
         self._numbers = Counter[str]()
@@ -519,7 +519,7 @@ class _Printer:
             *lines,
             f"{pad}volatile __{stm.space.value} {bits} *{word} = "
             f"({cells}{self.name(stm.mem)}) + ({place});",
-            f"{pad}{bits} {seen}, {found} = *{word};",
+            f"{pad}{bits} {seen}, {found} = GLANCE_{bits}({word});",
             f"{pad}do {{",
             f"{inner}{seen} = {found};",
             f"{inner}{TYPES[prim]} {self.name(stm.old)} = {before};",
@@ -533,7 +533,7 @@ class _Printer:
     def _locked(self, stm: imp.Locked, depth: int) -> list[str]:
         """A loop in which a work-item with the lock does all before it tries again.
 
-        So it also ends where work-items run in lockstep, and one that waits keeps none from going on.
+        So it also ends where work-items run in lockstep: one that waits keeps none from going on.
         """
         pad, inner, within = (INDENT * (depth + k) for k in range(3))
         space, around, self.guarded = stm.space.value, self.guarded, {

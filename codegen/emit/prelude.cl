@@ -54,11 +54,20 @@ inline ulong peek(volatile __global ulong *p) { return *p; }
 inline ulong peek(volatile __global ulong *p) { return atom_add(p, 0UL); }
 #endif
 
+// A word that others change meanwhile, which a compare-and-swap is then sure of.
+#if defined(NVIDIA) || defined(POCL_DEVICE_ADDRESS_BITS)
+#define GLANCE_int(P) (*(P))
+#define GLANCE_long(P) (*(P))
+#else
+#define GLANCE_int(P) atomic_cmpxchg(P, 0, 0)
+#define GLANCE_long(P) atom_cmpxchg(P, 0L, 0L)
+#endif
+
 // The sum of a float in global memory and another, indivisibly.  NVIDIA's instruction takes an f32
 // below 2^-126 for 0, which changes no rounded sum with a number of at least 2^-100.
 inline void swap_add_f32(volatile __global float *p, float x) {
     volatile __global int *word = (volatile __global int *)p;
-    int seen, found = *word;
+    int seen, found = GLANCE_int(word);
     do {
         seen = found;
         int sum = as_int(as_float(seen) + x);
@@ -68,7 +77,7 @@ inline void swap_add_f32(volatile __global float *p, float x) {
 
 inline void swap_add_f64(volatile __global double *p, double x) {
     volatile __global long *word = (volatile __global long *)p;
-    long seen, found = *word;
+    long seen, found = GLANCE_long(word);
     do {
         seen = found;
         long sum = as_long(as_double(seen) + x);
