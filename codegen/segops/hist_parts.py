@@ -135,7 +135,8 @@ def _combine_by_groups(lowering: launches.Lowering, exp: SegHist, parts: Parts,
     bins = exp.ops[alike[0][0]].bins
     segments = launches.total(lowering, exp.space[:-1])
     width = lowering.scalar("width", least(lowering.group, greatest(Size.of(LEAST_WIDTH), least(
-        Size.of(MOST_WIDTH), ceil_div(segments * lowering.size(bins), lowering.groups)))))
+        Size.of(MOST_WIDTH), ceil_div(
+            segments * lowering.size(bins), lowering.groups * LEAST_WIDTH) * LEAST_WIDTH))))
     tiles = lowering.scalar("tiles", ceil_div(lowering.size(bins), Size.var(width)))
     lanes = lowering.scalar("lanes", greatest(Size.of(1), ceil_div(
         lowering.group - Size.var(width) + 1, Size.var(width))))  # rounds down

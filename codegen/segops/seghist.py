@@ -6,7 +6,8 @@ Many updates of few bins collide.  So work-items or groups update copies of the 
 
 - a copy in local memory for each work-item, if these fit: no update meets another;
 - copies in local memory that work-items share, each of a range of the bins if not all fit;
-- updates of the result in global memory, if there are too many bins.
+- updates of the result in global memory, if there are too many bins, or of copies there if updates
+  take a lock.
 
 Other devices run the work-items of a group one after the other, so that groups update side by side:
 
@@ -18,8 +19,8 @@ Work-items that share bins update them atomically: by an instruction, by compare
 or under a lock if the operator combines several values.
 
 Kernels: ``seghist_local`` or ``seghist_global`` fill sub-histograms, ``seghist_final`` combines
-them.  ``seghist`` updates the result, a work-item per element; ``seghist_sequential`` does, a
-work-item per segment.  Operators on arrays always run like that.
+them.  ``seghist`` updates the result or copies, a work-item per element; ``seghist_sequential``
+updates the result, a work-item per segment.  Operators on arrays always run like that.
 
 Destinations that are not in memory, such as ``replicate k 0``, are not stored first.  The kernel
 that combines computes their elements.  Only kernels that update the result have it filled before
@@ -40,11 +41,13 @@ from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import View, flat_index, lit, op, unflat_index
 from runelift.codegen.segops import seghist_choice as choice
 from runelift.codegen.segops.hist_parts import (
+    Parts,
     Shared,
     allocate_parts,
     combine_parts,
     destinations,
     element_update,
+    prims_of,
 )
 from runelift.codegen.segops.seghist_local import in_local_memory
 from runelift.ir import imp
@@ -78,8 +81,13 @@ def _in_lockstep(lowering: launches.Lowering, exp: SegHist) -> None:
 
     def elsewhere() -> None:
         _choose(lowering, i64(1), fits, (
-            lambda: in_local_memory(lowering, exp, shared, atomic=True),
-            lambda: _in_place(lowering, exp)))
+            lambda: in_local_memory(lowering, exp, shared, atomic=True), in_global_memory))
+
+    def in_global_memory() -> None:
+        if sizes.locked == sizes.cell:
+            _in_place(lowering, exp)
+        else:
+            _locked_copies(lowering, exp, choice.locked_copies(lowering, sizes))
 
     _choose(lowering, private.items, private.copies, (
         lambda: in_local_memory(lowering, exp, private, atomic=False), elsewhere))
@@ -165,35 +173,61 @@ def _outs(lowering: launches.Lowering, exp: SegHist, number: int) -> list[View]:
 
 
 def _in_place(lowering: launches.Lowering, exp: SegHist) -> None:
-    """Atomic updates of the destinations by a work-item per element."""
+    """Updates of the destinations by a work-item per element."""
     _fill(lowering, exp)
-    locks = None if all(o.op.is_word for o in exp.ops) else _open_locks(lowering, exp)
+    locked = not all(o.op.is_word for o in exp.ops)
+    _update_all(lowering, exp, _open_locks(lowering, exp, None) if locked else None, None)
+
+
+def _locked_copies(lowering: launches.Lowering, exp: SegHist, per: VName) -> None:
+    """Updates of copies, which groups take in turn, by a work-item per element."""
+    parts = allocate_parts(lowering, exp, per)
+    _update_all(lowering, exp, _open_locks(lowering, exp, parts), parts)
+    combine_parts(lowering, exp, parts)
+
+
+def _update_all(lowering: launches.Lowering, exp: SegHist, locks: VName | None,
+                parts: Parts | None) -> None:
+    """Update the results, or the parts, by all elements at the same time."""
     k = lowering.builder()
     shape = launches.widths(k, exp.space[:-1])
 
     def point(indices: Sequence[Exp]) -> None:
+        segment = flat_index(indices[:-1], shape)
+        copies = lit(1) if parts is None else k.scalar(parts.per_segment)
+        copy = op("rem", launches.GROUP_ID, copies)
+
         def change(number: int, bin_: Exp, values: list[Value]) -> None:
             bins = k.scalar(exp.ops[number].bins)
-            shared = Shared(imp.Space.GLOBAL, locks, lambda ix: op(
-                "and", flat_index(ix, (*shape, bins)), lit(MOST_LOCKS - 1)))
-            shared.update(k, exp.ops[number].op, _outs(lowering, exp, number),
-                          [*indices[:-1], bin_], values)
+            shared = Shared(imp.Space.GLOBAL, locks, lambda ix: op("and", op("add", op("mul", op(
+                "add", op("mul", segment, copies), copy), bins), ix[-1]), lit(MOST_LOCKS - 1)))
+            place = [*indices[:-1], bin_] if parts is None else [bin_]
+            shared.update(k, exp.ops[number].op, _outs(lowering, exp, number) if parts is None
+                          else parts.views(k, exp, number, segment, copy), place, values)
 
         element_update(k, exp, indices[:-1], change)(indices[-1])
 
     launches.each_point(lowering, k, exp.space, point, "seghist")
 
 
-def _open_locks(lowering: launches.Lowering, exp: SegHist) -> VName:
-    """A lock for each bin, or as many as there may be."""
-    bins = greatest(*(lowering.size(o.bins) for o in exp.ops))
-    count = lowering.scalar("count", least(
-        Size.of(MOST_LOCKS), launches.total(lowering, exp.space[:-1]) * bins))
+def _open_locks(lowering: launches.Lowering, exp: SegHist, parts: Parts | None) -> VName:
+    """A lock for each bin, or as many as there may be; the bins of parts are made neutral."""
+    copies = Size.of(1) if parts is None else Size.var(parts.per_segment)
+    rows = launches.total(lowering, exp.space[:-1]) * copies
+    counts = [lowering.scalar("cells", rows * lowering.size(o.bins)) for o in exp.ops]
+    cells = lowering.scalar("most", greatest(*map(Size.var, counts)))
+    count = lowering.scalar("count", least(Size.of(MOST_LOCKS), Size.var(cells)))
     locks = lowering.temporary("locks", Prim.I32, Size.var(count))
     k = lowering.builder()
     k.emit(imp.If(op("lt", launches.GID, k.scalar(count)), (
         imp.Store(locks, launches.GID, imp.Lit(Const(0, Prim.I32)), Prim.I32),)))
-    lowering.launch(k, "seghist_locks", ceil_div(Size.var(count), lowering.group))
+    for op_, cells_, buffers in zip(exp.ops, counts, parts.buffers if parts else (), strict=False):
+        neutral = launches.scalars(k.neutral(op_.op))
+        k.emit(imp.If(op("lt", launches.GID, k.scalar(cells_)), tuple(
+            imp.Store(buffer, launches.GID, value, prim)
+            for buffer, value, prim in zip(buffers, neutral, prims_of(op_), strict=True))))
+    items = Size.var(count if parts is None else cells)
+    lowering.launch(k, "seghist_locks", ceil_div(items, lowering.group))
     return locks
 
 

@@ -1,7 +1,7 @@
-"""How a histogram is made, from its sizes and numbers of the device: all such choices are here.
+"""All choices of how a histogram is made, from its sizes and numbers of the device.
 
-Three things cost: updates that meet in a bin, copies of the bins to clear and to combine, and
-passes over the elements for bins that do not fit into local memory.
+Updates that meet in a bin cost, as do copies of the bins, which are cleared and combined.  Bins
+that do not fit into local memory cost further passes over the elements.
 
 Source: Henriksen, Hellfritzsch, Sadayappan and Oancea, "Compiling generalized histograms for GPU",
 SC 2020, sections on multi-histogramming and multi-passing.
@@ -21,8 +21,13 @@ from runelift.ir.syntax import HistOp, SegHist
 
 MOST_CHUNKS = 4
 """Passes over the elements that take no longer than atomic updates in global memory."""
-MOST_LOCKED_CHUNKS = 12
-"""The same where a lock in global memory, with its fences, is the alternative."""
+MOST_LOCKED_CHUNKS = 8
+"""The same where a lock in global memory is the alternative: its fences take as long as 2 passes.
+"""
+ELEMENTS_PER_LOCK = 8
+"""Updates under a lock in global memory, 3 us each, that take no longer than all else."""
+MOST_LOCKED_COPIES = 16
+"""Copies in global memory that are combined in less time than they save."""
 LARGE_GROUP = 4
 """Groups that share copies are larger than others by this factor: they have fewer parts."""
 PARTS_PER_ITEM = 16
@@ -31,9 +36,11 @@ ELEMENTS_PER_CELL = 4
 """The elements of a group for each bin of a further copy, which is cleared and combined."""
 CELL_BYTES = 16
 """The alignment of arrays in local memory, in bytes."""
-ELEMENTS_PER_OWN_BIN = 2
-"""The bins of a work-item's copy for each element that are quicker than an atomic update: to clear
-and combine one takes a processor 1 ns, an atomic update 5 ns."""
+BINS_PER_ELEMENT = 2
+"""The bins of copies for each element that take no longer than an atomic update.
+
+To clear and combine one takes a processor 1 ns, an atomic update 5 ns.
+"""
 GROUPS_PER_CORE = 4
 """The groups that a processor has for each core."""
 FEW_ELEMENTS = 4096
@@ -94,13 +101,13 @@ def floor_div(number: Size, divisor: Size) -> Size:
 
 
 def private_copies(lowering: launches.Lowering, sizes: HistSizes) -> LocalChoice:
-    """A copy for each work-item; ``copies`` are those that fit, fewer if that is impossible."""
+    """A copy for each work-item; ``copies`` are those that fit and have an element, maybe fewer."""
     bytes_ = greatest(ONE, sizes.bins * sizes.cell)
     fitting = floor_div(_room(sizes), bytes_)
     parts = least(ceil_div(sizes.length, greatest(lowering.group * launches.LEAST_ELEMENTS,
                                                   sizes.bins * 2)),
                   ceil_div(lowering.groups, greatest(ONE, sizes.segments)))
-    return LocalChoice(lowering.scalar("copies", least(lowering.group, fitting)),
+    return LocalChoice(lowering.scalar("copies", least(lowering.group, fitting, sizes.length)),
                        lowering.scalar("chunks", ONE),
                        lowering.scalar("per_segment", greatest(ONE, parts)),
                        lowering.scalar("items", lowering.group))
@@ -150,13 +157,21 @@ def _room(sizes: HistSizes) -> Size:
 def fits_locally(lowering: launches.Lowering, sizes: HistSizes, chunks: VName) -> VName:
     """At least 1 if copies in local memory are quicker than updates of the result, else 0.
 
-    There are few chunks, and rows have as many elements as bins, if there are several rows.
+    There are few chunks.  If there are several rows, each has an element for every bin, and for
+    every work-item of a group.
     """
     most = MOST_CHUNKS if sizes.locked == sizes.cell else MOST_LOCKED_CHUNKS
     few = floor_div(Size.of(most), Size.var(chunks))
     several = least(ONE, greatest(NONE, sizes.segments - 1))
-    long = floor_div(sizes.length, greatest(ONE, sizes.bins * several))
+    long = floor_div(sizes.length, greatest(lowering.group, sizes.bins))
     return lowering.scalar("fits", least(few, greatest(long, ONE - several)))
+
+
+def locked_copies(lowering: launches.Lowering, sizes: HistSizes) -> VName:
+    """The copies in global memory of bins with locks, among which groups are divided."""
+    return lowering.scalar("per_segment", greatest(ONE, least(
+        Size.of(MOST_LOCKED_COPIES),
+        floor_div(sizes.length, greatest(ONE, sizes.bins * ELEMENTS_PER_LOCK)))))
 
 
 def own_copies(lowering: launches.Lowering, sizes: HistSizes) -> VName:
@@ -166,7 +181,7 @@ def own_copies(lowering: launches.Lowering, sizes: HistSizes) -> VName:
     """
     cores = ceil_div(lowering.groups, Size.of(GROUPS_PER_CORE))
     wanted = ceil_div(lowering.groups, greatest(ONE, sizes.segments))
-    worth = floor_div(sizes.length * ELEMENTS_PER_OWN_BIN, greatest(ONE, sizes.bins))
+    worth = floor_div(sizes.length * BINS_PER_ELEMENT, greatest(ONE, sizes.bins))
     useful = ceil_div(sizes.length, Size.of(FEW_ELEMENTS))
     parts = least(wanted, worth, useful)
     enough = least(ONE, floor_div(parts * sizes.segments, cores))

@@ -121,7 +121,7 @@ class _Under:
 
     @property
     def value(self) -> str:
-        """What such an access does."""
+        """The words for such an access."""
         return f"accesses under {self.locks}[{self.number}]"
 
 

@@ -82,7 +82,8 @@ def inputs(prim: Prim, shape: tuple[int, ...], k: int) -> list[Any]:
     return [np.int64(k), numbers.integers(-1, k + 1, shape), values]
 
 
-ALONE = [(0, 3), (1, 1), (7, 0), (37, 5), (100, 150), (300, 70), (600, 3000), (5000, 5), (5000, 300)]
+ALONE = [(0, 3), (1, 1), (7, 0), (37, 5), (100, 150), (300, 70), (600, 3000), (5000, 5),
+         (5000, 300)]
 """Elements and bins of one histogram."""
 ROWS = [((0, 4), 3), ((3, 0), 2), ((3, 5), 40), ((2, 300), 7), ((40, 3), 2)]
 """Rows and elements, and bins of several ones."""
