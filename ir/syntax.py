@@ -344,9 +344,8 @@ class Operator:
 
     @property
     def is_word(self) -> bool:
-        """True if one atomic update can perform it: it combines scalars of 32 or 64 bits."""
-        type_ = self.lam.ret[0]
-        return len(self.lam.ret) == 1 and isinstance(type_, Prim) and type_.bits >= 32
+        """True if one atomic update can perform it: it combines scalars."""
+        return len(self.lam.ret) == 1 and isinstance(self.lam.ret[0], Prim)
 
     @property
     def primitive(self) -> tuple[str, Prim] | None:

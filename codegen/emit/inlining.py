@@ -51,7 +51,7 @@ class _Walk:
         """The statements of a block."""
         for stm in code:
             inside = blocks(stm)
-            if isinstance(stm, imp.For | imp.While | imp.AtomicUpdate):
+            if isinstance(stm, imp.For | imp.While | imp.AtomicUpdate | imp.Locked):
                 self._loop(stm, inside)
                 continue
             place = self.loop, self.meetings

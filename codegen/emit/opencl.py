@@ -221,6 +221,8 @@ class _Printer:
         self.separated = False
         """True if a statement that the optimiser keeps follows the last branch."""
         self.inlined = used_once(kernel.body)
+        self.guarded: Mapping[VName, imp.Space] = {}
+        """The memories that others change, so that no element may be kept in a register."""
         self.locate: Callable[[Stm], Iterable[Loc]] | None = None
         self._names: dict[VName, str] = {}
         self._numbers = Counter[str]()
@@ -229,8 +231,7 @@ class _Printer:
         """A name as a C identifier, numbered within the kernel."""
         found = self._names.get(vname)
         if found is None:
-            self._numbers[vname.base] += 1
-            found = f"{vname.base}_{self._numbers[vname.base]}".replace("'", "_q")
+            found = f"{vname.base}_{self._number(vname.base)}".replace("'", "_q")
             self._names[vname] = found
         return found
 
@@ -376,7 +377,7 @@ class _Printer:
                 return [f"{pad}{self.name(v)} = {self.exp(value)};"]
             case imp.Store(mem, index, value, prim):
                 stored = f"bits_of_f16({self.exp(value)})" if prim is Prim.F16 else self.exp(value)
-                return [f"{pad}{self.name(mem)}[{self.index(index)}] = {stored};"]
+                return [f"{pad}{self.element(mem, index, prim)} = {stored};"]
             case imp.For() | imp.While():
                 return self._loop(stm, depth)
             case imp.If(cond, then_, else_) if (known := self.known(cond)) is not None:
@@ -403,12 +404,15 @@ class _Printer:
                 return [f"{pad}fence_device();"]
             case imp.Atomic(op, prim, mem, index, value, space, old):
                 held = f"{TYPES[prim]} {self.name(old)} = " if old is not None else ""
-                fun = f"{'atom' if prim.bits == 64 else 'atomic'}_{op}"
+                fun = f"{'atom' if prim.bits == 64 else 'atomic'}_{op}" if prim.is_int else (
+                    f"atomic_add_{prim}")
                 place = f"&{self.name(mem)}[{self.index(index)}]"
                 return [f"{pad}{held}{fun}((volatile __{space.value} {TYPES[prim]} *){place}, "
                         f"{self.exp(value)});"]
             case imp.AtomicUpdate():
                 return self._update(stm, depth)
+            case imp.Locked():
+                return self._locked(stm, depth)
             case imp.Peek(v, prim, mem, index):
                 return [f"{pad}{TYPES[prim]} {self.name(v)} = peek((volatile __global ulong *)"
                         f"&{self.name(mem)}[{self.index(index)}]);"]
@@ -489,23 +493,80 @@ class _Printer:
             isinstance(stm, imp.Declare | imp.Assign | imp.Store) for stm in body)
 
     def _update(self, stm: imp.AtomicUpdate, depth: int) -> list[str]:
-        """A compare-and-swap loop on the bits of the element; the first swap only reads it."""
-        pad, inner = INDENT * depth, INDENT * (depth + 1)
-        bits, word = ("long", "atom") if stm.prim.bits == 64 else ("int", "atomic")
-        element = f"{self.name(stm.mem)}[{self.index(stm.index)}]"
-        place = f"(volatile __{stm.space.value} {bits} *)&{element}"
-        type_ = TYPES[stm.prim]
-        seen, found = (f"{each}_{self.name(stm.old)}" for each in ("seen", "found"))
+        """A compare-and-swap loop on the word of the element, unless that stays what it is.
+
+        Source: NVIDIA, CUDA C++ Programming Guide, section "Atomic Functions".
+        """
+        pad, inner, prim = INDENT * depth, INDENT * (depth + 1), stm.prim
+        bits, swap = ("long", "atom") if prim.bits == 64 else ("int", "atomic")
+        seen, found, word, shift, new = (f"{each}_{self.name(stm.old)}" for each in (
+            "seen", "found", "word", "shift", "new"))
+        place, cells = self.index(stm.index), f"(volatile __{stm.space.value} {bits} *)"
+        lines, before, stored = list[str](), seen, new
+        if prim.bits < 32:
+            per, stored_type = 32 // prim.bits, STORED[prim]
+            lines.append(f"{pad}const int {shift} = (int)({place} & {per - 1}) * {prim.bits};")
+            place = f"{place} >> {per.bit_length() - 1}"
+            before = f"({stored_type})({seen} >> {shift})"
+            stored = (f"({seen} & ~({(1 << prim.bits) - 1} << {shift}) "
+                      f"| ({new} & {(1 << prim.bits) - 1}) << {shift})")
+        value = f"({TYPES[prim]})({self.exp(stm.new)})"
+        if prim is Prim.F16:
+            before, value = f"f16_of_bits({before})", f"bits_of_f16({value})"
+        elif prim.bits >= 32:
+            before, value = f"as_{TYPES[prim]}({before})", f"as_{bits}({value})"
         return [
-            f"{pad}{bits} {seen}, {found} = {word}_cmpxchg({place}, 0, 0);",
+            *lines,
+            f"{pad}volatile __{stm.space.value} {bits} *{word} = "
+            f"({cells}{self.name(stm.mem)}) + ({place});",
+            f"{pad}{bits} {seen}, {found} = GLANCE_{bits}({word});",
             f"{pad}do {{",
             f"{inner}{seen} = {found};",
-            f"{inner}{type_} {self.name(stm.old)} = as_{type_}({seen});",
+            f"{inner}{TYPES[prim]} {self.name(stm.old)} = {before};",
             *self.block(stm.body, depth + 1),
-            f"{inner}{found} = {word}_cmpxchg({place}, {seen}, "
-            f"as_{bits}(({type_})({self.exp(stm.new)})));",
+            f"{inner}const {bits} {new} = {value};",
+            f"{inner}if ({stored} == {seen}) break;",
+            f"{inner}{found} = {swap}_cmpxchg({word}, {seen}, {stored});",
             f"{pad}}} while ({found} != {seen});",
         ]
+
+    def _locked(self, stm: imp.Locked, depth: int) -> list[str]:
+        """A loop in which a work-item with the lock does all before it tries again.
+
+        So it also ends where work-items run in lockstep: one that waits keeps none from going on.
+        """
+        pad, inner, within = (INDENT * (depth + k) for k in range(3))
+        space, around, self.guarded = stm.space.value, self.guarded, {
+            **self.guarded, **dict.fromkeys(stm.guarded, stm.space)}
+        lock, waits = (f"{each}_{self._number(each)}" for each in ("lock", "waits"))
+        fence = ("fence_device();" if stm.space is imp.Space.GLOBAL
+                 else "mem_fence(CLK_LOCAL_MEM_FENCE);")
+        lines = [
+            f"{pad}volatile __{space} int *{lock} = (volatile __{space} int *)"
+            f"&{self.name(stm.locks)}[{self.index(stm.index)}];",
+            f"{pad}for (int {waits} = 1; {waits};) {{",
+            f"{inner}if (atomic_xchg({lock}, 1) == 0) {{",
+            f"{within}{fence}",
+            *self.block(stm.body, depth + 2),
+            f"{within}{fence}",
+            f"{within}atomic_xchg({lock}, 0);",
+            f"{within}{waits} = 0;",
+            f"{inner}}}",
+            f"{pad}}}"]
+        self.guarded = around
+        return lines
+
+    def _number(self, base: str) -> int:
+        """A number for a name that the kernel does not have."""
+        self._numbers[base] += 1
+        return self._numbers[base]
+
+    def element(self, mem: VName, index: Exp, prim: Prim) -> str:
+        """An element of memory by its bits."""
+        cells, space = self.name(mem), self.guarded.get(mem)
+        if space is not None:
+            cells = f"((volatile __{space.value} {STORED[prim]} *){cells})"
+        return f"{cells}[{self.index(index)}]"
 
     def exp(self, exp: Exp) -> str:
         match exp:
@@ -514,7 +575,7 @@ class _Printer:
             case imp.Lit(const):
                 return literal(const)
             case imp.Load(mem, index, prim):
-                element = f"{self.name(mem)}[{self.index(index)}]"
+                element = self.element(mem, index, prim)
                 return f"f16_of_bits({element})" if prim is Prim.F16 else element
             case imp.Convert(from_, to, arg):
                 return _convert(from_, to, self.exp(arg))

@@ -54,6 +54,53 @@ inline ulong peek(volatile __global ulong *p) { return *p; }
 inline ulong peek(volatile __global ulong *p) { return atom_add(p, 0UL); }
 #endif
 
+// A word that others change meanwhile, which a compare-and-swap is then sure of.
+#if defined(NVIDIA) || defined(POCL_DEVICE_ADDRESS_BITS)
+#define GLANCE_int(P) (*(P))
+#define GLANCE_long(P) (*(P))
+#else
+#define GLANCE_int(P) atomic_cmpxchg(P, 0, 0)
+#define GLANCE_long(P) atom_cmpxchg(P, 0L, 0L)
+#endif
+
+// The sum of a float in global memory and another, indivisibly.  NVIDIA's instruction takes an f32
+// below 2^-126 for 0, which changes no rounded sum with a number of at least 2^-100.
+inline void swap_add_f32(volatile __global float *p, float x) {
+    volatile __global int *word = (volatile __global int *)p;
+    int seen, found = GLANCE_int(word);
+    do {
+        seen = found;
+        int sum = as_int(as_float(seen) + x);
+        if (sum == seen) return;
+        found = atomic_cmpxchg(word, seen, sum);
+    } while (found != seen); }
+
+inline void swap_add_f64(volatile __global double *p, double x) {
+    volatile __global long *word = (volatile __global long *)p;
+    long seen, found = GLANCE_long(word);
+    do {
+        seen = found;
+        long sum = as_long(as_double(seen) + x);
+        if (sum == seen) return;
+        found = atom_cmpxchg(word, seen, sum);
+    } while (found != seen); }
+
+#ifdef NVIDIA
+inline void atomic_add_f32(volatile __global float *p, float x) {
+    if (fabs(x) >= 0x1p-100f)
+        asm volatile("red.global.add.f32 [%0], %1;" :: "l"((ulong)p), "f"(x) : "memory");
+    else swap_add_f32(p, x); }
+#else
+#define atomic_add_f32 swap_add_f32
+#endif
+
+#ifdef NVIDIA
+inline void atomic_add_f64(volatile __global double *p, double x) {
+    asm volatile("red.global.add.f64 [%0], %1;" :: "l"((ulong)p), "d"(x) : "memory"); }
+#else
+#define atomic_add_f64 swap_add_f64
+#endif
+
 // Loops that LLVM 14 and 15 vectorise wrongly (wrapping.py), which it is told not to.
 #if defined(__clang_major__) && __clang_major__ <= 15 && !defined(__NV_CL_C_VERSION)
 #define GOES_ROUND _Pragma("clang loop vectorize(disable)")

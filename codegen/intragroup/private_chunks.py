@@ -348,7 +348,7 @@ def _count(code: Sequence[ImpStm]) -> int:
     total = 0
     for stm in code:
         match stm:
-            case imp.For() | imp.While() | imp.AtomicUpdate():
+            case imp.For() | imp.While() | imp.AtomicUpdate() | imp.Locked():
                 return MOST_UNROLLED_STATEMENTS + 1
             case imp.If(_, then_, else_):
                 total += 1 + _count(then_) + _count(else_)

@@ -184,13 +184,13 @@ class Lowering:
         return k
 
     def launch_groups(self, k: KernelBuilder, kind: str, groups: Size,
-                      group: Size | None = None) -> None:
+                      group: Size | None = None, *, fits: bool = False) -> None:
         """Finish and launch what :meth:`builder_of_groups` began."""
         size, subgroup = k.constants
         self._define(size, group or self.group)
         self.steps.append(distribution.SubGroupSize(subgroup, size))
         self.build_for_fixed(k)
-        self.launch(k, kind, groups, group)
+        self.launch(k, kind, groups, group, fits=fits)
 
     def done(self) -> tuple[plan.Step, ...]:
         """The steps, with the temporaries released."""
@@ -267,6 +267,9 @@ class _Names:
                 self.bound.add(name)
             case imp.Assign(name):
                 self.used.add(name)
+            case imp.Locked(locks):
+                self.memories[locks] = Prim.I32
+                self.written.add(locks)
             case imp.Store(mem, prim=prim) | imp.Atomic(mem=mem, prim=prim) | imp.AtomicUpdate(
                     mem, prim=prim):
                 self.memories[mem] = prim

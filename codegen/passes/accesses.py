@@ -219,6 +219,9 @@ class Facts:
 
     def accesses(self, stm: Stm, *, alone: bool = False) -> Iterator[Access]:
         """The accesses of shared memory in a statement and all that is inside of it."""
+        if isinstance(stm, imp.Locked):
+            yield from self.under_lock(stm, alone)
+            return
         for exp in expressions(stm):
             yield from self.reads(exp, alone)
         match stm:
@@ -231,6 +234,16 @@ class Facts:
             for inner in block:
                 first_only = alone or (is_first_only(stm) and number == 0)
                 yield from self.accesses(inner, alone=first_only)
+
+    def under_lock(self, stm: imp.Locked, alone: bool) -> Iterator[Access]:
+        """The accesses of a statement with a lock; those that it guards are atomic."""
+        for exp in expressions(stm):
+            yield from self.reads(exp, alone)
+        for mem in (stm.locks, *stm.guarded):
+            yield Access(mem, Kind.ATOMIC, None, first=alone)
+        for inner in stm.body:
+            yield from (each for each in self.accesses(inner, alone=alone)
+                        if each.mem not in stm.guarded)
 
     def first_stored(self, stms: Iterable[Stm], first_stored: bool = False) -> bool:
         """True if the first work-item alone stored something since the last barrier.

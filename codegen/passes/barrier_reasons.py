@@ -238,6 +238,8 @@ class _Walk:
             case (imp.Atomic(mem=mem, index=index) | imp.AtomicUpdate(mem=mem, index=index)
                   | imp.Peek(mem=mem, index=index)) if mem not in self.facts.private:
                 yield Access(mem, Kind.ATOMIC, None, first=alone), index
+            case imp.Locked(index=index):
+                yield from ((each, index) for each in self.facts.under_lock(stm, alone))
 
     def pairs(self, number: int, local: set[VName]) -> tuple[Separated, ...]:
         """The pairs that a barrier separates: in local memory if there are any, nearest first."""

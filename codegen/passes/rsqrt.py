@@ -56,7 +56,8 @@ class _Joiner:
             return map_parts(exp, change)
 
         match stm:
-            case imp.For(body=body) | imp.While(body=body) | imp.AtomicUpdate(body=body):
+            case (imp.For(body=body) | imp.While(body=body) | imp.AtomicUpdate(body=body)
+                  | imp.Locked(body=body)):
                 return replace(stm, body=self.block(body))
             case imp.If(_, then_, else_):
                 return replace(stm, then_=self.block(then_), else_=self.block(else_))

@@ -39,7 +39,8 @@ def _mark(name: VName, stm: Stm, constants: Collection[VName]) -> Stm:
     match stm:
         case imp.For() if _qualifies(stm, constants):
             return replace(stm, unroll=name)
-        case imp.For(body=body) | imp.While(body=body) | imp.AtomicUpdate(body=body):
+        case (imp.For(body=body) | imp.While(body=body) | imp.AtomicUpdate(body=body)
+              | imp.Locked(body=body)):
             return replace(stm, body=tuple(with_unroll_factor(name, body, constants)))
         case imp.If(_, then_, else_):
             return replace(stm, then_=tuple(with_unroll_factor(name, then_, constants)),
@@ -54,7 +55,8 @@ def _qualifies(stm: Stm, constants: Collection[VName]) -> bool:
         return False
     inside = list(statements(stm.body))
     return len(inside) <= MOST_BODY_STATEMENTS and not any(
-        isinstance(s, imp.For | imp.While | imp.Barrier | imp.AtomicUpdate) for s in inside)
+        isinstance(s, imp.For | imp.While | imp.Barrier | imp.AtomicUpdate | imp.Locked)
+        for s in inside)
 
 
 def unroll_private_arrays(code: Sequence[Stm]) -> list[Stm]:
@@ -152,7 +154,7 @@ def _whole(unrolled: Collection[VName], stm: Stm) -> Stm:
         case imp.For(index, body=body):
             inside = tuple(_whole(unrolled, each) for each in body)
             return replace(stm, body=inside, unroll=stm.unroll or index in unrolled)
-        case imp.While(body=body) | imp.AtomicUpdate(body=body):
+        case imp.While(body=body) | imp.AtomicUpdate(body=body) | imp.Locked(body=body):
             return replace(stm, body=tuple(_whole(unrolled, each) for each in body))
         case imp.If(_, then_, else_):
             return replace(stm, then_=tuple(_whole(unrolled, each) for each in then_),

@@ -41,6 +41,7 @@ CLASSES = {
     "seghist_local": "histogram in local memory",
     "seghist_global": "histogram, several copies in global memory",
     "seghist_fill": "histogram, bins filled",
+    "seghist_locks": "histogram, a work-item per element",
     "seghist_final": "histogram, copies combined",
     "seghist_sequential": "histogram, a work-item per segment",
     "segscatter": "scatter, a work-item per element",

@@ -35,9 +35,11 @@ SEQUENTIAL_SEGMENT = VName("sequential_segment", 0)
 """The greatest length of a segment that one work-item reduces or scans alone on the device."""
 LOCAL_BYTES = VName("local_bytes", 0)
 """The bytes of local memory that a work-group can have on the device."""
+MAX_GROUP = VName("max_group", 0)
+"""The most work-items that a work-group can have on the device."""
 COUNTERS = VName("counters", 0)
 """A buffer of NUM_GROUPS i32s that are 0 before and after every kernel."""
-DEVICE_SIZES = (GROUP_SIZE, NUM_GROUPS, SEQUENTIAL_SEGMENT, LOCAL_BYTES)
+DEVICE_SIZES = (GROUP_SIZE, NUM_GROUPS, SEQUENTIAL_SEGMENT, LOCAL_BYTES, MAX_GROUP)
 PARAMETER_DEFAULTS: dict[Quantity, Atom] = {
     Quantity.GROUP: GROUP_SIZE, Quantity.GROUPS: NUM_GROUPS, Quantity.SHORT: SEQUENTIAL_SEGMENT}
 """The values of parameters that no tuning file sets; others are 0, which leaves them to the host.

@@ -1,19 +1,26 @@
 """Generalised histograms over the grid.
 
-Many updates of few bins collide.  So each work-group updates *sub-histograms*, which are combined
-at the end, by one group per bin.  The number of copies of the bins that fit into local memory
-decides the strategy at run time:
+Many updates of few bins collide.  So work-items or groups update copies of the bins
+(*sub-histograms*), which are combined at the end.  The sizes decide at run time
+(:mod:`~runelift.codegen.segops.seghist_choice`).  On devices that run work-items in lockstep:
 
-- a copy for each work-item, if these fit: no update meets another;
-- fewer copies, with atomic updates, for operators on one value of 32 or 64 bits;
-- no copy of the bins of all operators: a pass over the elements for each of them;
-- no copy at all: atomic updates of the result in global memory, for the same operators;
-- otherwise every work-item has a sub-histogram in global memory, and there are as many work-items
-  as a limit on memory allows.
+- a copy in local memory for each work-item, if these fit: no update meets another;
+- copies in local memory that work-items share, each of a range of the bins if not all fit;
+- updates of the result in global memory, if there are too many bins, or of copies there if updates
+  take a lock.
+
+Other devices run the work-items of a group one after the other, so that groups update side by side:
+
+- a copy in global memory for each of a few lone work-items, if there are many more elements;
+- a segment by a lone work-item, if there are many segments or few elements;
+- updates of the result, if there are many bins.
+
+Work-items that share bins update them atomically: by an instruction, by compare-and-swap of a word,
+or under a lock if the operator combines several values.
 
 Kernels: ``seghist_local`` or ``seghist_global`` fill sub-histograms, ``seghist_final`` combines
-them.  ``seghist`` updates the result, a work-item per element.  Operators on arrays run
-sequentially (``seghist_sequential``), a work-item per segment.
+them.  ``seghist`` updates the result or copies, a work-item per element; ``seghist_sequential``
+updates the result, a work-item per segment.  Operators on arrays always run like that.
 
 Destinations that are not in memory, such as ``replicate k 0``, are not stored first.  The kernel
 that combines computes their elements.  Only kernels that update the result have it filled before
@@ -25,17 +32,18 @@ SC 2020.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.plan import plan
-from runelift.codegen.plan.views import View, op, unflat_index, volume
+from runelift.codegen.plan.views import View, flat_index, lit, op, unflat_index
+from runelift.codegen.segops import seghist_choice as choice
 from runelift.codegen.segops.hist_parts import (
+    Parts,
+    Shared,
     allocate_parts,
-    atomic_update,
     combine_parts,
     destinations,
     element_update,
@@ -47,117 +55,93 @@ from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least
-from runelift.ir.syntax import Body, HistOp, SegDim, SegHist
-from runelift.ir.traverse import needed_for
-from runelift.ir.types import Atom, i64, shape_of
+from runelift.ir.syntax import HistOp, SegDim, SegHist
+from runelift.ir.types import Atom, Const, i64, shape_of
 
-ELEMENTS_PER_GLOBAL_COPY = 64
-"""Elements per work-item that has a sub-histogram in global memory."""
-GLOBAL_COPIES_BYTES = 1 << 26
-"""The bytes of global memory that all sub-histograms of one operation may take."""
-LOCAL_MEMORY = Size.var(plan.LOCAL_BYTES)
+MOST_LOCKS = 1 << 20
+"""The most locks in global memory, a power of two; bins this far apart share one."""
 
 
 def seghist(lowering: launches.Lowering, exp: SegHist) -> None:
-    """A histogram per segment; the strategy depends on the operators and the number of bins."""
+    """A histogram per segment; operators, sizes and the device decide how."""
     if not all(isinstance(t, Prim) for o in exp.ops for t in o.op.lam.ret):
         _sequential(lowering, exp)
-        return
-    room = _bytes(lowering, exp.ops)
-    copies = lowering.scalar("copies", least(lowering.group, _fitting(room)))
-    private = launches.branch(lowering,
-                              lambda: in_local_memory(lowering, exp, copies, atomic=False),
-                              "a copy per work-item")
-    if all(op_.op.is_word for op_ in exp.ops):
-        other = launches.branch(lowering, lambda: _atomic(lowering, exp, copies), "atomic updates")
+    elif lowering.interleave:
+        _in_lockstep(lowering, exp)
     else:
-        other = launches.branch(lowering, lambda: _in_global_memory(lowering, exp, room),
-                                "copies in global memory")
-    _choose(lowering, lowering.group_size, copies, private, other)
+        _on_processors(lowering, exp)
 
 
-def _bytes(lowering: launches.Lowering, ops: Sequence[HistOp]) -> Size:
-    """The bytes of a copy of all bins."""
-    bytes_ = Size.of(0)
-    for op_ in ops:
-        for prim in prims_of(op_):
-            bytes_ = bytes_ + lowering.size(op_.bins) * prim.bytes
-    return bytes_
+def _in_lockstep(lowering: launches.Lowering, exp: SegHist) -> None:
+    """Copies in local memory, or updates of the result."""
+    sizes = choice.sizes_of(lowering, exp)
+    private = choice.private_copies(lowering, sizes)
+    shared = choice.shared_copies(lowering, sizes)
+    fits = choice.fits_locally(lowering, sizes, shared.chunks)
+
+    def elsewhere() -> None:
+        _choose(lowering, i64(1), fits, {
+            "shared copies": lambda: in_local_memory(lowering, exp, shared, atomic=True),
+            "global memory": in_global_memory})
+
+    def in_global_memory() -> None:
+        if sizes.locked == sizes.cell:
+            _in_place(lowering, exp)
+        else:
+            _locked_copies(lowering, exp, choice.locked_copies(lowering, sizes))
+
+    _choose(lowering, private.items, private.copies, {
+        "a copy per work-item": lambda: in_local_memory(lowering, exp, private, atomic=False),
+        "atomic updates": elsewhere})
 
 
-def _fitting(bytes_: Size) -> Size:
-    """The number of copies that fit into local memory."""
-    room = greatest(Size.of(1), bytes_)
-    return ceil_div(LOCAL_MEMORY - room + 1, room)  # rounds down
+def _on_processors(lowering: launches.Lowering, exp: SegHist) -> None:
+    """Copies of lone work-items, or updates of the result."""
+    sizes = choice.sizes_of(lowering, exp)
+    per = choice.own_copies(lowering, sizes)
+    alone = choice.is_sequential(lowering, sizes)
+
+    def together() -> None:
+        _choose(lowering, i64(1), alone, {"one after the other": lambda: _sequential(lowering, exp),
+                                          "in place": lambda: _in_place(lowering, exp)})
+
+    _choose(lowering, i64(2), per, {"own copies": lambda: _own_copies(lowering, exp, per),
+                                    "together": together})
 
 
-def _atomic(lowering: launches.Lowering, exp: SegHist, copies: VName) -> None:
-    """Copies that work-items share; without room for one, each operator by itself, or in place."""
-    shared = launches.branch(lowering, lambda: in_local_memory(lowering, exp, copies, atomic=True),
-                             "shared copies")
-    if len(exp.ops) == 1:
-        other = launches.branch(lowering, lambda: _in_place(lowering, exp), "in place")
-    else:
-        other = launches.branch(lowering, lambda: _one_by_one(lowering, exp), "one by one")
-    _choose(lowering, i64(1), copies, shared, other)
-
-
-def _one_by_one(lowering: launches.Lowering, exp: SegHist) -> None:
-    """A pass over the elements for each operator; the first one makes all checks."""
-    whole, results = lowering.stm, iter(lowering.stm.pat)
-    values = iter(exp.body.result[len(exp.ops):])
-    for number, (op_, bin_) in enumerate(zip(exp.ops, exp.body.result, strict=False)):
-        own = (bin_, *(next(values) for _ in op_.dests))
-        body = Body(needed_for(exp.body.stms, own) if number else exp.body.stms, own)
-        alone = replace(exp, ops=(op_,), body=body)
-        lowering.stm = replace(whole, pat=tuple(next(results) for _ in op_.dests), exp=alone)
-        _atomic(lowering, alone, lowering.scalar("copies", least(
-            lowering.group, _fitting(_bytes(lowering, alone.ops)))))
-    lowering.stm = whole
-
-
-def _choose(lowering: launches.Lowering, least_: Atom, copies: VName, enough: tuple[plan.Step, ...],
-            else_: tuple[plan.Step, ...]) -> None:
+def _choose(lowering: launches.Lowering, least_: Atom, number: VName,
+            sides: Mapping[str, Callable[[], None]]) -> None:
+    """The first of two named ways if a number is at least so large, else the second."""
     cond = lowering.names.fresh("enough")
-    lowering.steps.append(plan.Compute(cond, "le", Prim.I64, (least_, copies)))
-    launches.choose(lowering, cond, enough, else_)
+    first, second = (launches.branch(lowering, side, name) for name, side in sides.items())
+    lowering.steps.append(plan.Compute(cond, "le", Prim.I64, (least_, number)))
+    launches.choose(lowering, cond, first, second)
 
 
-def _in_global_memory(lowering: launches.Lowering, exp: SegHist, bytes_: Size) -> None:
-    """Every work-item has a sub-histogram in global memory."""
-    segments, length = launches.total(lowering, exp.space[:-1]), lowering.size(exp.space[-1].width)
-    room = greatest(Size.of(1), bytes_ * segments)
-    per = lowering.scalar("per_segment", greatest(Size.of(1), least(
-        ceil_div(length, Size.of(ELEMENTS_PER_GLOBAL_COPY)),
-        ceil_div(Size.of(GLOBAL_COPIES_BYTES), room),
-        ceil_div(lowering.groups * lowering.group, greatest(Size.of(1), segments)))))
+def _own_copies(lowering: launches.Lowering, exp: SegHist, per: VName) -> None:
+    """Lone work-items, each with a part of a segment and a sub-histogram in global memory."""
     parts = allocate_parts(lowering, exp, per)
     k = lowering.builder()
-    point = k.declare("point", Prim.I64, launches.GID)
-    with k.block() as code:
-        segment = k.declare("segment", Prim.I64, op("quot", point, k.scalar(per)))
-        part = k.declare("part", Prim.I64, op("rem", point, k.scalar(per)))
-        outer = [k.declare("o", Prim.I64, i)
-                 for i in unflat_index(segment, launches.widths(k, exp.space[:-1]))]
-        views = [[parts.view(k, o, b, launches.require_scalar(t), segment, part)
-                  for b, t in zip(buffers, o.op.lam.ret, strict=True)]
-                 for o, buffers in zip(exp.ops, parts.buffers, strict=True)]
-        for op_, outs in zip(exp.ops, views, strict=True):
-            _clear_alone(k, op_, outs)
+    segment = k.declare("segment", Prim.I64, op("quot", launches.GID, k.scalar(per)))
+    part = k.declare("part", Prim.I64, op("rem", launches.GID, k.scalar(per)))
+    outer = [k.declare("o", Prim.I64, i)
+             for i in unflat_index(segment, launches.widths(k, exp.space[:-1]))]
+    views = [parts.views(k, exp, number, segment, part) for number in range(len(exp.ops))]
+    for op_, outs in zip(exp.ops, views, strict=True):
+        _clear(k, op_, outs)
 
-        def change(number: int, bin_: Exp, values: list[Value]) -> None:
-            op_ = exp.ops[number]
-            k.combine_inside(op_.op, k.scalar(op_.bins), views[number], [bin_], values)
+    def change(number: int, bin_: Exp, values: list[Value]) -> None:
+        op_ = exp.ops[number]
+        k.combine_inside(op_.op, k.scalar(op_.bins), views[number], [bin_], values)
 
-        k.loop(k.scalar(exp.space[-1].width), element_update(k, exp, outer, change), start=part,
-               step=k.scalar(per), base="e")
-    count = op("mul", k.scalar(per), volume(launches.widths(k, exp.space[:-1])))
-    k.emit(imp.If(op("lt", point, count), tuple(code)))
-    lowering.launch(k, "seghist_global", ceil_div(segments * Size.var(per), lowering.group))
+    own = launches.even_part(k, k.scalar(exp.space[-1].width), part, k.scalar(per))
+    k.loop(own.end, element_update(k, exp, outer, change), start=own.start, base="e")
+    groups = launches.total(lowering, exp.space[:-1]) * Size.var(per)
+    lowering.launch(k, "seghist_global", groups, Size.of(1))
     combine_parts(lowering, exp, parts)
 
 
-def _clear_alone(k: KernelBuilder, op_: HistOp, outs: Sequence[View]) -> None:
+def _clear(k: KernelBuilder, op_: HistOp, outs: Sequence[View]) -> None:
     """The sub-histogram of a work-item is neutral."""
     neutral = launches.scalars(k.neutral(op_.op))
     k.loop(k.scalar(op_.bins), lambda bin_: k.emit(
@@ -185,35 +169,80 @@ def _fill(lowering: launches.Lowering, exp: SegHist) -> None:
         launches.each_point(lowering, k, space, point, "seghist_fill")
 
 
+def _outs(lowering: launches.Lowering, exp: SegHist, number: int) -> list[View]:
+    """The results of an operator."""
+    before = sum(len(o.dests) for o in exp.ops[:number])
+    return lowering.results[before: before + len(exp.ops[number].dests)]
+
+
 def _in_place(lowering: launches.Lowering, exp: SegHist) -> None:
-    """Atomic updates of the destinations by a work-item per element."""
+    """Updates of the destinations by a work-item per element."""
     _fill(lowering, exp)
+    locked = not all(o.op.is_word for o in exp.ops)
+    _update_all(lowering, exp, _open_locks(lowering, exp, None) if locked else None, None)
+
+
+def _locked_copies(lowering: launches.Lowering, exp: SegHist, per: VName) -> None:
+    """Updates of copies, which groups take in turn, by a work-item per element."""
+    parts = allocate_parts(lowering, exp, per)
+    _update_all(lowering, exp, _open_locks(lowering, exp, parts), parts)
+    combine_parts(lowering, exp, parts)
+
+
+def _update_all(lowering: launches.Lowering, exp: SegHist, locks: VName | None,
+                parts: Parts | None) -> None:
+    """Update the results, or the parts, by all elements at the same time."""
     k = lowering.builder()
-    outs = lowering.results
+    shape = launches.widths(k, exp.space[:-1])
 
     def point(indices: Sequence[Exp]) -> None:
-        segment = list(indices[:-1])
+        segment = flat_index(indices[:-1], shape)
+        copies = lit(1) if parts is None else k.scalar(parts.per_segment)
+        copy = op("rem", launches.GROUP_ID, copies)
 
         def change(number: int, bin_: Exp, values: list[Value]) -> None:
-            atomic_update(k, exp.ops[number].op, outs[number], [*segment, bin_], values[0],
-                          imp.Space.GLOBAL)
+            bins = k.scalar(exp.ops[number].bins)
+            shared = Shared(imp.Space.GLOBAL, locks, lambda ix: op("and", op("add", op("mul", op(
+                "add", op("mul", segment, copies), copy), bins), ix[-1]), lit(MOST_LOCKS - 1)))
+            place = [*indices[:-1], bin_] if parts is None else [bin_]
+            shared.update(k, exp.ops[number].op, _outs(lowering, exp, number) if parts is None
+                          else parts.views(k, exp, number, segment, copy), place, values)
 
-        element_update(k, exp, segment, change)(indices[-1])
+        element_update(k, exp, indices[:-1], change)(indices[-1])
 
     launches.each_point(lowering, k, exp.space, point, "seghist")
+
+
+def _open_locks(lowering: launches.Lowering, exp: SegHist, parts: Parts | None) -> VName:
+    """A lock for each bin, or as many as there may be; the bins of parts are made neutral."""
+    copies = Size.of(1) if parts is None else Size.var(parts.per_segment)
+    rows = launches.total(lowering, exp.space[:-1]) * copies
+    counts = [lowering.scalar("cells", rows * lowering.size(o.bins)) for o in exp.ops]
+    cells = lowering.scalar("most", greatest(*map(Size.var, counts)))
+    count = lowering.scalar("count", least(Size.of(MOST_LOCKS), Size.var(cells)))
+    locks = lowering.temporary("locks", Prim.I32, Size.var(count))
+    k = lowering.builder()
+    k.emit(imp.If(op("lt", launches.GID, k.scalar(count)), (
+        imp.Store(locks, launches.GID, imp.Lit(Const(0, Prim.I32)), Prim.I32),)))
+    for op_, cells_, buffers in zip(exp.ops, counts, parts.buffers if parts else (), strict=False):
+        neutral = launches.scalars(k.neutral(op_.op))
+        k.emit(imp.If(op("lt", launches.GID, k.scalar(cells_)), tuple(
+            imp.Store(buffer, launches.GID, value, prim)
+            for buffer, value, prim in zip(buffers, neutral, prims_of(op_), strict=True))))
+    items = Size.var(count if parts is None else cells)
+    lowering.launch(k, "seghist_locks", ceil_div(items, lowering.group))
+    return locks
 
 
 def _sequential(lowering: launches.Lowering, exp: SegHist) -> None:
     """A work-item per segment."""
     _fill(lowering, exp)
     k = lowering.builder()
-    outs = lowering.results
 
     def segment(outer: list[Exp]) -> None:
         def change(number: int, bin_: Exp, values: list[Value]) -> None:
             op_ = exp.ops[number]
-            before = sum(len(o.dests) for o in exp.ops[:number])
-            k.combine_inside(op_.op, k.scalar(op_.bins), outs[before: before + len(op_.dests)],
+            k.combine_inside(op_.op, k.scalar(op_.bins), _outs(lowering, exp, number),
                              [*outer, bin_], values)
 
         k.loop(k.scalar(exp.space[-1].width), element_update(k, exp, outer, change), base="e")
@@ -223,5 +252,3 @@ def _sequential(lowering: launches.Lowering, exp: SegHist) -> None:
     else:
         segment([])
         lowering.launch(k, "seghist_sequential", Size.of(1), Size.of(1))
-
-

@@ -1,8 +1,9 @@
 """Histograms whose work-groups have sub-histograms in local memory.
 
-A work-group takes a part of a segment.  It clears its copies of the bins, updates them by its
-elements, and merges them.  If it is the only one of its segment, it adds them to the destination.
-Otherwise it stores them, and they are combined in one of two ways:
+A work-group takes a part of a segment, and a range of the bins if not all of them fit.  It clears
+its copies of the bins, updates them by its elements, and merges them.  If it is the only one of its
+segment, it adds them to the destination.  Otherwise it stores them, and they are combined in one of
+two ways:
 
 - the last group of the segment adds all parts to its copies, as if they were elements, and these
   to the destination.  The device must show it the writes of the others, and there must be few
@@ -26,93 +27,116 @@ from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import View, lit, op, unflat_index
 from runelift.codegen.segops.hist_parts import (
     Parts,
+    Shared,
     add_to_destination,
     allocate_parts,
-    atomic_update,
     by_operator,
     combine_parts,
     destinations,
     element_update,
     prims_of,
 )
+from runelift.codegen.segops.seghist_choice import LocalChoice, last_group_combines
 from runelift.codegen.segops.segred import is_last_group
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.sizes import Size, ceil_div, greatest, least
-from runelift.ir.syntax import HistOp, SegHist
-from runelift.ir.types import i64
+from runelift.ir.sizes import Size, ceil_div, greatest
+from runelift.ir.syntax import SegHist
+from runelift.ir.types import Const, i64
 
-PARTS_PER_ITEM = 16
-"""The most parts that a work-item of the last group adds; more take longer than a launch."""
 MERGING_ITEMS = 16
 """The most work-items that share the copies of a bin: the root of the usual number of copies."""
 
 
 @dataclass(slots=True)
 class _LocalHistogram:
-    """A kernel under construction whose groups have copies of all bins in local memory."""
+    """A kernel under construction whose groups have copies of bins in local memory."""
 
     lowering: launches.Lowering
     exp: SegHist
     k: KernelBuilder
-    copies: VName
+    choice: LocalChoice
     atomic: bool
     """True if several work-items share a copy."""
+    chunk: Exp
+    """The number of the range of bins that a group has."""
     count: Exp = field(init=False)
     mine: Exp = field(init=False)
     """The number of the copy that a work-item updates."""
     held: list[list[VName]] = field(init=False)
     """Local memory [bin][copy] for each component of each operator."""
+    locks: VName | None = field(init=False)
+    """A lock for each bin of each copy, if an operator needs them."""
+    ranges: list[tuple[Exp, Exp]] = field(init=False)
+    """The first bin of the range, and the number of bins in it, for each operator."""
 
     def __post_init__(self) -> None:
-        k, exp = self.k, self.exp
-        self.count = k.scalar(self.copies)
+        k, exp, copies = self.k, self.exp, Size.var(self.choice.copies)
+        self.count = k.scalar(self.choice.copies)
         self.mine = k.declare("copy", Prim.I64, op("rem", launches.LID, self.count))
-        self.held = [launches.local_arrays(
-            k, [o.op], self.lowering.size(o.bins) * Size.var(self.copies))[0] for o in exp.ops]
+        self.held, self.ranges, cells = [], [], Size.of(0)
+        for op_ in exp.ops:
+            length = ceil_div(self.lowering.size(op_.bins), Size.var(self.choice.chunks)) * copies
+            cells = greatest(cells, length)
+            self.held += launches.local_arrays(k, [op_.op], length)
+            size = self.lowering.scalar("range", ceil_div(
+                self.lowering.size(op_.bins), Size.var(self.choice.chunks)))
+            first = k.declare("first", Prim.I64, op("mul", self.chunk, k.scalar(size)))
+            self.ranges.append((first, k.declare("bins", Prim.I64, imp.Apply("min", Prim.I64, (
+                k.scalar(size), op("sub", k.scalar(op_.bins), first))))))
+        self.locks = None
+        if self.atomic and not all(op_.op.is_word for op_ in exp.ops):
+            self.locks = k.names.fresh("locks")
+            k.locals.append(imp.LocalArray(self.locks, Prim.I32, cells))
 
-    def _copy(self, op_: HistOp, mem: VName, prim: Prim, number: Exp) -> View:
-        return View(prim, (self.k.scalar(op_.bins),), mem,
-                    lambda ix: op("add", op("mul", ix[0], self.count), number))
+    def _place(self, bin_: Exp, copy: Exp) -> Exp:
+        """The cell of a bin of the range in a copy."""
+        return op("add", op("mul", bin_, self.count), copy)
 
     def _copies(self, number: int, copy: Exp) -> list[View]:
-        """The components of an operator in one of the copies."""
-        op_ = self.exp.ops[number]
-        return [self._copy(op_, mem, prim, copy)
-                for mem, prim in zip(self.held[number], prims_of(op_), strict=True)]
+        """The components of an operator in one of the copies, by bins of the range."""
+        bins = self.ranges[number][1]
+        return [View(prim, (bins,), mem, lambda ix: self._place(ix[0], copy))
+                for mem, prim in zip(self.held[number], prims_of(self.exp.ops[number]),
+                                     strict=True)]
 
     def clear(self) -> None:
-        """Make all copies neutral: the work-items of a group share the cells."""
+        """Make all copies neutral, and open locks: the work-items of a group share the cells."""
         k = self.k
-        for op_, mems in zip(self.exp.ops, self.held, strict=True):
-            cells = list(zip(mems, launches.scalars(k.neutral(op_.op)), prims_of(op_), strict=True))
+        for op_, mems, (_, bins) in zip(self.exp.ops, self.held, self.ranges, strict=True):
+            neutral = launches.scalars(k.neutral(op_.op))
+            cells = list[tuple[VName, Exp, Prim]](zip(mems, neutral, prims_of(op_), strict=True))
+            if self.locks is not None and not op_.op.is_word:
+                cells.append((self.locks, imp.Lit(Const(0, Prim.I32)), Prim.I32))
 
             def cell(i: Exp, cells: Sequence[tuple[VName, Exp, Prim]] = cells) -> None:
                 k.emit(*(imp.Store(mem, i, value, prim) for mem, value, prim in cells))
 
-            k.loop(op("mul", k.scalar(op_.bins), self.count), cell, start=launches.LID,
-                   step=launches.LSIZE, base="clear")
+            k.loop(op("mul", bins, self.count), cell, start=launches.LID, step=launches.LSIZE,
+                   base="clear")
 
     def change(self, number: int, bin_: Exp, values: list[Value]) -> None:
-        """Combine a bin of the work-item's copy with values."""
-        k, op_ = self.k, self.exp.ops[number]
+        """Combine a bin of the work-item's copy with values, if the bin is in the range."""
+        k, op_, (first, bins) = self.k, self.exp.ops[number], self.ranges[number]
         views = self._copies(number, self.mine)
+        place = k.declare("place", Prim.I64, op("sub", bin_, first))
         if self.atomic:
-            atomic_update(k, op_.op, views[0], [bin_], values[0], imp.Space.LOCAL)
+            Shared(imp.Space.LOCAL, self.locks, lambda ix: self._place(ix[-1], self.mine)).update(
+                k, op_.op, views, [place], values)
         else:
-            k.combine_inside(op_.op, k.scalar(op_.bins), views, [bin_], values)
+            k.combine_inside(op_.op, bins, views, [place], values)
 
     def merge(self, take: Callable[[int, Exp, Sequence[Exp]], None]) -> None:
-        """Combine the copies of each bin; ``take`` gets operator, bin and values.
+        """Combine the copies of each bin of the range; ``take`` gets operator, bin and values.
 
         If there are few bins, several work-items share one: each combines every so-many-th copy,
         then the first combines what they have found.
         """
         k = self.k
-        for number, op_ in enumerate(self.exp.ops):
-            bins = k.scalar(op_.bins)
+        for number in range(len(self.exp.ops)):
+            begin, bins = self.ranges[number]
             shared = imp.Apply("min", Prim.I64, (lit(MERGING_ITEMS), op(
                 "quot", launches.LSIZE, imp.Apply("max", Prim.I64, (bins, lit(1))))))
             items = k.declare("items", Prim.I64, imp.Apply("min", Prim.I64, (
@@ -128,8 +152,10 @@ class _LocalHistogram:
             k.loop(op("mul", bins, items), share, start=launches.LID, step=launches.LSIZE,
                    base="each")
 
-            def whole(bin_: Exp, number: int = number, items: Exp = items) -> None:
-                take(number, bin_, self._total(number, bin_, lit(0), items, lit(1)))
+            def whole(bin_: Exp, number: int = number, items: Exp = items,
+                      begin: Exp = begin) -> None:
+                take(number, op("add", begin, bin_),
+                     self._total(number, bin_, lit(0), items, lit(1)))
 
             k.loop(bins, whole, start=launches.LID, step=launches.LSIZE, base="bin")
 
@@ -147,18 +173,14 @@ class _LocalHistogram:
         return totals
 
 
-def in_local_memory(lowering: launches.Lowering, exp: SegHist, copies: VName, *,
+def in_local_memory(lowering: launches.Lowering, exp: SegHist, choice: LocalChoice, *,
                     atomic: bool) -> None:
-    """Groups with ``copies`` sub-histograms each; without ``atomic`` one per work-item."""
-    segments, length = launches.total(lowering, exp.space[:-1]), lowering.size(exp.space[-1].width)
-    most_bins = greatest(lowering.group * launches.LEAST_ELEMENTS,
-                         *(lowering.size(o.bins) * 2 for o in exp.ops))
-    per = lowering.scalar("per_segment", greatest(Size.of(1), least(
-        ceil_div(length, most_bins), ceil_div(lowering.groups, greatest(Size.of(1), segments)))))
+    """Groups with copies in local memory; without ``atomic`` each work-item has one."""
+    per = choice.per_segment
     parts = allocate_parts(lowering, exp, per)
 
     def apart() -> None:
-        _launch(lowering, exp, parts, copies, atomic=atomic, together=False)
+        _launch(lowering, exp, parts, choice, atomic=atomic, together=False)
         final = launches.branch(lowering, lambda: combine_parts(lowering, exp, parts))
         alone = lowering.names.fresh("alone")
         lowering.steps += [plan.Compute(alone, "le", Prim.I64, (per, i64(1))),
@@ -168,38 +190,30 @@ def in_local_memory(lowering: launches.Lowering, exp: SegHist, copies: VName, *,
         apart()
         return
     together = launches.branch(lowering, lambda: _launch(
-        lowering, exp, parts, copies, atomic=atomic, together=True), "the last group combines")
+        lowering, exp, parts, choice, atomic=atomic, together=True), "the last group combines")
     separate = launches.branch(lowering, apart, "a group per bin combines")
-    chosen, few = lowering.scalar("few", _are_few(lowering, exp, per)), lowering.names.fresh("few")
+    chosen, few = last_group_combines(lowering, exp, choice), lowering.names.fresh("few")
     lowering.steps.append(plan.Compute(few, "eq", Prim.I64, (chosen, i64(1))))
     launches.choose(lowering, few, together, separate)
 
 
-def _are_few(lowering: launches.Lowering, exp: SegHist, per: VName) -> Size:
-    """1 if a segment has several parts, and the last group can combine them quickly; else 0."""
-    cells = Size.of(0)
-    for op_ in exp.ops:
-        cells = cells + lowering.size(op_.bins) * len(op_.dests)
-    room = lowering.group * PARTS_PER_ITEM + 1
-    quick = least(Size.of(1), ceil_div(room, greatest(Size.of(1), cells * Size.var(per))) - 1)
-    return quick * (least(Size.of(2), Size.var(per)) - 1)
-
-
-def _launch(lowering: launches.Lowering, exp: SegHist, parts: Parts, copies: VName, *,
+def _launch(lowering: launches.Lowering, exp: SegHist, parts: Parts, choice: LocalChoice, *,
             atomic: bool, together: bool) -> None:
     """The kernel that counts the elements of each part; ``together``: and combines the parts."""
-    k = lowering.builder()
-    per = k.scalar(parts.per_segment)
-    segment = k.declare("segment", Prim.I64, op("quot", launches.GROUP_ID, per))
-    part = k.declare("part", Prim.I64, op("rem", launches.GROUP_ID, per))
+    k = lowering.builder_of_groups()
+    per, chunks = k.scalar(parts.per_segment), k.scalar(choice.chunks)
+    above = k.declare("above", Prim.I64, op("quot", launches.GROUP_ID, chunks))
+    chunk = k.declare("chunk", Prim.I64, op("rem", launches.GROUP_ID, chunks))
+    segment = k.declare("segment", Prim.I64, op("quot", above, per))
+    part = k.declare("part", Prim.I64, op("rem", above, per))
     outer = [k.declare("o", Prim.I64, i)
              for i in unflat_index(segment, launches.widths(k, exp.space[:-1]))]
-    local = _LocalHistogram(lowering, exp, k, copies, atomic)
+    local = _LocalHistogram(lowering, exp, k, choice, atomic, chunk)
     old = list(by_operator(exp.ops, destinations(lowering, exp)))
     outs = list(by_operator(exp.ops, lowering.results))
 
     def stored(number: int, bin_: Exp, values: Sequence[Exp]) -> None:
-        views = _part(k, exp, parts, number, segment, part)
+        views = parts.views(k, exp, number, segment, part)
         k.emit(*(view.write([bin_], value) for view, value in zip(views, values, strict=True)))
 
     def added(number: int, bin_: Exp, values: Sequence[Exp]) -> None:
@@ -227,7 +241,8 @@ def _launch(lowering: launches.Lowering, exp: SegHist, parts: Parts, copies: VNa
             local.merge(added)
         k.emit(*insert_barriers((imp.If(last, tuple(combined)),)))
     groups = launches.total(lowering, exp.space[:-1]) * Size.var(parts.per_segment)
-    lowering.launch(k, "seghist_local", groups, fits=not together)
+    lowering.launch_groups(k, "seghist_local", groups * Size.var(choice.chunks),
+                           Size.var(choice.items), fits=True)
 
 
 def _either(k: KernelBuilder, cond: Exp, number: int, bin_: Exp, values: Sequence[Exp],
@@ -241,25 +256,17 @@ def _either(k: KernelBuilder, cond: Exp, number: int, bin_: Exp, values: Sequenc
     k.emit(imp.If(cond, *sides))
 
 
-def _part(k: KernelBuilder, exp: SegHist, parts: Parts, number: int, segment: Exp,
-          part: Exp) -> list[View]:
-    """The components of an operator in a part of a segment."""
-    op_ = exp.ops[number]
-    return [parts.view(k, op_, buffer, prim, segment, part)
-            for buffer, prim in zip(parts.buffers[number], prims_of(op_), strict=True)]
-
-
 def _add_parts(k: KernelBuilder, exp: SegHist, parts: Parts, number: int, segment: Exp,
                local: _LocalHistogram) -> None:
-    """Update the copies by the parts of all groups of a segment."""
-    per = k.scalar(parts.per_segment)
+    """Update the copies by the parts of all groups of a segment, whose range has all bins."""
+    bins = k.scalar(exp.ops[number].bins)
 
     def each(index: Exp) -> None:
-        bin_ = k.declare("bin", Prim.I64, op("quot", index, per))
-        part = k.declare("from", Prim.I64, op("rem", index, per))
-        views = _part(k, exp, parts, number, segment, part)
+        part = k.declare("from", Prim.I64, op("quot", index, bins))
+        bin_ = k.declare("bin", Prim.I64, op("rem", index, bins))
+        views = parts.views(k, exp, number, segment, part)
         local.change(number, bin_, [k.declare("part", view.prim, view.read([bin_]))
                                     for view in views])
 
-    k.loop(op("mul", k.scalar(exp.ops[number].bins), per), each, start=launches.LID,
+    k.loop(op("mul", bins, k.scalar(parts.per_segment)), each, start=launches.LID,
            step=launches.LSIZE, base="each")

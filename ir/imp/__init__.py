@@ -8,7 +8,7 @@ them, :mod:`runelift.ir.imp.check` says whether they are well formed and
     Kernel ::= kernel NAME (KernelParam*) locals LocalArray* { Stm* }
     Exp    ::= name | literal | op.prim(Exp...) | convert | mem[Exp] | select | id(kind, dim)
     Stm    ::= declare | assign | store | for | while | if | barrier | shuffle | fence | atomic
-             | fail | comment
+             | locked | fail | comment
 
 Scalar operations are the rows of :data:`runelift.ir.prim.OPS`, so they mean the same here as in the
 core IR.  The printer to OpenCL C makes them total.
@@ -227,7 +227,8 @@ class Atomic:
     """``old := mem[index]; mem[index] := op old value``, indivisibly.
 
     ``op`` is a row name: add, min, max, and, or, xor; or xchg, which keeps nothing of the old
-    value.  Integers of 32 or 64 bits.  ``old`` is declared if it is wanted.
+    value.  Integers of 32 or 64 bits, or add for such floats in global memory, which tells no old
+    value.  ``old`` is declared if it is wanted.
     """
 
     op: str
@@ -243,7 +244,8 @@ class Atomic:
 class AtomicUpdate:
     """``old := mem[index]; body; mem[index] := new``, repeated until no other write came between.
 
-    The elements have 32 or 64 bits and are compared bit by bit.
+    Elements are compared bit by bit.  ``body`` has no barrier.  The memory has whole words of 32
+    bits: an element of fewer bits is changed with the rest of its word.
     """
 
     mem: VName
@@ -253,6 +255,21 @@ class AtomicUpdate:
     old: VName
     body: tuple[Stm, ...]
     new: Exp
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """``body``, while no other work-item runs one with the same element of ``locks``.
+
+    ``locks`` are i32s that are 0 before and after.  ``body`` has no barrier.  Elements of the
+    memories ``guarded``, which are in the same ``space``, are accessed under one lock only.
+    """
+
+    locks: VName
+    index: Exp
+    space: Space
+    guarded: tuple[VName, ...]
+    body: tuple[Stm, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +315,7 @@ class Comment:
 
 Stm: TypeAlias = (
     Declare | DeclareArray | Assign | Store | For | While | If | Barrier | Shuffle | Atomic
-    | AtomicUpdate | Peek | Fence | Fail | Comment
+    | AtomicUpdate | Locked | Peek | Fence | Fail | Comment
 )
 
 

@@ -24,6 +24,13 @@ from runelift.ir.prim import OPS, Prim
 ATOMIC_OPS = frozenset({"add", "min", "max", "and", "or", "xor", "xchg"})
 
 
+def _has_atomic(op: str, prim: Prim, space: Space) -> bool:
+    """True if there is an atomic operation on a type."""
+    if prim.is_float:
+        return op == "add" and prim.bits >= 32 and space is Space.GLOBAL
+    return op in ATOMIC_OPS and prim.is_int and prim.bits >= 32
+
+
 def check(kernel: Kernel) -> None:
     """CompilerBug, naming the kernel and the statement, unless ``kernel`` is well formed."""
     checker = _Checker(kernel)
@@ -157,15 +164,13 @@ class _Checker:
                 self.block(then_)
                 self.block(else_)
             case imp.Atomic(op, prim, mem, index, value, space, old):
-                if op not in ATOMIC_OPS or not prim.is_int or prim.bits < 32:
+                if not _has_atomic(op, prim, space):
                     raise self.fail(f"no device has an atomic {op} on {prim}")
                 self.cell(mem, index, prim, writes=True, space=space)
                 self.expect(value, prim)
                 if old is not None:
                     self.bind(old, prim)
             case imp.AtomicUpdate(mem, index, prim, space, old, body, new):
-                if prim.bits < 32:
-                    raise self.fail(f"no device compares and swaps a {prim}")
                 self.cell(mem, index, prim, writes=True, space=space)
                 outer = len(self.declared)
                 self.bind(old, prim)
@@ -173,6 +178,13 @@ class _Checker:
                     self.statement(inner)
                 self.expect(new, prim)
                 self.forget(outer)
+            case imp.Locked(locks, index, space, guarded, body):
+                self.cell(locks, index, Prim.I32, writes=True, space=space)
+                for mem in guarded:
+                    memory = self.scope.get(mem)
+                    if not isinstance(memory, _Memory) or memory.space is not space:
+                        raise self.fail(f"{mem} is not in {space.value} memory, but its lock is")
+                self.block(body)
             case imp.Shuffle(name, prim, value, source, subgroup):
                 if subgroup not in self.kernel.constants:
                     raise self.fail(f"{subgroup} is no constant of the kernel")

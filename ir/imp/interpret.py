@@ -112,22 +112,35 @@ class _Kind(Enum):
     ATOMIC = "atomically changes"
 
 
+@dataclass(frozen=True, slots=True)
+class _Under:
+    """The kind of accesses under a lock, which do not race with others under it."""
+
+    locks: VName
+    number: int
+
+    @property
+    def value(self) -> str:
+        """The words for such an access."""
+        return f"accesses under {self.locks}[{self.number}]"
+
+
 @dataclass(slots=True)
 class _Log:
     """The accesses to the positions of a place: their kinds, and who made them."""
 
-    touched: dict[int, dict[_Kind, dict[int, Stm | None]]] = field(default_factory=dict)
+    touched: dict[int, dict[_Kind | _Under, dict[int, Stm | None]]] = field(default_factory=dict)
     """By position and kind, the statement by which each party made its latest access."""
 
-    def touch(self, place: int, kind: _Kind, who: int, stm: Stm | None
-              ) -> tuple[int, _Kind, Stm | None] | None:
+    def touch(self, place: int, kind: _Kind | _Under, who: int, stm: Stm | None
+              ) -> tuple[int, _Kind | _Under, Stm | None] | None:
         """Note an access; the first of the others that it races with, and what that one does."""
         accesses = self.touched.get(place)
         if accesses is None:
             self.touched[place] = {kind: {who: stm}}
             return None
         rivals = [(other, held, by) for held, parties in accesses.items()
-                  if held is not kind or kind is _Kind.WRITE
+                  if held != kind or kind is _Kind.WRITE
                   for other, by in parties.items() if other != who]
         accesses.setdefault(kind, {})[who] = stm
         return min(rivals, key=lambda rival: rival[0], default=None)
@@ -260,6 +273,8 @@ class _Item:
     offered: Any = None
     wanted: int = 0
     received: Any = None
+    held: tuple[frozenset[VName], _Under] | None = None
+    """The memories that the lock guards which the work-item has."""
 
     def __post_init__(self) -> None:
         """Private arrays are the work-item's own."""
@@ -334,11 +349,24 @@ class _Item:
                     for _ in self.block((inner,)):
                         raise self.bug("meets a barrier within an atomic update")
                 memory.cells[cell] = self.value(new)
+            case imp.Locked():
+                self._locked(stm)
             case imp.Fail(code, args):
                 found = Reported(code, tuple(int(self.value(a)) for a in args))
                 self.machine.reported = self.machine.reported or found
             case _:
                 pass
+
+    def _locked(self, stm: imp.Locked) -> None:
+        """Run what is under a lock; no other work-item has it, as they run one by one."""
+        memory, cell = self.cell(stm.locks, stm.index)
+        self.touch(memory, cell, _Kind.ATOMIC)
+        if memory.cells[cell]:
+            raise self.bug(f"finds {stm.locks}[{cell}] locked")
+        self.held = frozenset(stm.guarded), _Under(stm.locks, cell)
+        for _ in self.block(stm.body):
+            raise self.bug("meets a barrier under a lock")
+        self.held = None
 
     # Memory
 
@@ -351,6 +379,7 @@ class _Item:
 
     def touch(self, memory: _Memory, cell: int, kind: _Kind) -> None:
         """Note an access in the logs; it must not race with an earlier one."""
+        how = kind if self.held is None or memory.name not in self.held[0] else self.held[1]
         for log, who, party, until in (
                 (memory.items, self.number, "work-item", "before the next barrier"),
                 (memory.groups, self.group, "group", "in the same launch")):
@@ -358,7 +387,7 @@ class _Item:
                 continue
             for place in (cell,) if memory.granules == 1 else range(
                     cell * memory.granules, (cell + 1) * memory.granules):
-                rival = log.touch(place, kind, who, self.place)
+                rival = log.touch(place, how, who, self.place)
                 if rival is not None:
                     found = self.bug(f"{kind.value} {memory.name}[{cell}], which {party} "
                                      f"{rival[0]} {rival[1].value} {until}")

@@ -143,6 +143,10 @@ class _ImpReader(Reader):
         return imp.AtomicUpdate(vname(mem), index, _prim(word), Space(str(space)), vname(old),
                                 body, new)
 
+    def locked(self, space: Token, locks: Token, index: Exp, *rest: Any) -> Stm:
+        *guarded, body = rest
+        return imp.Locked(vname(locks), index, Space(str(space)), tuple(map(vname, guarded)), body)
+
     def peek(self, name: Token, word: Token, mem: Token, index: Exp) -> Stm:
         return imp.Peek(vname(name), _prim(word), vname(mem), index)
 

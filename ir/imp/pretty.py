@@ -108,6 +108,11 @@ def _stm(stm: Stm) -> Lines:
             yield f"update.{prim} {space.value} {mem}[{_exp(index)}] as {old} {{"
             yield from _block(body)
             yield f"}} <- {_exp(new)}"
+        case imp.Locked(locks, index, space, guarded, body):
+            held = ", ".join(map(str, guarded))
+            yield f"locked {space.value} {locks}[{_exp(index)}] for {held} {{"
+            yield from _block(body)
+            yield "}"
         case imp.Peek(name, prim, mem, index):
             yield f"{name} := peek.{prim} {mem}[{_exp(index)}]"
         case imp.Fail(code, args):

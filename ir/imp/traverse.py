@@ -14,6 +14,7 @@ _BLOCKS: dict[type, Callable[[Any], tuple[tuple[Stm, ...], ...]]] = {
     imp.For: lambda stm: (stm.body,),
     imp.While: lambda stm: (stm.body,),
     imp.AtomicUpdate: lambda stm: (stm.body,),
+    imp.Locked: lambda stm: (stm.body,),
     imp.If: lambda stm: (stm.then_, stm.else_)}
 """The statements that have blocks.
 
@@ -28,6 +29,7 @@ _EXPRESSIONS: dict[type, Callable[[Any], tuple[Exp, ...]]] = {
     imp.If: lambda stm: (stm.cond,),
     imp.Atomic: lambda stm: (stm.index, stm.value),
     imp.AtomicUpdate: lambda stm: (stm.index, stm.new),
+    imp.Locked: lambda stm: (stm.index,),
     imp.Peek: lambda stm: (stm.index,),
     imp.Shuffle: lambda stm: (stm.value, stm.source),
     imp.Fail: lambda stm: stm.args}
@@ -102,6 +104,7 @@ def loaded(code: Iterable[Stm]) -> set[VName]:
     """The memories that code loads from or changes depending on their contents."""
     inside = statements(code)
     changed = {s.mem for s in inside if isinstance(s, imp.Atomic | imp.AtomicUpdate | imp.Peek)}
+    changed |= {s.locks for s in inside if isinstance(s, imp.Locked)}
     return changed | {exp.mem for exp in evaluated(inside) if isinstance(exp, imp.Load)}
 
 
@@ -132,7 +135,7 @@ def named_by(stm: Stm) -> VName | None:
     """The memory that a statement itself names; its expressions name those that they load from."""
     if isinstance(stm, imp.Store | imp.Atomic | imp.AtomicUpdate | imp.Peek):
         return stm.mem
-    return None
+    return stm.locks if isinstance(stm, imp.Locked) else None
 
 
 def map_parts(exp: Exp, change: Callable[[Exp], Exp]) -> Exp:
@@ -171,6 +174,8 @@ def map_statement(stm: Stm, change: Callable[[Exp], Exp], inside: Callable[[Stm]
         case imp.AtomicUpdate(_, index, _, _, _, body, new):
             return replace(stm, index=change(index), new=change(new),
                            body=tuple(map(inside, body)))
+        case imp.Locked(_, index, _, _, body):
+            return replace(stm, index=change(index), body=tuple(map(inside, body)))
         case imp.Peek(_, _, _, index):
             return replace(stm, index=change(index))
         case imp.Shuffle(_, _, value, source):

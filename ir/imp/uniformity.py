@@ -33,7 +33,7 @@ def among_groups(code: Sequence[Stm]) -> Uniformity:
     for stm in statements(code):
         match stm:
             case imp.Store(mem) | imp.Atomic(mem=mem) | imp.AtomicUpdate(mem=mem) | imp.Peek(
-                    mem=mem) | imp.DeclareArray(mem):
+                    mem=mem) | imp.DeclareArray(mem) | imp.Locked(mem):
                 own.add(mem)
     return _settled(Uniformity(VARYING_AMONG_GROUPS, varying=own), code)
 
@@ -124,6 +124,8 @@ class Uniformity:
                     self._mark(old, True)
                 case imp.AtomicUpdate(old=old, body=body):
                     self._mark(old, True)
+                    meet &= self._meet(body, uniform=False)
+                case imp.Locked(body=body):
                     meet &= self._meet(body, uniform=False)
                 case imp.Barrier():
                     meet &= uniform

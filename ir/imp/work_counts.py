@@ -183,6 +183,11 @@ class _Counter:
                     self.block(body, weight)
                     self._value(new, weight, total, counts=True)
                     self._stored(mem, prim, total, place, weight)
+                case imp.Locked(locks, index, body=body):
+                    place = self._value(index, weight, total)
+                    self._loaded(locks, Prim.I32, total, place, weight)
+                    self._stored(locks, Prim.I32, total, place, weight)
+                    self.block(body, weight)
                 case imp.Peek(name, prim, mem, index):
                     place = self._value(index, weight, total)
                     self._loaded(mem, prim, total, place, weight)

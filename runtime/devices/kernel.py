@@ -119,7 +119,7 @@ class BoundKernel:
 
     def _locals(self, lengths: tuple[int, ...]) -> Iterator[Callable[[], None]]:
         for number, length in enumerate(lengths, self._first + len(self._characters)):
-            piece = cl.LocalMemory(max(length, LEAST_LOCAL_BYTES))
+            piece = cl.LocalMemory(max(-(-length // LEAST_LOCAL_BYTES), 1) * LEAST_LOCAL_BYTES)
             yield partial(self.handle.set_arg, number, piece)
 
 

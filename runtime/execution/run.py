@@ -92,6 +92,7 @@ class Run(Issuer):
         self.group_size = info.group_size
         self.num_groups = info.num_groups
         self.sequential_segment = info.sequential_segment
+        self.max_group = info.max_group
         self.local_bytes = info.local_bytes
         self.counters = device.counters
         self.launch, self.launch_built = self.issue, self.issue_built

@@ -28,8 +28,6 @@ MOST_STRAIGHT = 256
 """Steps times segments that a work-item combines at a time if it keeps nothing for each."""
 PLENTY_OF_DATA = 1 << 40
 """Data enough for all that a device can do at once."""
-MAX_GROUP = VName("max_group", 0)
-"""The most work-items of a group on the device."""
 LIKED_GROUP = VName("liked_group", 0)
 """The work-items of a group that the device likes."""
 LARGEST_SHARED_GROUP = VName("largest_shared_group", 0)
@@ -40,7 +38,7 @@ ONE, NONE = Size.of(1), Size.of(0)
 
 def device_quantities(info: DeviceInfo) -> dict[VName, int]:
     """The values of the quantities of a device that constraints and kernels name."""
-    return {**{name: getattr(info, name.base) for name in (*plan.DEVICE_SIZES, MAX_GROUP)},
+    return {**{name: getattr(info, name.base) for name in plan.DEVICE_SIZES},
             LIKED_GROUP: info.shares.group, LARGEST_SHARED_GROUP: info.shares.max_group}
 
 
@@ -81,7 +79,7 @@ def span_of(operation: plan.Operation) -> Loc | None:
 
 def limits_of(operation: plan.Operation) -> Iterator[Constraint]:
     """The limits of the device on single parameters."""
-    span, largest = span_of(operation), Size.var(MAX_GROUP)
+    span, largest = span_of(operation), Size.var(plan.MAX_GROUP)
     at_most = {Quantity.GROUP: (largest,), Quantity.SPLIT: (largest,), Quantity.SIDE: (largest,),
                Quantity.ACROSS: (largest,),
                Quantity.LANES: (largest, Size.var(LARGEST_SHARED_GROUP)),
@@ -124,7 +122,7 @@ def _rules(operation: plan.Operation, defaults: Mapping[VName, int], span: Loc |
     if {Quantity.SIDE, Quantity.ACROSS} <= own.keys():
         across = own[Quantity.ACROSS]
         square = side * (ONE - least(ONE, across))
-        yield at_least(Size.var(MAX_GROUP), side * (across + square),
+        yield at_least(Size.var(plan.MAX_GROUP), side * (across + square),
                        "a group has work-items in rows and columns", operation.name, span=span)
     if {Quantity.ROWS, Quantity.COLUMNS} <= own.keys():
         yield at_least(Size.of(MOST_CELLS), own[Quantity.ROWS] * own[Quantity.COLUMNS],
@@ -147,7 +145,7 @@ def _launch_fits(launch: plan.Launch, known: Iterable[VName], copies: Iterable[V
         yield at_least(Size.var(plan.LOCAL_BYTES), bytes_,
                        "local memory of a group", kernel.name, span=launch.loc)
     if launch.group.variables() <= known:
-        yield at_least(Size.var(MAX_GROUP), launch.group, "work-items of a group", kernel.name,
+        yield at_least(Size.var(plan.MAX_GROUP), launch.group, "work-items of a group", kernel.name,
                        span=launch.loc)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import starmap
 
 from runelift.codegen.emit.source_places import read_place
 from runelift.frontend.constructs import constructs
@@ -19,6 +20,7 @@ CHECKS = {"OCLGRIND_DATA_RACES": "1", "OCLGRIND_UNINITIALIZED": "1"}
 """The environment in which Oclgrind looks for all that it can find."""
 _KERNEL = re.compile(r"^\s+Kernel:\s*(\S+)")
 _ITEM = re.compile(r"Global(\(\d+,\d+,\d+\))")
+_ACCESS = re.compile(r"^\s+(?:%\S+ = )?(?:tail )?(?:load|store|call) ")
 _CODE = re.compile(r"^\s+At line \d+")
 _ADDRESS = re.compile(r" at (\w+) memory address 0x[0-9a-f]+| address 0x[0-9a-f]+")
 _MADE_AT = re.compile(r"^.*? at (?P<file>.+):(?P<line>\d+):(?P<column>\d+)$")
@@ -91,20 +93,30 @@ class Teller:
 
 def reports(text: str) -> Iterator[Report]:
     """The reports in what Oclgrind wrote, each kind of mistake of a line once."""
-    yield from dict.fromkeys(_parsed(text.splitlines()))
+    yield from dict.fromkeys(filter(None, starmap(_report, complaints(text))))
 
 
-def _parsed(lines: Iterable[str]) -> Iterator[Report]:
+def complaints(text: str) -> Iterator[tuple[str, list[str]]]:
+    """The lines that are not indented, each with the indented ones after it.
+
+    Oclgrind does not know locks (:class:`~runelift.ir.imp.Locked`).  Accesses under a lock are
+    volatile, and no others are, so races of two volatile accesses are left out.
+    """
     header, block = "", list[str]()
-    for line in (*lines, "end"):
+    for line in (*text.splitlines(), "end"):
         if line[:1].isspace():
             block.append(line)
-            continue
-        if not line:
-            continue
-        if (report := _report(header, block)) is not None:
-            yield report
-        header, block = line, []
+        elif line:
+            if header and not _is_under_lock(header, block):
+                yield header, block
+            header, block = line, []
+
+
+def _is_under_lock(header: str, block: list[str]) -> bool:
+    """True for a race of two accesses that a lock keeps apart."""
+    accesses = [line for line in block if _ACCESS.search(line)]
+    return "data race" in header and len(accesses) == 2 and all(
+        "volatile" in access for access in accesses)
 
 
 def _report(header: str, block: list[str]) -> Report | None:

@@ -59,6 +59,7 @@ from runelift.ir.types import ArrayType, Atom, Const, Type, array_of, elem_of, i
 from runelift.runtime.devices.info import find_devices
 from runelift.runtime.geometry.tiles import transposed
 from runelift.runtime.geometry.work_groups import ShareLimits, share_out, spread, subgroup_of
+from runelift.runtime.testing.sanitizer import complaints
 
 MODEL = "model"
 """Where the interpreter of the imperative IR runs kernels."""
@@ -93,7 +94,7 @@ FLAT = VName("flat", -8)
 """1 if they lie as in one dimension, 2 if they are a row, see :class:`distribution.MapWidth`."""
 
 DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3,
-          plan.LOCAL_BYTES: 256, COHERENT: 0, ROWS: 0,
+          plan.LOCAL_BYTES: 256, plan.MAX_GROUP: 8, COHERENT: 0, ROWS: 0,
           STAGED: 1, CHUNK: 2, WINDOW: 4, PATIENCE: 0, TEAMS: 1, WIDTH: 1, FLAT: 0,
           SLABS: 1, ACROSS: 2, DEPTH: 2}
 
@@ -267,10 +268,11 @@ class Platform:
     log: Path
 
     def complaints(self) -> str:
-        """What was logged since the last call."""
+        """What was logged since the last call, but for what locks keep apart."""
         text = self.log.read_text()
         os.truncate(self.log, 0)
-        return text.replace("\0", "")
+        return "\n".join("\n".join((header, *block))
+                         for header, block in complaints(text.replace("\0", "")))
 
 
 @cache
@@ -279,7 +281,7 @@ def platform(name: str) -> Platform | None:
     log = Path(tempfile.mkdtemp(prefix="runelift-oclgrind-")) / "log"
     log.touch()
     checks = {"OCLGRIND_LOG": str(log), "OCLGRIND_DATA_RACES": "1",
-              "OCLGRIND_ARRAY_BOUNDS": "1", "OCLGRIND_STOP_ERRORS": "20"}
+              "OCLGRIND_ARRAY_BOUNDS": "1", "OCLGRIND_STOP_ERRORS": "2000"}
     for info in find_devices():
         if name in info.platform and info.problem is None:
             with mock.patch.dict(os.environ, checks):
