@@ -73,6 +73,9 @@ statements: st.SearchStrategy[Stm] = st.recursive(simple, lambda inner: st.one_o
     st.builds(imp.While, expressions, st.lists(inner, max_size=2).map(tuple)),
     st.builds(imp.If, expressions, st.lists(inner, max_size=2).map(tuple),
               st.lists(inner, max_size=2).map(tuple)),
+    st.builds(imp.Locked, names, expressions, spaces,
+              st.lists(names, min_size=1, max_size=2).map(tuple),
+              st.lists(inner, max_size=2).map(tuple)),
     st.builds(imp.AtomicUpdate, names, expressions, prims, spaces, names,
               st.lists(inner, max_size=2).map(tuple), expressions)), max_leaves=5)
 
@@ -121,6 +124,9 @@ def kernel(body: str, head: str = "(a_1 : global i64 written) (n_2 : i64)") -> K
     ("for i_3 from 0i64 below n_2 by 1i64 { i_3 := 2i64 }", "i_3 is no variable"),
     ("atomic.add.i64 local a_1[0i64] <- 1i64", "a_1 is in global memory, not in local"),
     ("atomic.mul.i64 global a_1[0i64] <- 1i64", "no device has an atomic mul on i64"),
+    ("atomic.add.f16 global a_1[0i64] <- 1f16", "no device has an atomic add on f16"),
+    ("atomic.max.f32 global a_1[0i64] <- 1f32", "no device has an atomic max on f32"),
+    ("locked global a_1[0i64] for a_1 { }", "a_1 has elements of type i64, not i32"),
     ("array t_3 : i64[n_2]", "the length n_2 is no constant"),
     ("fail 0 ()", "there is no failure 0"),
     ("if lt.i64(local_id(0), n_2) { barrier local }", "only some work-items may come"),
@@ -162,6 +168,32 @@ def launch(body: str, *, local: str = "", size: int = 4, count: int = 8,
     reported = run(code, Launch(2, size, {A: cells, X: n, VName("n", 2): n}, lengths={
         array.name: size for array in code.local_memory}))
     return cells.tolist(), reported
+
+
+LOCAL = "local l_4 : i32[4] local t_5 : i64[4]"
+OPEN = "store.i32 l_4[local_id(0)] <- 0i32 store.i64 t_5[local_id(0)] <- 0i64 barrier local "
+ADDED = "store.i64 t_5[{0}] <- add.i64(load.i64 t_5[{0}], local_id(0))"
+
+
+def test_a_lock_for_each_of_two_cells() -> None:
+    place = "rem.i64(local_id(0), 2i64)"
+    cells, _ = launch(
+        f"{OPEN} locked local l_4[{place}] for t_5 {{ {ADDED.format(place)} }} barrier local "
+        "store.i64 a_1[global_id(0)] <- load.i64 t_5[local_id(0)]", local=LOCAL)
+    assert cells == [2, 4, 0, 0] * 2
+
+
+@pytest.mark.parametrize(("body", "message"), [
+    (f"locked local l_4[local_id(0)] for t_5 {{ {ADDED.format('0i64')} }}",
+     "reads t_5.0., which work-item 0 accesses under l_4.0."),
+    (f"locked local l_4[0i64] for t_5 {{ {ADDED.format('0i64')} }} "
+     "if eq.i64(local_id(0), 3i64) { store.i64 t_5[0i64] <- 1i64 }",
+     "writes t_5.0., which work-item 0 accesses under l_4.0."),
+    ("atomic.add.i32 local l_4[0i64] <- 1i32 locked local l_4[0i64] for t_5 { }",
+     "finds l_4.0. locked")])
+def test_locks_that_do_not_guard(body: str, message: str) -> None:
+    with pytest.raises(CompilerBug, match=message):
+        launch(OPEN + body, local=LOCAL)
 
 
 def test_a_rotation_within_groups() -> None:

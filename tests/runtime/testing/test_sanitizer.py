@@ -87,6 +87,12 @@ def test_reports_are_read_once_for_each_line() -> None:
     assert second.kind == "Invalid write of size 4 in global memory"
 
 
+def test_accesses_under_a_lock_do_not_race() -> None:
+    plain, volatile = "store i32 %add", "store volatile i32 %add"
+    assert [r.kernel for r in reports(RACE.replace(plain, volatile, 1))] == ["f", "g"]
+    assert [r.kernel for r in reports(RACE.replace(plain, volatile))] == ["g"]
+
+
 def test_a_line_without_a_place_has_that_of_its_kernel() -> None:
     first, second = reports(RACE)
     teller = Teller(Source("dot.fut", "\n\nentry f = map g xs"),
