@@ -33,6 +33,7 @@ from runelift.rewrite.passes.rivals import maps_share_nothing
 from runelift.rewrite.passes.save_launches import (
     copy_beside,
     fill_together,
+    read_together,
     save_launches,
     scatter_with_map,
 )
@@ -75,7 +76,8 @@ BOUNDS = Pass("bounds", "remove checks that cannot fail", remove_checks, PROVING
 PREDICATE = Pass("predicate", "conditional updates made by the device", predicate,
                  (predicated_updates, predicated_scatter))
 LAUNCHES = Pass("launches", "fewer kernels and copies for the host to launch", save_launches,
-                (scatter_with_map, copy_beside, fill_together, sink_elements))
+                (scatter_with_map, copy_beside, fill_together, sink_elements,
+                 read_together))
 ESTIMATE = Pass("estimate", "defaults of guards that the bodies of versions tell", estimate,
                 (*EVERYWHERE, maps_share_nothing))
 SHORT_CIRCUIT = Pass("short-circuit", "make values in the arrays that they are meant for",

@@ -281,6 +281,10 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
     "copy_beside": (
         "entry main [n] (xs: [n]i32) (is: [n]i64): ([n]i32, [n]i32) = "
         "let ys = scan (+) 0 xs in (ys, scatter (copy xs) is (map2 (+) xs ys))", [XS, IS]),
+    "read_together": (
+        VECTOR + "let ss = scan (+) 0 xs let ts = scan i32.max 0 xs "
+        "let k = if n > 2 then i64.i32 ss[n - 1] else 1 let ys = tabulate k (\\i -> xs[i % n] * 2) "
+        "let m = if n > 2 then i64.i32 ts[n - 1] else 2 in (ys, iota m)", [XS]),
     "fill_together": (
         "entry main [n] (xs: [n]i32) (is: [n]i64): ([n]i32, [n]i32) = "
         "(scatter (replicate n 1) is xs, scatter (replicate n 2) is (map (* 3) xs))", [XS, IS]),
