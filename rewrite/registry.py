@@ -31,6 +31,7 @@ from runelift.rewrite.passes.rearranged_results import rearranged_result
 from runelift.rewrite.passes.save_launches import (
     copy_beside,
     fill_together,
+    read_together,
     save_launches,
     scatter_with_map,
 )
@@ -73,7 +74,7 @@ BOUNDS = Pass("bounds", "remove checks that cannot fail", remove_checks, PROVING
 PREDICATE = Pass("predicate", "conditional updates made by the device", predicate,
                  (predicated_updates, predicated_scatter))
 LAUNCHES = Pass("launches", "fewer kernels and copies for the host to launch", save_launches,
-                (scatter_with_map, copy_beside, fill_together, sink_elements))
+                (scatter_with_map, copy_beside, fill_together, sink_elements, read_together))
 SHORT_CIRCUIT = Pass("short-circuit", "make values in the arrays that they are meant for",
                      short_circuit,
                      (rearranged_result, concat_in_parts, update_early, made_in_place))

@@ -157,7 +157,8 @@ class _CostWriter(PlanWriter):
                     self.step(inner, version)
             case plan.Read(name):
                 self._unknown.add(name)
-                self.line("rt.wait()")
+                if not self.lines or self.lines[-1].lstrip() != "rt.wait()":  # one for several
+                    self.line("rt.wait()")
             case plan.CopyBuffer(_, _, prim, count):
                 size = f"({size_text(count)}) * {prim.bytes}" if self._knows(count) else "0"
                 self.line(f"rt.copy({size})")

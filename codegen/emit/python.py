@@ -22,7 +22,7 @@ from runelift.codegen.plan.write_sets import overwritten_buffers
 from runelift.ir import failures, imp
 from runelift.ir.constraints import Constraint, Relation
 from runelift.ir.errors import CompilerBug
-from runelift.ir.imp.traverse import loaded
+from runelift.ir.imp.traverse import loaded, variables
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Applied, CeilDiv, Factor, Greatest, Least, Size
@@ -283,14 +283,8 @@ class PlanWriter:
         """The function of the steps left when everything has been issued."""
         self.line(f"def {EPILOGUE}(rt{given}):")
         self.depth += 1
-        reads = [step for step in steps if isinstance(step, plan.Read)]
-        if reads and all(isinstance(step, plan.Read) for step in steps[:len(reads)]):
-            elements = "".join(f"{_element(step)}, " for step in reads)
-            names = "".join(f"{variable(step.name)}, " for step in reads)
-            self.line(f"{names}= rt.reads({elements})")
-            steps = steps[len(reads):]
-        for step in steps:
-            self.step(step, host.entry)
+        if steps:
+            self.steps(steps, host.entry)
         self.line(f"return {_results(host.results)}")
         self.depth -= 1
 
@@ -298,8 +292,27 @@ class PlanWriter:
         """Write the steps of a block."""
         if not steps:
             self.line("pass")
+        reads, released = list[plan.Read](), list[VName]()
         for step in steps:
-            self.step(step, version)
+            if isinstance(step, plan.Read) and variables(step.index).isdisjoint(
+                    read.name for read in reads):
+                reads.append(step)
+            elif isinstance(step, plan.Release) and reads:
+                released += step.names
+            else:
+                self._read(reads, released)
+                reads, released = [step] if isinstance(step, plan.Read) else [], []
+                if not reads:
+                    self.step(step, version)
+        self._read(reads, released)
+
+    def _read(self, reads: Sequence[plan.Read], released: Sequence[VName]) -> None:
+        """Reads for which the host waits once, and the buffers that are released after them."""
+        if reads:
+            names = "".join(f"{variable(step.name)}, " for step in reads)
+            self.line(f"{names}= rt.reads({''.join(f'{_element(step)}, ' for step in reads)})")
+        if released:
+            self.step(plan.Release(tuple(released)), "")
 
     def nested(self, steps: tuple[plan.Step, ...], version: str) -> None:
         """Write the steps of a block inside the present one."""
@@ -327,8 +340,6 @@ class PlanWriter:
                 offset = "" if start == plan.FROM_START else f", {_index(start)} * {prim.bytes}"
                 self.line(f"rt.copy({variable(target)}, {variable(source)}, "
                           f"({size_text(count)}) * {prim.bytes}{offset})")
-            case plan.Read(name):
-                self.line(f"{variable(name)} = rt.read{_element(step)}")
             case plan.Compute():
                 self._compute(step)
             case plan.ConvertScalar(name, from_, to, arg):

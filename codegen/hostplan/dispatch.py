@@ -100,7 +100,7 @@ def lower_packing(stm: Stm, scanned: Sequence[Param], scatter: SegScatter, env: 
                   names: Names, parameters: Parameters | None = None) -> tuple[plan.Step, ...]:
     """The kernels and launches of a scan whose results ``scanned`` are the places of a scatter.
 
-    The first of the pattern gets the last count, the others are the destinations.
+    The first of the pattern get the last counts, the others are the destinations.
     """
     assert isinstance(stm.exp, SegScan)
     lowering = launches.Lowering(stm, env, names, parameters)

@@ -3,9 +3,10 @@
 A filter is a scan that counts the kept elements, and a scatter that puts each into its place.  The
 host waits for the last count between the two: the result is so long.  Here the kernels of the scan
 write the elements themselves, into arrays as long as the input.  The last count goes into a buffer
-of one element.  So the places are never in memory, and there is one launch fewer.
+of one element.  So the places are never in memory, and there is one launch fewer.  A partition into
+several arrays has a count for each.
 
-A scan is packed if its results are used for nothing but the scatter and the last count.  The
+A scan is packed if its results are used for nothing but the scatter and the last counts.  The
 scatter must need nothing that is made between, and elements must be cheap, as they are computed
 twice.  On processors of hosts nothing is packed: there a scan without scattered writes is made of
 vector instructions.
@@ -13,7 +14,7 @@ vector instructions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from runelift.codegen.hostplan.dispatch import lower_packing
@@ -84,10 +85,10 @@ def packings(body: Body, makers: Mapping[VName, Stm]) -> dict[int, Packing]:
 
 
 def _is_scan(stm: Stm) -> bool:
-    """True if a statement scans one sequence of scalars that cost little."""
+    """True if a statement scans sequences of scalars that cost little."""
     return (isinstance(stm.exp, SegScan) and stm.exp.level is Level.GRID
-            and len(stm.exp.space) == len(stm.exp.ops) == 1
-            and stm.exp.ops[0].lam.ret == (Prim.I64,) and is_cheap(stm.exp.body)
+            and len(stm.exp.space) == 1
+            and all(op.lam.ret == (Prim.I64,) for op in stm.exp.ops) and is_cheap(stm.exp.body)
             and all(len(shape_of(param.type)) == 1 for param in stm.pat))
 
 
@@ -104,7 +105,8 @@ def _fit(body: Body, first: int, last: int, makers: Mapping[VName, Stm]) -> bool
     if not all(any(blank is stm for stm in body.stms[first:last]) for blank in blanks):
         return False
     between = {param.name for stm in body.stms[first:last] for param in stm.pat}
-    if not (free_vars(exp.body) & between <= names) or scan.pat[0].name not in free_vars(exp.body):
+    counts = {param.name for param in _counts(scan)}
+    if not counts <= free_vars(exp.body) & between <= names:
         return False
     arrays = {dest.array for dest in exp.dests}
     return (arrays | names).isdisjoint(body.result) and all(
@@ -125,14 +127,20 @@ def _is_blank(stm: Stm, width: Atom, makers: Mapping[VName, Stm]) -> bool:
 
 
 def _reads_last(stm: Stm, scan: Stm, makers: Mapping[VName, Stm]) -> bool:
-    """True if a statement only reads the last count, if there is one."""
-    counts, width = scan.pat[0].name, _width(scan)
+    """True if a statement only reads last counts, if there are any."""
+    counts, width = {param.name for param in _counts(scan)}, _width(scan)
     match stm.exp:
-        case Index(array, (last,)) if array == counts:
+        case Index(array, (last,)) if array in counts:
             return _is_last(last, width, makers)
-        case If(_, Body(()), Body((inner,))):
-            return _reads_last(inner, scan, makers)
+        case If(_, Body(()), Body(inner)):
+            return all(_reads_last(each, scan, makers) for each in inner)
     return False
+
+
+def _counts(scan: Stm) -> Sequence[Param]:
+    """The results of a scan that are scanned, and not only mapped."""
+    assert isinstance(scan.exp, SegScan)
+    return scan.pat[:len(scan.exp.ops)]
 
 
 def _is_last(index: object, width: Atom, makers: Mapping[VName, Stm]) -> bool:
@@ -183,10 +191,10 @@ class Packed(SegOps):
     def _pack(self, packing: Packing) -> None:
         """The scan, which fills the destinations."""
         scan, scatter = packing.scan, packing.scatter
-        exp, counts = scatter.exp, scan.pat[0]
+        exp, counts = scatter.exp, _counts(scan)
         assert isinstance(exp, SegScatter)
-        cell = Param(self.names.fresh("count"), array_of((i64(1),), Prim.I64))
-        pat = [cell]
+        cells = [Param(self.names.fresh("count"), array_of((i64(1),), Prim.I64)) for _ in counts]
+        pat = list(cells)
         for dest, out in zip(exp.dests, scatter.pat, strict=True):
             room = Param(self.names.fresh(out.name),
                          array_of((packing.width,), elem_of(out.type)))
@@ -194,7 +202,9 @@ class Packed(SegOps):
             pat.append(room)
         for param in pat:
             self.allocate(param)
-        self.bind_view(counts, View(Prim.I64, self.shape(counts.type), cell.name, lambda _: lit(0)))
+        for param, cell in zip(counts, cells, strict=True):
+            self.bind_view(param, View(Prim.I64, self.shape(param.type), cell.name,
+                                       lambda _: lit(0)))
         packed = replace(scan, pat=tuple(pat))
         self.lowered(packed.pat, lambda parameters: lower_packing(
             packed, scan.pat, exp, self, self.names, parameters))

@@ -73,7 +73,8 @@ class PointsBuilder(ChunkBuilder):
 
     def index(self, param: ir.Param, exp: ir.Index) -> None:
         """``array[dims]``; an element that has been loaded comes from private memory."""
-        if not self.cooperative and (loaded := self.loaded.get((exp.array, exp.dims))) is not None:
+        if not (self.cooperative or exp.checked) and (
+                loaded := self.loaded.get((exp.array, exp.dims))) is not None:
             assert self.point is not None
             self.bind_scalar(param, loaded.read(self.point.indices))
         else:
@@ -151,15 +152,18 @@ class PointsBuilder(ChunkBuilder):
         """Make the elements that a body reads reachable from its points.
 
         Elements of the work-item's chunk are read from private memory.  They come from arrays in
-        chunks, and from global arrays whose chunks are better loaded together.
+        chunks, also of those that are exchanged for other elements, and from global arrays whose
+        chunks are better loaded together.
         """
-        own = own_elements(body, space)
+        own, here = own_elements(body, space), tuple(dim.index for dim in space)
         kept: dict[VName, Value] = {}
         for name in sorted(free_vars(body), key=lambda n: n.tag):
             value = self.env.get(name)
             if isinstance(value, ChunkedArray) and (value.layout != layout or name not in own):
                 kept[name] = value
                 self.env[name] = self.exchange(value)
+                if value.layout == layout:
+                    self.loaded[name, here] = value
         if layout is not None and layout.contiguous:
             self._load_chunks(body, space, layout)
         yield

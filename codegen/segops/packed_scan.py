@@ -1,4 +1,4 @@
-"""Packed scans: what each element of a scan does with the count that it gets.
+"""Packed scans: what each element of a scan does with the counts that it gets.
 
 It computes its place and value as the scatter says, and writes the value
 (:mod:`~runelift.codegen.hostplan.packing`).  Other results of the scan's map are computed again.
@@ -27,22 +27,23 @@ class PackedScan:
     scatter: SegScatter
 
     def element(self, k: KernelBuilder, scan: SegScan, outs: Sequence[View], place: imp.Var,
-                count: Exp) -> None:
-        """The code for the element at ``place``, whose scanned value is ``count``.
+                counts: Sequence[Exp]) -> None:
+        """The code for the element at ``place``, whose scanned values are ``counts``.
 
-        The last one stores its count in the first of ``outs``.  The others are the destinations.
+        The last one stores its counts in the first of ``outs``.  The others are the destinations.
         """
-        last, width = outs[0], k.scalar(scan.space[0].width)
-        total = k.declare("total", Prim.I64, count)
+        width, several = k.scalar(scan.space[0].width), len(counts)
+        totals = [k.declare("total", Prim.I64, count) for count in counts]
         launches.bind_point(k, scan.space, [place])
-        mapped = [v for v in k.body(scan.body)[1:] if not isinstance(v, View)]
-        for param, value in zip(self.scanned, [total, *mapped], strict=True):
+        mapped = [v for v in k.body(scan.body)[several:] if not isinstance(v, View)]
+        for param, value in zip(self.scanned, [*totals, *mapped], strict=True):
             k.bind(param, View(elem_of(param.type), (width,), None, _constant(value)))
         launches.bind_point(k, self.scatter.space, [place])
-        k.write_inside(outs[1:], [dest.rank for dest in self.scatter.dests],
+        k.write_inside(outs[several:], [dest.rank for dest in self.scatter.dests],
                        k.body(self.scatter.body))
         k.emit(imp.If(imp.Apply("eq", Prim.I64, (place, op("sub", width, lit(1)))),
-                      (last.write([lit(0)], total),)))
+                      tuple(last.write([lit(0)], total)
+                            for last, total in zip(outs, totals, strict=False))))
 
 
 def _constant(value: Exp) -> Callable[[Indices], Exp]:

@@ -395,7 +395,7 @@ class ScanTile:
         """Write a cell of ``memories`` for each offset."""
         k = self.k
         if self.scan.packed is not None:
-            self._each(lambda offset: self._pack(position(offset), memories[0], cell(offset)))
+            self._each(lambda offset: self._pack(position(offset), memories, cell(offset)))
             return
         outs = [out.reshape((self.points,)) for out in self.outs[: len(self.held)]]
 
@@ -412,14 +412,15 @@ class ScanTile:
             self._each(lambda offset: element(offset, guarded=True))
         k.emit(imp.If(self.whole, tuple(inside), tuple(last)))
 
-    def _pack(self, position: Exp, memory: VName, cell: Exp) -> None:
+    def _pack(self, position: Exp, memories: Sequence[VName], cell: Exp) -> None:
         """Do what a packed scan does with an element of the scan."""
         k, packed = self.k, self.scan.packed
         assert packed is not None
         place = k.declare("p", Prim.I64, position)
         with k.block() as inside:
             packed.element(k, self.scan.exp, self.outs, place,
-                           imp.Load(memory, cell, self.scan.values()[0]))
+                           [imp.Load(memory, cell, prim) for memory, prim in zip(
+                               memories, self.scan.values(), strict=True)])
         k.emit(imp.If(imp.Apply("lt", Prim.I64, (place, self.points)), tuple(inside)))
 
 

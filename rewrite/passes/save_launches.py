@@ -26,6 +26,7 @@ from runelift.ir.points import settings
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import body_of, free_vars, map_inside, stm_of, substitute_body
 from runelift.ir.types import Atom, elem_of, shape_of, zero
+from runelift.rewrite.engine.pick import pick
 from runelift.rewrite.engine.rule import Rewriting, Rule, rule
 from runelift.rewrite.engine.scalar_code import body_may_fail, is_scalar_code
 from runelift.rewrite.passes.fuse import ALONE
@@ -57,8 +58,8 @@ class _Walk:
             sunk: Stms | None = sink_elements.apply(body, own, self.rewriting.names)
             if sunk is not None:
                 self.rewriting.record(sink_elements, body.stms, sunk)
-                return ir.Body(sunk, body.result)
-        return body
+                body = ir.Body(sunk, body.result)
+        return self._everywhere(read_together, body)
 
     def _inside(self, exp: ir.Exp) -> ir.Exp:
         """An expression that the host runs, with the bodies inside."""
@@ -232,6 +233,60 @@ def fill_together(body: ir.Body, place: int, names: Names) -> Stms | None:
             return tuple(filled if n == alike[-1] else each
                          for n, each in enumerate(body.stms) if n not in alike[:-1])
     return None
+
+
+@rule(ir.If)
+def read_together(body: ir.Body, place: int, _names: Names) -> Stms | None:
+    """x = if c then a else ys[i]; …; y = if c then b else zs[j] ⇒ (x, y) = if c then … else …; …
+
+    Provided: branches are scalar code without failures that reads elements.  The second one needs
+        nothing that is made or changed between.
+    Because: the host waits once for all elements that it reads at a time.
+    """
+    stms, stm = body.stms, body.stms[place]
+    if not _reads_elements(stm):
+        return None
+    needed, defs = free_vars(stm), {p.name: each for each in stms for p in each.pat}
+    roots = {root_of(name, defs) for name in needed}
+    for number in range(place - 1, -1, -1):
+        other = stms[number]
+        if isinstance(other.exp, ir.If) and _reads_elements(other) and (
+                other.exp.cond == _if(stm).cond) and not needed & {p.name for p in other.pat}:
+            return (*stms[:number], _together(other, stm), *stms[number + 1:place],
+                    *stms[place + 1:])
+        if needed & {p.name for p in other.pat} or any(
+                root_of(name, defs) in roots for name in consumed_by(other)):
+            return None
+    return None
+
+
+def _if(stm: ir.Stm) -> ir.If:
+    assert isinstance(stm.exp, ir.If)
+    return stm.exp
+
+
+def _reads_elements(stm: ir.Stm) -> bool:
+    """True for a branch whose sides are scalar code that may not fail, and read elements."""
+    sides = _if(stm).then_, _if(stm).else_
+    return all(isinstance(t, Prim) for t in _if(stm).ret) and all(
+        is_scalar_code(side.stms) and not body_may_fail(side) for side in sides) and any(
+        isinstance(each.exp, ir.Index) for side in sides for each in side.stms)
+
+
+def _together(one: ir.Stm, two: ir.Stm) -> ir.Stm:
+    """Two branches on one condition as one."""
+    first, second = _if(one), _if(two)
+    sides = [ir.Body(_reads_first((*a.stms, *b.stms)), (*a.result, *b.result)) for a, b in (
+        (first.then_, second.then_), (first.else_, second.else_))]
+    return replace(one, pat=(*one.pat, *two.pat), exp=ir.If(
+        first.cond, sides[0], sides[1], (*first.ret, *second.ret)))
+
+
+def _reads_first(stms: Stms) -> Stms:
+    """Scalar code that begins with elements of places that are known."""
+    made = {p.name for stm in stms for p in stm.pat}
+    early = [isinstance(stm.exp, ir.Index) and made.isdisjoint(free_vars(stm.exp)) for stm in stms]
+    return (*pick(stms, early), *pick(stms, [not each for each in early]))
 
 
 def _is_row(stm: ir.Stm) -> bool:

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.prim import OPS, Prim
-from runelift.ir.traverse import rename_lambda
+from runelift.ir.traverse import free_vars, rename_lambda, substitute_body
 from runelift.ir.types import FALSE, TRUE, Atom, Const, i64, shape_of
 from runelift.rewrite.engine.pick import bound_by_lambda, bound_in, let, pick, pick_body, repeated
 from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
-from runelift.rewrite.engine.scalar_code import may_fail
+from runelift.rewrite.engine.scalar_code import is_scalar, may_fail
 from runelift.rewrite.engine.scope import Scope
 
 
@@ -147,6 +148,45 @@ def branch_same_result(scope: Scope, stm: ir.Stm) -> Replacement:
                       pick(ret, found.keep))
             return found.statements(stm, rest)
     return None
+
+
+@rule(ir.If)
+def branch_common(scope: Scope, stm: ir.Stm) -> Replacement:
+    """if c then {x = e; e₁} else {y = e; e₂} ⇒ x = e; if c then {e₁} else {e₂[y ↦ x]}
+
+    Provided: e is an element or an operation on scalars, of names that are known outside.  If it
+    may fail, nothing before it may.
+    Because: work-items that run together go through both branches.
+    """
+    match stm.exp:
+        case ir.If(cond, then_, else_, ret):
+            inside, others = bound_in(then_) | bound_in(else_), list(_first_scalars(else_))
+            for one in _first_scalars(then_):
+                if not inside.isdisjoint(free_vars(one.exp)):
+                    continue
+                for other in others:
+                    if other.exp == one.exp:
+                        loc = stm.loc if may_fail(one.exp) else one.loc
+                        rest = substitute_body(_without(else_, other),
+                                               {other.pat[0].name: one.pat[0].name})
+                        return (replace(one, loc=loc),
+                                replace(stm, exp=ir.If(cond, _without(then_, one), rest, ret)))
+    return None
+
+
+def _first_scalars(body: ir.Body) -> Iterator[ir.Stm]:
+    """The operations that make one scalar each, but those that may fail only if they are first."""
+    fails = False
+    for stm in body.stms:
+        if is_scalar(stm) and isinstance(stm.exp, ir.Index | ir.PrimOp | ir.Convert) and not (
+                fails and may_fail(stm.exp)):
+            yield stm
+        fails |= may_fail(stm.exp)
+
+
+def _without(body: ir.Body, stm: ir.Stm) -> ir.Body:
+    """A body without one of its statements."""
+    return ir.Body(tuple(each for each in body.stms if each is not stm), body.result)
 
 
 @rule(ir.If)
@@ -325,7 +365,7 @@ def _is_known_early(scope: Scope, atom: Atom) -> bool:
 
 CONTROL = RuleBook([
     branch_known, branch_negated, branch_invariant, branch_on_bools, branch_joined,
-    branch_same_result, branch_extreme, loop_never, loop_once, loop_unrolled, loop_invariant,
-    loop_duplicate,
+    branch_same_result, branch_common, branch_extreme, loop_never, loop_once, loop_unrolled,
+    loop_invariant, loop_duplicate,
     assert_true, assert_invariant,
 ])

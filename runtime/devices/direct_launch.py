@@ -1,4 +1,4 @@
-"""Direct launches and reads: OpenCL's functions, without the events that PyOpenCL asks for.
+"""Direct calls of OpenCL's functions, without the events and questions of PyOpenCL.
 
 An event with every command costs both the host and the device time.  So runs call OpenCL by
 themselves, through the library that PyOpenCL is linked with.
@@ -18,10 +18,10 @@ MOST_READS = 256
 """The most reads whose arguments are kept."""
 
 
-class DirectLaunch(partial[int]):
+class DirectCall(partial[int]):
     """A call of OpenCL's function, with no code of Python in between; 0 if it succeeds.
 
-    ``again`` launches once more, and says what is wrong.
+    ``again`` does it once more by way of PyOpenCL, and says what is wrong.
     """
 
     again: Callable[[], object]
@@ -37,9 +37,24 @@ def launcher(queue: Any, kernel: Any, items: int, group: int) -> Callable[[], ob
     if enqueue is None:
         return again
     size = ctypes.c_size_t * 1
-    launch = DirectLaunch(enqueue, *_arguments(queue, kernel, size(items), size(group)))
+    launch = DirectCall(enqueue, *_arguments(queue, kernel, size(items), size(group)))
     launch.again = again
     return launch
+
+
+def local_setter(kernel: Any, number: int, size: int) -> Callable[[], object]:
+    """A call that gives a kernel ``size`` bytes of local memory as argument ``number``.
+
+    :func:`make` makes it.
+    """
+    again = partial(kernel.set_arg, number, cl.LocalMemory(size))
+    set_arg = _function("clSetKernelArg")
+    if set_arg is None:
+        return again
+    setter = DirectCall(set_arg, ctypes.c_void_p(kernel.int_ptr), ctypes.c_uint(number),
+                        ctypes.c_size_t(size), ctypes.c_void_p())
+    setter.again = again
+    return setter
 
 
 def _arguments(queue: Any, kernel: Any, items: Any, group: Any) -> tuple[Any, ...]:
@@ -50,8 +65,8 @@ def _arguments(queue: Any, kernel: Any, items: Any, group: Any) -> tuple[Any, ..
 
 
 def make(call: Callable[[], object]) -> None:
-    """Make a call, perhaps a :class:`DirectLaunch`; pyopencl.Error if a launch fails."""
-    if call() and isinstance(call, DirectLaunch):
+    """Make a call, perhaps a :class:`DirectCall`; pyopencl.Error if that fails."""
+    if call() and isinstance(call, DirectCall):
         call.again()
 
 

@@ -2,7 +2,8 @@
 
 A loop of small kernels is as fast as the host issues them.  PyOpenCL sets buffers, and scalars of
 known types, quickly.  It takes much longer to find out that an argument is local memory.  The sizes
-of local memory seldom change from one launch to the next, so they are set when they do.
+of local memory seldom change from one launch to the next, so they are set when they do, by OpenCL
+itself.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyopencl as cl
 
-from runelift.runtime.devices.direct_launch import launcher_of_any_size
+from runelift.runtime.devices.direct_launch import launcher_of_any_size, local_setter, make
 from runelift.runtime.devices.subgroup_support import ShuffleMethod
 
 LEAST_LOCAL_BYTES = 16
@@ -41,13 +42,14 @@ class BoundKernel:
     ``owner`` is the object that set the arguments last and knows them, or None.
     """
 
-    __slots__ = ("_characters", "_first", "_launch", "_lengths", "_queue", "_set", "handle",
-                 "owner")
+    __slots__ = ("_characters", "_first", "_given", "_launch", "_lengths", "_queue", "_set",
+                 "handle", "owner")
 
     def __init__(self, handle: Any, fixed: Sequence[Any],
                  types: Sequence[type[np.generic] | None]) -> None:
         self.handle = handle
         self.owner: object = None
+        self._given = fixed, types
         self._first = len(fixed)
         self._characters = tuple(None if type_ is None else _character(type_) for type_ in types)
         self._lengths: tuple[int, ...] = ()
@@ -56,13 +58,18 @@ class BoundKernel:
         for number, buffer in enumerate(fixed):
             handle.set_arg(number, buffer)
 
+    def twin(self) -> BoundKernel:
+        """A kernel of the same function.  Launches of this one do not change its arguments."""
+        program = self.handle.get_info(cl.kernel_info.PROGRAM)
+        return BoundKernel(cl.Kernel(program, self.handle.function_name), *self._given)
+
     def set_args(self, args: Sequence[Any], lengths: tuple[int, ...]) -> None:
         """Set the arguments for the next launch; ``lengths`` of local memory are in bytes."""
         self.owner = None
         self._set(self.handle, *args)
         if lengths != self._lengths:
             for call in self._locals(lengths):
-                call()
+                make(call)
             self._lengths = lengths
 
     def launch(self, queue: Any, items: int, group: int) -> None:
@@ -72,7 +79,7 @@ class BoundKernel:
         self._launch(items, group)
 
     def setters(self, given: LaunchArguments,
-                before: LaunchArguments | None) -> Iterator[Callable[[], None]]:
+                before: LaunchArguments | None) -> Iterator[Callable[[], object]]:
         """Calls that set the arguments of a launch that differ from those of the launch before.
 
         Late scalars are left out.
@@ -117,10 +124,10 @@ class BoundKernel:
         """Forget the arguments: they are unknown."""
         self.owner, self._lengths = None, ()
 
-    def _locals(self, lengths: tuple[int, ...]) -> Iterator[Callable[[], None]]:
+    def _locals(self, lengths: tuple[int, ...]) -> Iterator[Callable[[], object]]:
         for number, length in enumerate(lengths, self._first + len(self._characters)):
-            piece = cl.LocalMemory(max(-(-length // LEAST_LOCAL_BYTES), 1) * LEAST_LOCAL_BYTES)
-            yield partial(self.handle.set_arg, number, piece)
+            yield local_setter(self.handle, number,
+                               max(-(-length // LEAST_LOCAL_BYTES), 1) * LEAST_LOCAL_BYTES)
 
 
 def _character(type_: type[np.generic]) -> bytes:

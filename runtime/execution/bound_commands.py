@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from runelift.runtime.devices.direct_launch import DirectLaunch, make
+from runelift.runtime.devices.direct_launch import DirectCall, make
 from runelift.runtime.devices.kernel import BoundKernel, LaunchArguments
 from runelift.runtime.execution.free_values import filled_late
 
@@ -63,7 +63,7 @@ class BoundCommands:
                     break
             else:
                 for call in self.steady:
-                    if call() and type(call) is DirectLaunch:  # as make does, without a frame
+                    if call() and type(call) is DirectCall:  # as make does, without a frame
                         call.again()
                 return
             for call in self.moved if self._follows_moved() else self.full:

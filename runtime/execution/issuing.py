@@ -52,6 +52,8 @@ class Issuer:
         self.allocate = self._pool.allocate
         self._tables = dict[bytes, Any]()  # loops may run again, and kernels are under way
         self._fallible = self._quiet = False
+        self.waits_long = executable.waits_long
+        """The last wait was long: of this run, which may be repeated, or else of another one."""
         self.issued = 0.0
         """The time when the host had nothing left to issue; 0 before."""
         self.first_launches = 0
@@ -145,14 +147,14 @@ class Issuer:
                  if out.size]
         if not reads:
             return found
-        if self.executable.waits_long:
+        if self.waits_long:
             self._wait()
         started = time.perf_counter()
         cell = self._read_failure() if self._fallible else None
         events = [_enqueue_read(self.queue, buffer.handle, out, is_blocking=not number)
                   for number, (buffer, out) in enumerate(reads, 1 - len(reads))]
         del events  # which wait
-        self.executable.waits_long = time.perf_counter() - started > LONG
+        self._note_wait(started)
         self._quiet = True
         if cell is not None:
             self._raise_failure(cell)
@@ -314,11 +316,15 @@ class Issuer:
     def _wait(self, *events: Any) -> None:
         """Wait for the device; if the wait before was long, Ctrl-C may end this one."""
         started = time.perf_counter()
-        if self.executable.waits_long:
+        if self.waits_long:
             self.device.waits.wait(self.queue, *events)
         else:
             self.queue.finish()
-        self.executable.waits_long = time.perf_counter() - started > LONG
+        self._note_wait(started)
+
+    def _note_wait(self, started: float) -> None:
+        """Note if a wait was long, for the next one of this run, and of new runs."""
+        self.waits_long = self.executable.waits_long = time.perf_counter() - started > LONG
 
 
 def program_failure(place: str, message: str) -> ProgramFailure:

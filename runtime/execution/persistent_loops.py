@@ -51,6 +51,8 @@ MOST_SETTLING = 4
 """The most iterations that are issued until loops carry only buffers that they allocated."""
 MOST_PHASES = 16
 """An iteration with more launches would make too large a kernel."""
+MORE_WAVES = 4
+"""Fewer groups may take turns once more in one of so many phases."""
 FIRST_WHILE_ITERATIONS = 1 << 6
 """The most iterations of the first launch of a ``while`` loop; even.
 
@@ -403,7 +405,7 @@ def persistent_loop(run: Run, traced: TracedIteration, first: int = 0,
     phases = tuple([arguments.phase(each, run.executable.sites[each.number].launch.kernel)
                     for each in alike])
     counts = [launch.groups for launch in alike]
-    groups, most = run.device.resident_groups(group, local_bytes), max(counts)
+    groups = run.device.resident_groups(group, local_bytes)
     if max(_usual_groups(each, table) for each in alike) > MOST_WAVES * groups:
         return None
     condition = None if traced.condition is None else arguments.place(traced.condition.handle)
@@ -412,8 +414,27 @@ def persistent_loop(run: Run, traced: TracedIteration, first: int = 0,
         tuple(sorted({len(ring) for ring in found}))))
     if kernel is None:
         return None
-    return RunLoop(kernel, min(groups, most), group, len(phases), local_bytes,
+    meeting = meeting_groups(alike, table, groups, run.device.info.choice.groups)
+    return RunLoop(kernel, meeting, group, len(phases), local_bytes,
                    (*arguments.buffers, *arguments.scalars, *counts), found, first, count)
+
+
+def meeting_groups(launches: Sequence[Launch], table: ScalarTable | None, most: int,
+                   units: int) -> int:
+    """The number of groups of a loop's kernel, of at most ``most``.
+
+    Where most iterations are small, each of ``units`` compute units has one: few meet sooner.
+    """
+    most = min(most, max(each.groups for each in launches))
+    counted = [each for each in launches if each.count is not None]
+    if table is None or not counted or units >= most:
+        return most
+    needed = [[-(-count * each.count[1] // each.group) for count in table.column(each.count[0])]
+              for each in counted if each.count is not None]
+    needed += [[each.groups] * len(table.rows) for each in launches if each.count is None]
+    few, many = (sum(-(-count // groups) for counts in needed for count in counts)
+                 for groups in (units, most))
+    return units if MORE_WAVES * few <= (MORE_WAVES + 1) * many else most
 
 
 def _at_most(launch: Launch, table: ScalarTable | None) -> Launch:

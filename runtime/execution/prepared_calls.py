@@ -64,16 +64,16 @@ def _kind(arg: Any, is_free: bool) -> Hashable | None:
 class PreparedCall:
     """A call that submits a command buffer; ``upload`` makes buffers of NumPy's arrays."""
 
-    __slots__ = ("_arrays", "_device", "_executable", "_found", "_free", "_upload")
+    __slots__ = ("_arrays", "_device", "_found", "_free", "_upload")
 
     def __init__(self, found: CommandBuffer,
                  upload: Callable[[Any, list[Any] | None], Buffer]) -> None:
         self._found = found
         self._upload = upload
-        self._executable = found.run.executable
-        self._device = self._executable.device
-        self._free = [(n, str(spec.name), spec) for n, spec in self._executable.free.specs.items()]
-        params = self._executable.plan.params
+        executable = found.run.executable
+        self._device = executable.device
+        self._free = [(n, str(spec.name), spec) for n, spec in executable.free.specs.items()]
+        params = executable.plan.params
         self._arrays = [n for n, spec in enumerate(params) if spec.shape is not None]
 
     def __call__(self, args: Sequence[Any], deliver: Delivery) -> tuple[Any, ...]:
@@ -89,7 +89,7 @@ class PreparedCall:
             for place in self._arrays:
                 arg = args[place]
                 buffers.append(arg.buffer if type(arg) is DeviceArray else self._upload(
-                    arg, None if self._executable.waits_long else copies))
+                    arg, None if found.run.waits_long else copies))
             scalars = {name: _number(spec, args[n]) for n, name, spec in self._free} if (
                 self._free) else NO_SCALARS
             if found.warms:

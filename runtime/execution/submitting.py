@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import groupby
 from typing import Any, TypeAlias
@@ -95,6 +95,7 @@ class CommandBuffer:
         self.warms = run.executable.may_fuse
         """True if submits are counted, as launches may be fused after some."""
         self._bound: dict[tuple[int, ...], BoundCommands | tuple[Any, ...]] = {}
+        self._twins: dict[BoundKernel, BoundKernel] = {}
         first, sizes = len(capture.inputs), capture.sizes
         order = sorted(range(len(sizes)), key=lambda n: sizes[n])  # pieces of a size together
         renumbered = {first + old: Slot(first + new) for new, old in enumerate(order)}
@@ -167,11 +168,21 @@ class CommandBuffer:
                 self._record(commands)
 
     def _record(self, commands: list[Command]) -> None:
-        """Submit these commands from now on."""
-        self._commands = commands
+        """Submit these commands from now on, with kernels that no other runs launch."""
+        self._commands = [self._with_twin(each) if isinstance(each, Launch) else each
+                          for each in commands]
         self._late = list(self._late)  # what was bound before follows no other commands
-        self._launchers = [self._launcher(each) for each in commands]
+        self._launchers = [self._launcher(each) for each in self._commands]
         self._bound.clear()
+
+    def _with_twin(self, launch: Launch) -> Launch:
+        """The launch with a kernel that keeps the arguments of this command buffer."""
+        kernel = _kernel_of(launch)
+        if kernel in self._twins.values():
+            return launch
+        if kernel not in self._twins:
+            self._twins[kernel] = kernel.twin()
+        return replace(launch, kernel=self._twins[kernel])
 
     def ready(self, args: Mapping[str, Any]) -> bool:
         """Prepare a run on these arguments, which then only makes steady calls.

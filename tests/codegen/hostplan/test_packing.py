@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.codegen.emit.python import python_source
 from runelift.codegen.plan import plan
 from runelift.ir.files import Source
 from runelift.runtime.compilation.pipeline import compile_source
@@ -23,6 +24,11 @@ entry both [n] (xs: [n]i32): ([]i32, []i64) =
   unzip (filter (\(x, i) -> x % 3 == 1 && i > 2) (zip xs (iota n)))
 entry rows [n] (xs: [n]i32): [][2]i32 = filter (\r -> r[0] % 3 == 1) (map (\x -> [x, x + 1]) xs)
 entry split [n] (xs: [n]i32): ([]i32, []i32) = partition (\x -> x % 3 == 1) xs
+entry three [n] (xs: [n]i32): ([]i32, []i32, []i32) =
+  partition2 (\x -> x % 3 == 1) (\x -> x % 5 > 2) xs
+entry pairs [n] (xs: [n]i32): ([]i32, []i64, []i32, []i64) =
+  let (ys, zs) = partition (\(x, _) -> x % 7 < 5) (zip xs (iota n))
+  in (map (.0) ys, map (.1) ys, map (.0) zs, map (.1) zs)
 entry twice [n] (xs: [n]i32): []i32 = filter (< 60) (filter (> 10) xs)
 def every_other [n] (ys: [n]i32): []i32 =
   map (.1) (filter (\(i, _) -> i % 2 == 0) (zip (iota n) (map (\y -> y * 5 + 1) ys)))
@@ -56,6 +62,12 @@ def _expected(entry: str, xs: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]
             return [np.stack([kept, kept + 1], 1)]
         case "split":
             return [xs[xs % 3 == 1], xs[xs % 3 != 1]]
+        case "three":
+            return [xs[xs % 3 == 1], xs[(xs % 3 != 1) & (xs % 5 > 2)],
+                    xs[(xs % 3 != 1) & (xs % 5 <= 2)]]
+        case "pairs":
+            kept = xs % 7 < 5
+            return [xs[kept], np.nonzero(kept)[0], xs[~kept], np.nonzero(~kept)[0]]
         case "twice":
             return [xs[(xs > 10) & (xs < 60)]]
         case "marked":
@@ -80,7 +92,7 @@ def _kernels(entry: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "entry", ["odd", "few", "both", "rows", "split", "twice", "halve", "marked"])
+    "entry", ["odd", "few", "both", "rows", "split", "three", "pairs", "twice", "halve", "marked"])
 def test_filters_keep_elements_and_their_order(entry: str) -> None:
     program = _as_gpu(FILTERS)
     for count in (0, 1, 31, 1000, 400_000):
@@ -94,25 +106,34 @@ def test_filters_keep_elements_and_their_order(entry: str) -> None:
             results_agree(program, entry, [xs], expected)
 
 
-@pytest.mark.parametrize("entry", ["odd", "both", "twice", "halve"])
+@pytest.mark.parametrize("entry", ["odd", "both", "split", "three", "pairs", "twice", "halve"])
 def test_a_filter_has_no_scatter(entry: str) -> None:
     assert not any("scatter" in kind for kind in _kernels(entry))
 
 
 @pytest.mark.parametrize("patience", [0, 1 << 20], ids=["two passes", "one pass"])
 @pytest.mark.parametrize("count", [1, 7, 12, 13, 100])
-def test_the_kernels_of_small_tiles(count: int, patience: int) -> None:
+@pytest.mark.parametrize("entry", ["odd", "split", "three", "pairs"])
+def test_the_kernels_of_small_tiles(entry: str, count: int, patience: int) -> None:
     code = compile_source(Source("filters.fut", FILTERS), policy="all").plan(
-        "odd", interleave=True, coherent=True)
+        entry, interleave=True, coherent=True)
     xs = _some(count)
-    (size,), (param,), (result,) = code.sizes, code.params, code.results
+    (size,), (param,) = code.sizes, code.params
     machine = ProgramMachine(Choices(0), {size: count},
                              {plan.GROUP_SIZE: 4, CHUNK: 3, WINDOW: 3, PATIENCE: patience})
     machine.put(param.name, xs)
     machine.run(code.steps)
     assert machine.failure is None
-    (want,) = _expected("odd", xs)
-    np.testing.assert_array_equal(machine.buffers[result.name][:len(want)], want)
+    for result, want in zip(code.results, _expected(entry, xs), strict=True):
+        np.testing.assert_array_equal(machine.buffers[result.name][:len(want)], want)
+
+
+@pytest.mark.parametrize(("entry", "interleave"), [("three", True), ("three", False),
+                                                   ("split", False)])
+def test_the_host_waits_once_for_all_counts(entry: str, *, interleave: bool) -> None:
+    code = compile_source(Source("filters.fut", FILTERS), policy="all").plan(
+        entry, interleave=interleave)
+    assert python_source(code).source.count("rt.reads(") == 1
 
 
 @pytest.mark.parametrize("text", [

@@ -34,6 +34,26 @@ entry main [n][m] (xss: [n][m]i32) (k: i32): ([n][m]i32, [n]i32) =
       in if k > 3 then map2 (+) zs (rotate 1 zs) else zs
     in (ys, reduce i32.max i32.lowest ys)) xss)
 """,
+    "points read their own element and others' of the same row": """
+entry main [n][m] (xss: [n][m]i32) (k: i32): ([n][m]i32, [n][m]f64, [n][m]i8) =
+  unzip3 (map (\\xs ->
+    let steps row = loop row for s < i64.i32 k do
+      let h = 1 << s
+      in map (\\i -> let j = (i ^ h) % m
+                    in if i & h == 0 then row[i] + row[j] else row[j] - row[i]) (iota m)
+    let ys = steps xs
+    let (zs, bs) = loop (zs, bs) = (map f64.i32 xs, map i8.i32 xs) for s < i64.i32 k do
+      unzip (map (\\i -> (zs[i] / 2 + zs[m - 1 - i], bs[i] - i8.bool (bs[(i + s) % m] > bs[i])))
+                 (iota m))
+    in (ys, zs, bs)) xss)
+""",
+    "blocks of a matrix read their own element and others'": """
+entry main [n][p] (xss: [n][p]i32) (k: i32): [n][p][2]i32 =
+  map (\\xs ->
+    loop yss = map (\\x -> [x, x + 1]) xs for s < k do
+      let at i j = yss[i, j] * 3 - yss[p - 1 - i, 1 - j] + yss[i, 1 - j]
+      in map (\\i -> map (at i) (iota 2)) (iota p)) xss
+""",
     "rows and columns of a matrix": """
 entry main [n][p] (xss: [n][p]i32) (k: i32): ([n][p]i32, [n][p][2]i32, [n][2][p]i32) =
   unzip3 (map (\\xs ->

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.codegen.emit.python import python_source
 from runelift.codegen.plan import plan
 from runelift.ir.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
@@ -62,6 +63,23 @@ entry main [n] (xs: [n]i32) (is: [n]i64): ([n]i32, [n]i32) =
     let zs = scatter (copy xs) is ys
     in (zs, map2 (-) xs zs)
 """
+TOGETHER = """
+entry main [n] (xs: [n]i32) (is: [n]i64): ([]i32, []i32) =
+  let ss = scan (+) 0 xs
+  let ts = scan i32.max i32.lowest xs
+  let k = if n > 2 then i64.i32 ss[n - 1] else 1
+  let ys = tabulate k (\\i -> ss[i % n] + i32.i64 (is[0] * i))
+  let m = if n > 2 then i64.i32 ts[n - 1] else 2
+  in (ys, tabulate m (\\i -> ts[i % n] - 1))
+"""
+MADE_BETWEEN = """
+entry main [n] (xs: [n]i32) (is: [n]i64): []i32 =
+  let ss = scan (+) 0 xs
+  let k = if n > 2 then i64.i32 ss[n - 1] else 1
+  let ts = scan (+) 0 (tabulate k (\\i -> xs[i % n]))
+  let m = if n > 2 then i64.i32 ts[k - 1] % 50 else 2
+  in tabulate m (\\i -> xs[i % n] - 1)
+"""
 PROGRAMS = {name.lower(): text for name, text in globals().items()
             if name.isupper() and isinstance(text, str)}
 
@@ -110,6 +128,12 @@ def test_copies(name: str, copies: bool) -> None:
     loops = [step for step in steps if isinstance(step, plan.CountedLoop)]
     inside = plan.all_steps(loops) if loops else steps
     assert copies == any(isinstance(step, plan.CopyBuffer) for step in inside)
+
+
+@pytest.mark.parametrize(("name", "waits"), [("together", 1), ("made_between", 2)])
+def test_the_host_waits_once_for_elements_that_it_needs(name: str, waits: int) -> None:
+    code = compile_source(Source("t", PROGRAMS[name])).plan("main")
+    assert python_source(code).source.count("rt.reads(") == waits
 
 
 def test_an_element_that_the_host_needs_is_read() -> None:

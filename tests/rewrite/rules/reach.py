@@ -62,6 +62,8 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "loop_of_sums": (VECTOR + "loop (s, t) = (3, 9) for i < n do (s + xs[i] * 2, i32.min xs[i] t)",
                      [XS]),
     "input_element": (MATRIX + "map i32.sum (transpose (map (map (* 2)) xss))", [XSS]),
+    "branch_common": (VECTOR + "map (\\i -> let j = (i ^ 1) % n in "
+                      "if i & 1 == 0 then xs[i] + xs[j] else xs[j] - xs[i]) (iota n)", [XS]),
     "branch_joined": (VECTOR + "map (\\x -> (if x < 1 then 7 else if x == 4 then 7 else x, "
                       "if x < 4 then (if x == 1 then 8 else x) else 8i32)) xs", [XS]),
     "input_of_view": (VECTOR + "let ws = map (\\i -> xs[i:i + 2] :> [2]i32) (iota (n - 1)) "
@@ -279,6 +281,10 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
     "copy_beside": (
         "entry main [n] (xs: [n]i32) (is: [n]i64): ([n]i32, [n]i32) = "
         "let ys = scan (+) 0 xs in (ys, scatter (copy xs) is (map2 (+) xs ys))", [XS, IS]),
+    "read_together": (
+        VECTOR + "let ss = scan (+) 0 xs let ts = scan i32.max 0 xs "
+        "let k = if n > 2 then i64.i32 ss[n - 1] else 1 let ys = tabulate k (\\i -> xs[i % n] * 2) "
+        "let m = if n > 2 then i64.i32 ts[n - 1] else 2 in (ys, iota m)", [XS]),
     "fill_together": (
         "entry main [n] (xs: [n]i32) (is: [n]i64): ([n]i32, [n]i32) = "
         "(scatter (replicate n 1) is xs, scatter (replicate n 2) is (map (* 3) xs))", [XS, IS]),

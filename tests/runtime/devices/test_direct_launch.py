@@ -50,6 +50,35 @@ def test_launches(installed: DeviceInfo, missing: type[Exception] | None,
         direct_launch._function.cache_clear()
 
 
+LOCAL = """__kernel void turned(__global int *xs, __local int *kept) {
+  int n = get_local_size(0), i = get_local_id(0);
+  kept[i] = xs[i];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  xs[i] = kept[n - 1 - i];
+}"""
+
+
+@pytest.mark.parametrize("is_direct", [True, False])
+def test_local_memory_is_set(installed: DeviceInfo, monkeypatch: pytest.MonkeyPatch, *,
+                             is_direct: bool) -> None:
+    if not is_direct:
+        monkeypatch.setattr(direct_launch, "_function", lambda _: None)
+    device = Device(installed, PROBES)
+    kernel = cl.Kernel(cl.Program(device.context, LOCAL).build(), "turned")
+    xs = np.arange(32, dtype=np.int32)
+    buffer = cl.Buffer(device.context, cl.mem_flags.COPY_HOST_PTR, hostbuf=xs)
+    kernel.set_arg(0, buffer)
+    for group in (32, 8):
+        direct_launch.make(direct_launch.local_setter(kernel, 1, 4 * group))
+        direct_launch.make(direct_launch.launcher(device.plain, kernel, group, group))
+        xs[:group] = xs[:group][::-1]
+    got = np.empty_like(xs)
+    cl.enqueue_copy(device.plain, got, buffer)
+    np.testing.assert_array_equal(got, xs)
+    with pytest.raises(cl.Error):
+        direct_launch.make(direct_launch.local_setter(kernel, 2, 16))
+
+
 def test_what_does_not_launch_says_so(installed: DeviceInfo) -> None:
     with pytest.raises(cl.Error):
         _counted(installed, 16, 7)

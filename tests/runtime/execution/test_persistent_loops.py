@@ -24,6 +24,8 @@ from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.limits import LEAST_ITERATIONS
 from runelift.runtime.execution import persistent_loops
 from runelift.runtime.execution.commands import Launch
+from runelift.runtime.execution.loop_scalars import ScalarColumn, ScalarTable
+from runelift.runtime.execution.persistent_loops import meeting_groups
 from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Run
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
@@ -269,6 +271,20 @@ def test_maps_in_a_loop_have_large_groups(
     (actual,), _ = program.run("main", args, thresholds=thresholds)
     np.testing.assert_array_equal(np.asarray(actual), expected_of(STENCIL, args)[0])
     assert found == [2 * usual if larger else times * usual]
+
+
+@pytest.mark.parametrize(("sizes", "groups"), [
+    ([5000, *[600] * 99], 4), ([5000] * 100, 16), ([600] * 100, 3), ([256 * 16] * 100, 16),
+    ([0, 1, 5000, *[256 * 4] * 97], 4), ([256 * 5] * 100, 5)])
+def test_few_groups_meet_where_most_iterations_are_small(sizes: list[int], groups: int) -> None:
+    """Of a device of four units, which have room for sixteen groups."""
+    table = ScalarTable(None, [(-(-size // 64),) for size in sizes])
+    changing = Launch(0, (), max(-(-size // 256) for size in sizes), 256, (), (),
+                      count=(ScalarColumn(0), 64))
+    steady = Launch(1, (), 1, 256, (), ())
+    assert meeting_groups([steady, changing], table, 16, 4) == groups
+    assert meeting_groups([steady, replace(changing, count=None)], None, 16, 4) == min(
+        16, changing.groups)
 
 
 @pytest.mark.sweep(every=3)

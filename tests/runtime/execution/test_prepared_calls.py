@@ -207,7 +207,8 @@ def test_one_wait_for_a_call(program: Program, monkeypatch: pytest.MonkeyPatch) 
     for is_there in (True, False):
         for _ in range(CALLS):
             waits.reset_mock()
-            program.loaded.executable("scaled").waits_long = False
+            for call in prepared(program, "scaled").values():
+                call._found.run.waits_long = False
             program.scaled(3.0, xs, device_arrays=is_there)
             assert waits.call_count == is_there
 
@@ -219,9 +220,74 @@ def test_ctrl_c_may_end_a_wait_that_comes_before_the_read(
         program.scaled(3.0, xs)
     waits = MagicMock()
     monkeypatch.setattr(Waits, "wait", lambda self, queue, *events: (waits(), queue.finish()))
-    program.loaded.executable("scaled").waits_long = True
+    (call,) = prepared(program, "scaled").values()
+    call._found.run.waits_long = True
     np.testing.assert_array_equal(program.scaled(3.0, xs), xs * 3)
     assert waits.call_count == 1
+
+
+def test_short_calls_between_long_ones_wait_as_short_ones(
+        program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wait that Ctrl-C may end has another thread wait, which takes longer than a short call."""
+    ended = MagicMock()
+    monkeypatch.setattr(Waits, "wait", lambda self, queue, *events: (ended(), queue.finish()))
+    short, long = (program.to_device(np.arange(n, dtype=np.float32)) for n in (9, 20))
+    for _ in range(CALLS):
+        for xs in (short, long):
+            program.scaled(3.0, xs, device_arrays=True)
+    longest, noted = max(prepared(program, "scaled").values(), key=_elements), Issuer._note_wait
+    monkeypatch.setattr(Issuer, "_note_wait", lambda self, started: noted(
+        self, started - (60.0 if self is longest._found.run else 0.0)))
+    program.scaled(3.0, long, device_arrays=True)
+    for xs, count in [(short, 0), (long, 1), (short, 0), (long, 1)]:
+        ended.reset_mock()
+        got = program.scaled(3.0, xs, device_arrays=True)
+        np.testing.assert_array_equal(got.get(), 3 * xs.get())
+        assert ended.call_count == count
+
+
+def _elements(call: PreparedCall) -> int:
+    """The size of the buffers that a prepared call takes."""
+    return sum(size for size, _ in call._found._classes)
+
+
+SIZES = [0, 1, 2, 7, 31, 64, 300, 1009, 4099]
+
+
+@pytest.mark.parametrize("text", [
+    "entry main [n] (xs: [n]f64): [n]f64 = scan (+) 0 xs",
+    "entry main [n] (xs: [n]i64): [7]i32 = hist (+) 0 7 (map (% 7) xs) (replicate n 1)",
+    "entry main [n] (xs: [n]i64): [n]i64 = loop ys = xs for i < 3 do scan (+) 0 (rotate i ys)",
+    "entry main [n] (xs: [n]i16): ([n]i16, i16) = (map (+ 1) xs, reduce i16.max 0 xs)",
+    "entry main [n] (xs: [n]i32): [n]i32 = let ys = scan (+) 0 xs in map2 (+) ys (scan (*) 1 ys)",
+])
+def test_sizes_in_turn_set_no_arguments_again(text: str) -> None:
+    """Each size launches kernels that keep its arguments, also while it is not the last one."""
+    program = runelift.compile(text, tuning={})
+    (given,) = program.loaded.plan("main").params
+    inputs = [(np.arange(n) % 50).astype(given.prim.dtype) for n in SIZES]
+    there = [program.to_device(xs) for xs in inputs]
+    expected = [program.run("main", [xs])[0] for xs in inputs]
+    interpreted = Program(program.compiled, None)
+    for xs, want in zip(inputs, expected, strict=True):
+        for got, right in zip(want, interpreted.run("main", [xs])[0], strict=True):
+            np.testing.assert_array_equal(got, right)
+    for _ in range(CALLS):
+        for xs in there:
+            program.main(xs, device_arrays=True)
+    bound = [each for call in prepared(program, "main").values()
+             for each in call._found._bound.values()]
+    assert len(prepared(program, "main")) == len(SIZES)
+    for each in bound:
+        assert isinstance(each, BoundCommands)
+        each.full.clear()
+        each.moved.clear()
+    for _ in range(2):
+        for xs, want in zip(there, expected, strict=True):
+            got = program.main(xs, device_arrays=True)
+            for one, right in zip(got if isinstance(got, tuple) else (got,), want, strict=True):
+                np.testing.assert_array_equal(np.asarray(one), right)
+            del got, one  # the next call takes this memory, as it did before
 
 
 def test_threads_take_turns(program: Program) -> None:
