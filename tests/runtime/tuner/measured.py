@@ -63,7 +63,7 @@ EXAMPLES: Mapping[str, tuple[str, Mapping[str, str]]] = {
 """Entry point, and types or values of the arguments of each dataset, of examples to measure."""
 MICRO = 1e-6
 UNLIMITED = 1 << 40
-"""A default threshold of the device that is above all others."""
+"""A parallelism that no version has."""
 
 
 @dataclass(slots=True)
@@ -76,30 +76,34 @@ class Measured(Measurable):
     """
 
     costs: Costs
-    defaults: Mapping[str, int]
     random: np.random.Generator | None = None
     clock: float = 0.0
     made: int = 0
 
     @classmethod
-    def of(cls, name: str, *, default: int | None = None) -> Measured:
+    def of(cls, name: str, *, enough: int | None = None) -> Measured:
         """The program with this name, without noise.
 
-        Its defaults are those of the device it was measured on, unless one for all is given.
+        Guards hold by default as they did on the device it was measured on, unless a parallelism
+        is given that is ``enough`` for all.
         """
         raw = json.loads((FOLDER / f"{name}.json").read_text())
-        defaults = {guard: value if default is None else default
+        defaults = {guard: value if enough is None else enough
                     for guard, value in raw["defaults"].items()}
-        forest = Forest(raw["entry"], tuple(_site(each, defaults) for each in raw["trees"]))
+        forest = Forest(raw["entry"], tuple(map(_site, raw["trees"])))
         sites = forest.sites()
         return cls(Costs(forest, tuple(
             DatasetCosts(dataset, Cost(MICRO * each["rest"]),
-                         tuple(_encounter(point, sites) for point in each["encounters"]))
-            for dataset, each in raw["datasets"].items())), defaults)
+                         tuple(_encounter(point, sites, defaults) for point in each["encounters"]))
+            for dataset, each in raw["datasets"].items())))
 
     @property
     def forest(self) -> Forest:
         return self.costs.forest
+
+    @property
+    def defaults(self) -> dict[str, int]:
+        return default_thresholds(self.forest)
 
     def changed(self, spread: float, seed: int = 0) -> Measured:
         """The same trees and sizes, where each version is faster or slower by a random factor.
@@ -215,30 +219,32 @@ def _inside(points: Sequence[EncounterCosts], site: Site, index: int) -> int:
 # Files
 
 
-def _site(raw: Mapping[str, Any], defaults: Mapping[str, int]) -> Site:
+def _site(raw: Mapping[str, Any]) -> Site:
     return Site(raw["name"], raw["loops"], tuple(
-        Alternative(_guard(each["guard"], Kind(each["kind"]), defaults), Kind(each["kind"]),
-                    each["label"], tuple(_site(below, defaults) for below in each["sites"]))
+        Alternative(_guard(each["guard"], Kind(each["kind"])), Kind(each["kind"]),
+                    each["label"], tuple(map(_site, each["sites"])))
         for each in raw["versions"]), frozenset(raw["size_variant"]))
 
 
-def _guard(name: str | None, kind: Kind, defaults: Mapping[str, int]) -> Guard | None:
+def _guard(name: str | None, kind: Kind) -> Guard | None:
     """A guard; encounters tell if it holds by default."""
-    if name is None:
-        return None
-    return Guard(name, name, kind, Size.var(VName("par", 0)), defaults[name] or None)
+    return None if name is None else Guard(name, name, kind, Size.var(VName("par", 0)))
 
 
-def _encounter(raw: Mapping[str, Any], sites: Mapping[str, Site]) -> EncounterCosts:
+def _encounter(raw: Mapping[str, Any], sites: Mapping[str, Site], defaults: Mapping[str, int]
+               ) -> EncounterCosts:
+    """An encounter; guards whose default is 0 hold unless they are listed as scarce."""
     site = sites[raw["site"]]
     names = [guard.name for guard in site.guards]
+    scarce = frozenset(name for index, (name, par) in enumerate(
+        zip(names, raw["par"], strict=True)) if (
+            par < defaults[name] if defaults[name] else index in raw["scarce"]))
     own = {int(index): Cost(MICRO * time if time is not None else float("inf"))
            for index, time in raw["own"].items()}
     return EncounterCosts(
         site, raw["sizes"], dict(zip(names, raw["par"], strict=True)), frozenset(own), own,
-        {int(index): tuple(_encounter(each, sites) for each in inner)
-         for index, inner in raw["inner"].items()},
-        frozenset(names[index] for index in raw["scarce"]), idle=frozenset(raw["idle"]))
+        {int(index): tuple(_encounter(each, sites, defaults) for each in inner)
+         for index, inner in raw["inner"].items()}, scarce, idle=frozenset(raw["idle"]))
 
 
 def measure(name: str) -> dict[str, Any]:

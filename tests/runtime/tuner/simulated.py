@@ -16,10 +16,11 @@ from runelift.runtime.records.record import Encounter, Record, Timing
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.result import default_thresholds
 from runelift.runtime.versions.forest import Forest, Forests, Site, entry_forest
 
-DEVICE = 64
-"""The default threshold of the simulated device."""
+ENOUGH = 64
+"""The parallelism from which on guards hold by default, as if times were predicted so."""
 
 
 def site(name: str, *alternatives: tuple[str | None, Sequence[Stm]], kind: Kind = Kind.OUTER
@@ -33,8 +34,7 @@ def site(name: str, *alternatives: tuple[str | None, Sequence[Stm]], kind: Kind 
     return Stm((), Versions(name, versions, ()))
 
 
-def job_for(sim: Simulated, datasets: Sequence[Dataset], device: int = DEVICE, **options: Any
-            ) -> TuningJob:
+def job_for(sim: Simulated, datasets: Sequence[Dataset], **options: Any) -> TuningJob:
     """The job to tune a simulated program."""
     return TuningJob(sim, Forests((sim.forest,)), datasets, **options)
 
@@ -68,8 +68,9 @@ class Simulated(Measurable):
     """Runs the forest of a function; an argument lists the parallelism per loop iteration.
 
     The parallelism that a guard is compared with is the iteration's, times 10 per guard before
-    it, unless ``pars`` says another one for the k-th guard of a site.  ``issue`` is the host's time
-    for a version, as ``cost`` is the device's: both work at the same time.  ``infeasible`` lists
+    it, unless ``pars`` says another one for the k-th guard of a site.  Guards with at least
+    ``enough`` hold by default.  ``issue`` is the host's time for a version, as ``cost`` is the
+    device's: both work at the same time.  ``infeasible`` lists
     (site, index) pairs that cannot run; ``interrupt_after`` raises KeyboardInterrupt in that
     recorded run; ``fail`` raises instead of running a version.  ``forced`` are the versions of
     recorded runs, ``timed`` those of the others.
@@ -79,8 +80,10 @@ class Simulated(Measurable):
                  infeasible: frozenset[tuple[str, int]] = frozenset(),
                  interrupt_after: int | None = None,
                  fail: Mapping[tuple[str, int], Exception] | None = None,
-                 pars: Callable[[int, int], int] = lambda par, k: par * 10**k) -> None:
+                 pars: Callable[[int, int], int] = lambda par, k: par * 10**k,
+                 enough: int = ENOUGH) -> None:
         self.forest = forest
+        self.enough = enough
         self.pars = pars
         self.cost = cost
         self.issue = issue
@@ -97,7 +100,7 @@ class Simulated(Measurable):
 
     @property
     def default(self) -> dict[str, int]:
-        return dict.fromkeys(self.forest.guards(), DEVICE)
+        return default_thresholds(self.forest)
 
     def timing(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
                thresholds: Mapping[str, int] | None = None) -> Timing:
@@ -130,19 +133,21 @@ class Simulated(Measurable):
         pars = {guard.name: self.pars(par, k) for k, guard in enumerate(where.guards)}
         feasible = tuple(k for k in range(len(where.alternatives))
                          if (where.name, k) not in self.infeasible)
-        chosen = self._choose(where, feasible, pars, force, thresholds)
+        scarce = tuple(name for name, par in pars.items() if par < self.enough)
+        least = {name: thresholds[name] or self.enough for name in pars}
+        chosen = self._choose(where, feasible, pars, force, least)
         if (where.name, chosen) in self._fail:
             raise self._fail[where.name, chosen]
         number = len(out)
         out.append(Encounter(where.name, number, parent, {"n": par}, pars, feasible, chosen,
-                             0.0, 0.0, 0.0, 1))
+                             0.0, 0.0, 0.0, 1, scarce))
         time, issue = self.cost(where.name, chosen, par), self.issue(where.name, chosen, par)
         for below in where.alternatives[chosen].sites:
             for _ in range(2 if below.loops else 1):
                 device, host = self._encounter(below, par, number, force, thresholds, out)
                 time, issue = time + device, issue + host
         out[number] = Encounter(where.name, number, parent, {"n": par}, pars, feasible, chosen,
-                                time, time, 0.0, 1, issue=issue)
+                                time, time, 0.0, 1, scarce, issue=issue)
         return time, issue
 
     def _choose(self, where: Site, feasible: Sequence[int], pars: Mapping[str, int],

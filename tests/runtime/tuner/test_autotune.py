@@ -475,21 +475,17 @@ def test_a_dataset_that_turns_out_slower_keeps_its_versions() -> None:
     """Records promise a gain for both datasets; run side by side, one of them loses."""
 
     class Misleading(Simulated):
-        @property
-        def default(self) -> dict[str, int]:
-            return dict.fromkeys(super().default, 1)
-
         def time(self, entry, args, **options):  # type: ignore[no-untyped-def]
             seconds = super().time(entry, args, **options)
             chosen = super()._record(entry, args, None, options.get("thresholds")).encounters
             return 10 * seconds if args == [100] and chosen[0].chosen == 2 else seconds
 
     own = {4: [90.0, 99.0, 50.0], 100: [90.0, 99.0, 50.0]}
-    sim = Misleading.of(CHAIN, lambda where, index, par: own[par][index])
+    sim = Misleading.of(CHAIN, lambda where, index, par: own[par][index], enough=1)
     found = measure(sim, sim.forest, inputs(a=[4], b=[100]), repeats=1)
     promised = conclude(sim.forest, sim.default, found).fit.predicted
     assert promised == {"a": 50.5, "b": 50.5}
-    tuning = tune_thresholds(job_for(sim, inputs(a=[4], b=[100]), 1, repeats=1))
+    tuning = tune_thresholds(job_for(sim, inputs(a=[4], b=[100]), repeats=1))
     (entry,) = tuning.entries
     assert entry.unmoved == {"b"}
     assert entry.fit.predicted == {"a": 50.5, "b": 90.5}
@@ -515,9 +511,9 @@ def test_a_dataset_that_does_not_fit_leaves_the_others_alone() -> None:
 
 def test_a_gain_that_chance_could_explain_is_left_alone() -> None:
     own = [100.0, 200.0, 99.5]
-    sim = Simulated.of(CHAIN, lambda where, index, par: own[index])
-    tuning = tune_thresholds(job_for(sim, inputs(a=[4]), 1, repeats=1))
-    assert tuning.thresholds == dict.fromkeys(sim.default, 1)
+    sim = Simulated.of(CHAIN, lambda where, index, par: own[index], enough=1)
+    tuning = tune_thresholds(job_for(sim, inputs(a=[4]), repeats=1))
+    assert tuning.thresholds == sim.default
     assert "less than 1 %" in str(tuning.entries[0].fit.kept_default)
     assert "within 0.50 % of the best of an exhaustive search" in render(tuning)
 

@@ -47,9 +47,8 @@ WAYS = ("as measured", "last versions by default", "other times")
 
 
 def way_of(name: str, way: str) -> Measured:
-    """A program as measured, with much to gain, or with times that no built-in rule foretells."""
-    default = UNLIMITED if way == "last versions by default" else None
-    program = Measured.of(name, default=default)
+    """A program as measured, with much to gain, or with times that no default foretells."""
+    program = Measured.of(name, enough=UNLIMITED if way == "last versions by default" else None)
     return program.changed(SPREAD) if way == "other times" else program
 
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runelift.ir.sizes import Size
 from runelift.ir.syntax import Stm
 from runelift.runtime.records.record import Record
 from runelift.runtime.tuner.costs.cost_model import Costs, EncounterCosts, costs_of
@@ -25,7 +24,7 @@ from runelift.runtime.tuner.fit.guard_slices import guard_slice
 from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import NORMAL
-from tests.runtime.tuner.simulated import DEVICE, Simulated, nested, site, table_cost, versions_of
+from tests.runtime.tuner.simulated import Simulated, nested, site, table_cost, versions_of
 
 NOISE = NORMAL.fit.noise
 
@@ -290,7 +289,7 @@ def test_irrelevant_threshold_keeps_its_default() -> None:
     sim = Simulated.of(CHAIN, lambda where, index, par: [1.0, 5.0, 7.0][index])
     result = fit(costs_for(sim, {"a": PARS}), sim.default)
     assert result.thresholds["main.t0"] <= 2
-    assert result.thresholds["main.t1"] == DEVICE
+    assert result.thresholds["main.t1"] == sim.default["main.t1"]
 
 
 def test_conflict_of_datasets_never_slows_one_down() -> None:
@@ -352,17 +351,14 @@ def test_long_chains_over_one_size_are_solved_exactly() -> None:
     assert objective(costs, result.thresholds) < objective(costs, sim.default)
 
 
-def by_size(costs: Costs, scarce: Callable[[EncounterCosts], bool]) -> Costs:
-    """The same where the first guard of the first site holds by default unless it is scarce."""
-    (tree, *others) = costs.forest.trees
-    first, *later = tree.alternatives
-    assert first.guard is not None
-    name = first.guard.name
-    changed = replace(tree, alternatives=(
-        replace(first, guard=replace(first.guard, groups=Size.of(1))), *later))
-    return replace(costs, forest=replace(costs.forest, trees=(changed, *others)), datasets=tuple(
+def by_default(costs: Costs, scarce: Callable[[EncounterCosts], bool]) -> Costs:
+    """Costs where the first guard of the first site holds by default unless it is scarce."""
+    tree = costs.forest.trees[0]
+    first = tree.alternatives[0].guard
+    assert first is not None
+    return replace(costs, datasets=tuple(
         replace(d, points=tuple(
-            replace(p, site=changed, scarce=frozenset({name} if scarce(p) else ()))
+            replace(p, scarce=frozenset({first.name} if scarce(p) else ()))
             if p.site.name == tree.name else p for p in d.points)) for d in costs.datasets))
 
 
@@ -371,9 +367,8 @@ def test_a_default_that_no_threshold_equals_stays_beside_thresholds_of_others() 
     stms = [site("a", ("t0", []), (None, [])), site("b", ("t1", []), (None, []))]
     sim = Simulated.of(stms, lambda where, index, par: float(
         10 if index == ((par == 4) if where == "a" else (par <= 8)) else 100))
-    costs = by_size(costs_for(sim, {"x": [2, 4, 8, 16]}), lambda point: point.sizes["n"] == 4)
-    default = {**sim.default, "main.t0": 0}
-    result = fit(costs, default)
+    costs = by_default(costs_for(sim, {"x": [2, 4, 8, 16]}), lambda point: point.sizes["n"] == 4)
+    result = fit(costs, sim.default)
     assert result.thresholds["main.t0"] == 0
     assert 8 < result.thresholds["main.t1"] <= 16
     assert result.predicted["x"] < result.default["x"]

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runelift.ir.errors import CompilerLimitation, UserError
-from runelift.ir.sizes import Size
 from runelift.ir.syntax import Stm
 from runelift.runtime.records.record import Record
 from runelift.runtime.replay.racing import Race
@@ -421,18 +420,15 @@ def test_tables_say_what_the_costs_say(stms: list[Stm], data: st.DataObject) -> 
 def test_tables_know_guards_that_do_not_hold_by_default() -> None:
     sim = Simulated.of(CHAIN, lambda where, index, par: 1.0 + 10 * index + par)
     (dataset,) = costs_of(sim.forest, measured(sim, {"a": [3, 9, 4]})).datasets
-    first, *others = dataset.points[0].site.alternatives
-    assert first.guard is not None
-    site = replace(dataset.points[0].site, alternatives=(
-        replace(first, guard=replace(first.guard, groups=Size.of(1))), *others))
+    first, *_ = dataset.points[0].site.guards
     changed = replace(dataset, points=tuple(
-        replace(point, site=site, scarce=frozenset({first.guard.name} if number else ()))
+        replace(point, scarce=frozenset({first.name} if number else ()))
         for number, point in enumerate(dataset.points)))
     for least in (0, 1, 4, 500):
-        thresholds = {**sim.default, first.guard.name: least}
+        thresholds = {**sim.default, first.name: least}
         assert PathTable.of(changed).look_up(thresholds)[1] == changed.total(thresholds)
-    assert changed.path({**sim.default, first.guard.name: 0})[0] == 0
-    assert 0 not in changed.path({**sim.default, first.guard.name: 0})[1:]
+    assert changed.path(sim.default)[0] == 0
+    assert 0 not in changed.path(sim.default)[1:]
 
 
 @pytest.mark.parametrize("stms", [PAIR, CHAIN, nested()])

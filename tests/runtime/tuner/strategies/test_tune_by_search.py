@@ -19,7 +19,7 @@ from runelift.runtime.tuner.strategies.tune_by_search import (
 )
 from runelift.runtime.versions.forest import Forests
 from runelift.runtime.versions.tuning_file import read_facts, read_tuning
-from tests.runtime.tuner.simulated import DEVICE, Simulated, looped, site
+from tests.runtime.tuner.simulated import Simulated, looped, site
 
 LOOP = [looped(site("s", ("t0", []), ("t1", []), (None, [])))]
 DATASETS = [Dataset("falling", "main", lambda: range(1, 33)), Dataset("wide", "main", lambda: [40])]
@@ -41,7 +41,7 @@ def test_what_is_faster_is_kept() -> None:
     assert found.verified["falling"].faster
     assert not found.verified["wide"].slower
     assert "falling" in render_searches([found])
-    assert search_facts([found])["entries"]["main"]["thresholds"]["main.t0"]["default"] == DEVICE
+    assert search_facts([found])["entries"]["main"]["thresholds"]["main.t0"]["default"] == 0
 
 
 class Fickle(Simulated):
