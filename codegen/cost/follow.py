@@ -28,8 +28,8 @@ from runelift.codegen.cost.conditions import (
     single,
 )
 from runelift.codegen.cost.expressions import Expr, Graph, Node, Region
-from runelift.codegen.cost.forms import ONE, ZERO, Form, Forms, number, of
-from runelift.codegen.cost.sums import SUB_GROUP, Access, Frame, Here, Sums
+from runelift.codegen.cost.forms import ONE, SUB_GROUP, ZERO, Form, Forms, number, of
+from runelift.codegen.cost.sums import Access, Frame, Here, Sums
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Id, Stm
 from runelift.ir.imp.dependence import assigned, reaching_memory
@@ -59,7 +59,7 @@ class Follower:
         self._local = {array.name for array in kernel.locals}
         group = forms.size(graph.name("group"), fixed=kernel.group is not None)
         groups = forms.size(graph.name("groups"))
-        self._lane = forms.item(forms.expr(group))
+        self._lane = forms.lane = forms.item(forms.expr(group))
         self._group = forms.item(forms.expr(groups), (self._lane,))
         self._sums = Sums(graph, forms, self._lane, reaching_memory(kernel.body))
         place = of(self._group).mul(group).add(of(self._lane))

@@ -15,6 +15,8 @@ from runelift.codegen.cost.expressions import Expr, Graph
 
 MOST_TERMS = 24
 """Longer sums count as unknown."""
+SUB_GROUP = 32
+"""Work-items that access memory together."""
 LONG_WORD = 1 << 31
 """No index reaches so far: what is divided by it is a word of two parts."""
 
@@ -124,13 +126,15 @@ class Forms:
     """Makes atoms, and finds ranges and means of forms.
 
     ``bounds`` has the greatest values of forms that conditions around allow.  ``filled`` has forms
-    that take all values from 0 below a size, equally often.
+    that take all values from 0 below a size, equally often.  ``lane`` is the place of a work-item in
+    its group; quotients by large numbers are alike for a sub-group.
     """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.bounds: dict[Form, Expr] = {}
         self.filled: dict[Form, Form] = {}
+        self.lane: Atom | None = None
         self._made: dict[tuple[object, ...], Atom] = {}
         self._exprs: dict[Form, Expr] = {}
         self._ranges: dict[Form, tuple[Expr, Expr]] = {}
@@ -289,12 +293,16 @@ class Forms:
             found = form
             for atom in form.atoms():
                 if atom.kind == "quotient":
-                    found = self._with_rest(found, atom)
+                    found = self._with_rest(found, atom, atom.args[0])
+            for atom in found.atoms():  # those of sums with remainders
+                if atom.kind == "quotient" and (whole := self.resolved(
+                        atom.args[0])) != atom.args[0]:
+                    found = self._with_rest(found, atom, whole)
             self._resolved[form] = found
         return found
 
-    def _with_rest(self, form: Form, quotient: Atom) -> Form:
-        whole, by = quotient.args
+    def _with_rest(self, form: Form, quotient: Atom, whole: Form) -> Form:
+        by = quotient.args[1]
         split = self.split(form)
         factor = split.get((quotient,))
         if factor is None:
@@ -313,20 +321,23 @@ class Forms:
         taken = by.mul(times)
         if any(factor.terms.get(monomial) != -count for monomial, count in taken.terms.items()):
             return form
-        rest = of(self._rest_atom(whole, by))
+        rest = of(self._rest_atom(*quotient.args))
         return form.add(whole.mul(times), -1).add(taken.mul(of(quotient))).add(rest.mul(times))
 
     def arms(self, form: Form) -> tuple[Form, Form] | None:
-        """The size and the varying arm of a form that is their minimum."""
+        """Both arms of a form that is their minimum; the first is a size if one is."""
         for monomial, count in form.terms.items():
-            if count == 1 and len(monomial) == 1 and monomial[0].kind == "min":
-                rest = form.add(of(monomial[0]), -1)
-                a, b = (arm.add(rest) for arm in monomial[0].args)
-                if self.is_size(a) and not self.is_size(b):
-                    return a, b
-                if self.is_size(b) and not self.is_size(a):
-                    return b, a
+            if len(monomial) == 1 and (count, monomial[0].kind) in ((1, "min"), (-1, "max")):
+                rest = form.add(of(monomial[0]), -count)
+                a, b = (rest.add(arm, count) for arm in monomial[0].args)
+                return (b, a) if self.is_size(b) else (a, b)
         return None
+
+    def cut(self, form: Form) -> tuple[Form, Form] | None:
+        """The size and the varying arm of a form that is their minimum."""
+        arms = self.arms(form)
+        return arms if arms is not None and self.is_size(arms[0]) and not self.is_size(
+            arms[1]) else None
 
     def range(self, form: Form) -> tuple[Expr, Expr]:
         """The least and the greatest value; of elements as if they were 0."""
@@ -339,8 +350,8 @@ class Forms:
     def _range(self, form: Form) -> tuple[Expr, Expr]:
         graph, arms = self.graph, self.arms(form)
         if arms is not None:
-            a, (low, high) = self.expr(arms[0]), self.range(arms[1])
-            return graph.least(a, low), graph.least(a, high)
+            (a, high_a), (b, high_b) = map(self.range, arms)
+            return graph.least(a, b), graph.least(high_a, high_b)
         low, high = self._spread(form)
         start = self.expr(self.split(self.resolved(form)).get((), ZERO))
         return graph.add(start, low), graph.add(start, high)
@@ -383,12 +394,13 @@ class Forms:
         """The mean over work-items and iterations; of a minimum with 0 for what is below."""
         found = self._means.get(form)
         if found is None:
-            graph, arms = self.graph, self.arms(form)
-            if arms is not None:
-                full, part, count = self._clamped(*arms)
-                a = self.expr(arms[0])
-                found = graph.mul(a, graph.over(
+            graph, arms, cut = self.graph, self.arms(form), self.cut(form)
+            if cut is not None:
+                full, part, count = self._clamped(*cut)
+                found = graph.mul(self.expr(cut[0]), graph.over(
                     graph.add(full, graph.mul(0.5, part)), count))
+            elif arms is not None:
+                found = graph.least(*map(self.mean, arms))
             else:
                 found = graph.total([graph.mul(self.expr(factor), *map(self.mean_of, varying))
                                      for varying, factor in self.split(form).items()])
@@ -418,12 +430,12 @@ class Forms:
 
     def _mean_quotient(self, atom: Atom) -> Expr:
         graph, (form, by) = self.graph, atom.args
-        m, arms = self.expr(by), self.arms(form)
-        if arms is None:
+        m, cut = self.expr(by), self.cut(form)
+        if cut is None:
             middle = graph.sub(self.mean(form), graph.mul(0.5, graph.sub(m, 1)))
             return graph.clamp(graph.over(middle, m), atom.low, atom.high)
-        full, part, count = self._clamped(*arms)
-        a = self.expr(arms[0])
+        full, part, count = self._clamped(*cut)
+        a = self.expr(cut[0])
         return graph.over(graph.add(graph.mul(full, graph.floor(a, m)),
                                     graph.mul(part, graph.floor(graph.floor(a, 2), m))), count)
 
@@ -442,6 +454,9 @@ class Forms:
         graph = self.graph
         if self.is_size(form):
             return graph.choose(graph.less(0, self.expr(form)), 1.0, 0.0)
+        arms = self.arms(form)
+        if arms is not None and form not in self.bounds:
+            return graph.least(*map(self.share, arms))
         return graph.clamp(graph.over(self.range(form)[1], self.span(form)), 0.0, 1.0)
 
     def trips(self, distance: Form, step: Form) -> tuple[Expr, Expr]:
@@ -464,12 +479,15 @@ class Forms:
         atoms = list(distance.terms)
         if by == 1 and len(atoms) == 1 and len(atoms[0]) == 1 and atoms[0][0].kind == "rest":
             return self.mean(distance), longest
-        arms = self.arms(distance)
-        if arms is not None:
-            full, part, count = self._clamped(*arms)
-            a = graph.most(self.expr(arms[0]), 0)
+        cut, arms = self.cut(distance), self.arms(distance)
+        if cut is not None:
+            full, part, count = self._clamped(*cut)
+            a = graph.most(self.expr(cut[0]), 0)
             return graph.over(graph.add(graph.mul(full, up(a)), graph.mul(
                 part, up(graph.floor(graph.add(a, 1), 2)))), count), longest
+        if arms is not None:
+            (a, most_a), (b, most_b) = (self.trips(arm, step) for arm in arms)
+            return graph.least(a, b), graph.least(most_a, most_b)
         if self._fills(distance, step):
             return graph.over(graph.most(high, 0), by), longest
         middle = graph.mul(0.5, graph.add(graph.most(low, 1), high))
@@ -504,6 +522,8 @@ class Forms:
             return 1
         if atom.kind == "quotient":
             whole, by = atom.args
+            if item is self.lane and (by.constant or 0) >= SUB_GROUP:
+                return 0
             return self.graph.over(self.rate(self.resolved(whole), item), self.expr(by))
         if atom.kind == "rest":
             return self.rate(self.resolved(atom.args[0]), item)
