@@ -56,11 +56,16 @@ Monomial: TypeAlias = tuple[Atom, ...]
 class Form:
     """A sum of products of atoms, each with an integer."""
 
-    __slots__ = ("_hash", "terms")
+    __slots__ = ("_hash", "_varies", "expr", "parts", "terms")
 
     def __init__(self, terms: dict[Monomial, int]) -> None:
         self.terms = terms
+        self.expr: Expr | None = None
+        """The value, once it has been asked for, if it is a size."""
+        self.parts: dict[Monomial, Form] | None = None
+        """Its parts by what varies in them, once they have been asked for."""
         self._hash: int | None = None
+        self._varies: frozenset[Atom] | None = None
 
     def __hash__(self) -> int:
         if self._hash is None:
@@ -69,6 +74,19 @@ class Form:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Form) and self.terms == other.terms
+
+    @property
+    def varies(self) -> frozenset[Atom]:
+        """The items and elements on which it depends; none if it is a size."""
+        found = self._varies
+        if found is None:
+            found = NOTHING
+            for monomial in self.terms:
+                for atom in monomial:
+                    if atom.varies and not atom.varies <= found:
+                        found = found | atom.varies
+            self._varies = found
+        return found
 
     @property
     def constant(self) -> int | None:
@@ -108,6 +126,7 @@ class Form:
         return Form(terms)
 
 
+NOTHING = frozenset[Atom]()
 ZERO = Form({})
 ONE = Form({(): 1})
 
@@ -136,10 +155,8 @@ class Forms:
         self.filled: dict[Form, Form] = {}
         self.lane: Atom | None = None
         self._made: dict[tuple[object, ...], Atom] = {}
-        self._exprs: dict[Form, Expr] = {}
         self._ranges: dict[Form, tuple[Expr, Expr]] = {}
         self._means: dict[Form, Expr] = {}
-        self._splits: dict[Form, dict[Monomial, Form]] = {}
         self._resolved: dict[Form, Form] = {}
         self._items: dict[Expr, list[Atom]] = {}
         self._count = 0
@@ -149,8 +166,7 @@ class Forms:
     def _atom(self, kind: str, args: tuple[Form, ...], low: Expr, high: Expr) -> Atom:
         self._count += 1
         atom = Atom(self._count, kind, args, low, high)
-        atom.varies = frozenset(
-            v for arg in args for a in arg.terms for b in a for v in b.varies)
+        atom.varies = NOTHING.union(*(arg.varies for arg in args))
         return atom
 
     def size(self, expr: Expr, *, fixed: bool = False) -> Form:
@@ -188,11 +204,11 @@ class Forms:
 
     def is_size(self, form: Form) -> bool:
         """True if all work-items have the same value."""
-        return not any(atom.varies for monomial in form.terms for atom in monomial)
+        return not form.varies
 
     def varies(self, form: Form) -> frozenset[Atom]:
         """The items and elements on which a form depends."""
-        return frozenset(v for monomial in form.terms for atom in monomial for v in atom.varies)
+        return form.varies
 
     def unknown(self, form: Form) -> bool:
         """True if it depends on elements."""
@@ -266,24 +282,27 @@ class Forms:
 
     def expr(self, form: Form) -> Expr:
         """The value of a form of sizes."""
-        found = self._exprs.get(form)
+        found = form.expr
         if found is None:
             graph = self.graph
-            found = self._exprs[form] = graph.total(
+            found = form.expr = graph.total(
                 [graph.mul(count, *[atom.low for atom in monomial])
                  for monomial, count in form.terms.items()])
         return found
 
     def split(self, form: Form) -> Mapping[Monomial, Form]:
         """The factor of sizes of each product of atoms that vary; ``()`` is that of sizes alone."""
-        found = self._splits.get(form)
+        found = form.parts
         if found is None:
+            if not form.varies:
+                form.parts = {(): form} if form.terms else {}
+                return form.parts
             terms: dict[Monomial, dict[Monomial, int]] = {}
             for monomial, count in form.terms.items():
                 varying = tuple(a for a in monomial if a.varies)
                 rest = tuple(a for a in monomial if not a.varies)
                 terms.setdefault(varying, {})[rest] = count
-            found = self._splits[form] = {key: Form(each) for key, each in terms.items()}
+            found = form.parts = {key: Form(each) for key, each in terms.items()}
         return found
 
     def resolved(self, form: Form) -> Form:
@@ -453,11 +472,11 @@ class Forms:
         """The share of values that are above 0."""
         graph = self.graph
         if self.is_size(form):
-            return graph.choose(graph.less(0, self.expr(form)), 1.0, 0.0)
+            return graph.choose(graph.less(0, self.expr(form)), 1, 0)
         arms = self.arms(form)
         if arms is not None and form not in self.bounds:
             return graph.least(*map(self.share, arms))
-        return graph.clamp(graph.over(self.range(form)[1], self.span(form)), 0.0, 1.0)
+        return graph.clamp(graph.over(self.range(form)[1], self.span(form)), 0, 1)
 
     def trips(self, distance: Form, step: Form) -> tuple[Expr, Expr]:
         """The mean and the greatest number of steps of a size that cover a distance."""
@@ -495,7 +514,7 @@ class Forms:
             middle = graph.over(graph.add(middle, graph.mul(0.5, graph.sub(by, 1))), by)
         if low == 1:
             return middle, longest
-        return graph.mul(self.share(distance), graph.most(middle, 1.0)), longest
+        return graph.mul(self.share(distance), graph.most(middle, 1)), longest
 
     def _fills(self, distance: Form, step: Form) -> bool:
         """True if the starts of work-items fill a step, as those of loops over a grid do."""

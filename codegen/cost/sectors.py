@@ -87,10 +87,10 @@ def _along(forms: Forms, edge: Edge) -> Expr:
     if edge.bytes == 0:
         return 1
     if isinstance(edge.bytes, Node):
-        part = graph.least(graph.mul(edge.bytes, 1 / SECTOR), 1.0)
+        part = graph.least(graph.mul(edge.bytes, 1 / SECTOR), 1)
     else:
-        part = min(edge.bytes / SECTOR, 1.0)
-    return graph.most(graph.mul(edge.count, part), 1.0)
+        part = min(edge.bytes / SECTOR, 1)
+    return graph.most(graph.mul(edge.count, part), 1)
 
 
 def runs(forms: Forms, edges: Sequence[Edge]) -> Expr:

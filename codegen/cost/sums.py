@@ -33,13 +33,13 @@ def class_of(op: str, prim: Prim) -> tuple[str, float]:
     """The sum that an operation counts in, and how much."""
     if prim.is_float:
         if op not in _PLAIN:
-            return "special", 1.0
-        return ("doubles" if prim is Prim.F64 else "operations"), 1.0
+            return "special", 1
+        return ("doubles" if prim is Prim.F64 else "operations"), 1
     if op in _DIVISIONS:
         return "operations", DIVISION[64 if prim.bits == 64 else 32]
     if prim.bits == 64:
         return "operations", 4.0 if op in ("mul", "mul_hi") else 2.0
-    return "operations", 1.0
+    return "operations", 1
 
 
 @dataclass(frozen=True, slots=True)
