@@ -112,7 +112,7 @@ def share(forms: Forms, cond: Condition) -> Expr:
     graph = forms.graph
     match cond:
         case Known(holds):
-            return graph.choose(holds, 1.0, 0.0)
+            return graph.choose(holds, 1, 0)
         case Compare(op, a, b):
             difference = b.add(a, -1)
             if op == "==":
@@ -126,10 +126,10 @@ def share(forms: Forms, cond: Condition) -> Expr:
                 return graph.mul(x, y)
             for one, other in ((a, y), (b, x)):
                 if isinstance(one, Known):
-                    return graph.choose(one.holds, 1.0, other)
+                    return graph.choose(one.holds, 1, other)
             return graph.sub(graph.add(x, y), graph.mul(x, y))
         case Opposite(a):
-            return graph.sub(1.0, share(forms, a))
+            return graph.sub(1, share(forms, a))
         case Either(holds, a, b):
             return graph.choose(holds, share(forms, a), share(forms, b))
     return 0.5
@@ -140,7 +140,7 @@ def _above(forms: Forms, a: Form, b: Form, difference: Form) -> Expr:
     graph = forms.graph
     if forms.is_size(b) and a in forms.bounds:
         limit = graph.sub(forms.expr(difference.add(a)), forms.range(a)[0])
-        return graph.clamp(graph.over(limit, forms.span(a)), 0.0, 1.0)
+        return graph.clamp(graph.over(limit, forms.span(a)), 0, 1)
     return forms.share(difference)
 
 
@@ -148,7 +148,7 @@ def _equal(forms: Forms, difference: Form) -> Expr:
     graph = forms.graph
     low, high = forms.range(difference)
     here = graph.both(graph.less(low, 0, "<="), graph.less(0, high, "<="))
-    return graph.choose(here, graph.over(1.0, forms.span(difference)), 0.0)
+    return graph.choose(here, graph.over(1, forms.span(difference)), 0)
 
 
 def settle(forms: Forms, cond: Condition) -> None:

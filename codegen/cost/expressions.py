@@ -14,15 +14,22 @@ from typing import Any, TypeAlias
 
 
 class Node:
-    """An operation on expressions; arguments have smaller numbers, and ``low`` is a lower bound."""
+    """An operation on expressions; arguments have smaller numbers."""
 
-    __slots__ = ("args", "low", "number", "op")
+    __slots__ = ("_low", "args", "number", "op")
 
     def __init__(self, number: int, op: str, args: tuple[Expr, ...]) -> None:
         self.number = number
         self.op = op
         self.args = args
-        self.low = _low(op, args)
+        self._low: float | None = None
+
+    @property
+    def low(self) -> float:
+        """A lower bound; arguments of the formula are non-negative."""
+        if self._low is None:
+            self._low = _low(self.op, self.args)
+        return self._low
 
 
 Expr: TypeAlias = "int | float | Node"
@@ -46,7 +53,7 @@ _NAMED = {"min": (0, 1), "max": (0, 1), "/?": (1,)}
 
 
 def low(expr: Expr) -> float:
-    """A lower bound of a value; arguments of the formula are non-negative."""
+    """A lower bound of a value."""
     return expr.low if isinstance(expr, Node) else expr
 
 
@@ -78,8 +85,8 @@ class Graph:
         self.nodes: list[Node] = []
 
     def node(self, op: str, *args: Expr) -> Node:
-        """An operation."""
-        key = (op, *[a if isinstance(a, Node) else (a, type(a)) for a in args])
+        """An operation; numbers among its arguments are integers where they can be."""
+        key = (op, *args)
         found = self._nodes.get(key)
         if found is None:
             found = self._nodes[key] = Node(len(self.nodes), op, args)
@@ -126,6 +133,8 @@ class Graph:
                 constant *= factor
         if not rest or constant == 0:
             return constant if not rest else 0
+        if type(constant) is float and constant.is_integer():
+            constant = int(constant)
         if len(rest) == 1 and rest[0].op == "*" and not isinstance(rest[0].args[-1], Node):
             constant *= rest[0].args[-1]
             rest = list(rest[0].args[:-1])
@@ -268,36 +277,44 @@ class Printer:
         self._texts: dict[int, tuple[str, int]] = {}
         self._count = 0
         self.lines: list[str] = []
-        uses: dict[int, list[Region]] = defaultdict(list)
-        self._named = set[int]()
-        self._collect(top, uses)
+        self._homes: list[Region | None] = [None] * len(graph.nodes)
+        self._shared = set[int]()
+        """The numbers of nodes that are used several times, or written twice."""
+        self._collect(top)
         self._local: dict[Region, list[Node]] = defaultdict(list)
         for node in reversed(graph.nodes):
-            places = uses.get(node.number)
-            if places is None:
+            home = self._homes[node.number]
+            if home is None:
                 continue
-            home = places[0]
-            for other in places[1:]:
-                home = _around(home, other)
-            if len(places) > 1 or node.number in self._named:
+            if node.number in self._shared and node.args:
                 self._local[home].append(node)
             for arg in node.args:
                 if isinstance(arg, Node):
-                    uses[arg.number].append(home)
+                    self._use(arg.number, home)
             for place in _NAMED.get(node.op, ()):
                 if isinstance(arg := node.args[place], Node):
-                    self._named.add(arg.number)
+                    self._shared.add(arg.number)
         self._region(top, "    ")
 
-    def _collect(self, region: Region, uses: dict[int, list[Region]]) -> None:
+    def _use(self, number: int, region: Region) -> None:
+        """Note the use of a node in a region."""
+        home = self._homes[number]
+        if home is None:
+            self._homes[number] = region
+            return
+        self._shared.add(number)
+        if home is not region:
+            self._homes[number] = _around(home, region)
+
+    def _collect(self, region: Region) -> None:
         for root in region.roots():
             if isinstance(root, Node):
-                uses[root.number].append(region)
+                self._use(root.number, region)
         for values in region.greatest.values():
-            self._named.update(v.number for v in values if isinstance(v, Node))
+            self._shared.update(v.number for v in values if isinstance(v, Node))
         for _, a, b in region.choices:
-            self._collect(a, uses)
-            self._collect(b, uses)
+            self._collect(a)
+            self._collect(b)
 
     def _text(self, expr: Expr) -> tuple[str, int]:
         """The text of an expression, and how deep its parentheses are; 0 if it is a name."""
@@ -330,8 +347,7 @@ class Printer:
     def _region(self, region: Region, indent: str) -> None:
         self._indent = indent
         for node in reversed(self._local[region]):
-            if node.args:
-                self._keep(node, self._text(node)[0])
+            self._keep(node, self._text(node)[0])
         for name, terms in region.sums.items():
             texts = []
             for weight, times in terms.items():

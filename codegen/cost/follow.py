@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from runelift.codegen.cost.conditions import (
     UNKNOWN,
@@ -28,8 +28,8 @@ from runelift.codegen.cost.conditions import (
     single,
 )
 from runelift.codegen.cost.expressions import Expr, Graph, Node, Region
-from runelift.codegen.cost.forms import ONE, ZERO, Form, Forms, number, of
-from runelift.codegen.cost.sums import SUB_GROUP, Access, Frame, Here, Sums
+from runelift.codegen.cost.forms import ONE, SUB_GROUP, ZERO, Form, Forms, number, of
+from runelift.codegen.cost.sums import Access, Frame, Here, Sums
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Id, Stm
 from runelift.ir.imp.dependence import assigned, reaching_memory
@@ -59,7 +59,7 @@ class Follower:
         self._local = {array.name for array in kernel.locals}
         group = forms.size(graph.name("group"), fixed=kernel.group is not None)
         groups = forms.size(graph.name("groups"))
-        self._lane = forms.item(forms.expr(group))
+        self._lane = forms.lane = forms.item(forms.expr(group))
         self._group = forms.item(forms.expr(groups), (self._lane,))
         self._sums = Sums(graph, forms, self._lane, reaching_memory(kernel.body))
         place = of(self._group).mul(group).add(of(self._lane))
@@ -243,7 +243,7 @@ class Follower:
         graph = self.graph
         chance = share(self.forms, cond)
         sides = []
-        for each in (chance, graph.sub(1.0, chance)):
+        for each in (chance, graph.sub(1, chance)):
             sides.append(replace(here, weight=graph.mul(here.weight, each),
                                  part=graph.mul(here.part, each),
                                  share=graph.mul(here.share, each)))
@@ -401,34 +401,38 @@ class Follower:
         value = self._value(exp, here)
         return value if isinstance(value, Form) else None
 
-    def _value(self, exp: Exp, here: Here, counts: bool = False) -> Value:
-        match exp:
-            case imp.Var(name):
-                return self._values.get(name)
-            case imp.Lit(const):
-                return (Known(bool(const.value)) if const.prim is Prim.BOOL else
-                        number(int(const.value)) if const.prim.is_int else None)
-            case imp.Apply(op, prim, args):
-                values = [self._value(arg, here, counts) for arg in args]
-                found = self._applied(op, prim, values)
-                if isinstance(found, Known) and isinstance(found.holds, Node):
-                    found = Known(self._assumed.get(found.holds, found.holds))
-                last = values[-1]
-                self._sums.operation(exp, here, last if isinstance(last, Form) else None,
-                                     found if isinstance(found, Form) else None, counts)
-                return found
-            case imp.Convert(from_, to, arg):
-                return self._converted(from_, to, self._value(arg, here, counts), here)
-            case imp.Load(mem, index, prim):
-                access = Access(mem, self._index(index, here), prim, writes=False)
-                return self._access(access, here)
-            case imp.Select():
-                return self._select(exp, here, counts)
-            case imp.WorkItem(kind, dim):
-                if dim:
-                    return ONE if kind in (Id.LOCAL_SIZE, Id.NUM_GROUPS, Id.GLOBAL_SIZE) else ZERO
-                return self._ids[kind]
-        return None
+    def _value(self, exp: Any, here: Here, counts: bool = False) -> Value:
+        """The value of an expression, which is evaluated; ``counts``: its integers are data."""
+        kind = type(exp)
+        if kind is imp.Var:
+            return self._values.get(exp.name)
+        if kind is imp.Lit:
+            const = exp.const
+            return (number(int(const.value)) if const.prim.is_int else
+                    Known(bool(const.value)) if const.prim is Prim.BOOL else None)
+        if kind is imp.Apply:
+            return self._apply(exp, here, counts)
+        if kind is imp.WorkItem:
+            if exp.dim:
+                return ONE if exp.kind in (Id.LOCAL_SIZE, Id.NUM_GROUPS, Id.GLOBAL_SIZE) else ZERO
+            return self._ids[exp.kind]
+        if kind is imp.Load:
+            access = Access(exp.mem, self._index(exp.index, here), exp.prim, writes=False)
+            return self._access(access, here)
+        if kind is imp.Convert:
+            return self._converted(exp.from_, exp.to, self._value(exp.arg, here, counts), here)
+        return self._select(exp, here, counts)
+
+    def _apply(self, exp: imp.Apply, here: Here, counts: bool) -> Value:
+        """The value of an operation, which is counted."""
+        values = [self._value(arg, here, counts) for arg in exp.args]
+        found = self._applied(exp.op, exp.prim, values)
+        if isinstance(found, Known) and isinstance(found.holds, Node):
+            found = Known(self._assumed.get(found.holds, found.holds))
+        last = values[-1]
+        self._sums.operation(exp, here, last if isinstance(last, Form) else None,
+                             found if isinstance(found, Form) else None, counts)
+        return found
 
     def _converted(self, from_: Prim, to: Prim, value: Value, here: Here) -> Value:
         if from_.is_float != to.is_float:

@@ -15,6 +15,8 @@ from runelift.codegen.cost.expressions import Expr, Graph
 
 MOST_TERMS = 24
 """Longer sums count as unknown."""
+SUB_GROUP = 32
+"""Work-items that access memory together."""
 LONG_WORD = 1 << 31
 """No index reaches so far: what is divided by it is a word of two parts."""
 
@@ -54,11 +56,16 @@ Monomial: TypeAlias = tuple[Atom, ...]
 class Form:
     """A sum of products of atoms, each with an integer."""
 
-    __slots__ = ("_hash", "terms")
+    __slots__ = ("_hash", "_varies", "expr", "parts", "terms")
 
     def __init__(self, terms: dict[Monomial, int]) -> None:
         self.terms = terms
+        self.expr: Expr | None = None
+        """The value, once it has been asked for, if it is a size."""
+        self.parts: dict[Monomial, Form] | None = None
+        """Its parts by what varies in them, once they have been asked for."""
         self._hash: int | None = None
+        self._varies: frozenset[Atom] | None = None
 
     def __hash__(self) -> int:
         if self._hash is None:
@@ -67,6 +74,19 @@ class Form:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Form) and self.terms == other.terms
+
+    @property
+    def varies(self) -> frozenset[Atom]:
+        """The items and elements on which it depends; none if it is a size."""
+        found = self._varies
+        if found is None:
+            found = NOTHING
+            for monomial in self.terms:
+                for atom in monomial:
+                    if atom.varies and not atom.varies <= found:
+                        found = found | atom.varies
+            self._varies = found
+        return found
 
     @property
     def constant(self) -> int | None:
@@ -106,6 +126,7 @@ class Form:
         return Form(terms)
 
 
+NOTHING = frozenset[Atom]()
 ZERO = Form({})
 ONE = Form({(): 1})
 
@@ -124,18 +145,18 @@ class Forms:
     """Makes atoms, and finds ranges and means of forms.
 
     ``bounds`` has the greatest values of forms that conditions around allow.  ``filled`` has forms
-    that take all values from 0 below a size, equally often.
+    that take all values from 0 below a size, equally often.  ``lane`` is the place of a work-item in
+    its group; quotients by large numbers are alike for a sub-group.
     """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.bounds: dict[Form, Expr] = {}
         self.filled: dict[Form, Form] = {}
+        self.lane: Atom | None = None
         self._made: dict[tuple[object, ...], Atom] = {}
-        self._exprs: dict[Form, Expr] = {}
         self._ranges: dict[Form, tuple[Expr, Expr]] = {}
         self._means: dict[Form, Expr] = {}
-        self._splits: dict[Form, dict[Monomial, Form]] = {}
         self._resolved: dict[Form, Form] = {}
         self._items: dict[Expr, list[Atom]] = {}
         self._count = 0
@@ -145,8 +166,7 @@ class Forms:
     def _atom(self, kind: str, args: tuple[Form, ...], low: Expr, high: Expr) -> Atom:
         self._count += 1
         atom = Atom(self._count, kind, args, low, high)
-        atom.varies = frozenset(
-            v for arg in args for a in arg.terms for b in a for v in b.varies)
+        atom.varies = NOTHING.union(*(arg.varies for arg in args))
         return atom
 
     def size(self, expr: Expr, *, fixed: bool = False) -> Form:
@@ -184,11 +204,11 @@ class Forms:
 
     def is_size(self, form: Form) -> bool:
         """True if all work-items have the same value."""
-        return not any(atom.varies for monomial in form.terms for atom in monomial)
+        return not form.varies
 
     def varies(self, form: Form) -> frozenset[Atom]:
         """The items and elements on which a form depends."""
-        return frozenset(v for monomial in form.terms for atom in monomial for v in atom.varies)
+        return form.varies
 
     def unknown(self, form: Form) -> bool:
         """True if it depends on elements."""
@@ -262,24 +282,27 @@ class Forms:
 
     def expr(self, form: Form) -> Expr:
         """The value of a form of sizes."""
-        found = self._exprs.get(form)
+        found = form.expr
         if found is None:
             graph = self.graph
-            found = self._exprs[form] = graph.total(
+            found = form.expr = graph.total(
                 [graph.mul(count, *[atom.low for atom in monomial])
                  for monomial, count in form.terms.items()])
         return found
 
     def split(self, form: Form) -> Mapping[Monomial, Form]:
         """The factor of sizes of each product of atoms that vary; ``()`` is that of sizes alone."""
-        found = self._splits.get(form)
+        found = form.parts
         if found is None:
+            if not form.varies:
+                form.parts = {(): form} if form.terms else {}
+                return form.parts
             terms: dict[Monomial, dict[Monomial, int]] = {}
             for monomial, count in form.terms.items():
                 varying = tuple(a for a in monomial if a.varies)
                 rest = tuple(a for a in monomial if not a.varies)
                 terms.setdefault(varying, {})[rest] = count
-            found = self._splits[form] = {key: Form(each) for key, each in terms.items()}
+            found = form.parts = {key: Form(each) for key, each in terms.items()}
         return found
 
     def resolved(self, form: Form) -> Form:
@@ -289,12 +312,16 @@ class Forms:
             found = form
             for atom in form.atoms():
                 if atom.kind == "quotient":
-                    found = self._with_rest(found, atom)
+                    found = self._with_rest(found, atom, atom.args[0])
+            for atom in found.atoms():  # those of sums with remainders
+                if atom.kind == "quotient" and (whole := self.resolved(
+                        atom.args[0])) != atom.args[0]:
+                    found = self._with_rest(found, atom, whole)
             self._resolved[form] = found
         return found
 
-    def _with_rest(self, form: Form, quotient: Atom) -> Form:
-        whole, by = quotient.args
+    def _with_rest(self, form: Form, quotient: Atom, whole: Form) -> Form:
+        by = quotient.args[1]
         split = self.split(form)
         factor = split.get((quotient,))
         if factor is None:
@@ -313,20 +340,23 @@ class Forms:
         taken = by.mul(times)
         if any(factor.terms.get(monomial) != -count for monomial, count in taken.terms.items()):
             return form
-        rest = of(self._rest_atom(whole, by))
+        rest = of(self._rest_atom(*quotient.args))
         return form.add(whole.mul(times), -1).add(taken.mul(of(quotient))).add(rest.mul(times))
 
     def arms(self, form: Form) -> tuple[Form, Form] | None:
-        """The size and the varying arm of a form that is their minimum."""
+        """Both arms of a form that is their minimum; the first is a size if one is."""
         for monomial, count in form.terms.items():
-            if count == 1 and len(monomial) == 1 and monomial[0].kind == "min":
-                rest = form.add(of(monomial[0]), -1)
-                a, b = (arm.add(rest) for arm in monomial[0].args)
-                if self.is_size(a) and not self.is_size(b):
-                    return a, b
-                if self.is_size(b) and not self.is_size(a):
-                    return b, a
+            if len(monomial) == 1 and (count, monomial[0].kind) in ((1, "min"), (-1, "max")):
+                rest = form.add(of(monomial[0]), -count)
+                a, b = (rest.add(arm, count) for arm in monomial[0].args)
+                return (b, a) if self.is_size(b) else (a, b)
         return None
+
+    def cut(self, form: Form) -> tuple[Form, Form] | None:
+        """The size and the varying arm of a form that is their minimum."""
+        arms = self.arms(form)
+        return arms if arms is not None and self.is_size(arms[0]) and not self.is_size(
+            arms[1]) else None
 
     def range(self, form: Form) -> tuple[Expr, Expr]:
         """The least and the greatest value; of elements as if they were 0."""
@@ -339,8 +369,8 @@ class Forms:
     def _range(self, form: Form) -> tuple[Expr, Expr]:
         graph, arms = self.graph, self.arms(form)
         if arms is not None:
-            a, (low, high) = self.expr(arms[0]), self.range(arms[1])
-            return graph.least(a, low), graph.least(a, high)
+            (a, high_a), (b, high_b) = map(self.range, arms)
+            return graph.least(a, b), graph.least(high_a, high_b)
         low, high = self._spread(form)
         start = self.expr(self.split(self.resolved(form)).get((), ZERO))
         return graph.add(start, low), graph.add(start, high)
@@ -383,12 +413,13 @@ class Forms:
         """The mean over work-items and iterations; of a minimum with 0 for what is below."""
         found = self._means.get(form)
         if found is None:
-            graph, arms = self.graph, self.arms(form)
-            if arms is not None:
-                full, part, count = self._clamped(*arms)
-                a = self.expr(arms[0])
-                found = graph.mul(a, graph.over(
+            graph, arms, cut = self.graph, self.arms(form), self.cut(form)
+            if cut is not None:
+                full, part, count = self._clamped(*cut)
+                found = graph.mul(self.expr(cut[0]), graph.over(
                     graph.add(full, graph.mul(0.5, part)), count))
+            elif arms is not None:
+                found = graph.least(*map(self.mean, arms))
             else:
                 found = graph.total([graph.mul(self.expr(factor), *map(self.mean_of, varying))
                                      for varying, factor in self.split(form).items()])
@@ -418,12 +449,12 @@ class Forms:
 
     def _mean_quotient(self, atom: Atom) -> Expr:
         graph, (form, by) = self.graph, atom.args
-        m, arms = self.expr(by), self.arms(form)
-        if arms is None:
+        m, cut = self.expr(by), self.cut(form)
+        if cut is None:
             middle = graph.sub(self.mean(form), graph.mul(0.5, graph.sub(m, 1)))
             return graph.clamp(graph.over(middle, m), atom.low, atom.high)
-        full, part, count = self._clamped(*arms)
-        a = self.expr(arms[0])
+        full, part, count = self._clamped(*cut)
+        a = self.expr(cut[0])
         return graph.over(graph.add(graph.mul(full, graph.floor(a, m)),
                                     graph.mul(part, graph.floor(graph.floor(a, 2), m))), count)
 
@@ -441,8 +472,11 @@ class Forms:
         """The share of values that are above 0."""
         graph = self.graph
         if self.is_size(form):
-            return graph.choose(graph.less(0, self.expr(form)), 1.0, 0.0)
-        return graph.clamp(graph.over(self.range(form)[1], self.span(form)), 0.0, 1.0)
+            return graph.choose(graph.less(0, self.expr(form)), 1, 0)
+        arms = self.arms(form)
+        if arms is not None and form not in self.bounds:
+            return graph.least(*map(self.share, arms))
+        return graph.clamp(graph.over(self.range(form)[1], self.span(form)), 0, 1)
 
     def trips(self, distance: Form, step: Form) -> tuple[Expr, Expr]:
         """The mean and the greatest number of steps of a size that cover a distance."""
@@ -464,12 +498,15 @@ class Forms:
         atoms = list(distance.terms)
         if by == 1 and len(atoms) == 1 and len(atoms[0]) == 1 and atoms[0][0].kind == "rest":
             return self.mean(distance), longest
-        arms = self.arms(distance)
-        if arms is not None:
-            full, part, count = self._clamped(*arms)
-            a = graph.most(self.expr(arms[0]), 0)
+        cut, arms = self.cut(distance), self.arms(distance)
+        if cut is not None:
+            full, part, count = self._clamped(*cut)
+            a = graph.most(self.expr(cut[0]), 0)
             return graph.over(graph.add(graph.mul(full, up(a)), graph.mul(
                 part, up(graph.floor(graph.add(a, 1), 2)))), count), longest
+        if arms is not None:
+            (a, most_a), (b, most_b) = (self.trips(arm, step) for arm in arms)
+            return graph.least(a, b), graph.least(most_a, most_b)
         if self._fills(distance, step):
             return graph.over(graph.most(high, 0), by), longest
         middle = graph.mul(0.5, graph.add(graph.most(low, 1), high))
@@ -477,7 +514,7 @@ class Forms:
             middle = graph.over(graph.add(middle, graph.mul(0.5, graph.sub(by, 1))), by)
         if low == 1:
             return middle, longest
-        return graph.mul(self.share(distance), graph.most(middle, 1.0)), longest
+        return graph.mul(self.share(distance), graph.most(middle, 1)), longest
 
     def _fills(self, distance: Form, step: Form) -> bool:
         """True if the starts of work-items fill a step, as those of loops over a grid do."""
@@ -504,6 +541,8 @@ class Forms:
             return 1
         if atom.kind == "quotient":
             whole, by = atom.args
+            if item is self.lane and (by.constant or 0) >= SUB_GROUP:
+                return 0
             return self.graph.over(self.rate(self.resolved(whole), item), self.expr(by))
         if atom.kind == "rest":
             return self.rate(self.resolved(atom.args[0]), item)

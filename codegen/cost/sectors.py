@@ -25,11 +25,12 @@ class Edge(NamedTuple):
 
 
 class Box(NamedTuple):
-    """The places of an access: edges of a sub-group, and of unrolled loops.
+    """The places of an access: edges of a sub-group of ``count`` lanes, and of unrolled loops.
 
     These execute it ``repeated`` times, other than where it does not vary.
     """
 
+    count: Expr
     lanes: Sequence[Edge]
     unrolled: Sequence[Edge]
     repeated: Expr
@@ -74,10 +75,11 @@ def _joined(forms: Forms, edges: list[Edge]) -> list[Edge]:
             for count, strides in counts.items()]
 
 
-def sectors(forms: Forms, edges: Sequence[Edge]) -> Expr:
-    """The sectors of a box."""
+def sectors(forms: Forms, edges: Sequence[Edge], most: Expr) -> Expr:
+    """The sectors of a box that so many accesses reach."""
     graph = forms.graph
-    return graph.mul(1.0, *[_along(forms, edge) for edge in edges])
+    found = graph.mul(1, *[_along(forms, edge) for edge in edges])
+    return graph.least(found, most) if len(edges) > 1 else found
 
 
 def _along(forms: Forms, edge: Edge) -> Expr:
@@ -85,10 +87,10 @@ def _along(forms: Forms, edge: Edge) -> Expr:
     if edge.bytes == 0:
         return 1
     if isinstance(edge.bytes, Node):
-        part = graph.least(graph.mul(edge.bytes, 1 / SECTOR), 1.0)
+        part = graph.least(graph.mul(edge.bytes, 1 / SECTOR), 1)
     else:
-        part = min(edge.bytes / SECTOR, 1.0)
-    return graph.most(graph.mul(edge.count, part), 1.0)
+        part = min(edge.bytes / SECTOR, 1)
+    return graph.most(graph.mul(edge.count, part), 1)
 
 
 def runs(forms: Forms, edges: Sequence[Edge]) -> Expr:
@@ -110,9 +112,9 @@ def moved(forms: Forms, box: Box, step: Expr | None, trips: Expr) -> Moved:
     loop.
     """
     graph = forms.graph
-    one = sectors(forms, box.lanes)
+    one = sectors(forms, box.lanes, box.count)
     whole = graph.mul(one, box.repeated)
-    body = one if not box.unrolled else sectors(forms, [*box.lanes, *box.unrolled])
+    body = one if not box.unrolled else sectors(forms, [*box.lanes, *box.unrolled], whole)
     if step is None:
         return Moved(body, whole)
     if step == 0:

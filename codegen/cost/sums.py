@@ -14,12 +14,10 @@ from runelift.ir.imp.work_counts import UNCOUNTED
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 
-SUB_GROUP = 32
-"""Work-items that access memory together."""
 ARRAY = "private:"
 """Opens the names of sums of accesses to a private array."""
-_PLAIN = frozenset({"add", "sub", "mul", "min", "max", "eq", "lt", "le", "neg", "abs", "sgn", "floor",
-                    "ceil", "trunc", "round", "isnan", "isinf", "lerp", "fma", "mad"})
+_PLAIN = frozenset({"add", "sub", "mul", "min", "max", "eq", "lt", "le", "neg", "abs", "sgn",
+                    "floor", "ceil", "trunc", "round", "isnan", "isinf", "copysign", "fma", "bits"})
 """Operations on floating-point numbers that take one step or few; the others are special."""
 _DIVISIONS = frozenset({"div", "mod", "quot", "rem"})
 DIVISION = {32: 20, 64: 60}
@@ -35,13 +33,13 @@ def class_of(op: str, prim: Prim) -> tuple[str, float]:
     """The sum that an operation counts in, and how much."""
     if prim.is_float:
         if op not in _PLAIN:
-            return "special", 1.0
-        return ("doubles" if prim is Prim.F64 else "operations"), 1.0
+            return "special", 1
+        return ("doubles" if prim is Prim.F64 else "operations"), 1
     if op in _DIVISIONS:
         return "operations", DIVISION[64 if prim.bits == 64 else 32]
     if prim.bits == 64:
         return "operations", 4.0 if op in ("mul", "mul_hi") else 2.0
-    return "operations", 1.0
+    return "operations", 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +179,7 @@ class Sums:
         inner = graph.mul(1, *[frame.trips for frame in unrolled])
         loop = next((f for f in reversed(here.frames) if not f.unrolled), None)
         step = None if loop is None else self._step(flat, loop, size)
-        found = moved(self.forms, Box(edges, along, inner), step, 1 if loop is None else loop.trips)
+        found = moved(self.forms, Box(here.lanes, edges, along, inner), step, 1 if loop is None else loop.trips)
         groups = graph.over(executed, graph.mul(here.lanes, inner))
         kept = graph.mul(groups, found.kept)
         region.add("written" if access.writes else "read", kept, SECTOR)
