@@ -56,6 +56,7 @@ class Predictor:
         self._choosing: _Choosing | None = None
         self.group_size, self.num_groups = info.group_size, info.num_groups
         self.sequential_segment, self.local_bytes = info.sequential_segment, info.local_bytes
+        self.max_group = info.max_group
         self.share_out, self.teams, self.subgroup = (
             geometry.share_out, geometry.teams, geometry.subgroup)
         self.spread, self.width, self.tile = geometry.spread, geometry.width, geometry.tile
