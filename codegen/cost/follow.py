@@ -11,12 +11,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 from runelift.codegen.cost.conditions import (
     UNKNOWN,
+    Compare,
     Condition,
     Known,
     compared,
@@ -42,6 +43,10 @@ Value: TypeAlias = "Form | Condition | None"
 
 MOST_SPLITS = 4
 """Branches within each other that are followed with all that comes after them."""
+DEEPEST_NAMES = 8
+"""The definitions within each other that are looked into for a loop's counter."""
+LIKELY = 0.5
+"""The part of the iterations of a loop that it runs if elements may end it."""
 SHORT = 16
 """Loops of at most so many iterations, a number that the kernel has, are unrolled by compilers."""
 LOOP_STEPS = 3
@@ -121,7 +126,8 @@ class Follower:
                     self._for(stm, here)
                 case imp.While(cond, body):
                     self._value(cond, here)
-                    self._loop(body, replace(here), None, ONE)
+                    distance, likely = self._while_distance(cond, body)
+                    self._loop(body, here, None, ONE, distance, likely)
                 case imp.Barrier():
                     here.region.add("barriers", here.longest)
                     self._sums.epoch += 1
@@ -303,14 +309,18 @@ class Follower:
         self._loop(loop.body, here, loop, step, distance)
 
     def _loop(self, body: Sequence[Stm], here: Here, loop: imp.For | None, step: Form,
-              distance: Form | None = None) -> None:
-        """Follow the body of a loop, ``while`` or of unknown length if there is no distance."""
+              distance: Form | None = None, likely: float = 1) -> None:
+        """Follow the body of a loop, which is of unknown length if there is no distance.
+
+        Only a ``likely`` part of its iterations are run on average.
+        """
         graph = self.graph
         trips, longest = (1, 1) if distance is None else self.forms.trips(distance, step)
         if trips == 0:
             return
         if distance is not None and not self._differs(distance):
             longest = trips
+        trips = graph.mul(trips, likely)
         unrolled = loop is not None and (loop.unroll is True or (
             isinstance(trips, (int, float)) and trips <= SHORT and distance is not None))
         weight = graph.mul(here.weight, trips)
@@ -330,7 +340,7 @@ class Follower:
             self._values[loop.index] = before.add(count.mul(step))
         growing = self._growing(body, count)
         self._block(body, inside)
-        all_trips = self.forms.size(trips) if distance is not None and self.forms.is_size(
+        all_trips = self.forms.size(trips) if likely == 1 and distance is not None and self.forms.is_size(
             distance) else None
         for name, (start, increase) in growing.items():
             end = None if all_trips is None else start.add(increase.mul(all_trips))
@@ -349,10 +359,11 @@ class Follower:
         Those that grow evenly are found, with their values before and how much they grow.
         """
         names = {name for name in assigned(body) if name in self._values}
+        given = _definitions(body)
         found: dict[VName, tuple[Form, Form]] = {}
         for stm in body:
             if isinstance(stm, imp.Assign) and stm.name in names and stm.name not in found:
-                increase = self._increase(stm, names)
+                increase = self._increase(stm, names, given)
                 before = self._values[stm.name]
                 if increase is not None and isinstance(before, Form):
                     found[stm.name] = before, increase
@@ -362,8 +373,10 @@ class Follower:
         self._forget(body, {*found, *kept})
         return found
 
-    def _increase(self, stm: imp.Assign, names: set[VName]) -> Form | None:
-        match stm.value:
+    def _increase(self, stm: imp.Assign, names: set[VName], given: Mapping[VName, Exp]
+                  ) -> Form | None:
+        """How much an assignment to a variable adds to it in every iteration."""
+        match _expanded(stm.value, given):
             case imp.Apply("add" | "sub" as op, prim, (imp.Var(name), by)) if (
                     name == stm.name and prim.is_int and variables(by).isdisjoint(names)
                     and variables(by) <= self._values.keys()):
@@ -371,6 +384,33 @@ class Follower:
                 if isinstance(value, Form) and not self.forms.unknown(value):
                     return value if op == "add" else value.mul(number(-1))
         return None
+
+    def _while_distance(self, cond: Exp, body: Sequence[Stm]) -> tuple[Form | None, float]:
+        """A bound on the iterations of a loop, if its condition compares a counter with a size.
+
+        The other number is the part of them that are likely: half if elements decide as well.
+        """
+        given = _definitions(body)
+        if isinstance(cond, imp.Var):  # the condition of the next iteration
+            cond = next((s.value for s in body if isinstance(s, imp.Assign)
+                         and s.name == cond.name), cond)
+        conditions = _conjuncts(cond, given)
+        kept, begun = dict(self._values), len(self._log)
+        item = self.forms.item(0)
+        self._growing(body, of(item))
+        found = None
+        for each in conditions:
+            value = self._quiet(_expanded(each, given))
+            if found is not None or not isinstance(value, Compare) or value.op == "==":
+                continue
+            distance = value.b.add(value.a, -1).add(ONE)
+            pace = -(distance.terms.get((item,), 0))
+            rest = Form({m: c for m, c in distance.terms.items() if item not in m})
+            if pace > 0 and item not in rest.varies:
+                found = self.forms.quotient(rest, number(pace))
+        self._values = kept
+        del self._log[begun:]
+        return found, 1 if len(conditions) == 1 else LIKELY
 
     def _moved_rarely(self, name: VName, body: Sequence[Stm]) -> bool:
         """True if branches alone assign to an index, from itself, as when a row ends."""
@@ -552,6 +592,44 @@ class Follower:
             case "abs":
                 return graph.most(a, graph.mul(-1, a))
         return None
+
+
+def _definitions(body: Sequence[Stm]) -> dict[VName, Exp]:
+    """The variables that a block sets once, not counting blocks inside.
+
+    ``if a { c := b } else { c := false }`` is ``a and b``.
+    """
+    found = {s.name: s.init for s in body if isinstance(s, imp.Declare) and s.init is not None}
+    for stm in body:
+        match stm:
+            case imp.If(cond, (*_, imp.Assign(name, value)), (imp.Assign(other, imp.Lit(const)),)
+                        ) if name == other and const.prim is Prim.BOOL and not const.value:
+                found[name] = imp.Apply("and", Prim.BOOL, (cond, value))
+    return found
+
+
+def _expanded(exp: Exp, given: Mapping[VName, Exp], depth: int = 0) -> Exp:
+    """An expression with the definitions of some variables in their place."""
+    match exp:
+        case imp.Var(name) if name in given and depth < DEEPEST_NAMES:
+            return _expanded(given[name], given, depth + 1)
+        case imp.Apply(op, prim, args):
+            return imp.Apply(op, prim, tuple(_expanded(a, given, depth + 1) for a in args))
+        case imp.Convert(from_, to, arg):
+            return imp.Convert(from_, to, _expanded(arg, given, depth + 1))
+    return exp
+
+
+def _conjuncts(cond: Exp, given: Mapping[VName, Exp]) -> list[Exp]:
+    """The conditions that must all hold."""
+    match cond:
+        case imp.Var(name) if name in given:
+            return _conjuncts(given[name], given)
+        case imp.Apply("and", Prim.BOOL, args):
+            return [each for arg in args for each in _conjuncts(arg, given)]
+        case imp.Select(first, second, imp.Lit(const), Prim.BOOL) if not const.value:
+            return [*_conjuncts(first, given), *_conjuncts(second, given)]
+    return [cond]
 
 
 def _loads(exp: Exp) -> bool:
