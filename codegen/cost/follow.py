@@ -51,6 +51,8 @@ SHORT = 16
 """Loops of at most so many iterations, a number that the kernel has, are unrolled by compilers."""
 LOOP_STEPS = 3
 """Steps of an iteration for the loop itself."""
+SWAPS = 4
+"""The atomic operations that take as long as an update by compare-and-swap (measured)."""
 _BITWISE = {"and": "&", "or": "|", "xor": "^"}
 
 
@@ -182,7 +184,7 @@ class Follower:
                 if op not in ("and", "or", "xor", "xchg"):
                     here.region.add("arithmetic", here.weight)
             case imp.AtomicUpdate(_, _, prim, space, old, body, new):
-                self._sums.atomic(access, space, here)
+                self._sums.atomic(access, space, here, SWAPS)
                 self._values[old] = self._unknown(prim, index)
                 self._block(body, here)
                 self._value(new, here, counts=True)
@@ -326,7 +328,7 @@ class Follower:
         weight = graph.mul(here.weight, trips)
         taken = [self._lane, self._group, *(frame.item for frame in here.frames)]
         frame = Frame(self.forms.item(longest, taken), unrolled, trips, here.weight, here.share,
-                      graph.mul(here.longest, longest))
+                      graph.mul(here.longest, longest), loop is None or self._is_serial(body))
         inside = Here(here.region, weight, frame.longest,
                       graph.mul(here.part, graph.least(trips, 1)), 1, here.lanes,
                       (*here.frames, frame))
@@ -347,6 +349,12 @@ class Follower:
             self._assign(name, end if end is not None and len(end.terms) else
                          self.forms.element(self.forms.varies(start)))
         self._forget(body, growing)
+
+    def _is_serial(self, body: Sequence[Stm]) -> bool:
+        """True if loads of an iteration are not issued before the one before has ended."""
+        return any(isinstance(each, imp.Barrier | imp.Atomic | imp.AtomicUpdate | imp.Shuffle)
+                   or (isinstance(each, imp.Store) and each.mem in self._global)
+                   for each in statements(body))
 
     def _differs(self, distance: Form) -> bool:
         """True if work-items run a loop differently often."""

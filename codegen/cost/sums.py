@@ -47,7 +47,8 @@ class Frame:
     """A loop around: the count of its iterations, and how often it is entered.
 
     ``before`` is the share of work-items that reach it, of those that run the body around it.
-    ``longest`` is how often the longest work-item runs the body.
+    ``longest`` is how often the longest work-item runs the body.  ``serial``: loads of an iteration
+    wait for the one before, as it stores, meets others, or decides if there is another.
     """
 
     item: Atom
@@ -56,6 +57,7 @@ class Frame:
     outer: Expr
     before: Expr
     longest: Expr
+    serial: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +223,10 @@ class Sums:
             depth += max((v.depth for v in self.forms.varies(index)), default=0)
         frame = next((f for f in reversed(here.frames) if not f.unrolled), None)
         if _first(self._waited, here.region, (frame, self.epoch, depth)):
-            here.region.add("waits", here.longest if frame is None else frame.longest)
+            if frame is None:
+                here.region.add("waits", here.longest)
+            else:
+                here.region.add("waits" if frame.serial else "streams", frame.longest)
 
     def _reach(self, access: Access, index: Form | None, executed: Expr, here: Here) -> None:
         """Note how many elements of a buffer are accessed at least."""
@@ -253,13 +258,13 @@ class Sums:
             self.dynamic.add(mem)
         here.region.add(f"{ARRAY}{mem.tag}", here.weight)
 
-    def atomic(self, access: Access, space: imp.Space, here: Here) -> None:
-        """Count an atomic operation."""
+    def atomic(self, access: Access, space: imp.Space, here: Here, times: int = 1) -> None:
+        """Count an atomic operation, which takes as long as so many."""
         region = here.region
         if space is not imp.Space.GLOBAL:
-            region.add("local_atomics", here.weight)
+            region.add("local_atomics", here.weight, times)
             return
-        region.add("atomics", here.weight)
+        region.add("atomics", here.weight, times)
         region.add("touched", here.weight, 2 * access.prim.bytes)
         region.add("steps", here.longest, 2)
         region.reach("part", here.part)

@@ -31,7 +31,8 @@ class Work(NamedTuple):
     32-bit operation, but for ``special`` ones, such as roots, and those on ``doubles``.
 
     ``steps`` are those of the longest work-item, and ``waits`` its loads that follow one another:
-    one in each iteration of a loop.  ``barriers`` are passed by a group.
+    one in each iteration of a loop.  ``streams`` are those in loops that do nothing but load and
+    compute, of which a work-item asks for several at a time.  ``barriers`` are passed by a group.
     """
 
     items: float
@@ -52,6 +53,7 @@ class Work(NamedTuple):
     local_atomics: float
     steps: float
     waits: float
+    streams: float
     barriers: float
 
 
