@@ -224,7 +224,7 @@ class Graph:
 
 @dataclass(eq=False)
 class Region:
-    """What is added to sums, and to maxima, if the conditions around hold."""
+    """Terms that are added to sums, and to maxima, if the conditions around hold."""
 
     parent: Region | None = None
     depth: int = 0

@@ -28,13 +28,14 @@ from runelift.codegen.cost.conditions import (
     share,
     single,
 )
+from runelift.codegen.cost.counters import conjuncts, definitions, expanded, loads
 from runelift.codegen.cost.expressions import Expr, Graph, Node, Region
 from runelift.codegen.cost.forms import ONE, SUB_GROUP, ZERO, Form, Forms, number, of
 from runelift.codegen.cost.sums import Access, Frame, Here, Sums
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Id, Stm
 from runelift.ir.imp.dependence import assigned, reaching_memory
-from runelift.ir.imp.traverse import parts, statements, variables
+from runelift.ir.imp.traverse import statements, variables
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 
@@ -43,8 +44,6 @@ Value: TypeAlias = "Form | Condition | None"
 
 MOST_SPLITS = 4
 """Branches within each other that are followed with all that comes after them."""
-DEEPEST_NAMES = 8
-"""The definitions within each other that are looked into for a loop's counter."""
 LIKELY = 0.5
 """The part of the iterations of a loop that it runs if elements may end it."""
 SHORT = 16
@@ -280,8 +279,8 @@ class Follower:
     def _joined(self, cond: Condition, a: Value, b: Value, *, alone: bool) -> Value:
         """The value of a variable after a branch.
 
-        Without another side, an index that a branch moves by a size is as before: it only starts
-        another row, and the place in memory is where it would have been.
+        Without another side, an index that a branch moves by a size is as before.  It only starts
+        another row, so the place in memory is where it would have been.
         """
         if a == b:
             return a
@@ -342,12 +341,10 @@ class Follower:
             self._values[loop.index] = before.add(count.mul(step))
         growing = self._growing(body, count)
         self._block(body, inside)
-        all_trips = self.forms.size(trips) if likely == 1 and distance is not None and self.forms.is_size(
-            distance) else None
+        known = likely == 1 and distance is not None and self.forms.is_size(distance)
         for name, (start, increase) in growing.items():
-            end = None if all_trips is None else start.add(increase.mul(all_trips))
-            self._assign(name, end if end is not None and len(end.terms) else
-                         self.forms.element(self.forms.varies(start)))
+            self._assign(name, self.forms.bounded(start.add(increase.mul(self.forms.size(trips))))
+                         if known else self.forms.element(start.varies))
         self._forget(body, growing)
 
     def _is_serial(self, body: Sequence[Stm]) -> bool:
@@ -367,7 +364,7 @@ class Follower:
         Those that grow evenly are found, with their values before and how much they grow.
         """
         names = {name for name in assigned(body) if name in self._values}
-        given = _definitions(body)
+        given = definitions(body)
         found: dict[VName, tuple[Form, Form]] = {}
         for stm in body:
             if isinstance(stm, imp.Assign) and stm.name in names and stm.name not in found:
@@ -383,8 +380,8 @@ class Follower:
 
     def _increase(self, stm: imp.Assign, names: set[VName], given: Mapping[VName, Exp]
                   ) -> Form | None:
-        """How much an assignment to a variable adds to it in every iteration."""
-        match _expanded(stm.value, given):
+        """The size that an assignment to a variable adds to it in every iteration."""
+        match expanded(stm.value, given):
             case imp.Apply("add" | "sub" as op, prim, (imp.Var(name), by)) if (
                     name == stm.name and prim.is_int and variables(by).isdisjoint(names)
                     and variables(by) <= self._values.keys()):
@@ -396,19 +393,22 @@ class Follower:
     def _while_distance(self, cond: Exp, body: Sequence[Stm]) -> tuple[Form | None, float]:
         """A bound on the iterations of a loop, if its condition compares a counter with a size.
 
-        The other number is the part of them that are likely: half if elements decide as well.
+        The other number is the part of them that are likely: half if elements decide as well.  A
+        loop that waits for other groups has no bound.
         """
-        given = _definitions(body)
+        if any(isinstance(stm, imp.Peek | imp.Barrier) for stm in statements(body)):
+            return None, 1
+        given = definitions(body)
         if isinstance(cond, imp.Var):  # the condition of the next iteration
             cond = next((s.value for s in body if isinstance(s, imp.Assign)
                          and s.name == cond.name), cond)
-        conditions = _conjuncts(cond, given)
+        conditions = conjuncts(cond, given)
         kept, begun = dict(self._values), len(self._log)
         item = self.forms.item(0)
         self._growing(body, of(item))
         found = None
         for each in conditions:
-            value = self._quiet(_expanded(each, given))
+            value = self._quiet(expanded(each, given))
             if found is not None or not isinstance(value, Compare) or value.op == "==":
                 continue
             distance = value.b.add(value.a, -1).add(ONE)
@@ -443,7 +443,7 @@ class Follower:
     def _quiet(self, exp: Exp) -> Value:
         """The value of an expression, which is not evaluated here."""
         nowhere = Here(Region(), 0, 0, 0, 0, 1)
-        return None if _loads(exp) else self._value(exp, nowhere)
+        return None if loads(exp) else self._value(exp, nowhere)
 
     def _index(self, exp: Exp, here: Here) -> Form | None:
         value = self._value(exp, here)
@@ -600,45 +600,3 @@ class Follower:
             case "abs":
                 return graph.most(a, graph.mul(-1, a))
         return None
-
-
-def _definitions(body: Sequence[Stm]) -> dict[VName, Exp]:
-    """The variables that a block sets once, not counting blocks inside.
-
-    ``if a { c := b } else { c := false }`` is ``a and b``.
-    """
-    found = {s.name: s.init for s in body if isinstance(s, imp.Declare) and s.init is not None}
-    for stm in body:
-        match stm:
-            case imp.If(cond, (*_, imp.Assign(name, value)), (imp.Assign(other, imp.Lit(const)),)
-                        ) if name == other and const.prim is Prim.BOOL and not const.value:
-                found[name] = imp.Apply("and", Prim.BOOL, (cond, value))
-    return found
-
-
-def _expanded(exp: Exp, given: Mapping[VName, Exp], depth: int = 0) -> Exp:
-    """An expression with the definitions of some variables in their place."""
-    match exp:
-        case imp.Var(name) if name in given and depth < DEEPEST_NAMES:
-            return _expanded(given[name], given, depth + 1)
-        case imp.Apply(op, prim, args):
-            return imp.Apply(op, prim, tuple(_expanded(a, given, depth + 1) for a in args))
-        case imp.Convert(from_, to, arg):
-            return imp.Convert(from_, to, _expanded(arg, given, depth + 1))
-    return exp
-
-
-def _conjuncts(cond: Exp, given: Mapping[VName, Exp]) -> list[Exp]:
-    """The conditions that must all hold."""
-    match cond:
-        case imp.Var(name) if name in given:
-            return _conjuncts(given[name], given)
-        case imp.Apply("and", Prim.BOOL, args):
-            return [each for arg in args for each in _conjuncts(arg, given)]
-        case imp.Select(first, second, imp.Lit(const), Prim.BOOL) if not const.value:
-            return [*_conjuncts(first, given), *_conjuncts(second, given)]
-    return [cond]
-
-
-def _loads(exp: Exp) -> bool:
-    return isinstance(exp, imp.Load) or any(map(_loads, parts(exp)))

@@ -145,8 +145,8 @@ class Forms:
     """Makes atoms, and finds ranges and means of forms.
 
     ``bounds`` has the greatest values of forms that conditions around allow.  ``filled`` has forms
-    that take all values from 0 below a size, equally often.  ``lane`` is the place of a work-item in
-    its group; quotients by large numbers are alike for a sub-group.
+    that take all values from 0 below a size, equally often.  ``lane`` is the place of a work-item
+    in its group; quotients by large numbers are alike for a sub-group.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -170,7 +170,7 @@ class Forms:
         return atom
 
     def size(self, expr: Expr, *, fixed: bool = False) -> Form:
-        """What all work-items know alike."""
+        """A value that all work-items know alike."""
         if isinstance(expr, (int, float)):
             return number(int(expr))
         key = ("size", expr)
@@ -184,7 +184,7 @@ class Forms:
         return all(atom.fixed for monomial in form.terms for atom in monomial)
 
     def item(self, count: Expr, taken: Iterable[Atom] = ()) -> Atom:
-        """What counts from 0 below ``count``: one for each count, but for those ``taken``."""
+        """An atom that counts from 0 below ``count``, the same each time unless it is ``taken``."""
         found = self._items.setdefault(count, [])
         for atom in found:
             if atom not in taken:
@@ -459,7 +459,7 @@ class Forms:
                                     graph.mul(part, graph.floor(graph.floor(a, 2), m))), count)
 
     def _clamped(self, size: Form, varying: Form) -> tuple[Expr, Expr, Expr]:
-        """How many values of a form reach a size, lie between 0 and it, and are there at all."""
+        """The numbers of values that reach a size, that lie between 0 and it, and of all."""
         graph = self.graph
         a, (low, high) = self.expr(size), self.range(varying)
         count = graph.add(graph.sub(high, low), 1)

@@ -20,17 +20,17 @@ SECTOR = 32
 class Edge(NamedTuple):
     """So many values along one direction, and the bytes between them."""
 
-    count: Expr  # type: ignore[assignment]
+    number: Expr
     bytes: Expr
 
 
 class Box(NamedTuple):
-    """The places of an access: edges of a sub-group of ``count`` lanes, and of unrolled loops.
+    """The places of an access: edges of a sub-group of ``active`` lanes, and of unrolled loops.
 
     These execute it ``repeated`` times, other than where it does not vary.
     """
 
-    count: Expr
+    active: Expr
     lanes: Sequence[Edge]
     unrolled: Sequence[Edge]
     repeated: Expr
@@ -70,7 +70,7 @@ def _joined(forms: Forms, edges: list[Edge]) -> list[Edge]:
     """Edges of the same count as one."""
     counts: dict[Expr, list[Expr]] = {}
     for edge in edges:
-        counts.setdefault(edge.count, []).append(edge.bytes)
+        counts.setdefault(edge.number, []).append(edge.bytes)
     return [Edge(count, forms.graph.absolute(forms.graph.total(strides)))
             for count, strides in counts.items()]
 
@@ -90,7 +90,7 @@ def _along(forms: Forms, edge: Edge) -> Expr:
         part = graph.least(graph.mul(edge.bytes, 1 / SECTOR), 1)
     else:
         part = min(edge.bytes / SECTOR, 1)
-    return graph.most(graph.mul(edge.count, part), 1)
+    return graph.most(graph.mul(edge.number, part), 1)
 
 
 def runs(forms: Forms, edges: Sequence[Edge]) -> Expr:
@@ -99,9 +99,9 @@ def runs(forms: Forms, edges: Sequence[Edge]) -> Expr:
     parts: list[Expr] = []
     for edge in edges:
         if isinstance(edge.bytes, Node):
-            parts.append(graph.choose(graph.less(edge.bytes, SECTOR), 1, edge.count))
+            parts.append(graph.choose(graph.less(edge.bytes, SECTOR), 1, edge.number))
         else:
-            parts.append(1 if edge.bytes < SECTOR else edge.count)
+            parts.append(1 if edge.bytes < SECTOR else edge.number)
     return graph.mul(*parts)
 
 
@@ -112,7 +112,7 @@ def moved(forms: Forms, box: Box, step: Expr | None, trips: Expr) -> Moved:
     loop.
     """
     graph = forms.graph
-    one = sectors(forms, box.lanes, box.count)
+    one = sectors(forms, box.lanes, box.active)
     whole = graph.mul(one, box.repeated)
     body = one if not box.unrolled else sectors(forms, [*box.lanes, *box.unrolled], whole)
     if step is None:

@@ -143,7 +143,7 @@ class Sums:
         here.region.add("steps", longest, SPECIAL_STEPS if name == "special" else cost)
 
     def _hoisted(self, here: Here, result: Form) -> tuple[Expr, Expr]:
-        """How often an index is computed: outside of loops in which it grows evenly or not."""
+        """The times that an index is computed: outside of loops in which it grows evenly or not."""
         bent = frozenset(v for monomial in result.terms for atom in monomial
                          for v in atom.varies if atom is not v)
         frames = here.frames
@@ -181,7 +181,8 @@ class Sums:
         inner = graph.mul(1, *[frame.trips for frame in unrolled])
         loop = next((f for f in reversed(here.frames) if not f.unrolled), None)
         step = None if loop is None else self._step(flat, loop, size)
-        found = moved(self.forms, Box(here.lanes, edges, along, inner), step, 1 if loop is None else loop.trips)
+        found = moved(self.forms, Box(here.lanes, edges, along, inner), step,
+                      1 if loop is None else loop.trips)
         groups = graph.over(executed, graph.mul(here.lanes, inner))
         kept = graph.mul(groups, found.kept)
         region.add("written" if access.writes else "read", kept, SECTOR)
@@ -199,7 +200,7 @@ class Sums:
         return self.graph.absolute(self.graph.mul(self.forms.rate(flat, frame.item), size))
 
     def _unrolled(self, index: Form | None, here: Here) -> tuple[Expr, list[Frame]]:
-        """How often an access is executed, and the unrolled loops in which it varies.
+        """The times that an access is executed, and the unrolled loops in which it varies.
 
         Compilers leave out repeated accesses to one place in the iterations of unrolled loops.
         """

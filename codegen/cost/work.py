@@ -19,9 +19,9 @@ class Work(NamedTuple):
     """The work of one launch of a kernel; bytes and counts are those of all work-items.
 
     ``items`` do something useful: they pass the test of bounds.  ``read`` and ``written`` are the
-    bytes that loads and stores move between memory and chip, in sectors of 32 bytes that sub-groups
-    of 32 work-items share.  They hold if sectors stay in the cache from an iteration of the
-    innermost loop to the next; ``apart`` are further bytes if they do not.  ``random`` accesses are
+    bytes that loads and stores move between memory and chip.  Sub-groups of 32 work-items share
+    sectors of 32 bytes.  Sectors stay in the cache from an iteration of the innermost loop to the
+    next; ``apart`` are further bytes if they do not.  ``random`` accesses are
     to places that elements decide; they are in neither.  ``distinct`` are the bytes that are
     reached at least once.  ``touched`` are the bytes of the elements of all accesses.
 
@@ -60,7 +60,7 @@ class Work(NamedTuple):
 _COMPUTED = {"items", "distinct"}
 
 
-def arguments(kernel: imp.Kernel) -> dict[VName, str]:
+def argument_names(kernel: imp.Kernel) -> dict[VName, str]:
     """The names of the arguments of a formula, but for the first two."""
     names = [*kernel.built_for,
              *(p.name for p in kernel.params if isinstance(p, imp.ScalarParam))]
@@ -73,7 +73,7 @@ def work_source(kernel: imp.Kernel) -> str:
     The further arguments are what the kernel is built for, then its scalar parameters, in order.
     All are non-negative integers; floating-point numbers are not looked at.
     """
-    names = arguments(kernel)
+    names = argument_names(kernel)
     follower = Follower(kernel, names)
     top = follower.top
     _place_private(follower)

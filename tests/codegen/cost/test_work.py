@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import runelift
-from runelift.codegen.cost.work import KernelCost, Work, arguments, work_source
+from runelift.codegen.cost.work import KernelCost, Work, argument_names, work_source
 from runelift.codegen.plan.plan import kernels
 from runelift.ir import imp
 from runelift.ir.imp.work_counts import count_work
@@ -70,7 +70,7 @@ def test_formulas_hold_for_all_sizes(sweeps: bool) -> None:
     chosen = random.Random(1)
     for kernel in _kernels(sweeps):
         cost = KernelCost.of(kernel)
-        count = 2 + len(arguments(kernel))
+        count = 2 + len(argument_names(kernel))
         for sizes in ([0] * count, [1] * count,
                       *(chosen.choices(ANY, k=count) for _ in range(TRIED))):
             work = cost(*sizes)
@@ -83,7 +83,7 @@ def test_texts_are_the_same_each_time_and_can_be_stored() -> None:
         cost = KernelCost.of(kernel)
         assert work_source(kernel) == cost.source
         found = pickle.loads(pickle.dumps(cost))
-        sizes = [3, 32, *[5] * len(arguments(kernel))]
+        sizes = [3, 32, *[5] * len(argument_names(kernel))]
         assert found.source == cost.source
         assert found(*sizes) == cost(*sizes)
         break
