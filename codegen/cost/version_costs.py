@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
-from runelift.codegen.cost.work import arguments, work_source
+from runelift.codegen.cost.work import argument_names, work_source
 from runelift.codegen.emit.python import PlanWriter, launch_shape, size_text, variable
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.free_scalars import names_in
@@ -125,7 +125,7 @@ class _Work:
         head, _, code = work_source(kernel).partition("\n")
         used = set(re.findall(r"\w+", code))
         return cls(f"{head.replace('work', _title(kernel), 1)}\n{code}",
-                   tuple(name in used for name in arguments(kernel).values()))
+                   tuple(name in used for name in argument_names(kernel).values()))
 
 
 class _CostWriter(PlanWriter):
