@@ -372,11 +372,13 @@ class _Printer:
                 return [f"{pad}{TYPES[prim]} {self.name(v)}{value or ' = 0'};"]
             case imp.DeclareArray(v, prim, length):
                 size = self.name(length) if isinstance(length, VName) else length
-                return [f"{pad}{STORED[prim]} {self.name(v)}[{size}];"]
+                return [f"{pad}{TYPES[prim]} {self.name(v)}[{size}];"]
             case imp.Assign(v, value):
                 return [f"{pad}{self.name(v)} = {self.exp(value)};"]
             case imp.Store(mem, index, value, prim):
-                stored = f"bits_of_f16({self.exp(value)})" if prim is Prim.F16 else self.exp(value)
+                stored = self.exp(value)
+                if prim is Prim.F16 and mem in self.shared:
+                    stored = f"bits_of_f16({stored})"
                 return [f"{pad}{self.element(mem, index, prim)} = {stored};"]
             case imp.For() | imp.While():
                 return self._loop(stm, depth)
@@ -576,7 +578,8 @@ class _Printer:
                 return literal(const)
             case imp.Load(mem, index, prim):
                 element = self.element(mem, index, prim)
-                return f"f16_of_bits({element})" if prim is Prim.F16 else element
+                by_bits = prim is Prim.F16 and mem in self.shared
+                return f"f16_of_bits({element})" if by_bits else element
             case imp.Convert(from_, to, arg):
                 return _convert(from_, to, self.exp(arg))
             case imp.Select(cond, then_, else_, prim):

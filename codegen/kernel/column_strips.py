@@ -25,13 +25,19 @@ from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.products import Reducing, dependences, is_cheap, reducing
-from runelift.ir.syntax import Body, Map, Operator
+from runelift.ir.syntax import Body, If, Map, Operator
 from runelift.ir.types import Atom, Const, i64
 
 STRIP_COLUMNS = 16
 """The columns of a strip if a work-item goes through all strips."""
 LANE_STATEMENTS = 24
 """Elements that take more statements are not computed for all lanes of a vector at once."""
+LEAST_ROWS = 4
+"""Fewer rows than this are not worth the lanes."""
+CHAINS = 4
+"""The lanes that keep a core busy where each is a chain of dependent instructions."""
+MOST_VALUES = 4
+"""The most values of an operator that all lanes keep in registers."""
 SHORT_WALK = 4
 """Innermost loops of up to so many iterations, as for windows, are unrolled."""
 
@@ -102,41 +108,73 @@ def all_strips(k: SecondOrder, columns: Columns, outs: Sequence[View], width: Ex
            step=lit(STRIP_COLUMNS), base="own")
 
 
-def fold_lanes(k: SecondOrder, ops: Sequence[Operator], totals: Sequence[Sequence[imp.Var]],
-               element: Callable[[Exp], Sequence[Value]], part: tuple[Exp, Exp]) -> Exp:
-    """Fold the elements of a part as the rows of a matrix, with a column for each lane of a vector.
+def _is_simple(body: Body) -> bool:
+    """True if a body is cheap, or makes choices between what is."""
+    return all(_is_simple(stm.exp.then_) and _is_simple(stm.exp.else_) if isinstance(stm.exp, If)
+               else is_cheap(Body((stm,), ())) for stm in body.stms)
 
-    The operators commute.  ``element`` writes the code for an element.  A part is the first element
-    and the end.  The result is the first of the remaining elements.
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """The way in which a work-item of a processor folds ``count`` elements at a time.
+
+    They are neighbours, for the lanes of a vector, or they lie ``apart``: each lane has contiguous
+    elements, so operators need not commute.
     """
-    start, end = part
-    lanes = lit(STRIP_COLUMNS)
-    rows = k.declare("rows", Prim.I64, op("quot", op("sub", end, start), lanes))
+
+    count: int
+    apart: bool
+
+
+def lanes_of(k: SecondOrder, ops: Sequence[Operator], body: Body, *, part: bool = False
+             ) -> Lanes | None:
+    """The lanes that fold elements with this body quicker than one after the other, if any do.
+
+    Compilers fold simple types by vectors where they can.  An operation on f16 is a chain of
+    instructions, as rounding is.  Operators on several values, as for the place of the greatest
+    element, are chains of choices.  ``part``: elements are many, a work-item's part of a segment.
+    """
+    prims = [t for o in ops for t in o.lam.ret]
+    if k.host.interleave or len(body.stms) > LANE_STATEMENTS or not all(
+            map(_is_simple, (body, *(o.lam.body for o in ops)))) or not all(
+            isinstance(t, Prim) for t in prims):
+        return None
+    if any(not o.comm or len(o.lam.ret) > 1 for o in ops):
+        return Lanes(CHAINS, apart=True) if len(prims) <= MOST_VALUES else None
+    if part or all(t is Prim.F16 for t in prims):
+        return Lanes(STRIP_COLUMNS, apart=False)
+    return None
+
+
+def fold_lanes(k: SecondOrder, lanes: Lanes, ops: Sequence[Operator],
+               totals: Sequence[Sequence[imp.Var]], element: Callable[[Exp], Sequence[Value]],
+               part: tuple[Exp, Exp]) -> Exp:
+    """Fold the elements of a part as a matrix with a column for each lane, unless there are few.
+
+    ``element`` writes the code for an element.  A part is the first element and the end.  The
+    result is the first of the remaining elements.
+    """
+    (start, end), count = part, lit(lanes.count)
+    rows = k.declare("rows", Prim.I64, op("quot", op("sub", end, start), count))
+    k.emit(imp.If(imp.Apply("lt", Prim.I64, (rows, lit(LEAST_ROWS))), (
+        imp.Assign(rows.name, lit(0)),)))
 
     def at_place(_: SecondOrder, point: Sequence[Exp], row: Sequence[Exp]) -> Sequence[Value]:
-        place = op("add", op("add", start, op("mul", row[0], lanes)), point[-1])
-        return element(k.declare("e", Prim.I64, place))
+        place = (op("add", op("mul", point[-1], rows), row[0]) if lanes.apart
+                 else op("add", op("mul", row[0], count), point[-1]))
+        return element(k.declare("e", Prim.I64, op("add", start, place)))
 
     def nothing(*_: object) -> None:
         return
 
     with k.block() as code:
-        strip = ColumnStrip(k, Columns((i64(0),), tuple(ops), at_place, nothing), STRIP_COLUMNS, (),
-                            lit(0), lanes)
+        strip = ColumnStrip(k, Columns((i64(0),), tuple(ops), at_place, nothing), lanes.count, (),
+                            lit(0), count)
         held = strip.reduce(lit(0), rows)
-        k.loop(lanes, lambda c: k.accumulate_all(ops, totals, strip.held(held, c)), base="lane")
+        k.loop(count, lambda c: k.accumulate_all(ops, totals, strip.held(held, c)), base="lane",
+               unroll=lanes.apart)
     k.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), rows)), tuple(code)))
-    return k.declare("start", Prim.I64, op("add", start, op("mul", rows, lanes)))
-
-
-def folds_in_lanes(k: SecondOrder, ops: Sequence[Operator], body: Body) -> bool:
-    """True if a work-item had better fold elements with this body by vectors.
-
-    That is so on processors if an operation on f16 is a chain of instructions, as rounding is.
-    """
-    return (not k.host.interleave and all(
-        o.comm and all(t is Prim.F16 for t in o.lam.ret) and is_cheap(o.lam.body) for o in ops)
-        and is_cheap(body) and len(body.stms) <= LANE_STATEMENTS)
+    return k.declare("start", Prim.I64, op("add", start, op("mul", rows, count)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from runelift.codegen.kernel.column_strips import (
     all_strips,
     columns_of_lambda,
     fold_lanes,
-    folds_in_lanes,
+    lanes_of,
 )
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.searches import stepwise
@@ -116,9 +116,9 @@ class KernelBuilder(SecondOrder):
                 assert_never(stm.exp)
 
     def redomap(self, pat: tuple[ir.Param, ...], exp: ir.Redomap) -> None:
-        """A reduction, with the other results of its map; by vectors if that is quicker."""
-        if not folds_in_lanes(self, exp.ops, exp.lam.body) or len(exp.lam.ret) != sum(
-                len(o.lam.ret) for o in exp.ops):
+        """A reduction, with the other results of its map; in lanes if that is quicker."""
+        lanes = lanes_of(self, exp.ops, exp.lam.body)
+        if lanes is None or len(exp.lam.ret) != sum(len(o.lam.ret) for o in exp.ops):
             SecondOrder.redomap(self, pat, exp)
             return
         totals = [[t for t in self.neutral(o) if isinstance(t, imp.Var)] for o in exp.ops]
@@ -127,7 +127,7 @@ class KernelBuilder(SecondOrder):
         def element(index: Exp) -> list[Value]:
             return self.apply(exp.lam, self.elements(exp.lam, exp.arrays, index))
 
-        start = fold_lanes(self, exp.ops, totals, element, (lit(0), width))
+        start = fold_lanes(self, lanes, exp.ops, totals, element, (lit(0), width))
         self.loop(width, lambda index: self.accumulate_all(exp.ops, totals, element(index)),
                   start=start)
         self.bind_all(pat, [t for each in totals for t in each])

@@ -446,7 +446,7 @@ class _Walk:
             self.column = k.declare("column", Prim.I64, op("rem", position, shape[-1]))
 
     def variables(self) -> tuple[imp.Var, ...]:
-        """What counts rows and columns."""
+        """The row and the column, if they are counted."""
         return () if len(self.shape) == 1 else (self.row, self.column)
 
     def indices(self) -> list[Exp]:

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.collectives import group_total
-from runelift.codegen.kernel.column_strips import LANE_STATEMENTS, fold_lanes, folds_in_lanes
+from runelift.codegen.kernel.column_strips import fold_lanes, lanes_of
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import IS_FIRST
@@ -95,21 +95,26 @@ class _Segment:
         self.k.loop(bound, lambda index: self.k.accumulate_all(
             self.exp.ops, self.totals, self.element(index)), start=start, step=step, base="e")
 
+    def fold_lanes(self, start: Exp, end: Exp, *, part: bool = False) -> Exp:
+        """Fold elements from ``start`` on in lanes if that is quicker; the first that is left."""
+        lanes = lanes_of(self.k, self.exp.ops, self.exp.body, part=part)
+        alone = len(self.exp.body.result) == sum(len(t) for t in self.totals)
+        if lanes is None or not (part or alone):
+            return start
+        return fold_lanes(self.k, lanes, self.exp.ops, self.totals, self.element, (start, end))
+
     def fold_part(self, item: Exp, items: Exp) -> None:
         """Fold the part of work-item ``item`` of ``items``.
 
         If the operators commute, parts are interleaved on devices with coalesced accesses.  On
         other devices vector instructions fold the part.
         """
-        k, body = self.k, self.exp.body
-        commute = all(o.comm for o in self.exp.ops)
-        if commute and k.host.interleave:
+        k = self.k
+        if all(o.comm for o in self.exp.ops) and k.host.interleave:
             self.fold(item, self.width, items)
             return
         part = launches.even_part(k, self.width, item, items)
-        start = part.start
-        if commute and is_cheap(body) and len(body.stms) <= LANE_STATEMENTS:
-            start = fold_lanes(k, self.exp.ops, self.totals, self.element, (start, part.end))
+        start = self.fold_lanes(part.start, part.end, part=True)
         self.fold(start, part.end, lit(1))
 
 
@@ -211,9 +216,7 @@ def _segred_items(lowering: launches.Lowering, exp: SegRed) -> None:
         totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
         count = sum(len(t) for t in totals)
         each = _Segment(k, exp, totals, outs[count:], outer)
-        start = fold_lanes(k, exp.ops, totals, each.element, (lit(0), each.width)) if (
-            folds_in_lanes(k, exp.ops, exp.body)) else lit(0)
-        each.fold(start, each.width, lit(1))
+        each.fold(each.fold_lanes(lit(0), each.width), each.width, lit(1))
         for out, total_ in zip(outs, [t for ts in totals for t in ts], strict=False):
             k.store(out, outer, total_)
 

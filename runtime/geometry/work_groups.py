@@ -167,8 +167,8 @@ def tile(limits: ShareLimits, points: int, size: int, groups: int,
     """The values of :class:`runelift.codegen.plan.distribution.ScanTileShape` but for the last.
 
     Chunks are so short that local memory suffices and that there is work for ``groups`` groups.
-    Where chunks go through local memory, a group for each compute unit is enough: its work-items
-    have many loads under way, and each further group of its tiles waits for those before.
+    Where chunks go through local memory, a group for each compute unit is enough.  Its work-items
+    have many loads under way, and each further tile waits for those before it.
     Where there is no local memory to go through, one work-item has a tile.  Few points are one tile
     there, as two further launches take longer; a group waits for none if it has all.  Small tiles
     take less time than publishing their totals, so groups look back at more of them.  ``wanted``

@@ -101,7 +101,8 @@ def test_scan_of_pairs_in_order(shape: tuple[int, ...]) -> None:
 @pytest.mark.sweep(every=3)
 @pytest.mark.parametrize(("group", "chunk", "staged"), [
     (1, 1, 0), (1, 7, 0), (2, 3, 0), (1, 2, 1), (5, 3, 1), (8, 1, 1), (8, 16, 1)])
-@pytest.mark.parametrize("shape", [(7,), (41,), (3, 14), (100,), (2, 3, 9)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(7,), (41,), (3, 14), (100,), (2, 3, 9), (40, 1), (23, 2), (9, 5)], ids=str)
 @pytest.mark.parametrize("patience", [0, 1 << 20])
 def test_scan_with_tiles_of_any_size(shape: tuple[int, ...], group: int, chunk: int,
                                      staged: int, patience: int) -> None:

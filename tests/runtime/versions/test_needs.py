@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from runelift.ir.errors import VersionUnavailable
-from runelift.ir.files import Source
-from runelift.runtime.compilation.pipeline import compile_source
-from runelift.runtime.devices.info import DeviceKind, _choice, _shares, find_devices
 from runelift.runtime.program import Program
-
-UNITS, LOCAL_BYTES = 132, (48 << 10) - 256
-"""The compute units of the GPU that the device is taken for, and its local memory."""
+from tests.gpus import gpu
 
 TYPES = ["i8", "i16", "i32", "i64", "f16", "f32", "f64"]
 SHAPES = [(1, 20_000), (1, 60_000), (3, 12_000), (20, 1_000), (40, 37), (20_000, 1), (0, 7),
@@ -29,16 +23,6 @@ entry pairs_{t} [n][m] (xs: [n][m]{t}): [n][m]{t} =
 entry last_{t} [n][m] (xs: [n][m]{t}): [n]{t} =
   map (\\row -> if m == 0 then 0 else (scan {t}.max {t}.lowest row)[m - 1]) xs
 """ for t in TYPES)
-
-
-def gpu(text: str, **limits: Any) -> Program:
-    """A program on a processor that is taken for a GPU whose groups do not wait for each other."""
-    host = next(each for each in find_devices() if each.matches("Portable"))
-    shares = replace(_shares(DeviceKind.GPU, 1024, UNITS), patience=0)
-    info = replace(host, interleaves=True, num_groups=8 * UNITS, group_size=256, max_group=1024,
-                   sequential_segment=32, shares=shares, choice=_choice(True, UNITS, shares, 0),
-                   **{"local_bytes": LOCAL_BYTES, **limits})
-    return Program(compile_source(Source("needs.fut", text), policy="all"), info)
 
 
 def names(base: str) -> str:
