@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import zip_longest
 
+from runelift.codegen.emit.atomics import INDENT, atomic, locked, swapped
 from runelift.codegen.emit.inlining import used_once
 from runelift.codegen.emit.prelude import STORED, TYPES, linked
 from runelift.codegen.emit.source_places import SourceOfStatements, annotated
@@ -30,8 +31,6 @@ from runelift.ir.source import Loc
 from runelift.ir.types import Const
 from runelift.ir.visible import one_line
 
-INDENT = " "
-"""The indentation of a block; deep blocks are most of the text otherwise."""
 LOCAL_CELL = "ulong2"
 """The widest type of local memory: arrays in it start at multiples of its size."""
 FAILURE_ARGS = 32
@@ -231,7 +230,7 @@ class _Printer:
         """A name as a C identifier, numbered within the kernel."""
         found = self._names.get(vname)
         if found is None:
-            found = f"{vname.base}_{self._number(vname.base)}".replace("'", "_q")
+            found = f"{vname.base}_{self.number(vname.base)}".replace("'", "_q")
             self._names[vname] = found
         return found
 
@@ -404,15 +403,10 @@ class _Printer:
                         f"{bits}({self.exp(value)}), {self.exp(source)}, {self.name(subgroup)}));"]
             case imp.Fence():
                 return [f"{pad}fence_device();"]
-            case imp.Atomic(op, prim, mem, index, value, space, old):
-                held = f"{TYPES[prim]} {self.name(old)} = " if old is not None else ""
-                fun = f"{'atom' if prim.bits == 64 else 'atomic'}_{op}" if prim.is_int else (
-                    f"atomic_add_{prim}")
-                place = f"&{self.name(mem)}[{self.index(index)}]"
-                return [f"{pad}{held}{fun}((volatile __{space.value} {TYPES[prim]} *){place}, "
-                        f"{self.exp(value)});"]
+            case imp.Atomic():
+                return [f"{pad}{atomic(self, stm)}"]
             case imp.AtomicUpdate():
-                return self._update(stm, depth)
+                return swapped(self, stm, pad, self.block(stm.body, depth + 1))
             case imp.Locked():
                 return self._locked(stm, depth)
             case imp.Peek(v, prim, mem, index):
@@ -494,71 +488,15 @@ class _Printer:
         return not known and len(body) <= MOST_PLAIN_STATEMENTS and all(
             isinstance(stm, imp.Declare | imp.Assign | imp.Store) for stm in body)
 
-    def _update(self, stm: imp.AtomicUpdate, depth: int) -> list[str]:
-        """A compare-and-swap loop on the word of the element, unless that stays what it is.
-
-        Source: NVIDIA, CUDA C++ Programming Guide, section "Atomic Functions".
-        """
-        pad, inner, prim = INDENT * depth, INDENT * (depth + 1), stm.prim
-        bits, swap = ("long", "atom") if prim.bits == 64 else ("int", "atomic")
-        seen, found, word, shift, new = (f"{each}_{self.name(stm.old)}" for each in (
-            "seen", "found", "word", "shift", "new"))
-        place, cells = self.index(stm.index), f"(volatile __{stm.space.value} {bits} *)"
-        lines, before, stored = list[str](), seen, new
-        if prim.bits < 32:
-            per, stored_type = 32 // prim.bits, STORED[prim]
-            lines.append(f"{pad}const int {shift} = (int)({place} & {per - 1}) * {prim.bits};")
-            place = f"{place} >> {per.bit_length() - 1}"
-            before = f"({stored_type})({seen} >> {shift})"
-            stored = (f"({seen} & ~({(1 << prim.bits) - 1} << {shift}) "
-                      f"| ({new} & {(1 << prim.bits) - 1}) << {shift})")
-        value = f"({TYPES[prim]})({self.exp(stm.new)})"
-        if prim is Prim.F16:
-            before, value = f"f16_of_bits({before})", f"bits_of_f16({value})"
-        elif prim.bits >= 32:
-            before, value = f"as_{TYPES[prim]}({before})", f"as_{bits}({value})"
-        return [
-            *lines,
-            f"{pad}volatile __{stm.space.value} {bits} *{word} = "
-            f"({cells}{self.name(stm.mem)}) + ({place});",
-            f"{pad}{bits} {seen}, {found} = GLANCE_{bits}({word});",
-            f"{pad}do {{",
-            f"{inner}{seen} = {found};",
-            f"{inner}{TYPES[prim]} {self.name(stm.old)} = {before};",
-            *self.block(stm.body, depth + 1),
-            f"{inner}const {bits} {new} = {value};",
-            f"{inner}if ({stored} == {seen}) break;",
-            f"{inner}{found} = {swap}_cmpxchg({word}, {seen}, {stored});",
-            f"{pad}}} while ({found} != {seen});",
-        ]
-
     def _locked(self, stm: imp.Locked, depth: int) -> list[str]:
-        """A loop in which a work-item with the lock does all before it tries again.
-
-        So it also ends where work-items run in lockstep: one that waits keeps none from going on.
-        """
-        pad, inner, within = (INDENT * (depth + k) for k in range(3))
-        space, around, self.guarded = stm.space.value, self.guarded, {
+        """A statement under a lock."""
+        around, self.guarded = self.guarded, {
             **self.guarded, **dict.fromkeys(stm.guarded, stm.space)}
-        lock, waits = (f"{each}_{self._number(each)}" for each in ("lock", "waits"))
-        fence = ("fence_device();" if stm.space is imp.Space.GLOBAL
-                 else "mem_fence(CLK_LOCAL_MEM_FENCE);")
-        lines = [
-            f"{pad}volatile __{space} int *{lock} = (volatile __{space} int *)"
-            f"&{self.name(stm.locks)}[{self.index(stm.index)}];",
-            f"{pad}for (int {waits} = 1; {waits};) {{",
-            f"{inner}if (atomic_xchg({lock}, 1) == 0) {{",
-            f"{within}{fence}",
-            *self.block(stm.body, depth + 2),
-            f"{within}{fence}",
-            f"{within}atomic_xchg({lock}, 0);",
-            f"{within}{waits} = 0;",
-            f"{inner}}}",
-            f"{pad}}}"]
+        lines = locked(self, stm, INDENT * depth, self.block(stm.body, depth + 2))
         self.guarded = around
         return lines
 
-    def _number(self, base: str) -> int:
+    def number(self, base: str) -> int:
         """A number for a name that the kernel does not have."""
         self._numbers[base] += 1
         return self._numbers[base]

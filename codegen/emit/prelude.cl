@@ -87,7 +87,7 @@ inline void swap_add_f64(volatile __global double *p, double x) {
 
 #ifdef NVIDIA
 inline void atomic_add_f32(volatile __global float *p, float x) {
-    if (fabs(x) >= 0x1p-100f)
+    if (x >= 0x1p-100f || x <= -0x1p-100f)
         asm volatile("red.global.add.f32 [%0], %1;" :: "l"((ulong)p), "f"(x) : "memory");
     else swap_add_f32(p, x); }
 #else
