@@ -29,6 +29,11 @@ ARGUMENT = _failure("unequal-sizes", "An argument has an invalid size: {}, where
 SHAPES = _failure("unequal-sizes", "Value of shape [{}] cannot match shape [{}].")
 
 
+def nonzero(divisor: object) -> str:
+    """The attribute of a division by ``divisor``, which is known not to be 0 there."""
+    return f"nonzero({divisor})"
+
+
 def access(parts: Sequence[int], checked: bool = True) -> str:
     """An access out of bounds.  A dimension is written with as many values as ``parts`` says.
 

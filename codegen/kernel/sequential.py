@@ -49,7 +49,8 @@ class KernelBuilder(SecondOrder):
         match stm.exp:
             case ir.PrimOp(name, prim, args):
                 self._note_size(stm.pat[0].name, stm.exp)
-                self.bind_scalar(stm.pat[0], self.prim_op(name, prim, args))
+                proved = failures.nonzero(args[-1]) in stm.attrs
+                self.bind_scalar(stm.pat[0], self.prim_op(name, prim, args, proved=proved))
             case ir.AtomExp(atom):
                 self.bind(stm.pat[0], self.any(atom))
             case ir.Convert(from_, to, arg):
@@ -151,15 +152,19 @@ class KernelBuilder(SecondOrder):
         value = self.scalar(atom)
         return value if prim is Prim.I64 else imp.Convert(prim, Prim.I64, value)
 
-    def prim_op(self, name: str, prim: Prim, args: tuple[Atom, ...]) -> Exp:
-        """A scalar operation; an integer division by zero fails and divides by 1."""
+    def prim_op(self, name: str, prim: Prim, args: tuple[Atom, ...], *, proved: bool) -> Exp:
+        """A scalar operation; an integer division by zero fails and divides by 1.
+
+        It cannot fail if the divisor is ``proved`` not to be 0.
+        """
         values = [self.scalar(a) for a in args]
         if OPS[name].traps and prim.is_int:
             divisor = values[-1]
             if not (isinstance(divisor, imp.Lit) and divisor.const.value != 0):
                 zero, one = imp.Lit(Const(0, prim)), imp.Lit(Const(1, prim))
                 nonzero = imp.Apply("not", Prim.BOOL, (imp.Apply("eq", prim, (divisor, zero)),))
-                self.fail_unless(nonzero, failures.DIVISION, [])
+                if not proved:
+                    self.fail_unless(nonzero, failures.DIVISION, [])
                 values[-1] = imp.Select(nonzero, divisor, one, prim)
         return imp.Apply(name, prim, tuple(values))
 

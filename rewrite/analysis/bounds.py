@@ -6,6 +6,7 @@ around a statement.  With them the walk
 
 * clears the ``checked`` mark of accesses that are proved to be inside,
 * drops assertions that are proved to hold,
+* marks divisions by what is proved to be positive,
 * gives equal sizes one name.
 
 Arithmetic wraps, so an operation on i64 is read as one on whole numbers only where its operands are
@@ -23,6 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from runelift.ir import failures
 from runelift.ir import syntax as ir
 from runelift.ir.inequalities import Facts
 from runelift.ir.names import Names, VName
@@ -35,6 +37,7 @@ from runelift.rewrite.engine.rule import Rewriting, rule
 LARGEST_COEFFICIENT = 1 << 10
 LARGEST_CONSTANT = 1 << 40
 MOST_TERMS = 8
+DIVISIONS = ("div", "mod", "quot", "rem")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,18 @@ def size_known(known: Known, exp: ir.Exp, same: ir.Exp) -> ir.Exp:
     return same
 
 
-PROVING = (access_proved, assertion_proved, size_known)
+@rule(ir.PrimOp)
+def division_proved(known: Known, exp: ir.PrimOp) -> bool:
+    """x / d ⇒ x / d without a check
+
+    Provided: 1 <= d follows from the loops, spaces, branches and types around; such as for the size
+    of a space, inside of it.
+    """
+    return (exp.prim is Prim.I64 and exp.op in DIVISIONS and exp.may_trap
+            and known.facts.prove(known.value(exp.args[-1]) - 1))
+
+
+PROVING = (access_proved, assertion_proved, division_proved, size_known)
 """The rules of this pass."""
 
 
@@ -254,6 +268,10 @@ class Known:
                 same = self._operation(stm.pat[0].name, exp)
                 if isinstance(same, ir.AtomExp) and stm.pat[0].type is Prim.I64:
                     self._alias(stm.pat[0].name, same.atom)
+                if self.rewriting.permits(division_proved) and division_proved.apply(self, exp):
+                    proved = replace(stm, attrs=(*stm.attrs, failures.nonzero(exp.args[-1])))
+                    self.rewriting.record(division_proved, (stm,), (proved,))
+                    stm = proved
                 if same is not exp and self.rewriting.permits(size_known):
                     exp = size_known.apply(self, exp, same)
                     self.rewriting.record(size_known, (stm,), (replace(stm, exp=exp),))

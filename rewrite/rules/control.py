@@ -154,8 +154,8 @@ def branch_same_result(scope: Scope, stm: ir.Stm) -> Replacement:
 def branch_common(scope: Scope, stm: ir.Stm) -> Replacement:
     """if c then {x = e; e₁} else {y = e; e₂} ⇒ x = e; if c then {e₁} else {e₂[y ↦ x]}
 
-    Provided: e is an element or an operation on scalars, of names that are known outside.  If it
-    may fail, nothing before it may.
+    Provided: e is an element or an operation on scalars, of names that are known outside, and both
+    are known not to fail, or none.  If it may fail, nothing before it may.
     Because: work-items that run together go through both branches.
     """
     match stm.exp:
@@ -165,7 +165,7 @@ def branch_common(scope: Scope, stm: ir.Stm) -> Replacement:
                 if not inside.isdisjoint(free_vars(one.exp)):
                     continue
                 for other in others:
-                    if other.exp == one.exp:
+                    if (other.exp, other.attrs) == (one.exp, one.attrs):
                         loc = stm.loc if may_fail(one.exp) else one.loc
                         rest = substitute_body(_without(else_, other),
                                                {other.pat[0].name: one.pat[0].name})

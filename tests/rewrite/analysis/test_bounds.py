@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import runelift
+from runelift.codegen.plan.plan import kernels
 from runelift.ir.errors import ProgramFailure
+from runelift.ir.failures import DIVISION
 from runelift.ir.inequalities import Facts
 from runelift.ir.interpret import interpret
 from runelift.ir.names import VName
@@ -107,6 +109,49 @@ def test_accesses_that_may_be_outside(body: str) -> None:
     program = runelift.compile(source)
     with pytest.raises(ProgramFailure, match="out of bounds"):
         program.main(np.array([5, 1, 2, 3], np.int32))
+
+
+DIVIDED = {
+    "the size of a map": "map (\\x -> i32.i64 (i64.i32 x % n)) xs",
+    "more than that": "map (\\x -> i32.i64 (i64.i32 x / (n + 1))) xs",
+    "a place around the end": "tabulate n (\\i -> xs[(i + 3) % n])",
+    "a branch": "tabulate n (\\i -> if i > 2 then i32.i64 (9 / (i - 2)) else 0)",
+    "an operator": "scan (\\x y -> i32.i64 ((i64.i32 x + i64.i32 y) % n)) 0 (map (% 2) xs)",
+    "rows": "map (\\x -> i32.sum (map (\\y -> i32.i64 (i64.i32 (x * y) % n)) xs)) xs",
+    "a loop": "loop ys = xs for i < k do map (\\y -> y + i32.i64 (n / k)) ys",
+}
+FAILING = {
+    "data": "map (\\x -> i32.i64 (5 / (i64.i32 x - 1))) xs",
+    "less than the size": "map (\\x -> i32.i64 (i64.i32 x % (n - 4))) xs",
+    "another size": "map (\\x -> i32.i64 (i64.i32 x % k)) xs",
+    "one side of a branch": "tabulate n (\\i -> if i > 2 then i32.i64 (9 / (i - 2)) "
+                            "else 1 + i32.i64 (9 / (i - 2)))",
+    "the mean of nothing": "map (\\x -> x + i32.i64 (i64.sum (iota k) / k)) xs",
+    "before the loop": "map (\\x -> loop y = x % i32.i64 k for _i < k do y % i32.i64 k) xs",
+}
+
+
+@pytest.mark.parametrize("device", ["pocl", "oclgrind"])
+@pytest.mark.parametrize("body", DIVIDED.values(), ids=DIVIDED)
+def test_divisions_that_cannot_fail_are_not_checked(body: str, device: str) -> None:
+    text = f"entry main [n] (xs: [n]i32) (k: i64): [n]i32 = {body}"
+    program, meaning = (runelift.compile(text, device=each, tuning={})
+                        for each in (device, "interpreter"))
+    assert not any(failure.message == DIVISION for failure in (
+        each for kernel in kernels(program.loaded.plan("main").steps) for each in kernel.failures))
+    for count in (0, 1, 2, 37):
+        for k in (0, 3):
+            xs = (np.arange(count) % 5).astype(np.int32)
+            np.testing.assert_array_equal(program.main(xs, k), meaning.main(xs, k))
+
+
+@pytest.mark.parametrize("device", ["pocl", "oclgrind"])
+@pytest.mark.parametrize("body", FAILING.values(), ids=FAILING)
+def test_divisions_that_may_fail_do(body: str, device: str) -> None:
+    program = runelift.compile(f"entry main [n] (xs: [n]i32) (k: i64): [n]i32 = {body}",
+                               device=device, tuning={})
+    with pytest.raises(ProgramFailure, match="Division by zero"):
+        program.main(np.array([5, 1, 2, 3], np.int32), 0)
 
 
 def test_arithmetic_that_wraps_proves_nothing() -> None:

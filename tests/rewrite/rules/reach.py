@@ -223,6 +223,7 @@ REACH: dict[str, tuple[str, list[Any]]] = {
 
 REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
     "access_proved": (VECTOR + "map (\\i -> if i > 0 then xs[i - 1] else 0) (iota n)", [XS]),
+    "division_proved": (VECTOR + "map (\\x -> i64.i32 x % n + i64.i32 x / (n + 1)) xs", [XS]),
     "assertion_proved": (VECTOR + "map (\\i -> if i > 3 then assert (i >= 2) xs[i] else 0) "
                          "(iota n)",
                          [XS]),
