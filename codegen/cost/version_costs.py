@@ -224,11 +224,16 @@ class _CostWriter(PlanWriter):
                 for value, uses in zip(values, self.works[kernel.name].uses, strict=True)]
 
     def _choose(self, step: plan.Choose) -> None:
-        """An inner choice, which costs what the version costs that would run."""
+        """An inner choice, which costs what the version costs that would run.
+
+        The scalars that its versions compute are unknown, as none of them is followed here.
+        """
         if not self._knows(self._asked_by(step)):
             self.line(f"rt.unseen({step.site!r})")
         else:
             self.line(f"rt.choice({step.site!r}, {self.met(step)})")
+        self._unknown.update(name for each in step.versions for inner in plan.all_steps(each.steps)
+                             for name in _set_by(inner))
 
     def _loop(self, step: plan.CountedLoop | plan.WhileLoop, version: str) -> None:
         """A loop: an iteration for all of them, or several if they differ."""

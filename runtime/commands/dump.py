@@ -8,7 +8,8 @@ The stages:
     imp        the kernels of an entry point in the imperative IR
     kernels    the OpenCL source of an entry point
     host       the host program of an entry point, as Python
-    tree       the threshold tree: which comparisons lead to which version (--dot for Graphviz)
+    tree       the threshold tree: which comparisons lead to which version (--dot for Graphviz);
+               predicted times decide instead of comparisons whose threshold is not tuned
 
 Stages 'imp', 'kernels' and 'host' show the first entry point unless one is named.
 """

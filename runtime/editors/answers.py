@@ -116,7 +116,8 @@ def _versions(document: Document, offset: int, mention: Mention | None) -> list[
         return []
     if mention is not None and mention.definition.whole.text.startswith("entry"):
         tree = versions.trees.get(mention.definition.name)
-        return [] if tree is None else [f"Code versions, by size:\n```text\n{tree}\n```"]
+        return [] if tree is None else [
+            f"Code versions, by thresholds or predicted times:\n```text\n{tree}\n```"]
     old = document.move_to(good).to_old(offset)
     for node in () if old is None else good.around(old):
         place = node.span.line, node.span.column

@@ -50,8 +50,8 @@ class Encounter(NamedTuple):
     * ``feasible`` lists the versions that could have run; ``chosen`` is the one that did.
     * ``time`` is telescoped, ``busy`` the sum of kernel times, all times in seconds.
     * ``gap`` is the part of ``time`` that the device spent waiting for the host.
-    * ``scarce`` are the guards that do not hold without tuning.  They belong to intra versions, and
-      to outer versions beside these.
+    * ``scarce`` are the guards that do not hold without tuning: a later version was predicted to
+      take less time.
     * ``issue`` is the time that the host spent on issuing the encounter's commands.
     * ``censored``: the version was not run here, since it was much slower at similar encounters.
       Its times are estimates from those.

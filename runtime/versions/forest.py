@@ -52,7 +52,7 @@ class Site:
     Guards that are ``size_variant``, by the names of their thresholds, compare with a size that
     changes in a loop around.
     ``tests`` are its versions in order.  Each has the threshold that lets it run, if there is one,
-    and True if 0 stands for more than a threshold there.
+    and True if 0 stands for predicted times there.
     """
 
     name: str

@@ -109,6 +109,8 @@ def _centre(costs: Costs, datasets: list[DatasetCosts],
             for index, guard in enumerate(site.guards):
                 decided = [p for p in reached[site.name] if p.decides(index, result)]
                 interval = _interval(decided, compared(datasets, guard.name), result, guard)
+                if interval is None:
+                    continue
                 intervals[guard.name] = interval
                 everywhere = interval.low == 0 and interval.high >= never([])
                 if move and result[guard.name] > 0:
@@ -143,23 +145,20 @@ def _within(interval: Interval, datasets: Sequence[DatasetCosts], site: Site, in
 
 
 def _interval(points: Sequence[EncounterCosts], candidates: list[int], thresholds: dict[str, int],
-              guard: Guard) -> Interval:
+              guard: Guard) -> Interval | None:
     """The interval of a guard's threshold with the same choices, the other thresholds fixed.
 
     The guard decides at ``points``.  There it must still hold for the least parallelism for which
-    it does now, and still fail for the greatest for which it fails.
+    it does now, and still fail for the greatest for which it fails.  No threshold may do that if
+    predicted times decide now.
     """
-    now = thresholds[guard.name]
     holds, fails = list[int](), list[int]()
     for point in points:
         (holds if point.holds(guard, thresholds) else fails).append(point.par[guard.name])
     least, greatest = max(fails, default=-math.inf), min(holds, default=math.inf)
-    low = high = next((k for k, c in enumerate(candidates) if c >= now), len(candidates) - 1)
-    while low > 0 and least < candidates[low - 1] <= greatest:
-        low -= 1
-    while high < len(candidates) - 1 and least < candidates[high + 1] <= greatest:
-        high += 1
-    return Interval(candidates[low - 1] if low else 0, max(candidates[high], now))
+    able = [k for k, c in enumerate(candidates) if least < c <= greatest]
+    return Interval(candidates[able[0] - 1] if able[0] else 0, max(
+        candidates[able[-1]], thresholds[guard.name])) if able else None
 
 
 def chosen_versions(tree: Site, dataset: DatasetCosts,

@@ -30,8 +30,10 @@ from runelift.runtime.versions.version_names import (
     without_versions,
 )
 
-LEGEND = ("by size: built-in rule. never: this version is switched off. "
-          "worst: score of its worst value.")
+PREDICTED = "by predicted time"
+"""The word for thresholds of 0: the version runs if none that follow is predicted to be faster."""
+LEGEND = (f"{PREDICTED}: the version predicted to be fastest runs; a threshold in the tuning file "
+          "overrides that. never: this version is switched off. worst: score of its worst value.")
 """The meaning of the words for thresholds."""
 TRIABLE = 1_000_000_000
 """Most costs of encounters that an exhaustive search may look at."""
@@ -115,8 +117,8 @@ def _render_entry(entry: EntryTuning, times: bool) -> Iterator[str]:
 
 
 def show_threshold(value: int) -> str:
-    """A threshold in words where it is none to compare with: 0 is the rule without tuning."""
-    return "never" if is_never(value) else "by size" if value == 0 else f"{value:,}"
+    """A threshold in words where it is none to compare with; predicted times decide for 0."""
+    return "never" if is_never(value) else PREDICTED if value == 0 else f"{value:,}"
 
 
 def threshold_rows(entry: EntryTuning) -> list[list[str]]:

@@ -98,7 +98,7 @@ def test_every_rule_states_its_law() -> None:
 
 
 def test_a_loop_of_small_operations_can_run_in_one_group() -> None:
-    """Each operation would be a launch of 16 work-items; unless tuned, one launch runs them all."""
+    """Each operation would be a launch of 16 work-items; one launch can run them all."""
     text = """
 entry main (n: i64) (xs: [16]f32): [16]f32 =
   loop xs for i < n do
@@ -108,11 +108,11 @@ entry main (n: i64) (xs: [16]f32): [16]f32 =
     tree = forest(Source("t", text))
     (loop,) = tree.trees
     assert [a.kind for a in loop.alternatives] == [Kind.INTRA, Kind.FLAT]
-    assert [g.default for g in loop.guards] == [1]
+    assert [(str(g.par), g.predicted) for g in loop.guards] == [("16", True)]
     program = runelift.compile(text)
     xs = np.linspace(0, 1, 16, dtype=np.float32)
     expected = runelift.compile(text, device="interpreter").main(5, xs)
-    for force, launches in ((None, 1), ({loop.name: 1}, 10)):
+    for force, launches in (({loop.name: 0}, 1), ({loop.name: 1}, 10)):
         results, record = program.run("main", [np.int64(5), xs], force=force, record=True)
         np.testing.assert_allclose(results[0], expected, rtol=1e-5)
         assert record is not None

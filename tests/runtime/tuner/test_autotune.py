@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.ir.guards import UNREACHED, Kind
 from runelift.ir.prim import Prim
 from runelift.runtime.data.dataset import Generator
 from runelift.runtime.data.text import Spec
@@ -401,9 +402,11 @@ def test_tuning_that_turns_out_slower_is_not_kept() -> None:
     assert "slower" in str(tuning.entries[0].fit.kept_default)
 
 
-def test_defaults_come_from_guard_or_device() -> None:
+def test_defaults_are_predicted_but_for_rewritten_versions() -> None:
     sim = Simulated.of(CHAIN, cost)
-    assert default_thresholds(sim.forest, 7) == {"main.t0": 7, "main.t1": 7}
+    assert default_thresholds(sim.forest) == {"main.t0": 0, "main.t1": 0}
+    rewritten = Simulated.of([site("s", ("t0", []), (None, []), kind=Kind.REWRITTEN)], cost)
+    assert default_thresholds(rewritten.forest) == {"main.t0": UNREACHED}
 
 
 @pytest.mark.parametrize(("seconds", "text"), [

@@ -13,7 +13,7 @@ from runelift.ir.guards import Guard
 from runelift.runtime.pages.markup import Markup, element
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tuner.analysis.winners import Standing
-from runelift.runtime.tuner.report.text import show_threshold
+from runelift.runtime.tuner.report.text import PREDICTED, show_threshold
 from runelift.runtime.versions.forest import Alternative, Forest, Site
 from runelift.runtime.versions.version_names import described_version
 
@@ -91,13 +91,11 @@ def _condition(forest: Forest, guard: Guard, thresholds: Mapping[str, int] | Non
     if thresholds is None:
         return f"{compared} ≥ {guard.name}"
     shown = show_threshold(thresholds.get(guard.name, 0))
-    match shown:
-        case "never":
-            return f"never (switched off: {compared})"
-        case "by size":
-            return f"{compared} fills the device (built-in rule)"
-        case _:
-            return f"{compared} ≥ {shown}"
+    if shown == "never":
+        return f"never (switched off: {compared})"
+    if shown == PREDICTED:
+        return f"predicted to be fastest ({compared})"
+    return f"{compared} ≥ {shown}"
 
 
 def _cells(version: Alternative, standings: Standings) -> Iterator[Markup]:

@@ -50,6 +50,7 @@ from runelift.runtime.tuner.report.html.trees import MARKS, decision_table
 from runelift.runtime.tuner.report.memory_fronts import front_rows, notes
 from runelift.runtime.tuner.report.text import (
     LEGEND,
+    PREDICTED,
     failed_versions,
     held_out_rows,
     show_threshold,
@@ -255,7 +256,7 @@ def crossing(curves: GuardCurves, chosen: int) -> str:
     crossed = curves.break_even or f"faster throughout where the guard {faster}"
     shown = show_threshold(chosen)
     decision = {"never": "this version is switched off",
-                "by size": "the built-in rule decides"}.get(shown, f"the threshold is {shown}")
+                PREDICTED: "predicted times decide"}.get(shown, f"the threshold is {shown}")
     return f"{crossed}; {decision}."
 
 
@@ -267,7 +268,7 @@ def _score(entry: EntryTuning, curve: ScoreCurve) -> Markup:
     chosen = entry.fit.thresholds[curve.guard]
     least = min((score for _, score in points), default=math.nan)
     where = next((value for value, score in curve.scores if score == least), 0)
-    what = show_threshold(chosen) if chosen else "the built-in rule"
+    what = show_threshold(chosen) if chosen else "the choice by predicted time"
     text = f"least, {least:.3f}, at {show_threshold(where)}; {what} was chosen."
     marks = [charts.Mark(min(chosen, beyond), f"threshold {what}")] if chosen else []
     return figure(charts.curves(
