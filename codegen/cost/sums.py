@@ -232,11 +232,6 @@ class Sums:
         reached = executed
         if index is not None and not forms.unknown(index):
             reached = graph.least(reached, forms.span(index))
-            box: Expr = 1
-            for monomial in forms.split(forms.resolved(index)):
-                for atom in monomial:
-                    box = graph.mul(box, graph.add(graph.sub(atom.high, atom.low), 1))
-            reached = graph.least(reached, box)
         here.region.reach(name, graph.mul(reached, access.prim.bytes))
 
     def local_access(self, index: Form | None, here: Here) -> None:
