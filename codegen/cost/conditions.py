@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from runelift.codegen.cost.expressions import Expr
-from runelift.codegen.cost.forms import Atom, Form, Forms, number
+from runelift.codegen.cost.forms import Forms
+from runelift.codegen.cost.polynomials import Atom, Form, number
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,6 +124,12 @@ class Graph:
 
     def mul(self, *factors: Expr) -> Expr:
         """A product."""
+        if len(factors) == 2:
+            a, b = factors
+            if a == 1 or b == 0:
+                return b
+            if b == 1 or a == 0:
+                return a
         constant: int | float = 1
         rest: list[Any] = []
         for factor in factors:

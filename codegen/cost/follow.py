@@ -29,8 +29,9 @@ from runelift.codegen.cost.conditions import (
     single,
 )
 from runelift.codegen.cost.counters import conjuncts, definitions, expanded, loads
-from runelift.codegen.cost.expressions import Expr, Graph, Node, Region
-from runelift.codegen.cost.forms import ONE, SUB_GROUP, ZERO, Form, Forms, number, of
+from runelift.codegen.cost.expressions import Graph, Node, Region
+from runelift.codegen.cost.forms import SUB_GROUP, Forms
+from runelift.codegen.cost.polynomials import ONE, ZERO, Form, number, of
 from runelift.codegen.cost.sums import Access, Frame, Here, Sums
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Id, Stm
@@ -52,7 +53,6 @@ LOOP_STEPS = 3
 """Steps of an iteration for the loop itself."""
 SWAPS = 4
 """The atomic operations that take as long as an update by compare-and-swap (measured)."""
-_BITWISE = {"and": "&", "or": "|", "xor": "^"}
 
 
 class Follower:
@@ -85,6 +85,7 @@ class Follower:
             self._values[kernel.group] = group
         self._log: list[VName] = []
         self._assumed: dict[Node, bool] = {}
+        self._loops: dict[int, list[VName]] = {}
         self._places: dict[VName, Form | None] = {}
         """The index of the last store to each private array; its value is that of the array."""
         self.top = Region()
@@ -363,19 +364,28 @@ class Follower:
 
         Those that grow evenly are found, with their values before and how much they grow.
         """
-        names = {name for name in assigned(body) if name in self._values}
+        names = {name for name in self._assigned(body) if name in self._values}
         given = definitions(body)
         found: dict[VName, tuple[Form, Form]] = {}
-        for stm in body:
-            if isinstance(stm, imp.Assign) and stm.name in names and stm.name not in found:
-                increase = self._increase(stm, names, given)
-                before = self._values[stm.name]
-                if increase is not None and isinstance(before, Form):
-                    found[stm.name] = before, increase
+        branches = [s for stm in body if isinstance(stm, imp.If) for s in stm.then_]
+        for stms in (body, branches):  # a branch may be all iterations but the last
+            for stm in stms if stms is body or not found else ():
+                if isinstance(stm, imp.Assign) and stm.name in names:
+                    increase = self._increase(stm, names, given)
+                    before = self._values[stm.name]
+                    if increase is not None and isinstance(before, Form):
+                        found.setdefault(stm.name, (before, increase))
         for name, (before, increase) in found.items():
             self._values[name] = self.forms.bounded(before.add(increase.mul(count)))
         kept = {name for name in names - found.keys() if found and self._moved_rarely(name, body)}
         self._forget(body, {*found, *kept})
+        return found
+
+    def _assigned(self, body: Sequence[Stm]) -> list[VName]:
+        """The variables that a loop assigns to."""
+        found = self._loops.get(id(body))
+        if found is None:
+            found = self._loops[id(body)] = sorted(assigned(body))
         return found
 
     def _increase(self, stm: imp.Assign, names: set[VName], given: Mapping[VName, Exp]
@@ -429,7 +439,7 @@ class Follower:
     def _forget(self, body: Sequence[Stm], but: set[VName] | dict[VName, tuple[Form, Form]]
                 ) -> None:
         """Forget the values of variables that a loop assigns to."""
-        for name in sorted(assigned(body)):
+        for name in self._assigned(body):
             if name in self._values and name not in but:
                 value = self._values[name]
                 if isinstance(value, Form):
@@ -474,6 +484,11 @@ class Follower:
     def _apply(self, exp: imp.Apply, here: Here, counts: bool) -> Value:
         """The value of an operation, which is counted."""
         values = [self._value(arg, here, counts) for arg in exp.args]
+        if exp.prim.is_float:
+            self._sums.operation(exp, here, None, None, counts)
+            op = OPS[exp.op]
+            return UNKNOWN if op.predicate else self._unknown(
+                op.result(exp.prim), None) if op.reinterprets else None
         found = self._applied(exp.op, exp.prim, values)
         if isinstance(found, Known) and isinstance(found.holds, Node):
             found = Known(self._assumed.get(found.holds, found.holds))
@@ -535,7 +550,7 @@ class Follower:
         """The value of an operation."""
         if prim is Prim.BOOL:
             return self._logic(op, values)
-        if not prim.is_int or not all(isinstance(v, Form) for v in values):
+        if not all(isinstance(v, Form) for v in values):
             return UNKNOWN if OPS[op].predicate else self._unknown(OPS[op].result(prim), None)
         forms = [v for v in values if isinstance(v, Form)]
         if op in ("eq", "lt", "le"):
@@ -575,28 +590,7 @@ class Follower:
                 return forms.bounded(forms.rest(a, b.add(ONE)))  # a mask of the last bits
             case "shr" | "lshr" if b.constant is not None and not forms.is_size(a):
                 return forms.quotient(a, number(1 << min(max(b.constant, 0), 62)))
-        if all(map(forms.is_size, args)) and (found := self._of_sizes(op, prim, args)) is not None:
+        if all(map(forms.is_size, args)) and (found := forms.of_sizes(op, prim, args)) is not None:
             return forms.size(found, fixed=all(map(forms.is_fixed, args)))
         varies = forms.varies(a) | forms.varies(b)
         return forms.element(varies)
-
-    def _of_sizes(self, op: str, prim: Prim, args: Sequence[Form]) -> Expr | None:
-        graph = self.graph
-        a, b = self.forms.expr(args[0]), self.forms.expr(args[-1])
-        if not isinstance(a, int) and op == "clz":
-            return graph.sub(prim.bits, graph.node("bits", a))
-        match op:
-            case "clz":
-                assert isinstance(a, int)
-                return prim.bits - a.bit_length()
-            case "popc":
-                return graph.node("ones", a)
-            case "and" | "or" | "xor":
-                return graph.node(_BITWISE[op], a, b)
-            case "shl":
-                return graph.node("<<", a, graph.clamp(b, 0, 62))
-            case "shr" | "lshr":
-                return graph.node(">>", a, graph.clamp(b, 0, 62))
-            case "abs":
-                return graph.most(a, graph.mul(-1, a))
-        return None

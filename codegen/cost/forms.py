@@ -8,11 +8,23 @@ over its range: a sum in mixed radix, such as a global id, is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from runelift.codegen.cost.expressions import Expr, Graph
+from runelift.codegen.cost.polynomials import (
+    NOTHING,
+    ZERO,
+    Atom,
+    Form,
+    Monomial,
+    divided,
+    number,
+    of,
+)
+from runelift.ir.prim import Prim
 
+_BITWISE = {"and": "&", "or": "|", "xor": "^"}
 MOST_TERMS = 24
 """Longer sums count as unknown."""
 SUB_GROUP = 32
@@ -21,124 +33,22 @@ LONG_WORD = 1 << 31
 """No index reaches so far: what is divided by it is a word of two parts."""
 
 
-class Atom:
-    """A factor.
+class Clamped(NamedTuple):
+    """The values of a minimum of a size and a form that varies.
 
-    ``kind`` is ``size``, ``item`` for a lane, group or count of a loop, ``quotient``, ``rest``,
-    ``min``, ``max``, or ``element`` for what is not known.  ``args`` are forms.  ``varies`` are the
-    atoms of kind ``item`` and ``element`` on which it depends.  ``low``, ``high`` and ``mean`` are
-    of its values; the last is found when it is asked for.
+    The numbers of those that reach the size, of those from 1 to below it, and of all.  ``middle``
+    is the mean of the second ones.
     """
 
-    __slots__ = ("args", "depth", "fixed", "high", "kind", "low", "mean", "number", "varies")
+    full: Expr
+    part: Expr
+    all: Expr
+    middle: Expr
 
-    def __init__(self, number: int, kind: str, args: tuple[Form, ...], low: Expr, high: Expr
-                 ) -> None:
-        self.number = number
-        self.kind = kind
-        self.args = args
-        self.low = low
-        self.high = high
-        self.mean: Expr | None = None
-        self.fixed = False
-        """For sizes: known when the kernel is compiled."""
-        self.depth = 0
-        """For elements: the number of loads that follow one another to find them."""
-        self.varies: frozenset[Atom] = frozenset()
-
-    def __lt__(self, other: Atom) -> bool:
-        return self.number < other.number
-
-
-Monomial: TypeAlias = tuple[Atom, ...]
-
-
-class Form:
-    """A sum of products of atoms, each with an integer."""
-
-    __slots__ = ("_hash", "_varies", "expr", "parts", "terms")
-
-    def __init__(self, terms: dict[Monomial, int]) -> None:
-        self.terms = terms
-        self.expr: Expr | None = None
-        """The value, once it has been asked for, if it is a size."""
-        self.parts: dict[Monomial, Form] | None = None
-        """Its parts by what varies in them, once they have been asked for."""
-        self._hash: int | None = None
-        self._varies: frozenset[Atom] | None = None
-
-    def __hash__(self) -> int:
-        if self._hash is None:
-            self._hash = hash(frozenset(self.terms.items()))
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Form) and self.terms == other.terms
-
-    @property
-    def varies(self) -> frozenset[Atom]:
-        """The items and elements on which it depends; none if it is a size."""
-        found = self._varies
-        if found is None:
-            found = NOTHING
-            for monomial in self.terms:
-                for atom in monomial:
-                    if atom.varies and not atom.varies <= found:
-                        found = found | atom.varies
-            self._varies = found
-        return found
-
-    @property
-    def constant(self) -> int | None:
-        """The number that it is, if it is one."""
-        if not self.terms:
-            return 0
-        return self.terms.get(()) if len(self.terms) == 1 else None
-
-    def atoms(self) -> dict[Atom, None]:
-        """The atoms of it, in order."""
-        return dict.fromkeys(atom for monomial in self.terms for atom in monomial)
-
-    def add(self, other: Form, times: int = 1) -> Form:
-        """The sum with a multiple of another one."""
-        if not other.terms:
-            return self
-        terms = dict(self.terms)
-        for monomial, count in other.terms.items():
-            new = terms.get(monomial, 0) + count * times
-            if new:
-                terms[monomial] = new
-            else:
-                terms.pop(monomial, None)
-        return Form(terms)
-
-    def mul(self, other: Form) -> Form:
-        """The product."""
-        terms: dict[Monomial, int] = {}
-        for a, x in self.terms.items():
-            for b, y in other.terms.items():
-                key = tuple(sorted(a + b)) if a and b else a or b
-                new = terms.get(key, 0) + x * y
-                if new:
-                    terms[key] = new
-                else:
-                    terms.pop(key, None)
-        return Form(terms)
-
-
-NOTHING = frozenset[Atom]()
-ZERO = Form({})
-ONE = Form({(): 1})
-
-
-def number(value: int) -> Form:
-    """A constant."""
-    return Form({(): value}) if value else ZERO
-
-
-def of(atom: Atom) -> Form:
-    """An atom alone."""
-    return Form({(atom,): 1})
+    def mean(self, graph: Graph, of_full: Expr, of_part: Expr) -> Expr:
+        """The mean of something that is 0 for values below 1."""
+        return graph.over(graph.add(graph.mul(self.full, of_full),
+                                    graph.mul(self.part, of_part)), self.all)
 
 
 class Forms:
@@ -232,9 +142,9 @@ class Forms:
         if (by.constant or 0) >= LONG_WORD:
             return ZERO
         if self.is_size(by) and by.terms:
-            divided = _divided(form, by)
-            if divided is not None:
-                return divided
+            exact = divided(form, by)
+            if exact is not None:
+                return exact
         if not self.is_size(by):
             return self.element(self.varies(form) | self.varies(by))
         if self.is_size(form):
@@ -277,6 +187,28 @@ class Forms:
             self._made[key] = self._atom(kind, (a, b), choose(a_low, b_low),
                                          choose(a_high, b_high))
         return of(self._made[key])
+
+    def of_sizes(self, op: str, prim: Prim, args: Sequence[Form]) -> Expr | None:
+        """The value of a rarer operation on sizes, if it is followed."""
+        graph = self.graph
+        a, b = self.expr(args[0]), self.expr(args[-1])
+        if not isinstance(a, int) and op == "clz":
+            return graph.sub(prim.bits, graph.node("bits", a))
+        match op:
+            case "clz":
+                assert isinstance(a, int)
+                return prim.bits - a.bit_length()
+            case "popc":
+                return graph.node("ones", a)
+            case "and" | "or" | "xor":
+                return graph.node(_BITWISE[op], a, b)
+            case "shl":
+                return graph.node("<<", a, graph.clamp(b, 0, 62))
+            case "shr" | "lshr":
+                return graph.node(">>", a, graph.clamp(b, 0, 62))
+            case "abs":
+                return graph.most(a, graph.mul(-1, a))
+        return None
 
     # Values
 
@@ -329,7 +261,7 @@ class Forms:
         times: Form | None = None
         for varying, coefficient in self.split(whole).items():
             if varying and times is None:
-                times = _divided(split.get(varying, ZERO), coefficient)
+                times = divided(split.get(varying, ZERO), coefficient)
             if times is None or not times.terms:
                 if varying:
                     return form
@@ -415,9 +347,8 @@ class Forms:
         if found is None:
             graph, arms, cut = self.graph, self.arms(form), self.cut(form)
             if cut is not None:
-                full, part, count = self._clamped(*cut)
-                found = graph.mul(self.expr(cut[0]), graph.over(
-                    graph.add(full, graph.mul(0.5, part)), count))
+                parts = self._clamped(*cut)
+                found = parts.mean(graph, self.expr(cut[0]), parts.middle)
             elif arms is not None:
                 found = graph.least(*map(self.mean, arms))
             else:
@@ -453,20 +384,18 @@ class Forms:
         if cut is None:
             middle = graph.sub(self.mean(form), graph.mul(0.5, graph.sub(m, 1)))
             return graph.clamp(graph.over(middle, m), atom.low, atom.high)
-        full, part, count = self._clamped(*cut)
-        a = self.expr(cut[0])
-        return graph.over(graph.add(graph.mul(full, graph.floor(a, m)),
-                                    graph.mul(part, graph.floor(graph.floor(a, 2), m))), count)
+        parts = self._clamped(*cut)
+        return parts.mean(graph, graph.floor(self.expr(cut[0]), m), graph.floor(parts.middle, m))
 
-    def _clamped(self, size: Form, varying: Form) -> tuple[Expr, Expr, Expr]:
-        """The numbers of values that reach a size, that lie between 0 and it, and of all."""
+    def _clamped(self, size: Form, varying: Form) -> Clamped:
+        """The values of a minimum of a size and a form, without those below 1."""
         graph = self.graph
         a, (low, high) = self.expr(size), self.range(varying)
         count = graph.add(graph.sub(high, low), 1)
         full = graph.clamp(graph.add(graph.sub(high, a), 1), 0, count)
-        part = graph.most(graph.sub(graph.add(graph.least(graph.sub(a, 1), high), 1),
-                                    graph.most(low, 1)), 0)
-        return full, part, count
+        least, last = graph.most(low, 1), graph.least(graph.sub(a, 1), high)
+        part = graph.most(graph.sub(graph.add(last, 1), least), 0)
+        return Clamped(full, part, count, graph.mul(0.5, graph.add(least, last)))
 
     def share(self, form: Form) -> Expr:
         """The share of values that are above 0."""
@@ -488,7 +417,7 @@ class Forms:
         if self.is_size(distance):
             exact = up(graph.most(self.expr(distance), 0))
             return exact, exact
-        exact_trips = None if by == 1 else _divided(distance, step)
+        exact_trips = None if by == 1 else divided(distance, step)
         if exact_trips is not None:
             return (graph.most(self.mean(exact_trips), 0),
                     graph.most(self.range(exact_trips)[1], 0))
@@ -500,10 +429,9 @@ class Forms:
             return self.mean(distance), longest
         cut, arms = self.cut(distance), self.arms(distance)
         if cut is not None:
-            full, part, count = self._clamped(*cut)
-            a = graph.most(self.expr(cut[0]), 0)
-            return graph.over(graph.add(graph.mul(full, up(a)), graph.mul(
-                part, up(graph.floor(graph.add(a, 1), 2)))), count), longest
+            parts = self._clamped(*cut)
+            return parts.mean(graph, up(graph.most(self.expr(cut[0]), 0)),
+                              up(parts.middle)), longest
         if arms is not None:
             (a, most_a), (b, most_b) = (self.trips(arm, step) for arm in arms)
             return graph.least(a, b), graph.least(most_a, most_b)
@@ -564,30 +492,3 @@ class Forms:
                     replaced = replaced.add(factor)
                 return self.unclamped(replaced)
         return form
-
-
-def _divided(form: Form, by: Form) -> Form | None:
-    """The exact quotient by a form of sizes, if there is one."""
-    if not by.terms:
-        return None
-    lead, count = next(iter(by.terms.items()))
-    quotient = ZERO
-    left = form
-    for _ in range(4):
-        if not left.terms:
-            return quotient
-        for monomial, times in left.terms.items():
-            rest = list(monomial)
-            for atom in lead:
-                if atom not in rest:
-                    break
-                rest.remove(atom)
-            else:
-                if times % count == 0:
-                    part = Form({tuple(rest): times // count})
-                    break
-        else:
-            return None
-        quotient = quotient.add(part)
-        left = left.add(part.mul(by), -1)
-    return quotient if not left.terms else None

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runelift.codegen.cost.expressions import Expr, Node
-from runelift.codegen.cost.forms import Atom, Form, Forms
+from runelift.codegen.cost.forms import Forms
+from runelift.codegen.cost.polynomials import Atom, Form
 
 SECTOR = 32
 """The bytes that memory moves at least."""

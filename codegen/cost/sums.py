@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from runelift.codegen.cost.expressions import Expr, Graph, Region
-from runelift.codegen.cost.forms import Atom, Form, Forms
+from runelift.codegen.cost.forms import Forms
+from runelift.codegen.cost.polynomials import Atom, Form
 from runelift.codegen.cost.sectors import SECTOR, Box, edges_along, moved
 from runelift.ir import imp
 from runelift.ir.imp.work_counts import UNCOUNTED
@@ -30,7 +31,7 @@ SPECIAL_STEPS = 8
 
 @lru_cache(maxsize=512)
 def class_of(op: str, prim: Prim) -> tuple[str, float]:
-    """The sum that an operation counts in, and how much."""
+    """The sum that an operation counts in, and how much it counts there."""
     if prim.is_float:
         if op not in _PLAIN:
             return "special", 1
@@ -237,11 +238,6 @@ class Sums:
         reached = executed
         if index is not None and not forms.unknown(index):
             reached = graph.least(reached, forms.span(index))
-            box: Expr = 1
-            for monomial in forms.split(forms.resolved(index)):
-                for atom in monomial:
-                    box = graph.mul(box, graph.add(graph.sub(atom.high, atom.low), 1))
-            reached = graph.least(reached, box)
         here.region.reach(name, graph.mul(reached, access.prim.bytes))
 
     def local_access(self, index: Form | None, here: Here) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import runelift
+from runelift.codegen.cost.explained import explained
 from runelift.codegen.cost.work import KernelCost, Work, argument_names, work_source
 from runelift.codegen.plan.plan import kernels
 from runelift.ir import imp
@@ -140,3 +141,28 @@ def test_only_the_first_groups_have_work() -> None:
     assert work.touched == pytest.approx(8000)
 
 
+
+
+def test_main_terms_have_the_names_of_sizes() -> None:
+    program = runelift.compile("entry main [n][m] (xss: [n][m]f32): [n]f32 = map f32.sum xss",
+                               tuning={}, runs=False)
+    plan = program.compiled.plan("main", interleave=True, coherent=True)
+    kernel = next(k for k in kernels(plan.steps) if k.kind == "segred_small")
+    lines = explained(kernel).splitlines()
+    assert lines[0] == kernel.name
+    assert "  bytes accessed: 4*group*groups*m + 4*group*groups" in lines
+    assert "  loads that it waits for: m" in lines
+
+
+def test_a_counter_bounds_a_loop_that_elements_may_end() -> None:
+    """Half of the iterations that the bound allows are run, all of them by the longest item."""
+    text = ("entry main [n] (xs: [n]f32) (limit: i32): [n]i32 = map (\\x -> let (_, k) = "
+            "loop (y, k) = (x, 0i32) while k < limit && y < 4 do (y * y + x, k + 1) in k) xs")
+    program = runelift.compile(text, tuning={}, runs=False)
+    kernel = next(k for k in kernels(program.compiled.plan(
+        "main", interleave=True, coherent=True).steps) if k.kind == "segmap")
+    sizes = {"n": 1024, "limit": 100}
+    work = KernelCost.of(kernel)(4, 256, *[1] * len(kernel.built_for), *(
+        sizes.get(p.name.base, 1) for p in kernel.params if isinstance(p, imp.ScalarParam)))
+    assert work.arithmetic == 3 * 50 * 1024
+    assert work.steps > 4 * 100
