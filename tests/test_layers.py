@@ -73,6 +73,8 @@ ALLOWED = {
         "tuner.workers",
     "cost":
         "compilation devices devices.profiles execution loaded_program",
+    "cost.explained":
+        "cost memory pages records versions",
     "prebuild":
         "codegen.emit versions cache compilation devices.driver devices processes execution "
         "execution.probes",

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import pyopencl as cl
 
+from runelift.codegen.cost.version_costs import ENTRY, cost_of_entry
 from runelift.codegen.emit.fused import FUSED_KERNEL
 from runelift.codegen.emit.opencl import (
     function_names,
@@ -38,7 +39,7 @@ from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.runtime.cache import disk
 from runelift.runtime.cost.model import costs_of
-from runelift.runtime.cost.predictor import Predictor
+from runelift.runtime.cost.predictor import Predictor, loaded
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.build import (
     Infeasible,
@@ -232,6 +233,12 @@ class Executable:
         """Predicts the times of versions on the device."""
         return Predictor(self.generated.sites, self.device.info, self.geometry,
                          costs_of(self.device.info))
+
+    @cached_property
+    def whole_cost(self) -> tuple[Callable[..., None], tuple[VName, ...]]:
+        """The function that adds up what a whole call costs, and the scalars that it takes."""
+        source = cost_of_entry(self.plan)
+        return loaded(source.text, self.plan.entry)[ENTRY], source.facts
 
     @cached_property
     def foreseeable(self) -> bool:
