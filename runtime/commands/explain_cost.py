@@ -18,11 +18,13 @@ from runelift.runtime.commands.explained_program import (
 from runelift.runtime.commands.options import print_json
 from runelift.runtime.commands.styles import show
 from runelift.runtime.cost.explained import call, curves
+from runelift.runtime.cost.explained.page import page
 from runelift.runtime.cost.modelled_device import ModelledDevice, modelled
 from runelift.runtime.cost.predict import Prediction, predict_call
 from runelift.runtime.data.outline import arguments_of_sizes, assigned
 from runelift.runtime.devices.profiles import profile, profile_names
 from runelift.runtime.loaded_program import LoadedProgram
+from runelift.runtime.pages.document import write_page
 from runelift.runtime.versions.forest import Forest, forest_of
 
 
@@ -123,10 +125,6 @@ def _fitting(loaded: LoadedProgram, entry: str, over: str, others: Mapping[str, 
 
 def _write(args: argparse.Namespace, path: Path, device: str, found: _Explained) -> Path:
     """Write the page, and say where it is."""
-    # late: start-up; only pages need it
-    from runelift.runtime.cost.explained.page import page
-    from runelift.runtime.pages.document import write_page
-
     out = Path(args.html or path.with_suffix(".cost.html").name)
     (each,) = found.curves
     about = {"program": path.name, "entry point": each.forest.entry, "device": device,

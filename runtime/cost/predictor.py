@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 from runelift.codegen.cost.version_costs import ENTRY
 from runelift.codegen.plan.plan import Choose
+from runelift.codegen.plan.steady_loops import LEAST_ITERATIONS
 from runelift.runtime.cost.model import DeviceCosts, launch_time
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.host_scalars import SCALARS
-from runelift.runtime.execution.persistent_loops import LEAST_ITERATIONS
 from runelift.runtime.geometry.launch_geometry import LaunchGeometry
 
 FOLLOWED = 16

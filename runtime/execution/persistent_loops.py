@@ -20,6 +20,7 @@ from runelift.codegen.emit.opencl import parameters
 from runelift.codegen.emit.persistent import PersistentKernel, turn
 from runelift.codegen.emit.phases import Phase, argument
 from runelift.codegen.passes.local_memory import CELL_BYTES
+from runelift.codegen.plan.steady_loops import LEAST_ITERATIONS
 from runelift.ir import imp
 from runelift.ir.imp import Kernel
 from runelift.ir.prim import Prim
@@ -46,8 +47,6 @@ BARRIER_FAILURE = ("The device did not run all work-groups of a persistent kerne
 
 MOST_WAVES = 8
 """Launches with so much more work than fits on the device at once gain nothing by merging."""
-LEAST_ITERATIONS = 8
-"""Loops of fewer iterations are not worth a persistent kernel."""
 MOST_SETTLING = 4
 """The most iterations that are issued until loops carry only buffers that they allocated."""
 MOST_PHASES = 16

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from runelift.codegen.emit.persistent import PersistentKernel
+from runelift.codegen.plan.steady_loops import LEAST_ITERATIONS
 from runelift.ir.errors import RuneliftError
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.memory import Buffer, OutOfMemory, Pool
 from runelift.runtime.execution.commands import RunLoop
 from runelift.runtime.execution.dry_run import DependsOnDevice, ShortRun
 from runelift.runtime.execution.executable import Executable
-from runelift.runtime.execution.persistent_loops import LEAST_ITERATIONS
 from runelift.runtime.execution.run import Force
 from runelift.runtime.versions.choose import Facts
 
