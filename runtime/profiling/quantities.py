@@ -25,7 +25,7 @@ COUNTED = (
     "may beat the peak.",
     "Peaks are measured with short kernels, once per device: a copy of a large array (read and "
     "write count), and chains of multiply-adds.",
-    "Predicted times are those of the model of cost, which knows kernels and sizes, but no elements.",
+    "Predicted times are those of the model of cost, which knows kernels and sizes, not elements.",
     f"{ESTIMATE} marks counts that depend on elements: a branch counts half on each side, a loop "
     "one iteration.",
 )

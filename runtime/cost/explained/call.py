@@ -11,6 +11,7 @@ from runelift.runtime.cost.predict import BOUNDS, PredictedChoice, Prediction, T
 from runelift.runtime.memory.byte_sizes import show_bytes
 from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.versions.forest import Alternative, Forest, Site
+from runelift.runtime.versions.size_names import show_name
 from runelift.runtime.versions.version_names import described_version, version_name
 
 LEGEND = ("* runs by default.  Bytes are those that move between memory and chip, at least.  The "
@@ -81,7 +82,7 @@ def _lines(found: ExplainedCost) -> Iterator[str]:
         place = f" [{site.place}]" if site.place else ""
         inside = f", in {around[site.name]}" if site.name in around else ""
         for choice in choices[:MOST]:
-            sizes = ", ".join(f"{found.forest.shown.get(name, name)} = {value}"
+            sizes = ", ".join(f"{show_name(name, found.forest.shown)} = {value:,}"
                               for name, value in choice.sizes.items())
             yield f"  {site.name}{place}{inside}" + (f": {sizes}" if sizes else "")
             yield table([list(HEAD), *_rows(site, choice)], "  ")

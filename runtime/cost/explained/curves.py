@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from runelift.runtime.cost.explained.call import show_count
@@ -84,7 +85,7 @@ def _changes(points: Sequence[tuple[int, PredictedChoice]],
              at: Callable[[int], PredictedChoice | None], default: bool) -> Iterator[Change]:
     """The places where another version runs, or takes least."""
     left = MOST_CHANGES
-    for (low, first), (high, last) in zip(points, points[1:], strict=False):
+    for (low, first), (high, last) in pairwise(points):
         before, end = _leading(first, default), _leading(last, default)
         while before != end and left:
             left -= 1
