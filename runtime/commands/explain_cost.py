@@ -15,6 +15,7 @@ from runelift.runtime.commands.explained_program import (
     inputs_of,
     planned_program,
 )
+from runelift.runtime.commands.json_output import command_line
 from runelift.runtime.commands.options import print_json
 from runelift.runtime.commands.styles import show
 from runelift.runtime.cost.explained import call, curves
@@ -128,8 +129,8 @@ def _write(args: argparse.Namespace, path: Path, device: str, found: _Explained)
     out = Path(args.html or path.with_suffix(".cost.html").name)
     (each,) = found.curves
     about = {"program": path.name, "entry point": each.forest.entry, "device": device,
-             "other sizes": each.label or "none", "command": " ".join(
-                 ["runelift explain", shlex.quote(path.name), "--cost --html --over", args.over])}
+             "other sizes": each.label or "none",
+             "command": shlex.join(["runelift", *command_line()])}
     write_page(out, page(f"Predicted times of {path.name}", about, found.curves, found.calls))
     return out
 
