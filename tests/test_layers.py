@@ -44,6 +44,7 @@ ALLOWED = {
     "codegen.emit": "codegen.plan codegen.passes",
     "codegen.cost": "codegen.plan codegen.emit",
     "codegen.kernel": "codegen.plan codegen.passes",
+    "codegen.cost": "codegen.plan codegen.emit",
     "codegen.segops": "codegen.plan codegen.passes codegen.kernel",
     "codegen.intragroup": "codegen.plan codegen.passes codegen.kernel codegen.segops",
     "codegen.hostplan": "codegen.plan codegen.kernel codegen.segops codegen.intragroup",
@@ -54,8 +55,13 @@ ALLOWED = {
     "host": "cache",
     "compilation":
         "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite.lift "
+<<<<<<< HEAD
         "rewrite.lift.points rewrite codegen.plan codegen.emit codegen.cost codegen.hostplan cache "
         "rules",
+=======
+        "rewrite.lift.points rewrite codegen.plan codegen.emit codegen.hostplan codegen.cost "
+        "cache rules",
+>>>>>>> ledger
     "rules":
         "frontend.syntax frontend.elaborate frontend rewrite.lift.outside rewrite cache data",
     "devices.driver": "cache host",
@@ -64,21 +70,36 @@ ALLOWED = {
     "geometry": "codegen.plan devices",
     "processes": "cache host compilation devices.driver devices",
     "execution":
+<<<<<<< HEAD
         "frontend.syntax codegen.plan codegen.passes codegen.emit versions records cache host "
         "devices.driver devices geometry displayed cost execution.host_scalars",
     "execution.host_scalars": "",
+=======
+        "frontend.syntax codegen.plan codegen.passes codegen.emit codegen.cost versions records "
+        "cache cost host devices.driver devices execution.host_scalars geometry displayed",
+>>>>>>> ledger
     "execution.probes": "codegen.plan codegen.emit codegen.hostplan devices execution",
     "replay": "codegen.plan codegen.emit versions records host devices execution",
     "trials": "codegen.emit records host devices geometry execution",
     "memory":
         "codegen.plan codegen.emit versions records devices execution",
     "profiling":
-        "codegen.plan versions displayed entry_point records cache devices execution pages program "
+        "codegen.plan versions displayed entry_point records cache cost cost.predict devices "
+        "execution pages program "
         "tuner.workers",
+<<<<<<< HEAD
     "cost": "codegen.plan codegen.cost devices geometry execution.host_scalars",
     "cost.predict": "codegen.plan codegen.cost versions devices execution cost",
     "cost.modelled_device":
         "compilation devices devices.profiles execution loaded_program",
+=======
+    "execution.host_scalars": "",
+    "cost": "codegen.cost codegen.plan devices execution.host_scalars geometry",
+    "cost.predict":
+        "codegen.cost codegen.plan cost devices execution loaded_program versions",
+    "cost.modelled_device": "compilation devices devices.profiles execution loaded_program",
+    "cost.explained": "cost.predict memory pages records versions",
+>>>>>>> ledger
     "prebuild":
         "codegen.emit versions cache compilation devices.driver devices processes execution "
         "execution.probes",
@@ -159,7 +180,7 @@ ALLOWED = {
         "rewrite.lift.points rewrite.passes rewrite codegen.plan codegen.passes versions records "
         "data cache host compilation rules "
         "devices.driver devices explanation geometry memory pages processes profiling program "
-        "compile "
+        "compile cost.predict cost.modelled_device cost.explained devices.profiles loaded_program "
         "runelift tuner.policy tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
         "tuner.workers tuner.job tuner.autotune tuner.confirm_size_guards tuner.kernel_parameters "
         "tuner.strategies tuner.report tuner.report.html tuner.t4 tuner.import_t4 tuner.schedules "

@@ -1,10 +1,10 @@
 """Time a program on the datasets of its test blocks, or on a file.
 
 Each dataset runs a few times to warm up and then several times.  Prints the median of two times and
-its median absolute deviation (MAD).  'wall' is the time of the call on the host: arguments and
-results stay on the device, without profiling.  'device' is the time from the first to the last
-command on the device.  Datasets tagged 'nobench' or 'disable' are left out; cases without a name
-are timed only if there are no others.
+its median absolute deviation (MAD), beside the device time that the model of cost predicts.  'wall'
+is the time of the call on the host: arguments and results stay on the device, without profiling.
+'device' is the time from the first to the last command on the device.  Datasets tagged 'nobench' or
+'disable' are left out; cases without a name are timed only if there are no others.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ from runelift.runtime.commands.options import (
 )
 from runelift.runtime.commands.progress import Display, display
 from runelift.runtime.commands.styles import show
+from runelift.runtime.cost.predict import predict_call
+from runelift.runtime.data.outline import outline
 from runelift.runtime.data.values import load_values
 from runelift.runtime.program import Program
 from runelift.runtime.records.format import dataset_label, show_seconds, table
@@ -125,7 +127,8 @@ def execute(args: argparse.Namespace) -> int:
         show(f"{args.program} on {device}, {args.runs} runs"
              + (", tuned" if program.thresholds else ""))
     todo = inputs(args, program, partial(datasets_of, without=EXCLUDED_TAGS))
-    results, rows = [], [["dataset", "wall", "± MAD", "device", "± MAD", "launches", "memory"]]
+    results, rows = [], [["dataset", "wall", "± MAD", "device", "± MAD",
+                          "predicted", "launches", "memory"]]
     with display(len(todo)) as shown:
         for number, each in enumerate(todo):
             label = dataset_label(each.entry, each.name)
@@ -144,7 +147,9 @@ def execute(args: argparse.Namespace) -> int:
             wall, span = summarise(found["wall"]), summarise(found["device"])
             results.append({"entry": each.entry, "dataset": each.name, **found,
                             "wall_summary": asdict(wall), "device_summary": asdict(span)})
-            rows.append([label, *_cells(wall), *_cells(span), str(found["launches"]),
+            rows.append([label, *_cells(wall), *_cells(span), "-" if found["predicted_seconds"]
+                         is None else show_seconds(found["predicted_seconds"]),
+                         str(found["launches"]),
                          f"{found['peak_bytes'] / 2**20:.1f} MiB"])
     if not args.json:
         show(table(rows))
@@ -188,7 +193,9 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int,
             program.run(entry, values, force=force)
             wall.append(time.perf_counter() - started)
             seen(wall, None)
-        return {"wall": wall, "device": device, "launches": launches, "peak_bytes": peak}
+        return {"wall": wall, "device": device, "predicted_seconds": None, "launches": launches,
+                "peak_bytes": peak}
+    said = predict_call(program.loaded, entry, outline(args), program.thresholds, force)
     measured = MeasuredProgram(program)
     resident = measured.place(args)
     program.run(entry, resident, force=force, device_arrays=True)
@@ -200,7 +207,8 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int,
         device.append(record.span)
         launches, peak = record.launches, record.peak_bytes
         seen(wall, record)
-    return {"wall": wall, "device": device, "launches": launches, "peak_bytes": peak}
+    return {"wall": wall, "device": device, "predicted_seconds": said.totals.seconds,
+            "launches": launches, "peak_bytes": peak}
 
 
 def _cells(summary: Summary) -> list[str]:

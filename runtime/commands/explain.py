@@ -5,13 +5,14 @@ apply.  With --parameters, it lists the parameters of the kernels on a device, w
 sets and 'autotune' chooses, and the constraints on them.  With --kernels, it lists the classes of
 the kernels that each code version may run, their launches, and stored intermediates.  With
 --memory, it lists the device memory that each code version needs, for the datasets of the program
-or for --sizes.  With --access, it lists the class of each reference to an array, which says what
-elements work-items have in common.  With --barriers, it lists the barriers of kernels, and the
-accesses that each of them separates; --dot draws the graph of accesses.  With --schedule, it
-prints the rewrite points of the program, a step a line, and which others match; --steps adds the
-program after each step.  --file FILE explains the program with another schedule.  With --html, it
-writes a page for a browser: passes, flattening, versions and kernels.  Lines that belong together
-can be marked there.
+or for --sizes.  With --cost, it lists what each code version is predicted to cost, which needs no
+run; --as-device h200 stands for a device that is not there.  With --access, it lists the class of
+each reference to an array, which says what elements work-items have in common.  With --barriers, it
+lists the barriers of kernels, and the accesses that each of them separates; --dot draws the graph
+of accesses.  With --schedule, it prints the rewrite points of the program, a step a line, and which
+others match; --steps adds the program after each step.  --file FILE explains the program with
+another schedule.  With --html, it writes a page for a browser: passes, flattening, versions and
+kernels.  Lines that belong together can be marked there.
 
 Without an argument, list the codes.
 """
@@ -44,6 +45,7 @@ from runelift.runtime.testing import error_index as explained
 
 EXPLAINERS = {
     "parameters": "explain_parameters", "kernels": "explain_kernels", "memory": "explain_memory",
+    "cost": "explain_cost",
     "schedule": "explain_schedule", "barriers": "explain_barriers", "access": "explain_accesses",
     "html": "explain_page"}
 """The modules for options, the first of which counts.  They are imported by name, as commands are:
@@ -51,6 +53,7 @@ some need much."""
 FLATTENING = "explain_flattening"
 """The module for programs without such an option."""
 EXAMPLES = ("runelift explain examples/matmul.fut", "runelift explain examples/matmul.fut --html",
+            "runelift explain examples/matmul.fut --cost --as-device h200 --only thin",
             "runelift explain type-mismatch")
 
 
@@ -67,8 +70,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--memory", action="store_true",
                         help="list the device memory of each code version before it runs, as a "
                              "formula and for datasets, with the arrays that are alive then")
+    parser.add_argument("--cost", action="store_true",
+                        help="list launches, bytes, operations, the longest work-item and the "
+                             "predicted time of each code version at each choice, for datasets or "
+                             "--sizes; with --html and --over, draw the times over a size")
+    parser.add_argument("--as-device", metavar="DEVICE",
+                        help="with --cost: as if on this device, which need not be here, by the "
+                             "name of its profile or the path of one (.json)")
+    parser.add_argument("--over", metavar="NAME",
+                        help="with --cost: vary this size from 1 to 10^8, as far as arrays fit "
+                             "the device")
     parser.add_argument("--sizes", metavar="NAME=N", nargs="+", default=[],
-                        help="with --memory: these sizes and parameters in place of datasets")
+                        help="with --memory or --cost: these sizes and parameters in place of "
+                             "datasets")
     add_only(parser)
     parser.add_argument("--access", action="store_true",
                         help="list how the kernels of a program access arrays")
@@ -105,8 +119,10 @@ def execute(args: argparse.Namespace) -> int:
         raise UserError("--kernel and --dot go with --barriers.")
     if args.steps and not args.schedule:
         raise UserError("--steps goes with --schedule.")
-    if args.sizes and not args.memory:
-        raise UserError("--sizes goes with --memory.")
+    if args.sizes and not (args.memory or args.cost):
+        raise UserError("--sizes goes with --memory or --cost.")
+    if not args.cost and (args.as_device is not None or args.over is not None):
+        raise UserError("--as-device and --over go with --cost.")
     if args.subject is None and args.sizes and "=" not in args.sizes[-1]:
         args.subject = args.sizes.pop()  # the program behind the sizes
     if args.subject is None and (args.html or "").endswith(".fut"):

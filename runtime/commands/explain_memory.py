@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 from runelift.codegen.plan.memory import memory_of
 from runelift.ir.errors import UserError
-from runelift.runtime.commands.explained_program import planned_program
+from runelift.runtime.commands.explained_program import inputs_of, planned_program
 from runelift.runtime.commands.open_program import pick_entry
 from runelift.runtime.commands.options import print_json
 from runelift.runtime.commands.styles import show
-from runelift.runtime.data.outline import arguments_of_sizes, assigned, outline
 from runelift.runtime.memory import explained_memory
-from runelift.runtime.program import Program
-from runelift.runtime.testing.scripts import evaluate
-from runelift.runtime.testing.test_blocks import datasets_of
 
 
 def explain(args: argparse.Namespace, path: Path) -> None:
@@ -29,23 +22,11 @@ def explain(args: argparse.Namespace, path: Path) -> None:
         raise UserError(f"--sizes are those of one --entry, of {', '.join(entries)}.")
     found = [explained_memory.ExplainedMemory(
         program.tree.entry(entry), memory_of(program.loaded.plan(entry)), {
-            name: program.estimate_memory(entry, inputs) for name, inputs in _inputs(
-                program, entry, args.sizes, args.only).items()
+            name: program.estimate_memory(entry, inputs) for name, inputs in inputs_of(
+                program.loaded, entry, args.sizes, args.only).items()
         } if program.device_info is not None else {}) for entry in entries]
     if args.json:
         print_json({each.forest.entry: explained_memory.facts(each) for each in found})
     else:
         show("\n\n".join(map(explained_memory.render, found)))
         show(f"\n{explained_memory.LEGEND}")
-
-
-def _inputs(program: Program, entry: str, sizes: Sequence[str], only: str | None
-                  ) -> dict[str, list[Any]]:
-    """Arguments whose arrays have no elements, by the name of the input."""
-    if sizes:
-        return {", ".join(sizes): arguments_of_sizes(program.interface(entry), assigned(sizes))}
-    scripts = partial(evaluate, program=program.compiled.source, device=program.device_info)
-    types = [param.prim for param in program.interface(entry).params]
-    return {case.dataset: outline(case.recipes(scripts, types))
-            for case in datasets_of(program.compiled.source, entry)
-            if only is None or only in case.dataset}

@@ -64,5 +64,5 @@ def launch_time(costs: DeviceCosts, units: int, groups: int, group: int, room: i
     lanes = min(SUB_GROUP, max(1.0, work.items / groups))
     missed = min(1.0, (moved / SECTOR * lanes) / work.accesses) if work.accesses else 0.0
     chain = waves * (work.steps * costs.step + work.waits * (costs.hit + missed * costs.latency)
-                     + work.barriers * costs.barrier)
+                     + work.streams * costs.stream + work.barriers * costs.barrier)
     return LaunchTime(costs.launch, memory, arithmetic, atomics, chain)

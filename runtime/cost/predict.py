@@ -6,24 +6,35 @@ Nothing is built or run.  Each choice goes on with the version that would run th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any
 
-from runelift.codegen.cost.version_costs import ENTRY, cost_of_entry
+from runelift.codegen.cost.version_costs import ENTRY
 from runelift.codegen.cost.work import Work
 from runelift.codegen.plan.plan import DEVICE_SIZES, parameters
 from runelift.ir.guards import Kind
+<<<<<<< HEAD
 from runelift.runtime.cost.model import launch_time
 from runelift.runtime.cost.predictor import Predictor, WorkFunction, loaded
+=======
+from runelift.runtime.cost.model import launch_parts
+from runelift.runtime.cost.predictor import Predictor, WorkFunction
+>>>>>>> ledger
 from runelift.runtime.devices.build import Infeasible
+from runelift.runtime.execution.dry_run import no_memory
 from runelift.runtime.execution.executable import Executable
+<<<<<<< HEAD
 from runelift.runtime.versions.choose import (
     Facts,
     KnownChoices,
     LocalBytes,
     VersionChooser,
 )
+=======
+from runelift.runtime.loaded_program import LoadedProgram
+from runelift.runtime.versions.choose import Facts, KnownChoices, VersionChooser
+>>>>>>> ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,33 +118,47 @@ class Prediction:
 
 
 def predict(executable: Executable, args: Mapping[str, Any],
-            thresholds: Mapping[str, int] | None = None) -> Prediction:
-    """The cost of a call with bound arguments, of which only sizes and scalars count."""
-    return _Tracing(executable, thresholds or {}).call(args)
+            thresholds: Mapping[str, int] | None = None, force: Mapping[str, int] | None = None
+            ) -> Prediction:
+    """The cost of a call with bound arguments, of which only sizes and scalars count.
+
+    ``force`` are versions by site, which run whatever their guards say.
+    """
+    return _Tracing(executable, thresholds or {}, force or {}).call(args)
+
+
+def predict_call(program: LoadedProgram, entry: str, args: Sequence[Any],
+                 thresholds: Mapping[str, int] | None = None,
+                 force: Mapping[str, int] | None = None) -> Prediction:
+    """As :func:`predict`, of a call with these arguments, whose arrays need no elements."""
+    executable = program.executable(entry)
+    bound = program.bind(executable.plan, list(args), lambda array: no_memory(array.nbytes))
+    return predict(executable, bound, thresholds, force)
 
 
 class _Tracing(Predictor):
     """A predictor that keeps what it predicts of each version; ``seconds`` are totals."""
 
-    def __init__(self, executable: Executable, thresholds: Mapping[str, int]) -> None:
+    def __init__(self, executable: Executable, thresholds: Mapping[str, int],
+                 force: Mapping[str, int]) -> None:
         device, base = executable.device, executable.predictor
         super().__init__(executable.generated.sites, device.info, executable.geometry, base.costs)
-        self._plan = executable.plan
+        self.functions = base.functions  # type: ignore[method-assign]
+        self._plan, self._whole = executable.plan, executable.whole_cost
         self._settings = executable.decisions.under(thresholds, {}).settings
         self._met: dict[tuple[Any, ...], PredictedChoice] = {}
-        self._chooser = VersionChooser(self._sites, device.info, thresholds, {}, KnownChoices(),
+        self._chooser = VersionChooser(self._sites, device.info, thresholds, force, KnownChoices(),
                                        dict(executable.infeasible), base)
 
     def call(self, args: Mapping[str, Any]) -> Prediction:
         """Follow the whole plan."""
-        source = cost_of_entry(self._plan)
+        function, facts = self._whole
         known = {str(name): value for name, value in args.items()}
         known |= {str(name): getattr(self, name.base) for name in DEVICE_SIZES}
         known |= {str(each.variable): value for each, value in zip(
             parameters(self._plan.steps), self._settings, strict=True)}
-        function = loaded(source.text, self._plan.entry)[ENTRY]
         self.seconds = Totals()
-        function(self, *(known[str(name)] for name in source.facts))
+        function(self, *(known[str(name)] for name in facts))
         return Prediction(self.seconds, tuple(self._met.values()))
 
     def _add(self, totals: Totals) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import pyopencl as cl
 
+from runelift.codegen.cost.version_costs import ENTRY, cost_of_entry
 from runelift.codegen.emit.fused import FUSED_KERNEL
 from runelift.codegen.emit.opencl import (
     function_names,
@@ -37,8 +38,13 @@ from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.runtime.cache import disk
+<<<<<<< HEAD
 from runelift.runtime.cost.device_costs import DeviceCosts, costs_of
 from runelift.runtime.cost.predictor import Predictor
+=======
+from runelift.runtime.cost.model import costs_of
+from runelift.runtime.cost.predictor import Predictor, loaded
+>>>>>>> ledger
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.build import (
     Infeasible,
@@ -233,6 +239,12 @@ class Executable:
         profile = self.device.profile
         costs = costs_of(self.device.info) if profile is None else DeviceCosts(**profile.costs)
         return Predictor(self.generated.sites, self.device.info, self.geometry, costs)
+
+    @cached_property
+    def whole_cost(self) -> tuple[Callable[..., None], tuple[VName, ...]]:
+        """The function that adds up what a whole call costs, and the scalars that it takes."""
+        source = cost_of_entry(self.plan)
+        return loaded(source.text, self.plan.entry)[ENTRY], source.facts
 
     @cached_property
     def foreseeable(self) -> bool:

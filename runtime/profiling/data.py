@@ -16,6 +16,7 @@ def data(profile: Profile) -> dict[str, Any]:
         "entry": profile.entry, "dataset": profile.dataset, "device": profile.device,
         "verdict": verdict(profile), "wall": asdict(profile.wall),
         "wall_without_profile": asdict(profile.plain),
+        "predicted_seconds": profile.predicted,
         "parts": {**asdict(run.parts), "idle": run.parts.idle},
         "peak_bytes": run.peak_bytes,
         "memory": [{"seconds": at, "bytes": size} for at, size in run.memory],
@@ -37,6 +38,7 @@ def _kernel(kernel: KernelProfile) -> dict[str, Any]:
     return {
         "name": kernel.name, "version": kernel.version, "source": kernel.source,
         "class": kernel.does, "launches": kernel.launches, "time": asdict(kernel.time),
+        "predicted_seconds": kernel.predicted,
         "share": kernel.share, "counts": kernel.certainty,
         "operations": None if work is None else {
             prim.value: count for prim, count in work.operations.items()},

@@ -26,6 +26,7 @@ from runelift.runtime.profiling.quantities import (
     parts_of_call,
     peaks_text,
     percent,
+    predicted_text,
     refusals,
     scaled,
     short_place,
@@ -33,8 +34,8 @@ from runelift.runtime.profiling.quantities import (
 )
 from runelift.runtime.records.format import dataset_label, show_seconds
 
-TIMES = ["kernel", "source", "version", "time", "share", "launches", "of peak B/s", "of peak op/s",
-         "bound"]
+TIMES = ["kernel", "source", "version", "time", "predicted", "share", "launches", "of peak B/s",
+         "of peak op/s", "bound"]
 COUNTS = ["kernel", "kind", "bytes", "bytes accessed", "operations", "operations per byte"]
 
 
@@ -86,7 +87,8 @@ def profile_parts(profile: Profile, bars: int = MOST_BARS) -> Iterator[Markup]:
 
 def _times(kernel: KernelProfile) -> list[str]:
     return [kernel.name, short_place(kernel.source) or "-", kernel.version or "-",
-            show_seconds(kernel.time.median), percent(kernel.share), str(kernel.launches),
+            show_seconds(kernel.time.median), predicted_text(kernel.predicted),
+            percent(kernel.share), str(kernel.launches),
             marked(kernel, percent(kernel.memory_share)),
             marked(kernel, percent(kernel.compute_share)), kernel.bound or "-"]
 

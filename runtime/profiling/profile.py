@@ -7,11 +7,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from runelift.codegen.plan.kernel_classes import CLASSES
 from runelift.ir.imp.work_counts import Work, count_work
 from runelift.ir.prim import Prim
+from runelift.runtime.cost.launches import LaunchPredictor
+from runelift.runtime.cost.predict import predict
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.cost.peaks import Peaks
 from runelift.runtime.profiling.profiled_run import COPY, LOOP, LaunchShape, ProfiledRun
@@ -34,6 +36,7 @@ class KernelProfile:
     """A kernel in a version: the seconds of all its launches in a run, and their work.
 
     ``operations`` is None for what is not counted.  ``source`` is the place of the construct.
+    ``predicted`` are the seconds that the model of cost says, None where it says nothing.
     """
 
     name: str
@@ -45,6 +48,7 @@ class KernelProfile:
     share: float
     work: Work | None
     peaks: Peaks
+    predicted: float | None
 
     @property
     def moved(self) -> float | None:
@@ -151,6 +155,7 @@ class Profile:
 
     ``wall`` are the times of profiled calls, ``plain`` of those without a profile.  ``shown`` is
     the run with the median time.  All versions are ``compared`` if that was asked for.
+    ``predicted`` are the seconds of the call that the model of cost says.
     """
 
     entry: str
@@ -162,6 +167,7 @@ class Profile:
     kernels: tuple[KernelProfile, ...]
     versions: tuple[VersionProfile, ...]
     shown: Timeline
+    predicted: float
     compared: tuple[ComparedVersion, ...] = ()
 
     @cached_property
@@ -176,10 +182,11 @@ class Profile:
 
 @dataclass(frozen=True)
 class Runs:
-    """Profiled runs of an executable, all with the same commands."""
+    """Profiled runs of an executable, all with the same commands; ``predicted`` for a call."""
 
     executable: Executable
     timelines: Sequence[Timeline]
+    predicted: float
 
 
 def few(runs: int) -> Iterator[int]:
@@ -200,6 +207,7 @@ def profiled_runs(executable: Executable, bind: Callable[[], dict[str, Any]], ru
     The first run is one more, and warms up; the others are ``seen``.
     """
     found = list[Timeline]()
+    said = predict(executable, bind(), thresholds, force).totals.seconds
     for number in few(runs + 1):
         with executable.device.lock:
             run = ProfiledRun(executable, thresholds, force)
@@ -207,7 +215,7 @@ def profiled_runs(executable: Executable, bind: Callable[[], dict[str, Any]], ru
         if number:
             seen(outcome.seconds, outcome.record)
             found.append(timeline(executable, run.seen, outcome.seconds, run.peak_bytes, name_of))
-    return Runs(executable, found)
+    return Runs(executable, found, said)
 
 
 def profile_of(runs: Runs, plain: Sequence[float], dataset: str, peaks: Peaks) -> Profile:
@@ -221,13 +229,15 @@ def profile_of(runs: Runs, plain: Sequence[float], dataset: str, peaks: Peaks) -
     times = {key: summarise([sum(c.span.seconds for c in each.get(key, ())) for each in by_kernel])
              for key in shown_kernels}
     whole = sum(each.median for each in times.values()) or 1.0
-    kernels = [_kernel(executable, key, commands, times[key], times[key].median / whole, peaks)
-               for key, commands in shown_kernels.items()]
+    predictor = LaunchPredictor(executable.predictor.costs, executable.device.info.units)
+    kernels = [_kernel(executable, key, commands, _Beside(
+        times[key], times[key].median / whole, peaks, predictor))
+        for key, commands in shown_kernels.items()]
     return Profile(
         executable.plan.entry, dataset, executable.device.info.label, summarise(wall),
         summarise(list(plain)), peaks,
         tuple(sorted(kernels, key=lambda each: -each.time.median)), _versions(timelines, shown),
-        shown)
+        shown, runs.predicted)
 
 
 def _by_kernel(run: Timeline) -> dict[Kernel, list[DeviceCommand]]:
@@ -237,8 +247,17 @@ def _by_kernel(run: Timeline) -> dict[Kernel, list[DeviceCommand]]:
     return dict(found)
 
 
-def _kernel(executable: Executable, key: Kernel, commands: Sequence[DeviceCommand], time: Summary,
-            share: float, peaks: Peaks) -> KernelProfile:
+class _Beside(NamedTuple):
+    """The measured time of a kernel, and what to compare it with."""
+
+    time: Summary
+    share: float
+    peaks: Peaks
+    predictor: LaunchPredictor
+
+
+def _kernel(executable: Executable, key: Kernel, commands: Sequence[DeviceCommand],
+            beside: _Beside) -> KernelProfile:
     name, version = key
     source = does = ""
     if (launches := commands[0].issued.launches):
@@ -247,14 +266,25 @@ def _kernel(executable: Executable, key: Kernel, commands: Sequence[DeviceComman
         does = CLASSES.get(launch.kernel.kind, "")
     if commands[0].issued.kind == LOOP:
         does = "iterations of a loop in one launch"
-    return KernelProfile(name, version, source, does, len(commands), time, share,
-                         _work(executable, commands), peaks)
+    counted = _counted(commands)
+    return KernelProfile(name, version, source, does, len(commands), beside.time, beside.share,
+                         _work(executable, commands, counted), beside.peaks,
+                         _predicted(executable, commands, counted, beside.predictor))
 
 
-def _work(executable: Executable, commands: Sequence[DeviceCommand]) -> Work | None:
-    """The work of all launches of a kernel; None if it is not known."""
-    if commands[0].issued.kind == COPY:
-        return Work(bytes=float(sum(each.issued.bytes for each in commands)))
+class _Counted(NamedTuple):
+    """Launches whose work is looked at, with how often they ran, and if others are left out.
+
+    Each of them stands for ``scale`` launches.
+    """
+
+    times: Mapping[LaunchShape, int]
+    scale: float
+    sampled: bool
+
+
+def _counted(commands: Sequence[DeviceCommand]) -> _Counted | None:
+    """The launches of a kernel that stand for all; None if they are not known."""
     times: defaultdict[LaunchShape, int] = defaultdict(int)
     for command in commands:
         if not command.issued.launches:
@@ -264,15 +294,46 @@ def _work(executable: Executable, commands: Sequence[DeviceCommand]) -> Work | N
     shapes = sorted((shape for shape, number in times.items() if number),
                     key=lambda shape: (shape.number, shape.groups * shape.group))
     if not shapes:  # the device ran no iteration
-        return Work()
+        return _Counted({}, 1.0, sampled=False)
     step = -(-len(shapes) // MOST_COUNTED)
-    counted, total = shapes[step // 2::step], Work()
+    counted = shapes[step // 2::step]
     scale = sum(times.values()) / sum(times[shape] for shape in counted)
-    for shape in counted:
+    return _Counted({shape: times[shape] for shape in counted}, scale,
+                    sampled=len(counted) < len(shapes))
+
+
+def _predicted(executable: Executable, commands: Sequence[DeviceCommand],
+               counted: _Counted | None, predictor: LaunchPredictor) -> float | None:
+    """The predicted seconds of all launches of a kernel; None if they are not known."""
+    costs, kind = predictor.costs, commands[0].issued.kind
+    if kind == COPY:
+        return sum(costs.launch + each.issued.bytes / costs.bandwidth for each in commands)
+    if counted is None:
+        return None
+    total = 0.0
+    for shape, times in counted.times.items():
+        kernel, scalars = executable.sites[shape.number].launch.kernel, dict(shape.scalars)
+        teams = max(1, scalars.get(kernel.teams, 1)) if kernel.teams is not None else 1
+        parts = predictor.time(kernel, (shape.groups // teams, shape.group * teams, shape.room),
+                               scalars)
+        start = costs.round if kind == LOOP else parts.start
+        total += times * counted.scale * (parts.seconds - parts.start + start)
+    return total
+
+
+def _work(executable: Executable, commands: Sequence[DeviceCommand], counted: _Counted | None
+          ) -> Work | None:
+    """The work of all launches of a kernel; None if it is not known."""
+    if commands[0].issued.kind == COPY:
+        return Work(bytes=float(sum(each.issued.bytes for each in commands)))
+    if counted is None:
+        return None
+    total = Work()
+    for shape, times in counted.times.items():
         total.add(count_work(executable.sites[shape.number].launch.kernel, shape.groups,
                              shape.group, dict(shape.scalars), dict(shape.buffers)),
-                  times[shape] * scale)
-    total.sampled |= len(counted) < len(shapes)
+                  times * counted.scale)
+    total.sampled |= counted.sampled
     return total
 
 

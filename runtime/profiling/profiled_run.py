@@ -34,6 +34,7 @@ class LaunchShape(NamedTuple):
     """A launch of a kernel: all that its work depends on, apart from elements.
 
     ``scalars`` are the arguments and constants by parameter, ``buffers`` the bytes of each buffer.
+    A group has ``room`` bytes of local memory.
     """
 
     number: int
@@ -41,6 +42,7 @@ class LaunchShape(NamedTuple):
     group: int
     scalars: tuple[tuple[VName, Any], ...]
     buffers: tuple[tuple[VName, int], ...]
+    room: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,29 +123,29 @@ class ProfiledRun(Run):
     def issue(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
               *args: Any) -> None:
         """Run a prepared kernel."""
-        self._noted(number, (), groups, group, args,
+        self._noted(self._shape(number, (), (groups, group, sum(lengths)), args),
                     lambda: super(ProfiledRun, self).issue(number, groups, group, lengths, *args))
 
     def issue_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
                     lengths: tuple[int, ...], *args: Any) -> None:
         """Run a kernel that is built for the values of its constants."""
-        self._noted(number, constants, groups, group, args,
+        self._noted(self._shape(number, constants, (groups, group, sum(lengths)), args),
                     lambda: super(ProfiledRun, self).issue_built(
                         number, constants, groups, group, lengths, *args))
 
-    def _noted(self, number: int, constants: tuple[int, ...], groups: int, group: int,
-               args: tuple[Any, ...], issue: Callable[[], None]) -> None:
+    def _noted(self, shape: LaunchShape, issue: Callable[[], None]) -> None:
         assert self.recorder is not None
         place, begun = self.recorder.issued, time.perf_counter()
         issue()
         if self.recorder.issued > place:
             done = time.perf_counter()
-            shape = self._shape(number, constants, groups, group, args)
             self.seen.commands[place] = IssuedCommand("", (shape,), begun, done)
             self._note_memory()
 
-    def _shape(self, number: int, constants: tuple[int, ...], groups: int, group: int,
+    def _shape(self, number: int, constants: tuple[int, ...], extent: tuple[int, int, int],
                args: Sequence[Any]) -> LaunchShape:
+        """The shape of a launch: groups, the size of a group, and its bytes of local memory."""
+        groups, group, room = extent
         kernel = self._sites[number].launch.kernel
         known = dict(zip(kernel.built_for, constants, strict=False))
         if kernel.teams is not None and (teams := known.get(kernel.teams, 1)) > 1:
@@ -154,7 +156,7 @@ class ProfiledRun(Run):
                 scalars.append((param.name, arg))
             else:
                 buffers.append((param.name, self._bytes.get(id(arg)) or arg.size))
-        return LaunchShape(number, groups, group, tuple(scalars), tuple(buffers))
+        return LaunchShape(number, groups, group, tuple(scalars), tuple(buffers), room)
 
     def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
         """Copy ``size`` bytes, from ``offset`` on in ``source``, to the start of ``target``."""
@@ -217,8 +219,10 @@ class ProfiledRun(Run):
                 return first + middle
             return row[arg.number] if isinstance(arg, ScalarColumn) and row else arg
 
-        return tuple(self._shape(each.number, each.constants, value(each.groups), each.group,
-                                 [value(arg) for arg in each.args]) for each in traced.launches)
+        return tuple(self._shape(
+            each.number, each.constants,
+            (value(each.groups), each.group, sum(each.lengths)),
+            [value(arg) for arg in each.args]) for each in traced.launches)
 
 
 def _bytes(spec: ValueSpec, args: Mapping[str, Any]) -> int:

@@ -25,6 +25,7 @@ COUNTED = (
     "may beat the peak.",
     "Peaks are measured with short kernels, once per device: a copy of a large array (read and "
     "write count), and chains of multiply-adds.",
+    "Predicted times are those of the model of cost, which knows kernels and sizes, not elements.",
     f"{ESTIMATE} marks counts that depend on elements: a branch counts half on each side, a loop "
     "one iteration.",
 )
@@ -60,6 +61,11 @@ def percent(share: float | None) -> str:
     if share is None:
         return NONE
     return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"
+
+
+def predicted_text(seconds: float | None) -> str:
+    """A predicted time; of what is not predicted, nothing."""
+    return NONE if seconds is None else show_seconds(seconds)
 
 
 def short_place(source: str) -> str:
@@ -148,5 +154,6 @@ def verdict(profile: Profile) -> str:
 def call_text(profile: Profile) -> str:
     """The time of calls in words."""
     return (f"a call takes {show_seconds(profile.wall.median)} ± {show_seconds(profile.wall.mad)} "
-            f"({show_seconds(profile.plain.median)} without a profile), at most "
+            f"({show_seconds(profile.plain.median)} without a profile, "
+            f"{predicted_text(profile.predicted)} predicted), at most "
             f"{scaled(profile.shown.peak_bytes, 'B')} of device memory")

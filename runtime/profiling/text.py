@@ -22,6 +22,7 @@ from runelift.runtime.profiling.quantities import (
     parts_of_call,
     peaks_text,
     percent,
+    predicted_text,
     refusals,
     scaled,
     short_place,
@@ -45,6 +46,7 @@ class Column:
 
 COLUMNS = (
     Column("time", lambda k: show_seconds(k.time.median)),
+    Column("predicted", lambda k: predicted_text(k.predicted), 100),
     Column("± MAD", lambda k: show_seconds(k.time.mad), 150),
     Column("share", lambda k: percent(k.share)),
     Column("launches", lambda k: str(k.launches)),

@@ -1,0 +1,1 @@
+"""Predicted costs for people: tables of versions, and times over a size."""

@@ -1,0 +1,32 @@
+"""Predicted times of single launches, whose sizes and scalars are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from runelift.codegen.cost.work import KernelCost, arguments
+from runelift.ir import imp
+from runelift.ir.names import VName
+from runelift.runtime.cost.model import DeviceCosts, LaunchTime, launch_parts
+
+
+class LaunchPredictor:
+    """Predicts launches on a device of so many ``units``; formulas of kernels are kept."""
+
+    def __init__(self, costs: DeviceCosts, units: int) -> None:
+        self.costs, self._units = costs, units
+        self._formulas: dict[str, KernelCost] = {}
+
+    def time(self, kernel: imp.Kernel, extent: tuple[int, int, int],
+             scalars: Mapping[VName, Any]) -> LaunchTime:
+        """The parts of the time of a launch: groups, group size and bytes of local memory.
+
+        ``scalars`` are constants and arguments by parameter.
+        """
+        groups, group, room = extent
+        if kernel.name not in self._formulas:
+            self._formulas[kernel.name] = KernelCost.of(kernel)
+        work = self._formulas[kernel.name](
+            groups, group, *(scalars.get(name, 1) for name in arguments(kernel)))
+        return launch_parts(self.costs, self._units, groups, group, room, work)
