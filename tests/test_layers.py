@@ -55,13 +55,8 @@ ALLOWED = {
     "host": "cache",
     "compilation":
         "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite.lift "
-<<<<<<< HEAD
         "rewrite.lift.points rewrite codegen.plan codegen.emit codegen.cost codegen.hostplan cache "
         "rules",
-=======
-        "rewrite.lift.points rewrite codegen.plan codegen.emit codegen.hostplan codegen.cost "
-        "cache rules",
->>>>>>> ledger
     "rules":
         "frontend.syntax frontend.elaborate frontend rewrite.lift.outside rewrite cache data",
     "devices.driver": "cache host",
@@ -70,14 +65,8 @@ ALLOWED = {
     "geometry": "codegen.plan devices",
     "processes": "cache host compilation devices.driver devices",
     "execution":
-<<<<<<< HEAD
-        "frontend.syntax codegen.plan codegen.passes codegen.emit versions records cache host "
-        "devices.driver devices geometry displayed cost execution.host_scalars",
-    "execution.host_scalars": "",
-=======
         "frontend.syntax codegen.plan codegen.passes codegen.emit codegen.cost versions records "
         "cache cost host devices.driver devices execution.host_scalars geometry displayed",
->>>>>>> ledger
     "execution.probes": "codegen.plan codegen.emit codegen.hostplan devices execution",
     "replay": "codegen.plan codegen.emit versions records host devices execution",
     "trials": "codegen.emit records host devices geometry execution",
@@ -87,19 +76,12 @@ ALLOWED = {
         "codegen.plan versions displayed entry_point records cache cost cost.predict devices "
         "execution pages program "
         "tuner.workers",
-<<<<<<< HEAD
-    "cost": "codegen.plan codegen.cost devices geometry execution.host_scalars",
-    "cost.predict": "codegen.plan codegen.cost versions devices execution cost",
-    "cost.modelled_device":
-        "compilation devices devices.profiles execution loaded_program",
-=======
     "execution.host_scalars": "",
-    "cost": "codegen.cost codegen.plan devices execution.host_scalars geometry",
+    "cost": "codegen.cost codegen.plan devices devices.profiles cache execution.host_scalars geometry",
     "cost.predict":
         "codegen.cost codegen.plan cost devices execution loaded_program versions",
     "cost.modelled_device": "compilation devices devices.profiles execution loaded_program",
     "cost.explained": "cost.predict memory pages records versions",
->>>>>>> ledger
     "prebuild":
         "codegen.emit versions cache compilation devices.driver devices processes execution "
         "execution.probes",

@@ -13,8 +13,6 @@ from runelift.ir.imp.traverse import asked, has_barriers
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size
 
-LEAST_ITERATIONS = 8
-"""Loops of fewer iterations are not worth a kernel that runs them all."""
 
 
 def may_persist(steps: Sequence[plan.Step], changing: Set[VName] = frozenset()) -> bool:

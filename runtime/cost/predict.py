@@ -14,27 +14,18 @@ from runelift.codegen.cost.version_costs import ENTRY
 from runelift.codegen.cost.work import Work
 from runelift.codegen.plan.plan import DEVICE_SIZES, parameters
 from runelift.ir.guards import Kind
-<<<<<<< HEAD
 from runelift.runtime.cost.model import launch_time
-from runelift.runtime.cost.predictor import Predictor, WorkFunction, loaded
-=======
-from runelift.runtime.cost.model import launch_parts
 from runelift.runtime.cost.predictor import Predictor, WorkFunction
->>>>>>> ledger
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.execution.dry_run import no_memory
 from runelift.runtime.execution.executable import Executable
-<<<<<<< HEAD
+from runelift.runtime.loaded_program import LoadedProgram
 from runelift.runtime.versions.choose import (
     Facts,
     KnownChoices,
     LocalBytes,
     VersionChooser,
 )
-=======
-from runelift.runtime.loaded_program import LoadedProgram
-from runelift.runtime.versions.choose import Facts, KnownChoices, VersionChooser
->>>>>>> ledger
 
 
 @dataclass(frozen=True, slots=True)

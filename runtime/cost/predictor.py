@@ -13,13 +13,8 @@ from typing import Any, Protocol, TypeAlias
 from runelift.codegen.cost.version_costs import ENTRY
 from runelift.codegen.cost.work import Work
 from runelift.codegen.plan.plan import Choose
-<<<<<<< HEAD
 from runelift.runtime.cost.device_costs import DeviceCosts
 from runelift.runtime.cost.model import launch_time
-=======
-from runelift.codegen.plan.steady_loops import LEAST_ITERATIONS
-from runelift.runtime.cost.model import DeviceCosts, launch_time
->>>>>>> ledger
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.devices.limits import LEAST_ITERATIONS

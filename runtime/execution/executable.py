@@ -38,13 +38,8 @@ from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.runtime.cache import disk
-<<<<<<< HEAD
 from runelift.runtime.cost.device_costs import DeviceCosts, costs_of
-from runelift.runtime.cost.predictor import Predictor
-=======
-from runelift.runtime.cost.model import costs_of
 from runelift.runtime.cost.predictor import Predictor, loaded
->>>>>>> ledger
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.build import (
     Infeasible,

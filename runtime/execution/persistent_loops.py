@@ -20,7 +20,6 @@ from runelift.codegen.emit.opencl import parameters
 from runelift.codegen.emit.persistent import PersistentKernel, turn
 from runelift.codegen.emit.phases import Phase, argument
 from runelift.codegen.passes.local_memory import CELL_BYTES
-from runelift.codegen.plan.steady_loops import LEAST_ITERATIONS
 from runelift.ir import imp
 from runelift.ir.imp import Kernel
 from runelift.ir.prim import Prim

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from runelift.codegen.emit.persistent import PersistentKernel
-from runelift.codegen.plan.steady_loops import LEAST_ITERATIONS
 from runelift.ir.errors import RuneliftError
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.limits import LEAST_ITERATIONS
