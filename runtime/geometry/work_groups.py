@@ -199,7 +199,7 @@ def tile(limits: ShareLimits, points: int, size: int, groups: int,
         groups = 0
         chunk = min(chunk, power_of_two_above(ceil_div(max(1, points), group)))
     elif limits.staged and limits.busy_groups:
-        groups = limits.busy_groups
+        groups = min(groups, limits.busy_groups)
     while chunk > 1 and points < (1 if wanted[1] else groups) * group * chunk:
         chunk //= 2
     while limits.staged and _tile_bytes(group, chunk, size) > local_bytes and group > 1:
