@@ -414,7 +414,7 @@ def persistent_loop(run: Run, traced: TracedIteration, first: int = 0,
         tuple(sorted({len(ring) for ring in found}))))
     if kernel is None:
         return None
-    meeting = meeting_groups(alike, table, groups, run.device.info.choice.groups)
+    meeting = meeting_groups(alike, table, groups, run.device.info.units)
     return RunLoop(kernel, meeting, group, len(phases), local_bytes,
                    (*arguments.buffers, *arguments.scalars, *counts), found, first, count)
 
