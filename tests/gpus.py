@@ -8,7 +8,7 @@ from typing import Any
 import runelift
 from runelift.ir.files import Source
 from runelift.runtime.compilation.pipeline import compile_source
-from runelift.runtime.devices.info import DeviceKind, _choice, _shares, find_devices
+from runelift.runtime.devices.info import DeviceKind, _shares, find_devices
 
 
 def gpu(source: str, **limits: Any) -> runelift.Program:
@@ -20,7 +20,7 @@ def gpu(source: str, **limits: Any) -> runelift.Program:
     host = next(each for each in find_devices() if each.matches("Portable"))
     shares = replace(_shares(DeviceKind.GPU, 1024, units), patience=0)
     like = {"interleaves": True, "num_groups": 8 * units, "group_size": 256, "max_group": 1024,
-            "sequential_segment": 32, "shares": shares, "choice": _choice(True, units, shares, 0),
+            "sequential_segment": 32, "shares": shares,
             "local_bytes": (48 << 10) - 256}
     return runelift.Program(compile_source(Source("gpu.fut", source), policy="all"),
                             replace(host, **(like | limits)))

@@ -40,9 +40,7 @@ ALLOWED = {
         "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten rewrite.flatten.rules "
         "rewrite.passes rewrite.lift rewrite.lift.outside rewrite.lift.points",
     "codegen.passes": "codegen.plan",
-    "codegen.cost": "",
     "codegen.emit": "codegen.plan codegen.passes",
-    "codegen.cost": "codegen.plan codegen.emit",
     "codegen.kernel": "codegen.plan codegen.passes",
     "codegen.cost": "codegen.plan codegen.emit",
     "codegen.segops": "codegen.plan codegen.passes codegen.kernel",
@@ -73,11 +71,12 @@ ALLOWED = {
     "memory":
         "codegen.plan codegen.emit versions records devices execution",
     "profiling":
-        "codegen.plan versions displayed entry_point records cache cost cost.predict devices "
+        "codegen.plan versions displayed entry_point records cost cost.predict devices "
         "execution pages program "
         "tuner.workers",
     "execution.host_scalars": "",
-    "cost": "codegen.cost codegen.plan devices devices.profiles cache execution.host_scalars geometry",
+    "cost":
+        "codegen.cost codegen.plan cache devices devices.profiles execution.host_scalars geometry",
     "cost.predict":
         "codegen.cost codegen.plan cost devices execution loaded_program versions",
     "cost.modelled_device": "compilation devices devices.profiles execution loaded_program",
@@ -160,7 +159,7 @@ ALLOWED = {
     "commands":
         "ir.codes frontend frontend.format rewrite.engine rewrite.lift rewrite.lift.outside "
         "rewrite.lift.points rewrite.passes rewrite codegen.plan codegen.passes versions records "
-        "data cache host compilation rules "
+        "data cache host compilation rules cost execution.probes "
         "devices.driver devices explanation geometry memory pages processes profiling program "
         "compile cost.predict cost.modelled_device cost.explained devices.profiles loaded_program "
         "runelift tuner.policy tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "

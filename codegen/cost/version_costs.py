@@ -302,8 +302,9 @@ class _CostWriter(PlanWriter):
             case plan.Branch(cond) | plan.CountedLoop(bound=cond):
                 return set(names_in(cond))
             case plan.Choose(versions=versions, sizes=sizes, facts=facts):
-                return {*sizes, *facts, *names_in(
-                    [(v.guard and v.guard.sizes(), [need.names() for need in v.needs]) for v in versions])}
+                return {*sizes, *facts, *names_in([
+                    (v.guard and v.guard.sizes(), [need.names() for need in v.needs])
+                    for v in versions])}
         return set()
 
 

@@ -19,7 +19,7 @@ INDENT = " "
 
 
 class Writer(Protocol):
-    """What writes the rest of a kernel."""
+    """The writer of the rest of a kernel."""
 
     def name(self, vname: VName) -> str:
         """A name of C."""

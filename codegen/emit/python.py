@@ -624,7 +624,8 @@ def _least_bytes(need: plan.Need) -> str:
         f"({size_text(launch.local_bytes)} if {variable(launch.shaped)} else rt.never)"
         for launch in need.launches)
     least = f"min({', '.join(asked)})" if len(asked) > 1 else next(iter(asked))
-    when = " and ".join(variable(cond) if holds else f"not {variable(cond)}" for cond, holds in need.when)
+    when = " and ".join(variable(cond) if holds else f"not {variable(cond)}"
+                        for cond, holds in need.when)
     return f"({least} if {when} else 0)" if when else least
 
 

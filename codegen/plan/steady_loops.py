@@ -14,7 +14,6 @@ from runelift.ir.names import VName
 from runelift.ir.sizes import Size
 
 
-
 def may_persist(steps: Sequence[plan.Step], changing: Set[VName] = frozenset()) -> bool:
     """True if an iteration only launches, and ``changing`` scalars are arguments of kernels only.
 

@@ -11,12 +11,14 @@ import sys
 from dataclasses import asdict, replace
 
 from runelift.ir.errors import UserError
-
 from runelift.runtime.commands.options import add_device, add_json, print_json
 from runelift.runtime.commands.styles import show
+from runelift.runtime.cost.device_costs import keep
+from runelift.runtime.cost.measure import measured_costs
 from runelift.runtime.devices.comparable import spec_of
 from runelift.runtime.devices.info import DeviceInfo, find_devices, select
 from runelift.runtime.devices.registrations import described, registrations
+from runelift.runtime.execution.probes.on_demand import open_device
 from runelift.runtime.records.format import table
 
 EXAMPLES = ("runelift devices", "runelift devices --json", "runelift devices --measure")
@@ -67,11 +69,6 @@ def _measure(args: argparse.Namespace) -> int:
     info = select(args.device)
     if info is None:
         raise UserError("There is no OpenCL device to measure.")
-    # late: it uses OpenCL, and few want it
-    from runelift.runtime.cost.device_costs import keep
-    from runelift.runtime.cost.measure import measured_costs
-    from runelift.runtime.execution.probes.on_demand import open_device
-
     costs = measured_costs(open_device(info))
     keep(info, costs)
     if args.json:

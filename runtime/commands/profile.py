@@ -38,9 +38,9 @@ from runelift.runtime.commands.options import (
 )
 from runelift.runtime.commands.progress import display
 from runelift.runtime.commands.styles import coloured, columns, show
+from runelift.runtime.cost.peaks import measured_peaks
 from runelift.runtime.profiling.data import data
 from runelift.runtime.profiling.page import page
-from runelift.runtime.cost.peaks import measured_peaks
 from runelift.runtime.profiling.profile import Profile, profile_of
 from runelift.runtime.profiling.session import each_alone, runs_of
 from runelift.runtime.profiling.text import print_profile, rules_of_counting

@@ -1,13 +1,14 @@
 """The constants of a device that predicted times are made of, and where they come from.
 
-A device has the constants of its own measurement (``runelift devices --measure``), which the cache
-keeps, or of the profile that its name has in it.  Others have those of a profile of their kind.
+``runelift devices --measure`` measures them, and the cache keeps them.  A device that was not
+measured has the constants of the profile whose name its own contains.  Others have those of a
+profile of their kind.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cache
 
 from runelift.runtime.cache import disk
@@ -30,9 +31,9 @@ class DeviceCosts:
       the last cache, of ``cache`` bytes, and all compute units; ``unit_bandwidth``: one unit's.
       ``unit_cache`` are the bytes of a compute unit's own cache.  ``random`` are the bytes that an
       access moves whose place only elements tell.
-    * ``operation``, ``special``, ``double``, ``access``, ``private``, ``local``: the time of one
-      simple operation, quotient or root, operation on doubles, and access to global, private or
-      local memory, if all of the device is at work.
+    * ``operation``, ``special``, ``double``: the time of a simple operation, quotient or root, and
+      operation on doubles, if all of the device is at work.  ``access``, ``private``, ``local``:
+      that of one access to global, private or local memory.
     * ``atomic``, ``local_atomic``: likewise for atomic operations that do not meet.  ``conflict``
       is the time of one that waits for another on its element.
     * ``step``: from one operation of a work-item to the next.  ``hit`` and ``latency``: from asking

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from runelift.codegen.cost.work import KernelCost, arguments
+from runelift.codegen.cost.work import KernelCost, argument_names
 from runelift.ir import imp
 from runelift.ir.names import VName
-from runelift.runtime.cost.model import DeviceCosts, LaunchTime, launch_parts
+from runelift.runtime.cost.device_costs import DeviceCosts
+from runelift.runtime.cost.model import LaunchTime, launch_time
 
 
 class LaunchPredictor:
@@ -28,5 +29,5 @@ class LaunchPredictor:
         if kernel.name not in self._formulas:
             self._formulas[kernel.name] = KernelCost.of(kernel)
         work = self._formulas[kernel.name](
-            groups, group, *(scalars.get(name, 1) for name in arguments(kernel)))
-        return launch_parts(self.costs, self._units, groups, group, room, work)
+            groups, group, *(scalars.get(name, 1) for name in argument_names(kernel)))
+        return launch_time(self.costs, self._units, groups, group, room, work)

@@ -15,10 +15,10 @@ import pyopencl as cl
 
 from runelift.ir.prim import Prim
 from runelift.runtime.cost.device_costs import USUAL, DeviceCosts
+from runelift.runtime.cost.peaks import least_seconds, measured_peaks
 from runelift.runtime.devices.build import quietly
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.profiles import profile
-from runelift.runtime.cost.peaks import least_seconds, measured_peaks
 
 CHASED = 64 << 20
 """The bytes that a work-item walks through, more than caches near it hold."""

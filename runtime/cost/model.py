@@ -34,8 +34,8 @@ class LaunchTime(NamedTuple):
     def seconds(self) -> float:
         """The predicted time."""
         start, memory, arithmetic, atomics, chain = self
-        return start + (memory ** NORM + arithmetic ** NORM + atomics ** NORM + chain ** NORM
-                        ) ** (1 / NORM)
+        powers = memory ** NORM + arithmetic ** NORM + atomics ** NORM + chain ** NORM
+        return start + float(powers ** (1 / NORM))
 
 
 def launch_time(costs: DeviceCosts, units: int, groups: int, group: int, room: int, work: Work

@@ -17,10 +17,10 @@ from runelift.runtime.loaded_program import LoadedProgram
 
 
 class ModelledDevice(Device):
-    """A device without hardware, for dry runs; ``profile`` says what it is."""
+    """A device without hardware, for dry runs, as a profile says what it is."""
 
     def __init__(self, profile: DeviceProfile) -> None:
-        self.profile = profile
+        self.costs = profile.costs
         self._know(described(profile.limits))
         self.pool = Pool(None, self.info)
         self.plain, self.failure = None, (None, None)

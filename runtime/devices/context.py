@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyopencl as cl
@@ -22,9 +22,6 @@ from runelift.runtime.devices.readback import PinnedCells
 from runelift.runtime.devices.scan_status import ScanStatus
 from runelift.runtime.devices.subgroup_support import ShuffleMethod
 from runelift.runtime.devices.waiting import Waits
-
-if TYPE_CHECKING:
-    from runelift.runtime.devices.profiles import DeviceProfile
 
 _enqueue_write = cl._cl._enqueue_write_buffer
 """The function that :func:`pyopencl.enqueue_copy` calls after 2 us of questions."""
@@ -77,8 +74,8 @@ class Device:
         self.clear_failure(self.plain)
         self.plain.finish()
 
-    profile: DeviceProfile | None = None
-    """What is known of a device that is not there."""
+    costs: Mapping[str, float] | None = None
+    """The constants of predicted times, where they are not looked up by the device's name."""
 
     def _know(self, info: DeviceInfo) -> None:
         """Set the part of the device that lies on the host."""

@@ -231,8 +231,8 @@ class Executable:
     @cached_property
     def predictor(self) -> Predictor:
         """Predicts the times of versions on the device."""
-        profile = self.device.profile
-        costs = costs_of(self.device.info) if profile is None else DeviceCosts(**profile.costs)
+        given = self.device.costs
+        costs = costs_of(self.device.info) if given is None else DeviceCosts(**given)
         return Predictor(self.generated.sites, self.device.info, self.geometry, costs)
 
     @cached_property

@@ -31,8 +31,8 @@ from runelift.runtime.records.recorder import EncounterKind
 from runelift.runtime.versions.choose import (
     NEVER,
     UNMET,
-    LocalBytes,
     Facts,
+    LocalBytes,
     VersionChooser,
 )
 

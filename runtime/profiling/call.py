@@ -11,12 +11,12 @@ from typing import Any
 from rich.console import Console
 
 from runelift.ir.errors import UserError
+from runelift.runtime.cost.peaks import measured_peaks
 from runelift.runtime.displayed import Displayed
 from runelift.runtime.entry_point import EntryPoint
 from runelift.runtime.execution.opaques import unpacked
 from runelift.runtime.profiling.data import data
 from runelift.runtime.profiling.page import page
-from runelift.runtime.cost.peaks import measured_peaks
 from runelift.runtime.profiling.profile import Profile, profile_of
 from runelift.runtime.profiling.quantities import verdict
 from runelift.runtime.profiling.session import each_alone, runs_of

@@ -13,9 +13,9 @@ from runelift.codegen.plan.kernel_classes import CLASSES
 from runelift.ir.imp.work_counts import Work, count_work
 from runelift.ir.prim import Prim
 from runelift.runtime.cost.launches import LaunchPredictor
+from runelift.runtime.cost.peaks import Peaks
 from runelift.runtime.cost.predict import predict
 from runelift.runtime.execution.executable import Executable
-from runelift.runtime.cost.peaks import Peaks
 from runelift.runtime.profiling.profiled_run import COPY, LOOP, LaunchShape, ProfiledRun
 from runelift.runtime.profiling.timeline import DeviceCommand, Timeline, VersionName, timeline
 from runelift.runtime.records.record import Record

@@ -81,8 +81,7 @@ def like_gpu(info: DeviceInfo) -> DeviceInfo:
     shares = infos._shares(DeviceKind.GPU, 1024, 132)
     return replace(info, group_size=256, num_groups=132 * 8, sequential_segment=32, max_group=1024,
                    local_bytes=48 * 1024, shares=shares, coherent=True, interleaves=True,
-                   shuffles=(), global_bytes=1 << 37, max_alloc=1 << 36,
-                   choice=infos._choice(True, 132, shares, 0))
+                   shuffles=(), global_bytes=1 << 37, max_alloc=1 << 36)
 
 
 def launches(path: Path, sizes: Sequence[Sequence[int]] = SIZES) -> Iterator[Seen]:

@@ -233,48 +233,10 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
         "entry main [n] (xs: [n]i32) (is: [n]i64): [n]i32 = loop ys = copy xs for i < n do "
         "if ys[i] > 3 then scatter ys (map (+ i) is[:n / (i + 1)]) (map i32.i64 is[:n / (i + 1)]) "
         "else ys", [XS, IS]),
-    "maps_share_nothing": (MATRIX + "loop xss for i < 3 do tabulate_2d n m (\\i j -> "
-                           "xss[i, j] + xss[i64.max 0 (i - 1), j])", [XSS]),
-    "products_beat_rows": (
-        "entry main [n][m] (xss: [n][m]i32) (yss: [m][n]i32): [n][n]i32 = "
-        "map (\\xs -> map (\\ys -> i32.sum (map2 (*) xs ys)) (transpose yss)) xss",
-        [np.ones((2, 3), np.int32), np.ones((3, 2), np.int32)]),
-    "points_need_no_rows": (MATRIX + "map (map (\\x -> loop s = x for _k < 30 do s * 3 + x)) xss",
-                            [XSS]),
-    "columns_lie_side_by_side": (MATRIX + "map i32.sum (transpose xss)", [XSS]),
-    "points_beat_rows": (MATRIX + "map (\\xs -> map (\\x -> loop s = 0 for k < 3 do "
-                         "if x > k then s + i32.sum (map (i32.max x) xs) else s) xs) xss", [XSS]),
-    "points_differ": (MATRIX + "map (map (\\x -> loop y = x while y < 9 do y + 5)) xss", [XSS]),
-    "points_are_laden": (MATRIX + "map (\\xs -> i32.sum (map (\\x -> "
-                         "loop y = x for _i < 3 do y * 2) xs)) xss", [XSS]),
-    "products_beat_reductions": (
-        "entry main [n][m] (xss: [n][m]i32): [n][n]i32 = map (\\xs -> let zs = map (\\ys -> "
-        "i32.sum (map2 (*) xs ys)) xss let most = i32.maximum zs in map (most -) zs) xss", [XSS]),
-    "loops_stay_in_groups": (MATRIX + "map (\\xs -> loop xs for _i < 3 do scan (+) 0 xs) xss",
-                             [XSS]),
-    "rows_save_launches": (
-        MATRIX + "map (\\xs -> let y = i32.sum xs in map (+ y) xs) xss", [XSS]),
-    "rows_lie_apart": (MATRIX + "map i32.sum xss", [XSS]),
-    "rows_take_steps": (MATRIX + "map i32.sum xss", [XSS]),
-    "rows_stream": (VECTOR + "map (\\x -> i32.sum (map (\\y -> x * y) xs)) xs", [XS]),
-    "neighbours_map": (MATRIX + "map (\\xs -> map (* 2) xs) xss", [XSS]),
-    "groups_beside_rows": (MATRIX + "map (\\xs -> scan (+) 0 xs) xss", [XSS]),
     "concat_in_parts": (VECTOR + "map (+ 1) xs ++ xs", [XS]),
     "rearranged_result": (
         "entry main [n][m] (xss: [n][m]i32): [m][n][3]i32 = "
         "transpose (map (map (\\x -> [x, x + 1, x * 2])) xss)", [XSS]),
-    "products_share": (
-        "entry main [n][m][p] (xss: [n][m]i32) (yss: [m][p]i32): [n][p]i32 = "
-        "map (\\xs -> map (\\ys -> i32.sum (map2 (*) xs ys)) (transpose yss)) xss",
-        [np.arange(6, dtype=np.int32).reshape(2, 3), np.arange(12, dtype=np.int32).reshape(3, 4)]),
-    "neighbours_share": (
-        "entry main [n][m][p] (xss: [n][m]i32) (fs: [p]i32): [][m]i32 = tabulate_2d (n - p + 1) m "
-        "(\\i j -> i32.sum (tabulate p (\\k -> xss[i + k, j] * fs[k])))",
-        [np.arange(12, dtype=np.int32).reshape(4, 3), np.arange(2, dtype=np.int32)]),
-    "roots_share": (
-        "entry main [n][m] (xs: [n]f32) (ys: [m]f32): [n]f32 = "
-        "map (\\x -> f32.sum (map (\\y -> 1 / f32.sqrt (f32.abs (x - y) + 1)) ys)) xs",
-        [np.arange(3, dtype=np.float32), np.arange(4, dtype=np.float32)]),
     "scatter_with_map": (
         "entry main [n] (xs: [n]i32) (is: [n]i64): [n]i32 = "
         "let (ks, ys) = unzip (map2 (\\x i -> (i % 3, x * 2)) xs is) "

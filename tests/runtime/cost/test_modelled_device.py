@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pyopencl as cl
 import pytest
 
 import runelift
+from runelift.runtime.cost.device_costs import costs_of
 from runelift.runtime.cost.modelled_device import ModelledDevice, modelled
 from runelift.runtime.data.outline import arguments_of_sizes
 from runelift.runtime.devices.build import Infeasible
@@ -63,7 +64,8 @@ def test_launches_are_those_of_the_device(family: Path) -> None:
     program = runelift.compile(family, device="pocl", tuning={})
     assert program.device_info is not None
     limits = limits_of(cl, program.device_info.handle)
-    loaded = modelled(program.compiled, ModelledDevice(DeviceProfile(limits, 0, {})))
+    loaded = modelled(program.compiled, ModelledDevice(DeviceProfile(
+        limits, asdict(costs_of(program.device_info)))))
     seen = 0
     for shape in shapes(family):
         found = launches(loaded, shape)

@@ -35,7 +35,7 @@ All numbers of seconds here are sums of powers of two, so they are exact.
 """
 WORK = f"""
 def work(groups, group, steps):
-    return ({'0.0, ' * (len(Work._fields) - 3)} steps, 0.0, 0.0)
+    return ({', '.join('steps' if name == 'steps' else '0.0' for name in Work._fields)})
 """
 
 
@@ -75,7 +75,8 @@ def test_times_of_launches_add_up() -> None:
     assert seconds("pass") == 0
     assert seconds(LAUNCH) == 3.125
     assert seconds(LAUNCH, "rt.launch('other', 4, 32, (16, 16), work, m)") == 8.25
-    whole = launch_time(STEPS, DEVICE.info.units, 4, 32, 0, Work(*[0.0] * 16, 3.0, 0.0, 0.0))
+    work = Work(*[0.0] * len(Work._fields))._replace(steps=3.0)
+    whole = launch_time(STEPS, DEVICE.info.units, 4, 32, 0, work)
     assert seconds(LAUNCH) == whole.seconds
 
 

@@ -18,6 +18,7 @@ from runelift.ir.errors import ProgramFailure
 from runelift.ir.imp import Kernel
 from runelift.ir.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
+from runelift.runtime.cost.peaks import Peaks
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.devices.kernel import BoundKernel
@@ -29,7 +30,6 @@ from runelift.runtime.execution.persistent_loops import meeting_groups
 from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Run
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
-from runelift.runtime.cost.peaks import Peaks
 from runelift.runtime.profiling.profile import profile_of
 from runelift.runtime.profiling.session import runs_of
 from runelift.runtime.program import Program
@@ -255,8 +255,7 @@ def test_maps_in_a_loop_have_large_groups(
     program = Program(compile_source(Source("loop", STENCIL)), device.info)
     program.loaded._device = device
     usual, found = device.info.group_size, list[int]()
-    choice = replace(device.info.choice, groups=units)
-    monkeypatch.setattr(device, "info", replace(device.info, choice=choice))
+    monkeypatch.setattr(device, "info", replace(device.info, units=units))
 
     def noted(run: Run, kernel: BoundKernel, groups: int, group: int) -> None:
         found.append(group)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from runelift.ir.errors import CompilerLimitation
-from runelift.ir.sizes import Size
+from runelift.ir.guards import Kind
 from runelift.runtime.records.estimates import Estimates
 from runelift.runtime.records.pruning import PruningPolicy
 from runelift.runtime.records.record import Encounter, Record
@@ -25,17 +25,11 @@ from runelift.runtime.tuner.report.text import render
 from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.tuner.thresholds import conclude
 from runelift.runtime.versions.forest import plans
-from tests.runtime.tuner.simulated import CHAIN, Simulated, inputs, nested, site
+from tests.runtime.tuner.simulated import CHAIN, ENOUGH, Simulated, inputs, nested, site
 
 HOPELESS = NORMAL.pruning.estimate_factor
 LONG_RUNS = ForcedRuns(policy=replace(NORMAL, pruning=PruningPolicy(first_run_seconds=1.0)))
 """Simulated runs take half a second."""
-
-
-class First(Simulated):
-    """By default the first version runs."""
-
-    default = dict.fromkeys(["main.t0", "main.t1", "main.t2"], 1)
 
 
 def test_one_work_item_for_each_point_takes_the_work_of_a_point() -> None:
@@ -136,27 +130,16 @@ def test_what_is_hopeless_is_not_even_run_once() -> None:
     assert {} in sim.forced  # it runs by default there, which was recorded
 
 
-class Groups(Crowded):
-    """Its guards depend on groups: what does not hold by default stands in records."""
+@pytest.mark.parametrize("kind", [Kind.OUTER, Kind.REWRITTEN])
+def test_records_tell_what_runs_by_default(kind: Kind) -> None:
+    """No run by default is recorded to see that what is hopeless is not what runs then.
 
-    scarce = ("main.t0", "main.t1")
-
-    def _record(self, *args: Any) -> Record:
-        record = super()._record(*args)
-        return replace(record, encounters=tuple(
-            each._replace(scarce=self.scarce) for each in record.encounters))
-
-
-@pytest.mark.parametrize("groups", [None, Size.of(1)])
-def test_records_tell_what_runs_by_default(groups: Size | None) -> None:
-    """No run by default is recorded to see that what is hopeless is not what runs then."""
-    sim = Groups.of(CHAIN, serial)
-    forest = replace(sim.forest, trees=tuple(replace(tree, alternatives=tuple(
-        replace(each, guard=each.guard and replace(each.guard, groups=groups))
-        for each in tree.alternatives)) for tree in sim.forest.trees))
-    found = LONG_RUNS.measure(sim, forest, inputs(few=[2]), repeats=1)
+    Records say which guards hold by predicted times, and nothing of rewritten versions.
+    """
+    sim = Crowded.of([site("s", ("t0", []), ("t1", []), (None, []), kind=kind)], serial)
+    found = LONG_RUNS.measure(sim, sim.forest, inputs(few=[2]), repeats=1)
     assert {run.force["s"] for run in found.runs if run.record is None} == {0, 1}
-    assert ({} in sim.forced) == (groups is None)
+    assert ({} in sim.forced) == (kind is Kind.REWRITTEN)
 
 
 def test_what_is_stopped_is_not_run_where_it_would_take_longer() -> None:
@@ -237,16 +220,16 @@ def test_what_a_plan_leads_to_is_known_from_other_runs(infeasible: set[tuple[str
     assert not runs_as({}, replace(runs[0], replay=1))
 
 
-@pytest.mark.parametrize("kind", [First, Simulated])
-def test_a_version_that_cannot_run_is_not_run_where_it_leads_to_a_known_run(
-        kind: type[Simulated]) -> None:
+@pytest.mark.parametrize("enough", [1, ENOUGH])
+def test_a_version_that_cannot_run_is_not_run_where_it_leads_to_a_known_run(enough: int) -> None:
     """Two lead to the flat version, whose sites run by default what one of the plans forces.
 
     On the second dataset a run by default was recorded; on the first one of the two has to run.
     """
     inner = site("u", ("t2", []), (None, []))
-    sim = kind.of([site("s", ("t0", []), ("t1", []), (None, [inner]))],
-                  lambda where, index, par: 1e-3, infeasible=frozenset({("s", 0), ("s", 1)}))
+    sim = Simulated.of([site("s", ("t0", []), ("t1", []), (None, [inner]))],
+                       lambda where, index, par: 1e-3, enough=enough,
+                       infeasible=frozenset({("s", 0), ("s", 1)}))
     found = LONG_RUNS.measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=3)
     assert [sim.forced.count(force) for force in ({"s": 0}, {"s": 1}, {})] == [0, 1, 1]
     for dataset in "ab":
@@ -299,13 +282,13 @@ def test_a_version_remains_where_all_were_late_by_turns() -> None:
     assert contenders([run(0, 1e-3, 30e-3), run(1, 40e-3, 1e-3)]) == {"s": {0}}
 
 
-@pytest.mark.parametrize("kind", [First, Simulated])
-def test_what_runs_by_default_is_not_left_out(kind: type[Simulated],
-                                              monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("enough", [1, ENOUGH])
+def test_what_runs_by_default_is_not_left_out(enough: int, monkeypatch: pytest.MonkeyPatch
+                                              ) -> None:
     """By chance it seemed far slower on another dataset."""
     monkeypatch.setattr(Estimates, "hopeless", lambda self, version, par, best: (
         "left out: hopeless" if version == "s/0" else None))
-    sim = kind.of(CHAIN, lambda where, index, par: 1e-3)
+    sim = Simulated.of(CHAIN, lambda where, index, par: 1e-3, enough=enough)
     found = LONG_RUNS.measure(sim, sim.forest, inputs(a=[2]), repeats=1)
     errors = [run.error for run in found.runs if run.force["s"] == 0 and run.error]
-    assert errors == ([] if kind is First else ["version s/0: left out: hopeless"])
+    assert errors == ([] if enough == 1 else ["version s/0: left out: hopeless"])
