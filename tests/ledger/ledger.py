@@ -39,7 +39,7 @@ BEST, ROOF = 1.25, 4.0
 slowly for a roof of memory, so that ``roof`` has no limit on ``pocl``."""
 ROOFED = ("h200",)
 KEPT = 2.0
-"""A reason is needed above :data:`ROOF`, and stays down to here, so that it does not come and go."""
+"""A reason is needed above :data:`ROOF`, and may stay down to here: it should not come and go."""
 MOST_PLANS = 40
 """The plans of versions that are compared, at most."""
 ROWS = Path(__file__).parent / "rows"
