@@ -209,8 +209,9 @@ class _CostWriter(PlanWriter):
         shape = launch_shape(step)
         given = "".join(f", {UNKNOWN}" if name is None or name in self._unknown else
                         f", {variable(name)}" for name in args)
+        teams = "" if kernel.teams is None else f", teams={variable(kernel.teams)}"
         self.line(f"rt.launch({kernel.name!r}, {shape.groups}, {shape.group}, ({shape.lengths}), "
-                  f"{_title(kernel)}{given})")
+                  f"{_title(kernel)}{given}{teams})")
 
     def _arguments(self, step: plan.Launch) -> list[VName | None]:
         """The arguments of a work function, in order; None for those that it does not use."""

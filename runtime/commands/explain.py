@@ -5,9 +5,9 @@ apply.  With --parameters, it lists the parameters of the kernels on a device, w
 sets and 'autotune' chooses, and the constraints on them.  With --kernels, it lists the classes of
 the kernels that each code version may run, their launches, and stored intermediates.  With
 --memory, it lists the device memory that each code version needs, for the datasets of the program
-or for --sizes.  With --cost, it lists what each code version is predicted to cost, without a run;
---as-device h200 stands for a device that is not there.  With --access, it lists the class of
-each reference to an array, which says what elements work-items have in common.  With --barriers, it
+or for --sizes.  With --cost, it lists what each code version is predicted to cost, without a run.
+--as-device h200 stands for a device that is not there.  With --access, it lists the class of each
+reference to an array, which says what elements work-items have in common.  With --barriers, it
 lists the barriers of kernels, and the accesses that each of them separates; --dot draws the graph
 of accesses.  With --schedule, it prints the rewrite points of the program, a step a line, and which
 others match; --steps adds the program after each step.  --file FILE explains the program with

@@ -23,11 +23,13 @@ class LaunchPredictor:
              scalars: Mapping[VName, Any]) -> LaunchTime:
         """The parts of the time of a launch: groups, group size and bytes of local memory.
 
-        ``scalars`` are constants and arguments by parameter.
+        ``scalars`` are constants and arguments by parameter.  Teams of a group count as groups of
+        the formula.
         """
         groups, group, room = extent
+        teams = 1 if kernel.teams is None else max(1, scalars.get(kernel.teams, 1))
         if kernel.name not in self._formulas:
             self._formulas[kernel.name] = KernelCost.of(kernel)
         work = self._formulas[kernel.name](
-            groups, group, *(scalars.get(name, 1) for name in argument_names(kernel)))
+            groups * teams, group // teams, *(scalars.get(name, 1) for name in argument_names(kernel)))
         return launch_time(self.costs, self._units, groups, group, room, work)

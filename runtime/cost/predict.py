@@ -156,12 +156,12 @@ class _Tracing(Predictor):
         self.seconds += totals
 
     def launch(self, name: str, groups: int, group: int, lengths: tuple[int, ...],
-               work: WorkFunction, *args: Any) -> None:
+               work: WorkFunction, *args: Any, teams: int = 1) -> None:
         """Add a launch; Infeasible if it cannot run."""
         room = self.room(name, group, lengths)
         if groups <= 0:
             return
-        found = Work._make(work(groups, group, *args))
+        found = Work._make(work(groups * teams, group // teams, *args))
         time = launch_time(self.costs, self.info.units, groups, group, room, found)
         self._add(Totals(
             time.seconds, 1.0, found.distinct,

@@ -95,12 +95,15 @@ class Predictor:
     # What cost functions call
 
     def launch(self, name: str, groups: int, group: int, lengths: tuple[int, ...],
-               work: WorkFunction, *args: Any) -> None:
-        """Add a launch; Infeasible if it cannot run."""
+               work: WorkFunction, *args: Any, teams: int = 1) -> None:
+        """Add a launch; Infeasible if it cannot run.
+
+        A group has so many ``teams``, each of which is a group of the formula.
+        """
         room = self.room(name, group, lengths)
         if groups > 0:
             self.seconds += launch_time(self.costs, self.info.units, groups, group, room,
-                                        Work._make(work(groups, group, *args))).seconds
+                                        Work._make(work(groups * teams, group // teams, *args))).seconds
 
     def room(self, name: str, group: int, lengths: tuple[int, ...]) -> int:
         """The bytes of local memory of a launch; Infeasible if it cannot run."""

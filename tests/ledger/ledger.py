@@ -38,6 +38,8 @@ BEST, ROOF = 1.25, 4.0
 """The greatest values of the columns ``best`` and ``roof``.  A CPU computes and follows loops too
 slowly for a roof of memory, so that ``roof`` has no limit on ``pocl``."""
 ROOFED = ("h200",)
+KEPT = 2.0
+"""A reason is needed above :data:`ROOF`, and may stay down to here: it should not come and go."""
 MOST_PLANS = 40
 """The plans of versions that are compared, at most."""
 ROWS = Path(__file__).parent / "rows"
@@ -66,6 +68,11 @@ class Row:
     def above_the_roof(self) -> bool:
         """True if the predicted time needs a reason."""
         return self.device in ROOFED and float(self.roof) > ROOF
+
+    @property
+    def explicable(self) -> bool:
+        """True if the predicted time may have a reason."""
+        return self.device in ROOFED and float(self.roof) > KEPT
 
 
 def rows_of(family: Path, device: str) -> list[Row]:
@@ -161,8 +168,8 @@ def page(family: Path, reasons: Mapping[str, str]) -> Page:
     order = {(each.entry, each.text): number for number, each in enumerate(shapes(family))}
     rows.sort(key=lambda each: order[each.entry, each.sizes])
     return Page(family.read_text().splitlines()[0].removeprefix("-- "), lines(rows), {
-        entry: reasons.get(entry, MISSING) for entry in dict.fromkeys(
-            each.entry for each in rows if each.above_the_roof)})
+        each.entry: reasons.get(each.entry, MISSING) for each in rows
+        if each.above_the_roof or (each.explicable and each.entry in reasons)})
 
 
 def lines(rows: Iterable[Row]) -> tuple[str, ...]:

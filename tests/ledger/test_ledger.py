@@ -51,17 +51,16 @@ def changes(family: Path, found: list[Row]) -> str:
 
 def complaints(found: Page) -> Iterator[str]:
     """What is wrong with the rows of a file, and with its reasons."""
-    slow = set[str]()
+    explicable = {each.entry for each in found.rows() if each.explicable}
     for each in found.rows():
         where = f"{each.entry}, {each.sizes} on {each.device}"
         if float(each.best) > BEST:
             yield f"{where}: another plan of versions takes {each.best} times less"
-        if each.above_the_roof:
-            slow.add(each.entry)
-            if found.reasons.get(each.entry, MISSING) == MISSING:
-                yield (f"{where}: {each.roof} times what launches and memory take, bound by "
-                       f"{each.bound}; below the rows, say why")
-    yield from (f"{entry}: no row needs its reason" for entry in found.reasons.keys() - slow)
+        if each.above_the_roof and found.reasons.get(each.entry, MISSING) == MISSING:
+            yield (f"{where}: {each.roof} times what launches and memory take, bound by "
+                   f"{each.bound}; below the rows, say why")
+    yield from (f"{entry}: no row needs its reason"
+                for entry in sorted(found.reasons.keys() - explicable))
 
 
 @pytest.mark.sweep(keep=["h200"])

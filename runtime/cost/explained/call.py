@@ -109,7 +109,7 @@ def _rows(site: Site, choice: PredictedChoice) -> Iterator[list[str]]:
 
 
 def cells(totals: Totals | None) -> list[str]:
-    """The costs of a version, in the columns of :data:`HEAD`."""
+    """The cost of a version in the columns of :data:`HEAD`, but for the first."""
     if totals is None:
         return [*("-" * (len(HEAD) - 2)), "cannot run"]
     return [f"{round(totals.launches):,}", show_bytes(round(totals.bytes)),
