@@ -31,5 +31,6 @@ class LaunchPredictor:
         if kernel.name not in self._formulas:
             self._formulas[kernel.name] = KernelCost.of(kernel)
         work = self._formulas[kernel.name](
-            groups * teams, group // teams, *(scalars.get(name, 1) for name in argument_names(kernel)))
+            groups * teams, group // teams,
+            *(scalars.get(name, 1) for name in argument_names(kernel)))
         return launch_time(self.costs, self._units, groups, group, room, work)
