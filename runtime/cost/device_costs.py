@@ -34,11 +34,12 @@ class DeviceCosts:
     * ``operation``, ``special``, ``double``: the time of a simple operation, quotient or root, and
       operation on doubles, if all of the device is at work.  ``access``, ``private``, ``local``:
       that of one access to global, private or local memory.
-    * ``atomic``, ``local_atomic``: likewise for atomic operations that do not meet.  ``conflict``
-      is the time of one that waits for another on its element.
-    * ``step``: from one operation of a work-item to the next.  ``hit`` and ``latency``: from asking
-      for an element to having it, from the unit's cache, and more if it comes from beyond.
-      ``stream``: the same for elements that are asked for ahead.  ``barrier``: of a group.
+    * ``atomic``, ``local_atomic``: likewise for atomic operations.
+    * ``step``: from one operation of a work-item to the next.  ``hit``: from asking for an element
+      to having it from the unit's cache, and ``latency`` more if it comes from beyond.  ``stream``
+      and ``ahead`` are these two for elements that loops ask for ahead.  ``sector``: for each
+      sector that a sub-group accesses together.  ``barrier``: of a group.
+    * ``norm``: the exponent that combines the parts of a time, 1 if none of them overlap.
     * ``items``, ``groups``: the most work-items and groups that a compute unit has at a time;
       ``room`` is its local memory in bytes.
     """
@@ -60,15 +61,17 @@ class DeviceCosts:
     local: float
     atomic: float
     local_atomic: float
-    conflict: float
     step: float
     hit: float
     latency: float
     stream: float
+    ahead: float
+    sector: float
     barrier: float
     items: float
     groups: float
     room: float
+    norm: float
 
 
 def costs_of(info: DeviceInfo) -> DeviceCosts:

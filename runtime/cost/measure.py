@@ -62,9 +62,9 @@ BY = {"launch": "launch", "round": "launch", "wait": "launch", "bandwidth": "ban
       "cache_bandwidth": "cached", "unit_bandwidth": "cached", "random": None,
       "operation": "f32", "special": "f32", "double": "f64", "access": "cached",
       "private": "cached", "local": "f32", "atomic": "atomic", "local_atomic": "local_atomic",
-      "conflict": "local_atomic", "step": "step", "hit": "step", "latency": "latency",
-      "stream": "latency", "barrier": "barrier", "cache": None, "unit_cache": None,
-      "items": None, "groups": None, "room": None}
+      "step": "step", "hit": "step", "latency": "latency",
+      "stream": "latency", "ahead": "latency", "sector": "cached", "barrier": "barrier", "cache": None, "unit_cache": None,
+      "items": None, "groups": None, "room": None, "norm": None}
 """The short kernel that stands for each constant; None for those that stay as they are."""
 RATES = frozenset({"bandwidth", "cache_bandwidth", "unit_bandwidth"})
 """Constants that are amounts per second, not seconds."""

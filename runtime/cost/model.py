@@ -13,8 +13,6 @@ from runelift.codegen.cost.sectors import SECTOR
 from runelift.codegen.cost.work import Work
 from runelift.runtime.cost.device_costs import DeviceCosts
 
-NORM = 2.0
-"""The exponent of the norm: 1 if nothing overlapped, infinite if all did."""
 LINE = 128
 """The bytes of a line of a compute unit's cache, which each work-item may need one of."""
 SUB_GROUP = 32
@@ -22,20 +20,14 @@ SUB_GROUP = 32
 
 
 class LaunchTime(NamedTuple):
-    """The parts of the predicted time of a launch, in seconds."""
+    """The predicted ``seconds`` of a launch, and their parts, most of which overlap."""
 
     start: float
     memory: float
     arithmetic: float
     atomics: float
     chain: float
-
-    @property
-    def seconds(self) -> float:
-        """The predicted time."""
-        start, memory, arithmetic, atomics, chain = self
-        powers = memory ** NORM + arithmetic ** NORM + atomics ** NORM + chain ** NORM
-        return start + float(powers ** (1 / NORM))
+    seconds: float
 
 
 def launch_time(costs: DeviceCosts, units: int, groups: int, group: int, room: int, work: Work
@@ -49,10 +41,10 @@ def launch_time(costs: DeviceCosts, units: int, groups: int, group: int, room: i
     used = min(units, groups)
     waves = max(1.0, groups / (units * resident))
     crowd = min(groups / used, resident) * group  # the work-items that a unit runs at a time
-    moved = work.read + work.written + costs.random * work.random
-    if crowd * LINE > costs.unit_cache:
-        moved += work.apart
-    memory = moved / min(costs.cache_bandwidth, used * costs.unit_bandwidth)
+    near = work.read + work.written
+    moved = near + (work.apart if crowd * LINE > costs.unit_cache else 0.0)
+    memory = (moved + costs.random * work.random) / min(costs.cache_bandwidth,
+                                                        used * costs.unit_bandwidth)
     if work.distinct > costs.cache:
         memory = max(memory, work.distinct / costs.bandwidth)
     share = units / used
@@ -62,7 +54,13 @@ def launch_time(costs: DeviceCosts, units: int, groups: int, group: int, room: i
         + work.private * costs.private + work.local * costs.local)
     atomics = work.atomics * costs.atomic + share * work.local_atomics * costs.local_atomic
     lanes = min(SUB_GROUP, max(1.0, work.items / groups))
-    missed = min(1.0, (moved / SECTOR * lanes) / work.accesses) if work.accesses else 0.0
-    chain = waves * (work.steps * costs.step + work.waits * (costs.hit + missed * costs.latency)
-                     + work.streams * costs.stream + work.barriers * costs.barrier)
-    return LaunchTime(costs.launch, memory, arithmetic, atomics, chain)
+    per = lanes / (SECTOR * work.accesses) if work.accesses else 0.0
+    missed, sectors = min(1.0, moved * per), (near + work.apart) * per * costs.sector
+    chain = waves * (
+        work.steps * costs.step + work.barriers * costs.barrier
+        + work.waits * (costs.hit + missed * costs.latency + sectors)
+        + work.streams * (costs.stream + missed * costs.ahead + sectors))
+    norm = costs.norm
+    overlapped = memory ** norm + arithmetic ** norm + atomics ** norm + chain ** norm
+    return LaunchTime(costs.launch, memory, arithmetic, atomics, chain,
+                      costs.launch + float(overlapped ** (1 / norm)))
