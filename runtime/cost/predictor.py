@@ -102,8 +102,9 @@ class Predictor:
         """
         room = self.room(name, group, lengths)
         if groups > 0:
-            self.seconds += launch_time(self.costs, self.info.units, groups, group, room,
-                                        Work._make(work(groups * teams, group // teams, *args))).seconds
+            found = Work._make(work(groups * teams, group // teams, *args))
+            self.seconds += launch_time(
+                self.costs, self.info.units, groups, group, room, found).seconds
 
     def room(self, name: str, group: int, lengths: tuple[int, ...]) -> int:
         """The bytes of local memory of a launch; Infeasible if it cannot run."""
