@@ -18,7 +18,7 @@ SHOWN = {"touched": "bytes accessed", "read": "bytes read", "written": "bytes wr
          "random": "accesses at random", "arithmetic": "operations on data",
          "special": "divisions, roots and the like", "local": "accesses to local memory",
          "atomics": "atomic operations", "steps": "steps of the longest work-item",
-         "waits": "loads that it waits for"}
+         "waits": "loads that it waits for", "streams": "loads that it asks for ahead"}
 """The fields that are shown, and what they are."""
 MOST_TERMS = 8
 """Longer sums are a factor in parentheses."""

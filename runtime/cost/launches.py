@@ -30,7 +30,6 @@ class LaunchPredictor:
         teams = 1 if kernel.teams is None else max(1, scalars.get(kernel.teams, 1))
         if kernel.name not in self._formulas:
             self._formulas[kernel.name] = KernelCost.of(kernel)
-        work = self._formulas[kernel.name](
-            groups * teams, group // teams,
-            *(scalars.get(name, 1) for name in argument_names(kernel)))
+        given = (scalars.get(name, 1) for name in argument_names(kernel))
+        work = self._formulas[kernel.name](groups * teams, group // teams, *given)
         return launch_time(self.costs, self._units, groups, group, room, work)

@@ -103,8 +103,8 @@ class Predictor:
         room = self.room(name, group, lengths)
         if groups > 0:
             found = Work._make(work(groups * teams, group // teams, *args))
-            self.seconds += launch_time(self.costs, self.info.units, groups, group, room,
-                                        found).seconds
+            self.seconds += launch_time(
+                self.costs, self.info.units, groups, group, room, found).seconds
 
     def room(self, name: str, group: int, lengths: tuple[int, ...]) -> int:
         """The bytes of local memory of a launch; Infeasible if it cannot run."""

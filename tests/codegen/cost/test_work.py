@@ -111,7 +111,7 @@ def test_neighbours_share_sectors() -> None:
     assert work.read == pytest.approx(4 * 1024 * 64, rel=0.2)
     assert work.apart == pytest.approx(28 * 1024 * 64, rel=0.1)
     assert work.distinct == 4 * 1024 * 65
-    assert work.waits == 64
+    assert (work.waits, work.streams) == (0, 64)
     columns = "entry main [n][m] (xss: [m][n]f32): [n]f32 = map f32.sum (transpose xss)"
     work = _work(columns, "segmap", {"n": 1024, "m": 64}, 4, 256)
     assert (work.read, work.apart, work.written) == (4 * 1024 * 64, 0, 4 * 1024)
@@ -151,7 +151,7 @@ def test_main_terms_have_the_names_of_sizes() -> None:
     lines = explained(kernel).splitlines()
     assert lines[0] == kernel.name
     assert "  bytes accessed: 4*group*groups*m + 4*group*groups" in lines
-    assert "  loads that it waits for: m" in lines
+    assert "  loads that it asks for ahead: m" in lines
 
 
 def test_a_counter_bounds_a_loop_that_elements_may_end() -> None:

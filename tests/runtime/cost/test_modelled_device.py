@@ -65,7 +65,7 @@ def test_launches_are_those_of_the_device(family: Path) -> None:
     assert program.device_info is not None
     limits = limits_of(cl, program.device_info.handle)
     loaded = modelled(program.compiled, ModelledDevice(DeviceProfile(
-        limits, asdict(costs_of(program.device_info)))))
+        limits, asdict(costs_of(program.device_info)), {})))
     seen = 0
     for shape in shapes(family):
         found = launches(loaded, shape)
