@@ -56,7 +56,7 @@ def _running(sites: Sequence[Site], chosen: dict[str, set[int]]) -> Iterator[Alt
 def advantage(choice: PredictedChoice) -> tuple[float, int | None]:
     """The time of the next best version by that of the chosen one, and its number.
 
-    It is infinite, without a number, if no other version can run.
+    It is infinite, without a number, if no other version can run, and 1 if none does anything.
     """
     others = [each for each in choice.versions
               if each.number != choice.chosen and each.totals is not None]
@@ -64,7 +64,9 @@ def advantage(choice: PredictedChoice) -> tuple[float, int | None]:
         return math.inf, None
     best = min(others, key=lambda each: each.seconds)
     own = choice.versions[choice.chosen].seconds
-    return (best.seconds / own if own else math.inf), best.number
+    if not own:
+        return (math.inf if best.seconds else 1.0), best.number
+    return best.seconds / own, best.number
 
 
 # As text
@@ -142,6 +144,8 @@ def _verdict(site: Site, choice: PredictedChoice) -> str:
         name = version_name(site.alternatives[choice.chosen])
         if other is None:
             said = f"{name} runs: no other version can"
+        elif math.isinf(factor):
+            said = f"{name} runs: it has nothing to do, and {_other(site, other)} has"
         elif factor < 1:
             said = f"{name} runs, though {_other(site, other)} takes {factor:.2f} of its time"
         else:
@@ -170,7 +174,8 @@ def _choice_facts(site: Site, choice: PredictedChoice) -> dict[str, Any]:
     return {
         "site": site.name, "place": site.place or None, "sizes": dict(choice.sizes),
         "chosen": version_name(site.alternatives[choice.chosen]) if choice.chosen >= 0 else None,
-        "next": None if other is None else {"version": _other(site, other), "factor": factor},
+        "next": None if other is None else {
+            "version": _other(site, other), "factor": factor if math.isfinite(factor) else None},
         "versions": [{
             "name": version_name(alternative), "kind": version.kind.value,
             "obstacle": version.obstacle or None,

@@ -97,6 +97,15 @@ def test_forced_versions_cost_what_the_table_says(program: str, sizes: dict[str,
         assert other != choice.chosen
 
 
+def test_versions_with_nothing_to_do_are_alike(explain: Explain, rows: Path) -> None:
+    given = rows, "--as-device", "h200", "--sizes", "n=0,m=5"
+    call = result(explain(*given, "--json"))["entries"]["main"]["inputs"]["n=0,m=5"]
+    assert call["predicted_seconds"] == 0
+    assert call["choices"][0]["next"]["factor"] == 1
+    _, text, _ = explain(*given)
+    assert "inf" not in text
+
+
 def test_versions_that_cannot_run_say_why(explain: Explain, tmp_path: Path) -> None:
     path = tmp_path / "scans.fut"
     path.write_text("entry main [n][m] (xss: [n][m]f64): [n][m]f64 = map (scan (+) 0) xss\n")
