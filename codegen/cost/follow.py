@@ -281,7 +281,8 @@ class Follower:
         """The value of a variable after a branch.
 
         Without another side, an index that a branch moves by a size is as before.  It only starts
-        another row, so the place in memory is where it would have been.
+        another row, so the place in memory is where it would have been.  So is a number that a
+        branch sets to a constant, such as one that is 0 if it does not pay.
         """
         if a == b:
             return a
@@ -289,7 +290,7 @@ class Follower:
             if isinstance(cond, Known):
                 chosen = self.forms.size(self.graph.choose(cond.holds, 1, 0))
                 return self.forms.bounded(chosen.mul(a).add(chosen.mul(b), -1).add(b))
-            if alone and self.forms.is_size(a.add(b, -1)):
+            if alone and (self.forms.is_size(a.add(b, -1)) or a.constant is not None):
                 return b
             return self.forms.element(self.forms.varies(a) | self.forms.varies(b))
         if a is None or b is None or isinstance(a, Form) or isinstance(b, Form):

@@ -39,6 +39,7 @@ class DeviceCosts:
       to having it from the unit's cache, and ``latency`` more if it comes from beyond.  ``stream``
       and ``ahead`` are these two for elements that loops ask for ahead.  ``sector``: for each
       sector that a sub-group accesses together.  ``barrier``: of a group.
+    * ``abreast``: the work-items of a group that run at a time; 1 on processors.
     * ``norm``: the exponent that combines the parts of a time, 1 if none of them overlap.
     * ``items``, ``groups``: the most work-items and groups that a compute unit has at a time;
       ``room`` is its local memory in bytes.
@@ -71,6 +72,7 @@ class DeviceCosts:
     items: float
     groups: float
     room: float
+    abreast: float
     norm: float
 
 

@@ -64,7 +64,7 @@ BY = {"launch": "launch", "round": "launch", "wait": "launch", "bandwidth": "ban
       "private": "cached", "local": "f32", "atomic": "atomic", "local_atomic": "local_atomic",
       "step": "step", "hit": "step", "latency": "latency",
       "stream": "latency", "ahead": "latency", "sector": "cached", "barrier": "barrier", "cache": None, "unit_cache": None,
-      "items": None, "groups": None, "room": None, "norm": None}
+      "items": None, "groups": None, "room": None, "abreast": None, "norm": None}
 """The short kernel that stands for each constant; None for those that stay as they are."""
 RATES = frozenset({"bandwidth", "cache_bandwidth", "unit_bandwidth"})
 """Constants that are amounts per second, not seconds."""

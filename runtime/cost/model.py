@@ -54,9 +54,13 @@ def launch_time(costs: DeviceCosts, units: int, groups: int, group: int, room: i
         + work.private * costs.private + work.local * costs.local)
     atomics = work.atomics * costs.atomic + share * work.local_atomics * costs.local_atomic
     lanes = min(SUB_GROUP, max(1.0, work.items / groups))
-    per = lanes / (SECTOR * work.accesses) if work.accesses else 0.0
-    missed, sectors = min(1.0, moved * per), (near + work.apart) * per * costs.sector
-    chain = waves * (
+    per = 1 / (SECTOR * work.accesses) if work.accesses else 0.0
+    if costs.abreast > 1:
+        missed = min(1.0, moved * per * lanes)
+    else:  # what a work-item has in a sector is there if its next iteration wants it
+        missed = max(0.0, 1.0 - (near + work.apart) * per)
+    sectors = (near + work.apart) * per * lanes * costs.sector
+    chain = waves * max(1.0, group / costs.abreast) * (
         work.steps * costs.step + work.barriers * costs.barrier
         + work.waits * (costs.hit + missed * costs.latency + sectors)
         + work.streams * (costs.stream + missed * costs.ahead + sectors))
