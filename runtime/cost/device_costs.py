@@ -8,6 +8,7 @@ profile of their kind.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 
@@ -85,7 +86,8 @@ def costs_of(info: DeviceInfo) -> DeviceCosts:
 def _costs(label: str, name: str, is_host: bool) -> DeviceCosts:
     kept = disk.load(KIND, disk.key(label))
     if kept is not None:
-        return DeviceCosts(**json.loads(kept))
+        with suppress(ValueError, TypeError):  # another Runelift may have kept other constants
+            return DeviceCosts(**json.loads(kept))
     known = next((each for each in profile_names() if each in name), USUAL[is_host])
     return DeviceCosts(**profile(known).costs)
 

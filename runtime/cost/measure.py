@@ -6,7 +6,7 @@ these, times how much slower or faster its short kernels are (:data:`BY`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from runelift.runtime.cost.device_costs import USUAL, DeviceCosts
 from runelift.runtime.cost.peaks import least_seconds, measured_peaks
 from runelift.runtime.devices.build import quietly
 from runelift.runtime.devices.context import Device
-from runelift.runtime.devices.profiles import profile
+from runelift.runtime.devices.profiles import DeviceProfile, profile
 
 CHASED = 64 << 20
 """The bytes that a work-item walks through, more than caches near it hold."""
@@ -63,7 +63,8 @@ BY = {"launch": "launch", "round": "launch", "wait": "launch", "bandwidth": "ban
       "operation": "f32", "special": "f32", "double": "f64", "access": "cached",
       "private": "cached", "local": "f32", "atomic": "atomic", "local_atomic": "local_atomic",
       "step": "step", "hit": "step", "latency": "latency",
-      "stream": "latency", "ahead": "latency", "sector": "cached", "barrier": "barrier", "cache": None, "unit_cache": None,
+      "stream": "latency", "ahead": "latency", "sector": "cached", "barrier": "barrier",
+      "cache": None, "unit_cache": None,
       "items": None, "groups": None, "room": None, "abreast": None, "norm": None}
 """The short kernel that stands for each constant; None for those that stay as they are."""
 RATES = frozenset({"bandwidth", "cache_bandwidth", "unit_bandwidth"})
@@ -72,8 +73,11 @@ RATES = frozenset({"bandwidth", "cache_bandwidth", "unit_bandwidth"})
 
 def measured_costs(device: Device) -> DeviceCosts:
     """The constants of a device, scaled from those of the profile of its kind by short kernels."""
-    known = profile(USUAL[device.info.is_host])
-    found = short_kernels(device)
+    return scaled(profile(USUAL[device.info.is_host]), short_kernels(device))
+
+
+def scaled(known: DeviceProfile, found: Mapping[str, float]) -> DeviceCosts:
+    """The constants of a profile for a device whose short kernels take these seconds."""
     scales = {name: 1.0 if kernel is None else found[kernel] / known.measured[kernel]
               for name, kernel in BY.items()}
     return DeviceCosts(**{name: value / scales[name] if name in RATES else value * scales[name]

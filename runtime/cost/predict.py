@@ -207,8 +207,10 @@ class _Tracing(Predictor):
                                              order[0] if order else -1)
             self.seconds = before
         choice = self._met[key]
-        if choice.chosen >= 0 and (totals := choice.versions[choice.chosen].totals) is not None:
-            self._add(totals)
+        totals = choice.versions[choice.chosen].totals if choice.chosen >= 0 else None
+        if totals is None:
+            raise Infeasible(f"no version of {site} can run")
+        self._add(totals)
 
     def _version(self, number: int, k: int, facts: Facts, local: LocalBytes
                  ) -> PredictedVersion:

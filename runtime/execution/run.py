@@ -241,7 +241,7 @@ class Run(Issuer):
         """The versions of a site to try, the chosen one first."""
         order = self.chooser.versions(number, pars, facts, local, sizes)
         return order if self.recorder is None else self._recorded(
-            self.kind_of_encounter(number, pars, facts, sizes), order)
+            self.kind_of_encounter(number, pars, facts, sizes, order), order)
 
     def _recorded(self, kind: EncounterKind, order: list[int]) -> Iterator[int]:
         """The versions to try, each noted in the record."""
@@ -251,16 +251,16 @@ class Run(Issuer):
             yield chosen
 
     def kind_of_encounter(self, number: int, pars: tuple[int, ...], facts: Facts,
-                          sizes: Mapping[str, int]) -> EncounterKind:
-        """The properties that all encounters with these sizes share."""
+                          sizes: Mapping[str, int], feasible: Sequence[int]) -> EncounterKind:
+        """The properties that all encounters with these sizes and feasible versions share."""
         known = self.executable.encounter_kinds
-        key = number, pars, facts, *sizes.values()
+        key = number, pars, facts, *sorted(feasible), *sizes.values()
         if (found := known.get(key)) is None:
             if len(known) >= MOST_REMEMBERED:
                 known.clear()
             found = known[key] = EncounterKind(
                 self.executable.generated.sites[number].site, dict(sizes),
-                self.chooser.compared(number, pars), self.chooser.scarce(number, facts))
+                self.chooser.compared(number, pars), self.chooser.scarce(number, facts, feasible))
         return found
 
     def leave(self, number: int) -> None:

@@ -160,7 +160,8 @@ class ReplayRun(Run):
                    facts: Facts, order: Sequence[int],
                    sizes: Mapping[str, int]) -> ReplayedEncounter:
         """The encounter of this place and sizes, which may have been replayed before."""
-        site, sizes, par, scarce = self.kind_of_encounter(number, pars, facts, sizes)
+        site, sizes, par, scarce = self.kind_of_encounter(
+            number, pars, facts, sizes, order)
         occurrences, encounters = self._occurrences, self.outermost
         if self._attempts:
             around = self._attempts[-1]

@@ -228,15 +228,19 @@ class VersionChooser:
         versions = self._sites[number].versions
         return {v.guard.name: p for v, p in zip(versions, pars, strict=True) if v.guard}
 
-    def scarce(self, number: int, facts: Facts) -> tuple[str, ...]:
-        """The guards that do not hold without thresholds: a later version takes less time."""
-        versions = self._sites[number].versions
-        if not any(each.guard is not None and each.guard.predicted for each in versions):
+    def scarce(self, number: int, facts: Facts, feasible: Sequence[int]) -> tuple[str, ...]:
+        """The guards that do not hold without thresholds: a later version takes less time.
+
+        Only versions that are ``feasible`` count.
+        """
+        guards = {k: guard for k in sorted(feasible)[:-1]
+                  if (guard := self._sites[number].versions[k].guard) is not None
+                  and guard.predicted}
+        if not guards:
             return ()
         seconds = self.predicted(number, facts)
-        return tuple(each.guard.name for k, each in enumerate(versions[:-1])
-                     if each.guard is not None and each.guard.predicted
-                     and seconds[k] > min(seconds[k + 1:]))
+        return tuple(guard.name for k, guard in guards.items()
+                     if seconds[k] > min(seconds[later] for later in feasible if later > k))
 
     def retry(self) -> None:
         """Choose anew from here on, in this run only: a version could not run."""

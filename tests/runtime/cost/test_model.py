@@ -15,7 +15,8 @@ from runelift.runtime.cost.model import LaunchTime, launch_time
 COSTS = DeviceCosts(**{
     **{each.name: 1e-9 for each in fields(DeviceCosts)}, "launch": 1e-6, "bandwidth": 1e12,
     "cache_bandwidth": 4e12, "unit_bandwidth": 1e11, "cache": 1e6, "unit_cache": 1e5,
-    "random": 32.0, "items": 2048.0, "groups": 16.0, "room": 65536.0})
+    "random": 32.0, "items": 2048.0, "groups": 16.0, "room": 65536.0, "abreast": 4096.0,
+    "norm": 2.0})
 """Constants of no device."""
 UNITS = 8
 NONE = Work(*[0.0] * len(Work._fields))
@@ -25,7 +26,7 @@ GROUPS, GROUP = st.integers(1, 10_000), st.sampled_from([1, 32, 96, 256, 1024])
 ROOM = st.sampled_from([0, 1, 4096, 49152])
 MEMORY = {"read", "written", "apart", "random", "distinct"}
 ARITHMETIC = {"operations", "special", "doubles", "accesses", "private", "local"}
-CHAIN = {"steps", "waits", "barriers"}
+CHAIN = {"steps", "waits", "streams", "barriers"}
 
 
 def time(work: Work, groups: int = 100, group: int = 256, room: int = 0,
@@ -35,17 +36,16 @@ def time(work: Work, groups: int = 100, group: int = 256, room: int = 0,
 
 def test_nothing_takes_as_long_as_a_launch() -> None:
     found = time(NONE)
-    assert found == LaunchTime(COSTS.launch, 0.0, 0.0, 0.0, 0.0)
-    assert found.seconds == COSTS.launch
+    assert found == LaunchTime(COSTS.launch, 0.0, 0.0, 0.0, 0.0, COSTS.launch)
 
 
 @given(WORKS, GROUPS, GROUP, ROOM)
 def test_parts_overlap(work: Work, groups: int, group: int, room: int) -> None:
     """A launch takes as long as its longest part, at least, and no longer than all in turn."""
-    start, *parts = found = time(work, groups, group, room)
-    assert all(part >= 0 for part in found)
-    assert start + max(parts) <= found.seconds * (1 + 1e-9)
-    assert found.seconds <= (start + sum(parts)) * (1 + 1e-9)
+    start, *parts, seconds = time(work, groups, group, room)
+    assert all(part >= 0 for part in (start, *parts))
+    assert start + max(parts) <= seconds * (1 + 1e-9)
+    assert seconds <= (start + sum(parts)) * (1 + 1e-9)
 
 
 @given(WORKS, GROUPS, GROUP, ROOM, st.sampled_from(Work._fields), st.floats(1.0, 1e9))
@@ -53,7 +53,7 @@ def test_more_work_never_takes_less_time(work: Work, groups: int, group: int, ro
                                          amount: float) -> None:
     """But for ``accesses``: of those that are more, fewer miss the cache."""
     if name == "accesses":
-        work = work._replace(waits=0.0)
+        work = work._replace(waits=0.0, streams=0.0)
     before, after = (time(each, groups, group, room)
                      for each in (work, work._replace(**{name: getattr(work, name) + amount})))
     assert after.seconds >= before.seconds * (1 - 1e-9)
@@ -66,7 +66,8 @@ def test_each_kind_of_work_belongs_to_a_part(names: set[str], part: str) -> None
     crowded = replace(COSTS, unit_cache=1.0)
     for name in names:
         found = time(NONE._replace(**{name: 1e9}), costs=crowded)
-        assert {each for each in LaunchTime._fields if getattr(found, each) > 0} == {"start", part}
+        assert {each for each in LaunchTime._fields if getattr(found, each) > 0} == {
+            "start", part, "seconds"}
 
 
 def test_rows_apart_move_again_if_too_many_work_items_share_a_cache() -> None:
@@ -99,3 +100,9 @@ def test_groups_that_do_not_fit_at_once_run_in_waves(groups: int, group: int, ro
     """Units have room for 2048 work-items, 16 groups, and 64 KiB of local memory."""
     work = NONE._replace(steps=1000.0)
     assert time(work, groups, group, room).chain == pytest.approx(waves * time(work, 1).chain)
+
+
+def test_work_items_of_a_processor_run_one_after_the_other() -> None:
+    work = NONE._replace(steps=1000.0)
+    alone, processor = time(work, 1, 64), time(work, 1, 64, costs=replace(COSTS, abreast=1.0))
+    assert processor.chain == pytest.approx(64 * alone.chain)

@@ -28,7 +28,8 @@ DEVICE = ModelledDevice(profile("h200"))
 STEPS = DeviceCosts(**{
     **{each.name: 0.0 for each in fields(DeviceCosts)}, "launch": 0.125, "round": 0.0625,
     "wait": 16.0, "bandwidth": 1024.0, "cache_bandwidth": math.inf, "unit_bandwidth": math.inf,
-    "cache": math.inf, "step": 1.0, "items": math.inf, "groups": math.inf, "room": math.inf})
+    "cache": math.inf, "step": 1.0, "items": math.inf, "groups": math.inf, "room": math.inf,
+    "abreast": math.inf, "norm": 1.0})
 """A device that computes everything at once: a launch takes as long as its longest work-item.
 
 All numbers of seconds here are sums of powers of two, so they are exact.

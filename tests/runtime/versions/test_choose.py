@@ -118,18 +118,24 @@ def test_rewritten_versions_run_by_thresholds_only(default: int | None, threshol
     for seconds in ([1.0, 2.0], [2.0, 1.0]):
         choosing = chooser([site], seconds, thresholds)
         assert order(choosing)[0] == first
-        assert choosing.scarce(0, ()) == ()
+        assert choosing.scarce(0, (), [0, 1]) == ()
 
 
 @given(SECONDS)
 def test_scarce_guards_are_those_that_do_not_hold(seconds: list[float]) -> None:
     """An order follows from them: the first guard that is not scarce."""
     choosing = chooser([outer(len(seconds))], seconds)
-    scarce = choosing.scarce(0, ())
+    scarce = choosing.scarce(0, (), range(len(seconds)))
     assert order(choosing)[0] == next(
         k for k in range(len(seconds)) if f"s{k}" not in scarce)
     assert set(scarce) == {f"s{k}" for k in range(len(seconds) - 1)
                            if seconds[k] > min(seconds[k + 1:])}
+
+
+def test_versions_that_cannot_run_make_no_guard_scarce() -> None:
+    choosing = chooser([outer(3)], [2.0, 1.0, 3.0])
+    assert choosing.scarce(0, (), [0, 1, 2]) == ("s0",)
+    assert choosing.scarce(0, (), [0, 2]) == ()
 
 
 def test_forced_versions_come_before_all() -> None:
