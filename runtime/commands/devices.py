@@ -72,7 +72,7 @@ def _measure(args: argparse.Namespace) -> int:
     costs = measured_costs(open_device(info))
     keep(info, costs)
     if args.json:
-        print_json(asdict(costs))
+        print_json({"device": info.label, "costs": asdict(costs)})
     else:
         show(f"The constants of {info.label} are measured and kept: predicted times use them.")
         show(table([["constant", "value"],
