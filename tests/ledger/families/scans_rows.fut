@@ -9,5 +9,5 @@ entry columns [n][m] (xss: [n][m]i32): [m][n]i32 = map (scan (+) 0) (transpose x
 
 -- sizes deep: n=1,m=1,k=5000000; n=100,m=100,k=500; n=1000000,m=1,k=5; n=7,m=13,k=11; n=7,m=13,k=0
 entry deep [n][m][k] (xs: [n][m][k]i64): [n][m][k]i64 = map (map (scan i64.max i64.lowest)) xs
--- sizes doubles: n=1,m=10000000; n=20,m=500000; n=2000,m=5000; n=1000000,m=10; n=3,m=0
+-- sizes doubles: n=1,m=10000000; n=20,m=500000; n=2000,m=5000; n=1000000,m=10; n=31,m=37; n=3,m=0
 entry doubles [n] [m] (xss: [n][m]f64): [n][m]f64 = map (scan (+) 0) xss
