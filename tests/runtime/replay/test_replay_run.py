@@ -217,12 +217,20 @@ def spoil(monkeypatch: pytest.MonkeyPatch, site: str, version: int) -> None:
     monkeypatch.setattr(ReplayRun, "leave_replayed", spoiled)
 
 
-@pytest.mark.parametrize("wrong", ["main.versions_1/1", "main.versions_0/1"])
-def test_a_wrong_version_is_banned(nested: Program, monkeypatch: pytest.MonkeyPatch, wrong: str
+def default_of(program: Program, site: str) -> int:
+    """The version that runs at a site without thresholds."""
+    _, record = program.run("main", [CUBE, np.int64(2)], record=True)
+    assert record is not None
+    return next(each.chosen for each in record.encounters if each.site == site)
+
+
+@pytest.mark.parametrize("site", ["main.versions_1", "main.versions_0"])
+def test_a_wrong_version_is_banned(nested: Program, monkeypatch: pytest.MonkeyPatch, site: str
                                    ) -> None:
     """Of a site inside of another one's version, and of that one: each without the other."""
-    site, _, version = wrong.partition("/")
-    spoil(monkeypatch, site, int(version))
+    version = 1 if site == "main.versions_1" or default_of(nested, site) == 0 else 0
+    wrong = f"{site}/{version}"
+    spoil(monkeypatch, site, version)
     race = Race(rounds=1)
     _, found = replayed(nested, "main", (CUBE, np.int64(2)), race)
     assert list(found.banned) == [wrong]
@@ -233,11 +241,12 @@ def test_a_wrong_version_is_banned(nested: Program, monkeypatch: pytest.MonkeyPa
 
 def test_the_default_version_is_never_the_one_to_blame(
         nested: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    spoil(monkeypatch, "main.versions_0", 0)
+    default = default_of(nested, "main.versions_0")
+    spoil(monkeypatch, "main.versions_0", default)
     race = Race(rounds=1)
     for _ in range(3):
         _, found = replayed(nested, "main", (CUBE, np.int64(2)), race)
-        assert not any(name == "main.versions_0/0" for name in found.banned)
+        assert f"main.versions_0/{default}" not in found.banned
     assert race.banned
 
 
