@@ -43,7 +43,6 @@ from runelift.runtime.commands.options import (
 )
 from runelift.runtime.commands.progress import Display, display
 from runelift.runtime.commands.styles import show
-from runelift.runtime.cost.predict import predict_call
 from runelift.runtime.data.outline import outline
 from runelift.runtime.data.values import load_values
 from runelift.runtime.program import Program
@@ -195,6 +194,9 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int,
             seen(wall, None)
         return {"wall": wall, "device": device, "predicted_seconds": None, "launches": launches,
                 "peak_bytes": peak}
+    # late: it uses OpenCL, and programs are also interpreted
+    from runelift.runtime.cost.predict import predict_call
+
     said = predict_call(program.loaded, entry, outline(args), program.thresholds, force)
     measured = MeasuredProgram(program)
     resident = measured.place(args)

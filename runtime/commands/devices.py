@@ -13,12 +13,9 @@ from dataclasses import asdict, replace
 from runelift.ir.errors import UserError
 from runelift.runtime.commands.options import add_device, add_json, print_json
 from runelift.runtime.commands.styles import show
-from runelift.runtime.cost.device_costs import keep
-from runelift.runtime.cost.measure import measured_costs
 from runelift.runtime.devices.comparable import spec_of
 from runelift.runtime.devices.info import DeviceInfo, find_devices, select
 from runelift.runtime.devices.registrations import described, registrations
-from runelift.runtime.execution.probes.on_demand import open_device
 from runelift.runtime.records.format import table
 
 EXAMPLES = ("runelift devices", "runelift devices --json", "runelift devices --measure")
@@ -69,8 +66,10 @@ def _measure(args: argparse.Namespace) -> int:
     info = select(args.device)
     if info is None:
         raise UserError("There is no OpenCL device to measure.")
-    costs = measured_costs(open_device(info))
-    keep(info, costs)
+    # late: it uses OpenCL, which may be missing
+    from runelift.runtime.cost.measure import measured_and_kept
+
+    costs = measured_and_kept(info)
     if args.json:
         print_json({"device": info.label, "costs": asdict(costs)})
     else:

@@ -14,11 +14,13 @@ import numpy as np
 import pyopencl as cl
 
 from runelift.ir.prim import Prim
-from runelift.runtime.cost.device_costs import USUAL, DeviceCosts
+from runelift.runtime.cost.device_costs import USUAL, DeviceCosts, keep
 from runelift.runtime.cost.peaks import least_seconds, measured_peaks
 from runelift.runtime.devices.build import quietly
 from runelift.runtime.devices.context import Device
+from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.devices.profiles import DeviceProfile, profile
+from runelift.runtime.execution.probes.on_demand import open_device
 
 CHASED = 64 << 20
 """The bytes that a work-item walks through, more than caches near it hold."""
@@ -74,6 +76,13 @@ RATES = frozenset({"bandwidth", "cache_bandwidth", "unit_bandwidth"})
 def measured_costs(device: Device) -> DeviceCosts:
     """The constants of a device, scaled from those of the profile of its kind by short kernels."""
     return scaled(profile(USUAL[device.info.is_host]), short_kernels(device))
+
+
+def measured_and_kept(info: DeviceInfo) -> DeviceCosts:
+    """The constants of a device, measured now, and kept for later processes."""
+    costs = measured_costs(open_device(info))
+    keep(info, costs)
+    return costs
 
 
 def scaled(known: DeviceProfile, found: Mapping[str, float]) -> DeviceCosts:

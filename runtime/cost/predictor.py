@@ -20,6 +20,7 @@ from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.devices.limits import LEAST_ITERATIONS
 from runelift.runtime.execution.host_scalars import SCALARS
 from runelift.runtime.geometry.launch_geometry import LaunchGeometry
+from runelift.runtime.versions.choose import NEVER, UNMET
 
 FOLLOWED = 16
 """The iterations that stand for all of a longer loop."""
@@ -44,7 +45,7 @@ class Predictor:
     ``seconds`` are those of the launches so far.
     """
 
-    never = math.inf
+    never, unmet = NEVER, UNMET
 
     def __init__(self, sites: Sequence[Choose], info: DeviceInfo, geometry: LaunchGeometry,
                  costs: DeviceCosts) -> None:

@@ -55,7 +55,7 @@ def test_a_file_of_the_user(tmp_path: Path) -> None:
     ("limits", "units", "many", "'limits.units' should be a whole number below 2^63"),
     ("limits", "kind", "TPU", "'limits.kind' should be GPU, accelerator, CPU, simulator"),
     ("limits", "colour", 1, "'limits' has no field 'colour'"),
-    ("", "l2_bytes", -1, "'l2_bytes' should be at least 0"),
+    ("measured", "launch", -1e-6, "'measured.launch' should be at least 0"),
     ("", "limits", 3, "'limits' should be an object"),
     ("costs", "launch", -1e-6, "'costs.launch' should be at least 0")])
 def test_a_damaged_profile(tmp_path: Path, place: str, name: str, value: Any, said: str) -> None:
