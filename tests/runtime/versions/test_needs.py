@@ -61,14 +61,17 @@ def _wanted(xs: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
 
 
 @pytest.mark.parametrize("shape", [(1, 20_000), (1, 200_000), (20, 10_000)], ids=str)
-def test_few_long_rows_are_scanned_by_the_flat_version(scans: Program,
-                                                       shape: tuple[int, int]) -> None:
+def test_few_long_rows_are_scanned_by_many_work_items(scans: Program,
+                                                      shape: tuple[int, int]) -> None:
+    """The flat version can run, and a work-item for each row is not what runs by default."""
     for entry in ("sums_f32", "pairs_i64", "last_i8"):
         xs = np.ones(shape, {"f32": "f4", "i64": "i8", "i8": "i1"}[entry.partition("_")[2]])
         _, record = scans.run(entry, [xs], record=True)
         assert record is not None
-        assert record.path == ((f"{entry}.versions_0", 2),)
+        ((_, version),) = record.path
+        assert version > 0
         assert not record.infeasible
+        assert 2 in record.encounters[0].feasible
 
 
 @pytest.mark.parametrize(("length", "reason"), [
