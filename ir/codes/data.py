@@ -15,7 +15,7 @@ _PROFILE = """\
             "version": "OpenCL 3.0", "units": 132, "max_group": 1024, "local_bytes": 49152,
             "global_bytes": 8589934592, "max_alloc": 2147483648, "warp": 32, "exact": true,
             "extensions": ["cl_khr_fp64"]},
- "l2_bytes": 4194304, "costs": {}}
+ "costs": {}, "measured": {}}
 """
 
 CODES = (
@@ -68,8 +68,8 @@ main.suff_outer_par_0=4096
 """, suffix=".tuning"),
     Explanation(
         "malformed-profile", "a profile of a device that cannot be read",
-        "A profile describes a device that is not there: its limits as OpenCL tells them, the "
-        "bytes of its second cache, and measured constants.  Each limit is there, and none is "
+        "A profile describes a device that is not there: its limits as OpenCL tells them, its "
+        "constants, and the times of short kernels.  Each limit is there, and none is "
         "negative.  Copy one of runtime/devices/profiles and change it.",
         wrong=_PROFILE.replace('"units": 132, ', ""), cure=_PROFILE, suffix=".json"),
     Explanation(
