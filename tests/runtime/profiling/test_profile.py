@@ -16,8 +16,8 @@ import runelift
 from runelift.ir.errors import UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.commands.cli import main
+from runelift.runtime.cost import peaks
 from runelift.runtime.cost.peaks import Peaks
-from runelift.runtime.profiling import peaks
 from tests.screens import PROGRAM, screens
 
 N, ROUNDS = 64, 3000
