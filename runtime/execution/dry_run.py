@@ -20,7 +20,7 @@ from runelift.runtime.execution.run import Ending, Force, Run
 ITERATIONS, UNTRACED_ITERATIONS = 3, 16
 """The iterations after which a loop is left whose iterations launch the same kernels.  The second
 number holds until one has been traced."""
-SHORT_TIMEOUT = 1.0
+SHORT_TIMEOUT = 4.0
 """Seconds after which a short dry run ends: a loop with very many iterations needs no further
 kernels, and no more memory."""
 
