@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
-import math
 import numpy as np
 import pytest
 
@@ -14,7 +14,6 @@ import runelift
 from runelift.codegen.hostplan.margins import store_margins
 from runelift.codegen.plan.plan import Fill, Launch, all_steps, kernels
 from runelift.ir.check import check
-from runelift.ir.guards import Kind
 from runelift.ir.source import Source
 from runelift.ir.syntax import Copy, Pad, Program
 from runelift.ir.traverse import statements_inside
