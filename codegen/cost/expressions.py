@@ -26,7 +26,7 @@ class Node:
 
     @property
     def low(self) -> float:
-        """A lower bound; arguments of the formula are non-negative."""
+        """A lower bound."""
         if self._low is None:
             self._low = _low(self.op, self.args)
         return self._low
@@ -93,9 +93,11 @@ class Graph:
             self.nodes.append(found)
         return found
 
-    def name(self, name: str) -> Node:
-        """An argument of the formula."""
-        return self.node(name)
+    def name(self, name: str, low: float = 0) -> Node:
+        """An argument of the formula, which is at least ``low``."""
+        found = self.node(name)
+        found._low = low
+        return found
 
     def total(self, terms: list[Expr]) -> Expr:
         """A sum."""

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -76,7 +77,8 @@ class Follower:
         forms.filled = {of(self._lane): group, of(self._group): groups, place: everywhere}
         self._values: dict[VName, Value] = {}
         for name, text in names.items():
-            self._values[name] = forms.size(graph.name(text), fixed=name in kernel.built_for)
+            fixed = name in kernel.built_for  # others may be negative: strides, ``n - 2``
+            self._values[name] = forms.size(graph.name(text, 0 if fixed else -math.inf), fixed=fixed)
         for param in kernel.params:
             if isinstance(param, imp.ScalarParam) and not param.prim.is_int:
                 self._values[param.name] = (Known(graph.name(names[param.name]))

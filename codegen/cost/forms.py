@@ -391,7 +391,7 @@ class Forms:
         """The values of a minimum of a size and a form, without those below 1."""
         graph = self.graph
         a, (low, high) = self.expr(size), self.range(varying)
-        count = graph.add(graph.sub(high, low), 1)
+        count = graph.most(graph.add(graph.sub(high, low), 1), 0)
         full = graph.clamp(graph.add(graph.sub(high, a), 1), 0, count)
         least, last = graph.most(low, 1), graph.least(graph.sub(a, 1), high)
         part = graph.most(graph.sub(graph.add(last, 1), least), 0)
@@ -409,21 +409,25 @@ class Forms:
 
     def trips(self, distance: Form, step: Form) -> tuple[Expr, Expr]:
         """The mean and the greatest number of steps of a size that cover a distance."""
-        graph, by = self.graph, self.expr(step)
+        mean, longest = self._trips(distance, step)
+        return self.graph.most(mean, 0), self.graph.most(longest, 0)
+
+    def _trips(self, distance: Form, step: Form) -> tuple[Expr, Expr]:
+        """What :meth:`trips` returns, negative for some sizes at which a loop has no iteration."""
+        graph, by = self.graph, self.graph.most(self.expr(step), 1)
 
         def up(value: Expr) -> Expr:
             return value if by == 1 else graph.floor(graph.add(value, graph.sub(by, 1)), by)
 
         if self.is_size(distance):
-            exact = up(graph.most(self.expr(distance), 0))
+            exact = up(self.expr(distance))
             return exact, exact
         exact_trips = None if by == 1 else divided(distance, step)
         if exact_trips is not None:
-            return (graph.most(self.mean(exact_trips), 0),
-                    graph.most(self.range(exact_trips)[1], 0))
+            return self.mean(exact_trips), self.range(exact_trips)[1]
         distance = self.resolved(distance)
         low, high = self.range(distance)
-        longest = up(graph.most(high, 0))
+        longest = up(high)
         atoms = list(distance.terms)
         if by == 1 and len(atoms) == 1 and len(atoms[0]) == 1 and atoms[0][0].kind == "rest":
             return self.mean(distance), longest
@@ -433,7 +437,7 @@ class Forms:
             return parts.mean(graph, up(graph.most(self.expr(cut[0]), 0)),
                               up(parts.middle)), longest
         if arms is not None:
-            (a, most_a), (b, most_b) = (self.trips(arm, step) for arm in arms)
+            (a, most_a), (b, most_b) = (self._trips(arm, step) for arm in arms)
             return graph.least(a, b), graph.least(most_a, most_b)
         if self._fills(distance, step):
             return graph.over(graph.most(high, 0), by), longest

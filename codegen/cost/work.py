@@ -71,7 +71,7 @@ def work_source(kernel: imp.Kernel) -> str:
     """The text of a function ``work(groups, group, ...)`` that returns the fields of a Work.
 
     The further arguments are what the kernel is built for, then its scalar parameters, in order.
-    All are non-negative integers; floating-point numbers are not looked at.
+    All are integers; floating-point numbers are not looked at.  No field is negative.
     """
     names = argument_names(kernel)
     follower = Follower(kernel, names)

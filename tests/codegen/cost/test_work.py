@@ -23,6 +23,8 @@ FEW = {"matmul", "mapscan", "rows", "radix", "kmeans", "nbody", "conv2d"}
 NEAR, SHARE = 1.5, 0.9
 """This share of formulas is within that factor of exact counts."""
 ANY = (0, 1, 2, 3, 7, 31, 32, 97, 256, 1009, 10007, 1 << 20)
+BELOW = (-1, -2, -31, -1000)
+"""What a scalar argument may be as well: a stride, or ``n - 2`` of a short array."""
 TRIED = 20
 """The random sizes that each formula is evaluated at."""
 
@@ -71,9 +73,11 @@ def test_formulas_hold_for_all_sizes(sweeps: bool) -> None:
     chosen = random.Random(1)
     for kernel in _kernels(sweeps):
         cost = KernelCost.of(kernel)
-        count = 2 + len(argument_names(kernel))
-        for sizes in ([0] * count, [1] * count,
-                      *(chosen.choices(ANY, k=count) for _ in range(TRIED))):
+        scalars = len(argument_names(kernel)) - len(kernel.built_for)
+        count = 2 + len(kernel.built_for)
+        for sizes in ([0] * (count + scalars), [1] * (count + scalars),
+                      *(chosen.choices(ANY, k=count) + chosen.choices(ANY + BELOW, k=scalars)
+                        for _ in range(TRIED))):
             work = cost(*sizes)
             assert all(field >= 0 for field in work), (kernel.name, sizes, work)
             assert work.items <= sizes[0] * sizes[1]

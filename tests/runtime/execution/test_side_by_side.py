@@ -75,16 +75,26 @@ def _shared(program: Program, entry: str) -> int:
 
 
 @pytest.mark.parametrize(("entry", "shared"),
-                         [("separate", True), ("chained", False), ("marks", True),
-                          ("rounds", True)])
+                         [("separate", True), ("chained", False), ("marks", True)])
 def test_shared_launches_have_right_results(program: Program, entry: str, shared: bool) -> None:
+    _has_right_results(program, entry)
+    assert bool(_shared(program, entry)) is shared
+
+
+def test_rounds_of_a_loop_share_launches(program: Program) -> None:
+    """Side by side, or as phases of one group where the scan of a filter has one."""
+    _has_right_results(program, "rounds")
+    assert any(isinstance(each, Launch) and each.number == FUSED
+               for each in _commands(program, "rounds"))
+
+
+def _has_right_results(program: Program, entry: str) -> None:
     reference = runelift.compile(SEPARATE, device="interpreter")
     args = _arguments(entry, 200)
     expected = reference.run(entry, [np.copy(each) for each in args])[0]
     for _ in range(SUBMITS_BEFORE_FUSION + 4):
         for got, want in zip(program.run(entry, args)[0], expected, strict=True):
             np.testing.assert_array_equal(got, want)
-    assert bool(_shared(program, entry)) is shared
 
 
 def test_free_scalars_may_be_new_in_shared_launches(program: Program) -> None:
