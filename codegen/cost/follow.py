@@ -78,7 +78,8 @@ class Follower:
         self._values: dict[VName, Value] = {}
         for name, text in names.items():
             fixed = name in kernel.built_for  # others may be negative: strides, ``n - 2``
-            self._values[name] = forms.size(graph.name(text, 0 if fixed else -math.inf), fixed=fixed)
+            argument = graph.name(text, 0 if fixed else -math.inf)
+            self._values[name] = forms.size(argument, fixed=fixed)
         for param in kernel.params:
             if isinstance(param, imp.ScalarParam) and not param.prim.is_int:
                 self._values[param.name] = (Known(graph.name(names[param.name]))

@@ -281,7 +281,8 @@ def platform(name: str) -> Platform | None:
     log = Path(tempfile.mkdtemp(prefix="runelift-oclgrind-")) / "log"
     log.touch()
     checks = {"OCLGRIND_LOG": str(log), "OCLGRIND_DATA_RACES": "1",
-              "OCLGRIND_ARRAY_BOUNDS": "1", "OCLGRIND_MAX_ERRORS": "20000", "OCLGRIND_STOP_ERRORS": "20000"}
+              "OCLGRIND_ARRAY_BOUNDS": "1",
+              "OCLGRIND_MAX_ERRORS": "20000", "OCLGRIND_STOP_ERRORS": "20000"}
     for info in find_devices():
         if name in info.platform and info.problem is None:
             with mock.patch.dict(os.environ, checks):
