@@ -24,14 +24,14 @@ from barrier_baselines import NotSynchronisable, by_paths, by_patterns
 from compare import arguments
 
 import runelift
-from runelift.ir.errors import CompilerBug, RuneliftError
+from runelift.ir.base.errors import CompilerBug, RuneliftError
 from runelift.ir.imp import Kernel, Placement
 from runelift.ir.imp.interpret import Launch, Reported
 from runelift.ir.imp.interpret import run as interpret_kernel
 from runelift.ir.imp.traverse import has_barriers, statements
-from runelift.runtime.races.checks import RaceChecks
-from runelift.runtime.races.interpreted_run import InterpretedRun
-from runelift.runtime.races.mistakes import RunTooLong
+from runelift.runtime.tools.races.checks import RaceChecks
+from runelift.runtime.tools.races.interpreted_run import InterpretedRun
+from runelift.runtime.tools.races.mistakes import RunTooLong
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 METHODS = {"patterns": by_patterns, "paths": by_paths}

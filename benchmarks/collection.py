@@ -44,12 +44,12 @@ from compare import ROWS, arguments
 from peers import Peer, build, compiled_name
 
 import runelift
-from runelift.ir.errors import RuneliftError, UserError
-from runelift.ir.files import read_source
-from runelift.runtime.commands.bench import EXCLUDED_TAGS
+from runelift.ir.base.errors import RuneliftError, UserError
+from runelift.ir.base.files import read_source
 from runelift.runtime.data.dataset import Generator, RandomArray
-from runelift.runtime.testing.scripts import evaluate
-from runelift.runtime.testing.test_blocks import Case, Random, datasets_of, parse_blocks
+from runelift.runtime.tools.commands.bench import EXCLUDED_TAGS
+from runelift.runtime.tools.testing.scripts import evaluate
+from runelift.runtime.tools.testing.test_blocks import Case, Random, datasets_of, parse_blocks
 
 LIBRARIES = "lib"
 """The folder of packages that programs import."""

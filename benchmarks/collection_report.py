@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 
 SLOWER = 0.9
 """Rows with a smaller ratio are listed one by one."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from peers import Peer
 
-from runelift.ir.errors import RuneliftError
+from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.records.statistics import median, summarise
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.choose import RequiredVersions

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import runelift
-from runelift.ir.errors import RuneliftError
+from runelift.ir.base.errors import RuneliftError
 from runelift.ir.prim import INTS
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.data.dataset import Bounds, Generator, parse_spec

@@ -41,8 +41,8 @@ from numpy.typing import NDArray
 from peers import Peer, build
 
 import runelift
-from runelift.ir.errors import RuneliftError
-from runelift.runtime.program import Program
+from runelift.ir.base.errors import RuneliftError
+from runelift.runtime.programs.program import Program
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.made_program import made
 from runelift.frontend.syntax.tokens import RESERVED, scan
-from tests.runtime.editors.client import Client
+from tests.runtime.tools.editors.client import Client
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 LONGEST = 3

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from compare import EXAMPLES, VOLATILITY, arguments, timed
 
 import runelift
-from runelift.ir.errors import RuneliftError
+from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
 

@@ -39,10 +39,10 @@ from pathlib import Path
 from typing import Any
 
 import runelift
-from runelift.ir.errors import RuneliftError
+from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.data.dataset import Generator, parse_spec
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
 from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL, SuccessiveHalving

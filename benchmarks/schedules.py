@@ -18,7 +18,7 @@ from statistics import median
 import numpy as np
 
 import runelift
-from runelift.runtime.commands.cli import main as command
+from runelift.runtime.tools.commands.cli import main as command
 
 RUNS = 15
 PROGRAMS: Mapping[str, tuple[str, Sequence[tuple[int, ...]]]] = {

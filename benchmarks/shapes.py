@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 import runelift
-from runelift.ir.errors import RuneliftError, UserError
+from runelift.ir.base.errors import RuneliftError, UserError
 from runelift.runtime.data.values import format_values
 from runelift.runtime.devices.info import select
 from runelift.runtime.records.statistics import median

@@ -23,7 +23,7 @@ import numpy as np
 from compare import arguments, timed
 
 import runelift
-from runelift.ir.errors import RuneliftError
+from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans

@@ -26,11 +26,11 @@ from typing import Any
 from compare import EXAMPLES
 from made_program import made
 
-from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.values import format_values
+from runelift.runtime.programs.compile import compile as compile_program
 from runelift.runtime.records.statistics import median
-from runelift.runtime.testing.scripts import evaluate
-from runelift.runtime.testing.test_blocks import cases_of
+from runelift.runtime.tools.testing.scripts import evaluate
+from runelift.runtime.tools.testing.test_blocks import cases_of
 
 CACHES = ("RUNELIFT_CACHE", "POCL_CACHE_DIR", "CUDA_CACHE_PATH", "XDG_CACHE_HOME")
 IMPORT_ALL = """

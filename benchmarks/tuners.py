@@ -55,12 +55,13 @@ from compare import EXAMPLES, arguments
 from sizes import SIZES, Numbers, Sizes
 
 import runelift
-from runelift.ir.errors import RuneliftError
+from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.devices.info import select
 from runelift.runtime.processes.build_pool import Builders, how_many
 from runelift.runtime.processes.process import Process
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 from runelift.runtime.records.statistics import median
+from runelift.runtime.research import compare_strategies as compare
 from runelift.runtime.tuner.confirm_size_guards import confirm_guards, fit_guards
 from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, costs_of
 from runelift.runtime.tuner.costs.log import Log, Measurements
@@ -75,7 +76,7 @@ from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.result import EntryTuning
-from runelift.runtime.tuner.strategies import compare, parse_strategy
+from runelift.runtime.tuner.strategies import parse_strategy
 from runelift.runtime.tuner.strategies.live import Live
 from runelift.runtime.tuner.strategies.trials import Budget, MeasuredCosts
 from runelift.runtime.tuner.thresholds import tune_thresholds

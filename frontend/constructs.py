@@ -9,7 +9,7 @@ from runelift.frontend.deep import deeply
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.parser import parse
-from runelift.ir.source import Source
+from runelift.ir.base.source import Source
 
 _WORDS: dict[type[ast.Exp], str] = {
     ast.Literal: "literal", ast.Hole: "hole", ast.StringLit: "string", ast.Name: "name",
@@ -30,7 +30,7 @@ def construct_of(exp: ast.Exp) -> str:
     """The name of an expression's construct: of its function or operator, or of its syntax.
 
     >>> from runelift.frontend.syntax.parser import parse_exp
-    >>> from runelift.ir.source import Source
+    >>> from runelift.ir.base.source import Source
     >>> [construct_of(parse_exp(Source("", each))) for each in ("map f xs", "x + y", "xs[i]")]
     ['map', 'operator +', 'index']
     """

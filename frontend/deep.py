@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.base.errors import CompilerLimitation
 
 PYTHON_FRAMES = 8000
 """The greatest depth of Python's calls in the thread of the caller."""

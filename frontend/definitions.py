@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from runelift.frontend.syntax import module_ast
 from runelift.frontend.syntax.layered import Layered
-from runelift.ir.source import Span
+from runelift.ir.base.source import Span
 
 Reader = Callable[[Path], "module_ast.Module | None"]
 """Reads and parses a file; None if that is not possible."""

@@ -16,10 +16,16 @@ from runelift.frontend.modules.modules import flatten_modules
 from runelift.frontend.signatures import signatures
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.parser import parse, parse_recovering
-from runelift.ir.errors import CompilerLimitation, Diagnostic, ProgramError, TooLarge, UserError
-from runelift.ir.files import read_source
+from runelift.ir.base.errors import (
+    CompilerLimitation,
+    Diagnostic,
+    ProgramError,
+    TooLarge,
+    UserError,
+)
+from runelift.ir.base.files import read_source
+from runelift.ir.base.source import Source, Span
 from runelift.ir.names import Names
-from runelift.ir.source import Source, Span
 from runelift.ir.syntax import Program
 
 

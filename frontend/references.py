@@ -15,7 +15,7 @@ from runelift.frontend.definitions import Definition, Mention, Reader, Scope
 from runelift.frontend.modules.assumed import HAVING, prelude_signature
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.nodes import Node, parts
-from runelift.ir.source import Source, Span
+from runelift.ir.base.source import Source, Span
 
 
 @dataclass(slots=True)

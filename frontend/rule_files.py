@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.attributes import KNOWN
 from runelift.frontend.syntax.parser import parse, parse_type
-from runelift.ir.errors import Diagnostic, Label, ProgramError
+from runelift.ir.base.errors import Diagnostic, Label, ProgramError
+from runelift.ir.base.source import Source, Span
 from runelift.ir.points import POINTS
-from runelift.ir.source import Source, Span
 
 ALWAYS = "always"
 """The attribute of a rule that is applied wherever it matches."""

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.parser import parse_exp, parse_type
-from runelift.ir.errors import Diagnostic, ProgramError
-from runelift.ir.source import Source, Span
+from runelift.ir.base.errors import Diagnostic, ProgramError
+from runelift.ir.base.source import Source, Span
 
 ENTRY = "script'input"
 """The name of the entry point."""

@@ -2,7 +2,8 @@
 
 A constraint relates two sizes (:class:`~runelift.ir.sizes.Size`) and knows where it comes from.  A
 :class:`System` has the constraints of some parameters with the values that each can have.
-:mod:`~runelift.ir.reduction` simplifies it, :mod:`~runelift.ir.solutions` counts and draws.
+:mod:`~runelift.ir.solver.reduction` simplifies it, :mod:`~runelift.ir.solver.solutions` counts and
+draws.
 
 >>> tile, n = VName("tile", 1), VName("n", 2)
 >>> print(divides(Size.var(tile), Size.var(n), "whole tiles").complaint({tile: 5, n: 112}))
@@ -19,9 +20,9 @@ from enum import Enum
 from operator import attrgetter
 from typing import TypeAlias
 
+from runelift.ir.base.source import Loc
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size
-from runelift.ir.source import Loc
 
 Domains: TypeAlias = Mapping[VName, Sequence[int]]
 """The values that variables can have, in ascending order."""

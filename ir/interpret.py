@@ -14,20 +14,20 @@ from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
-from runelift.ir import failures
 from runelift.ir import syntax as ir
-from runelift.ir.array_limits import check_room
-from runelift.ir.errors import (
+from runelift.ir.base import failures
+from runelift.ir.base.array_limits import check_room
+from runelift.ir.base.errors import (
     CompilerBug,
     CompilerLimitation,
     ProgramFailure,
     UserError,
     unknown_entry,
 )
+from runelift.ir.base.source import Loc
 from runelift.ir.meaning import apply, convert
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
-from runelift.ir.source import Loc
 from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, i64, row_of, shape_of
 
 Value: TypeAlias = Any

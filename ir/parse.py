@@ -14,14 +14,14 @@ from lark.exceptions import UnexpectedInput, UnexpectedToken, VisitError
 
 from runelift.ir import constraints
 from runelift.ir import syntax as ir
+from runelift.ir.base.errors import Diagnostic, ProgramError
+from runelift.ir.base.source import Source, Span
+from runelift.ir.base.tables import Tables
 from runelift.ir.constraints import Constraint
-from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least, product
-from runelift.ir.source import Source, Span
-from runelift.ir.tables import Tables
 from runelift.ir.types import ArrayType, Atom, Const, Type
 
 T = TypeVar("T")

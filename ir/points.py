@@ -17,8 +17,8 @@ from difflib import get_close_matches
 from itertools import permutations
 from typing import TYPE_CHECKING, TypeAlias
 
-from runelift.ir.errors import Code, Diagnostic, ProgramError
-from runelift.ir.source import Span
+from runelift.ir.base.errors import Code, Diagnostic, ProgramError
+from runelift.ir.base.source import Span
 
 if TYPE_CHECKING:
     from runelift.ir.syntax import Stm

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from runelift.ir import syntax as ir
+from runelift.ir.base.lines import Lines, indent, placed
 from runelift.ir.constraints import Constraint, Relation
 from runelift.ir.guards import Guard
-from runelift.ir.lines import Lines, indent, placed
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.types import Atom, Const, Type, elem_of, shape_of

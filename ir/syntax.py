@@ -48,10 +48,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
+from runelift.ir.base.source import Loc
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
-from runelift.ir.source import Loc
 from runelift.ir.types import Atom, Const, Type
 
 # Statements

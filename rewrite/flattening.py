@@ -12,8 +12,8 @@ performs G0 and G6).
 
 from __future__ import annotations
 
+from runelift.ir.base.policies import disabled_rules
 from runelift.ir.names import Names
-from runelift.ir.policies import disabled_rules
 from runelift.ir.syntax import Program
 from runelift.rewrite.flatten.book import FlatteningRule
 from runelift.rewrite.flatten.derivation import Derivation, Step

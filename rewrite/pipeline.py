@@ -8,8 +8,8 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from runelift.ir.base.errors import CompilerBug, CompilerLimitation, UserError
 from runelift.ir.check import check
-from runelift.ir.errors import CompilerBug, CompilerLimitation, UserError
 from runelift.ir.names import Names
 from runelift.ir.syntax import Program
 from runelift.rewrite.engine.rule import Rewriting

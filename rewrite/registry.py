@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 from runelift.ir.names import Names
 from runelift.ir.syntax import Program
 from runelift.rewrite.analysis.bounds import PROVING, remove_checks

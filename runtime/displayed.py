@@ -1,7 +1,7 @@
 """Objects that notebooks show as HTML.
 
-The looks are the subject of :mod:`runelift.runtime.notebook`, which is imported when a notebook
-asks for them.
+The looks are the subject of :mod:`runelift.runtime.tools.notebook`, which is imported when a
+notebook asks for them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 
 
 class Displayed:
@@ -28,7 +28,7 @@ class Displayed:
         return str(self._drawn_by().text(self))
 
     def _drawn_by(self) -> ModuleType:
-        return import_module(f"runelift.runtime.notebook.{self._looks}")
+        return import_module(f"runelift.runtime.tools.notebook.{self._looks}")
 
 
 def frame(rows: list[dict[str, Any]]) -> Any:

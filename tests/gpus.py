@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import runelift
-from runelift.ir.files import Source
+from runelift.ir.base.files import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.info import DeviceKind, _shares, find_devices
 

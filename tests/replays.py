@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from runelift.runtime.program import Program
-from runelift.runtime.replay.racing import Race
-from runelift.runtime.replay.replay_records import ReplayRecord
-from runelift.runtime.replay.replay_run import replay
+from runelift.runtime.programs.program import Program
+from runelift.runtime.tuner.replay.racing import Race
+from runelift.runtime.tuner.replay.replay_records import ReplayRecord
+from runelift.runtime.tuner.replay.replay_run import replay
 
 
 def replayed(program: Program, entry: str, args: Sequence[Any], race: Race | None = None

@@ -11,9 +11,9 @@ from typing import get_args
 
 import pytest
 
-from runelift.ir.codes import CODES, GROUPS
-from runelift.ir.errors import Code
-from runelift.runtime.testing.error_index import document, message
+from runelift.ir.base.codes import CODES, GROUPS
+from runelift.ir.base.errors import Code
+from runelift.runtime.tools.testing.error_index import document, message
 
 PAGE = Path(__file__).parents[1] / "docs" / "errors.md"
 STAMP = re.compile(r"(?:error|warning)\[([a-z-]+)\]: ")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 

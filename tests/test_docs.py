@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.files import read_source
-from runelift.ir.source import Source
-from runelift.runtime.commands.cli import main
+from runelift.ir.base.files import read_source
+from runelift.ir.base.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
+from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tuner.strategies import STRATEGIES
 
 ROOT = Path(__file__).parents[1]

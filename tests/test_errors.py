@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from runelift.frontend.load import load
-from runelift.ir.errors import ProgramError, ProgramWarning
+from runelift.ir.base.errors import ProgramError, ProgramWarning
+from runelift.ir.base.source import Source
 from runelift.ir.names import Names
-from runelift.ir.source import Source
 
 PROGRAMS = sorted((Path(__file__).parent / "errors").glob("*.fut"))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runelift.runtime.commands.cli import make_parser
+from runelift.runtime.tools.commands.cli import make_parser
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "expectations.md").read_text()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import ProgramFailure
+from runelift.ir.base.errors import ProgramFailure
 from runelift.runtime.devices.info import find_devices
 
 DEVICES = ["interpreter", *(d.name for d in find_devices() if not d.is_simulator)]

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from runelift.frontend.load import load
+from runelift.ir.base.errors import ProgramFailure, UserError
+from runelift.ir.base.source import Source
 from runelift.ir.check import check
-from runelift.ir.errors import ProgramFailure, UserError
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.ir.pretty import pretty
-from runelift.ir.source import Source
 from runelift.ir.syntax import Program
 from runelift.rewrite.flattening import flatten
 from runelift.rewrite.pipeline import clean, optimise

@@ -20,10 +20,10 @@ from pathlib import Path
 import pytest
 
 from runelift.frontend.load import load
-from runelift.ir.codes import CODES
-from runelift.ir.errors import CompilerLimitation, Diagnostic, ProgramError
+from runelift.ir.base.codes import CODES
+from runelift.ir.base.errors import CompilerLimitation, Diagnostic, ProgramError
+from runelift.ir.base.source import Source
 from runelift.ir.names import Names
-from runelift.ir.source import Source
 from tests.time_limit import time_limit
 
 MUTATIONS = int(os.environ.get("RUNELIFT_MUTATIONS", "400"))

@@ -59,7 +59,7 @@ def test_imports_point_one_way() -> None:
 
 
 def test_start_up_imports_nothing_heavy() -> None:
-    code = ("import sys, runelift, runelift.runtime.commands.cli; "
+    code = ("import sys, runelift, runelift.runtime.tools.commands.cli; "
             "print([m for m in ('numpy', 'pyopencl', 'lark', 'sympy', 'networkx', 'rich') "
             "if m in sys.modules])")
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from runelift.ir.files import read_source
-from runelift.runtime.commands.cli import main
+from runelift.ir.base.files import read_source
 from runelift.runtime.rules.load import load_rules
+from runelift.runtime.tools.commands.cli import main
 
 DOCS = Path(__file__).parents[1] / "docs"
 PART = re.compile(r"<!-- (file|run): (.*?) -->\n```(\w*)\n(.*?)```", re.S)

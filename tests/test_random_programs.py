@@ -15,7 +15,7 @@ import runelift
 from runelift.ir.interpret import interpret
 from runelift.runtime.devices.info import DeviceKind, find_devices
 from runelift.runtime.execution import command_buffer
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 from tests.random_programs.check import check, forced
 from tests.random_programs.groups import GROUPS
 from tests.random_programs.halves import HALVES

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import runelift
-from runelift.runtime.commands.cli import COMMANDS
+from runelift.runtime.tools.commands.cli import COMMANDS
 from tests.screens import PROGRAM, screens
 
 ROOT = Path(__file__).parents[1]

@@ -20,16 +20,16 @@ from runelift.codegen.passes.llvm_workarounds import has_truncation, wraps_aroun
 from runelift.codegen.passes.unrolling import splits_into_pieces
 from runelift.codegen.plan.origins import Origins
 from runelift.ir import imp
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.base.errors import CompilerLimitation
+from runelift.ir.base.lines import placed
+from runelift.ir.base.source import Loc
+from runelift.ir.base.visible import one_line
 from runelift.ir.imp import Exp, Id, Stm
 from runelift.ir.imp.traverse import has_barriers, statements, subexpressions
-from runelift.ir.lines import placed
 from runelift.ir.meaning import apply
 from runelift.ir.names import VName
 from runelift.ir.prim import SAME_BITS, Prim
-from runelift.ir.source import Loc
 from runelift.ir.types import Const
-from runelift.ir.visible import one_line
 
 LOCAL_CELL = "ulong2"
 """The widest type of local memory: arrays in it start at multiples of its size."""

@@ -19,14 +19,15 @@ from runelift.codegen.plan.epilogue import epilogue_inputs, split_epilogue
 from runelift.codegen.plan.free_scalars import FreeScalars
 from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.write_sets import overwritten_buffers
-from runelift.ir import failures, imp
+from runelift.ir import imp
+from runelift.ir.base import failures
+from runelift.ir.base.errors import CompilerBug
+from runelift.ir.base.source import Loc
 from runelift.ir.constraints import Constraint, Relation
-from runelift.ir.errors import CompilerBug
 from runelift.ir.imp.traverse import loaded, variables
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Applied, CeilDiv, Factor, Greatest, Least, Size
-from runelift.ir.source import Loc
 from runelift.ir.types import Atom
 
 FUNCTION, EPILOGUE = "main", "ending"

@@ -13,11 +13,11 @@ from dataclasses import replace
 from runelift.codegen.emit.inlining import used_once
 from runelift.codegen.plan.origins import Origins
 from runelift.ir import imp
+from runelift.ir.base.lines import places
+from runelift.ir.base.source import Loc
+from runelift.ir.base.visible import one_line
 from runelift.ir.imp.traverse import expressions, statements, subexpressions
-from runelift.ir.lines import places
 from runelift.ir.names import VName
-from runelift.ir.source import Loc
-from runelift.ir.visible import one_line
 
 _COMMENT, _CALLED = "  // ", " called at "
 _CALL = re.compile(rf", in (?P<callee>\S*){_CALLED}")
@@ -49,7 +49,7 @@ def _variables(stm: imp.Stm) -> Iterator[VName]:
 def annotated(lines: Iterable[str]) -> Iterator[str]:
     """The lines, each with its most important place as a comment, if it has any.
 
-    >>> from runelift.ir.lines import placed
+    >>> from runelift.ir.base.lines import placed
     >>> [line] = annotated(placed(["x = y;"], Loc("p.fut", 4, 7, last=(4, 11))))
     >>> line
     'x = y;  // p.fut:4:7-4:11'

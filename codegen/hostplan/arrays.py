@@ -9,10 +9,11 @@ from __future__ import annotations
 from runelift.codegen.hostplan.packing import Packed
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import replicate
-from runelift.ir import failures, imp
+from runelift.ir import imp
 from runelift.ir import syntax as ir
+from runelift.ir.analysis.placement import PLACED
+from runelift.ir.base import failures
 from runelift.ir.names import VName
-from runelift.ir.placement import PLACED
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, product
 from runelift.ir.types import ArrayType, Atom, Type, elem_of, i64, shape_of

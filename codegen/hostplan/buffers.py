@@ -18,10 +18,10 @@ from runelift.codegen.plan.parameters import Parameters
 from runelift.codegen.plan.views import View, behind, lit, row_major
 from runelift.ir import imp
 from runelift.ir import syntax as ir
-from runelift.ir.errors import CompilerBug
+from runelift.ir.analysis.placement import PLACED, Placement, by_root, placements
+from runelift.ir.base.errors import CompilerBug
 from runelift.ir.imp.traverse import memories, variables
 from runelift.ir.names import Names, VName
-from runelift.ir.placement import PLACED, Placement, by_root, placements
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, product
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of

@@ -28,12 +28,12 @@ from typing import TypeAlias
 
 from runelift.codegen.segops.segments import segments_of_map
 from runelift.ir import syntax as ir
-from runelift.ir.consumption import consumed_in, root_of
+from runelift.ir.analysis.consumption import consumed_in, root_of
+from runelift.ir.analysis.patterns import WHOLE, references
+from runelift.ir.analysis.products import product_of
+from runelift.ir.analysis.sharing import sharing
 from runelift.ir.names import Names, VName
-from runelift.ir.patterns import WHOLE, references
 from runelift.ir.prim import Prim
-from runelift.ir.products import product_of
-from runelift.ir.sharing import sharing
 from runelift.ir.traverse import (
     bodies_inside,
     bodies_of,

@@ -19,10 +19,10 @@ from runelift.codegen.plan.needs import needs
 from runelift.codegen.plan.steady_loops import may_persist
 from runelift.codegen.plan.views import interleaved
 from runelift.ir import syntax as ir
-from runelift.ir.consumption import consumed_in, root_of
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.analysis.consumption import consumed_in, root_of
+from runelift.ir.analysis.placement import MOVED
+from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.names import VName
-from runelift.ir.placement import MOVED
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import ArrayType, Atom, elem_of, i64

@@ -14,7 +14,7 @@ from runelift.codegen.hostplan.buffers import Buffers
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import lit
 from runelift.ir import imp
-from runelift.ir.errors import CompilerBug
+from runelift.ir.base.errors import CompilerBug
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import Body, Level, Param, SegDim, SegMap, Stm

@@ -42,11 +42,11 @@ from runelift.codegen.segops.segred_columns import (
 from runelift.codegen.segops.segscan_two_pass import segscan
 from runelift.codegen.segops.transpose import lower_transposition, transposition_of
 from runelift.ir import imp
-from runelift.ir.errors import CompilerBug
+from runelift.ir.analysis.products import Product, is_cheap, product_of
+from runelift.ir.base.errors import CompilerBug
 from runelift.ir.imp import Exp
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
-from runelift.ir.products import Product, is_cheap, product_of
 from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import (
     Body,

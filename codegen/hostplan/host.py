@@ -31,10 +31,10 @@ from runelift.codegen.plan.liveness import release_dead
 from runelift.codegen.plan.views import iota
 from runelift.ir import imp
 from runelift.ir import syntax as ir
-from runelift.ir.consumption import idle_copies
-from runelift.ir.lookahead import with_uses_after
+from runelift.ir.analysis.consumption import idle_copies
+from runelift.ir.analysis.lookahead import with_uses_after
+from runelift.ir.analysis.placement import SCRATCH
 from runelift.ir.names import Names, VName
-from runelift.ir.placement import SCRATCH
 from runelift.ir.prim import Prim
 from runelift.ir.types import Atom, array_of, i64, shape_of
 

@@ -15,9 +15,9 @@ from dataclasses import replace
 
 from runelift.codegen.hostplan.coalescing import LAZY
 from runelift.ir import syntax as ir
-from runelift.ir.consumption import root_of
+from runelift.ir.analysis.consumption import root_of
+from runelift.ir.analysis.products import product_of
 from runelift.ir.names import Names, VName
-from runelift.ir.products import product_of
 from runelift.ir.traverse import (
     bodies_inside,
     bodies_of,

@@ -21,10 +21,10 @@ from runelift.codegen.hostplan.dispatch import lower_packing
 from runelift.codegen.hostplan.segops import SegOps
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import View, lit, row_major
+from runelift.ir.analysis.placement import SCRATCH
+from runelift.ir.analysis.products import is_cheap
 from runelift.ir.names import VName
-from runelift.ir.placement import SCRATCH
 from runelift.ir.prim import Prim
-from runelift.ir.products import is_cheap
 from runelift.ir.syntax import (
     Body,
     If,

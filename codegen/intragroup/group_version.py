@@ -28,7 +28,7 @@ from runelift.codegen.plan.views import View, lit, op, unflat_index, volume
 from runelift.codegen.segops.hist_parts import atomic_update
 from runelift.ir import imp
 from runelift.ir import syntax as ir
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.imp import Exp
 from runelift.ir.imp.traverse import statements
 from runelift.ir.prim import Prim

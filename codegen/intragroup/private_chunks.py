@@ -26,7 +26,7 @@ from runelift.codegen.plan.views import (
     volume,
 )
 from runelift.ir import imp
-from runelift.ir.errors import CompilerBug
+from runelift.ir.base.errors import CompilerBug
 from runelift.ir.imp import Exp
 from runelift.ir.imp import Stm as ImpStm
 from runelift.ir.names import VName

@@ -21,10 +21,10 @@ from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.soacs import SecondOrder
 from runelift.codegen.plan.views import View, lit, op
 from runelift.ir import imp
+from runelift.ir.analysis.products import Reducing, dependences, is_cheap, reducing
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.products import Reducing, dependences, is_cheap, reducing
 from runelift.ir.syntax import Body, If, Map, Operator
 from runelift.ir.types import Atom, Const, i64
 

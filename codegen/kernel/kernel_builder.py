@@ -16,16 +16,16 @@ from typing import Protocol, TypeAlias
 from runelift.codegen.plan.origins import Origins, noted
 from runelift.codegen.plan.views import Indices, View, flat_index, lit, op, row_major
 from runelift.ir import imp
-from runelift.ir.consumption import idle_copies
-from runelift.ir.errors import CompilerBug, CompilerLimitation
+from runelift.ir.analysis.consumption import idle_copies
+from runelift.ir.analysis.lookahead import with_uses_after
+from runelift.ir.base.errors import CompilerBug, CompilerLimitation
+from runelift.ir.base.source import Loc
 from runelift.ir.imp import Exp
 from runelift.ir.imp import Stm as ImpStm
 from runelift.ir.imp.traverse import memories
-from runelift.ir.lookahead import with_uses_after
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, greatest, least, product
-from runelift.ir.source import Loc
 from runelift.ir.syntax import Body, Param, PrimOp, Stm
 from runelift.ir.types import ArrayType, Atom, Const, Type, shape_of
 

@@ -14,8 +14,8 @@ from runelift.codegen.plan.needs import needs
 from runelift.codegen.plan.parameters import Parameters, Quantity
 from runelift.codegen.plan.views import View, ceil_quot, op, unflat_index, volume
 from runelift.ir import imp
-from runelift.ir.blocks import blocks_of
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.analysis.blocks import blocks_of
+from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.imp import Exp
 from runelift.ir.imp.traverse import evaluated, statements
 from runelift.ir.names import Names, VName

@@ -20,9 +20,10 @@ from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.searches import stepwise
 from runelift.codegen.kernel.soacs import SecondOrder
 from runelift.codegen.plan.views import View, iota, lit, op, replicate, within
-from runelift.ir import failures, imp
+from runelift.ir import imp
 from runelift.ir import syntax as ir
-from runelift.ir.errors import CompilerBug
+from runelift.ir.base import failures
+from runelift.ir.base.errors import CompilerBug
 from runelift.ir.imp import Exp
 from runelift.ir.imp import Stm as ImpStm
 from runelift.ir.names import VName

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from runelift.codegen.kernel.kernel_builder import CodeBuilder, Value, Writer
 from runelift.codegen.plan.views import View, within
 from runelift.ir import imp
+from runelift.ir.analysis.placement import first_made
+from runelift.ir.analysis.products import Reducing
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
-from runelift.ir.placement import first_made
 from runelift.ir.prim import Prim
-from runelift.ir.products import Reducing
 from runelift.ir.syntax import (
     Accumulate,
     Body,

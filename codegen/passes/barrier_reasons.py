@@ -19,12 +19,12 @@ from runelift.codegen.passes.accesses import Access, Facts, Kind, is_first_only
 from runelift.codegen.passes.local_memory import places
 from runelift.codegen.plan.origins import Origins
 from runelift.ir import imp
+from runelift.ir.base.source import Loc
 from runelift.ir.imp import Exp, Id, Kernel, Stm
 from runelift.ir.imp.pretty import pretty_expression
 from runelift.ir.imp.traverse import blocks, expressions, subexpressions
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.source import Loc
 
 MOST_PAIRS = 2
 """The most pairs of a barrier that the text shows."""

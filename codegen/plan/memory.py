@@ -17,10 +17,10 @@ from functools import reduce
 
 from runelift.codegen.plan import plan
 from runelift.ir import imp
-from runelift.ir.inequalities import Facts
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, greatest, least, product
+from runelift.ir.solver.inequalities import Facts
 from runelift.ir.types import Atom
 
 ROUNDS = 2

@@ -17,9 +17,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from runelift.ir import imp
+from runelift.ir.base.source import Loc
 from runelift.ir.imp.traverse import statements
 from runelift.ir.names import VName
-from runelift.ir.source import Loc
 
 
 @dataclass(slots=True)

@@ -20,11 +20,11 @@ from runelift.codegen.plan import distribution
 from runelift.codegen.plan.distribution import Distribution, GroupShape
 from runelift.codegen.plan.parameters import Parameter, Quantity
 from runelift.ir import imp
+from runelift.ir.base.source import Loc
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.source import Loc
 from runelift.ir.types import Atom, i64
 
 GROUP_SIZE = VName("group_size", 0)

@@ -9,7 +9,7 @@ work-items one after the other; the other devices interleave accesses.
 | construct | module | if; when |
 | --- | --- | --- |
 | map | ``transpose`` | it only reads an element, across the memory order; both sides are long |
-| map | ``product_tiles`` | it is a product (:mod:`runelift.ir.products`); blocks pay |
+| map | ``product_tiles`` | it is a product (:mod:`runelift.ir.analysis.products`); blocks pay |
 | map | ``segred_blocked`` | its points reduce elements in common; blocks of points pay |
 | map | ``segred_columns`` | its points reduce columns, without interleaving; strips pay |
 | map | ``segmap_wide`` | its points have neither loops nor arrays; the width is above 1 |

@@ -28,7 +28,7 @@ from typing import TypeAlias
 
 from runelift.codegen.plan.views import lit, op
 from runelift.ir import imp
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Stm
 from runelift.ir.imp.traverse import (
     blocks,

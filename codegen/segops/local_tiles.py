@@ -13,7 +13,7 @@ where the box is filled, and not where it is read.  The sides of a box are
 constants of the kernel, so the loop computes no indices any more.
 
 Source: access patterns ``RadiusPat`` and ``InnerPat``, stages 1 and 2 of the paper of
-:mod:`~runelift.ir.patterns`.
+:mod:`~runelift.ir.analysis.patterns`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from runelift.codegen.plan.views import (
 )
 from runelift.codegen.segops.coarsen import Sum, as_sum, varies, varying, written_by
 from runelift.ir import imp
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Stm
 from runelift.ir.imp.traverse import (
     expressions,

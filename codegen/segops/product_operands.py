@@ -26,11 +26,11 @@ from runelift.codegen.kernel.soacs import SecondOrder
 from runelift.codegen.plan.views import View, as_padded, lit, op, volume
 from runelift.codegen.segops.coarsen import Sum, as_sum, varies
 from runelift.ir import imp
+from runelift.ir.analysis.products import Operand, Product
 from runelift.ir.imp import Exp
 from runelift.ir.imp.traverse import memories, variables
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.products import Operand, Product
 from runelift.ir.sizes import Size, greatest
 from runelift.ir.sizes import product as multiply
 from runelift.ir.syntax import Body, Pad

@@ -19,10 +19,10 @@ from runelift.codegen.segops.product_operands import Side
 from runelift.codegen.segops.product_results import ProductResults
 from runelift.codegen.segops.product_tiles import ProductTile
 from runelift.ir import imp
+from runelift.ir.analysis.products import Product
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.products import Product
 from runelift.ir.sizes import Size, ceil_div, least
 
 

@@ -14,10 +14,10 @@ from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.plan.views import volume
 from runelift.codegen.segops.product_operands import Side
 from runelift.ir import imp
+from runelift.ir.analysis.products import Product
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.products import Product
 
 
 class ProductResults:

@@ -35,10 +35,10 @@ from runelift.codegen.segops.product_operands import (
 )
 from runelift.codegen.segops.product_results import ProductResults
 from runelift.ir import imp
+from runelift.ir.analysis.products import Product
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.products import Product
 from runelift.ir.sizes import Size, ceil_div
 from runelift.ir.syntax import Index, SliceDim
 from runelift.ir.types import Atom, Const

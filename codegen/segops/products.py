@@ -1,7 +1,7 @@
 """Products: which kernels compute a product, by blocks.
 
-Strategy: taken for products (:mod:`runelift.ir.products`) if blocks pay for the sizes and the
-device.  If there are few blocks, the reduction is cut into pieces.  The host chooses by
+Strategy: taken for products (:mod:`runelift.ir.analysis.products`) if blocks pay for the sizes and
+the device.  If there are few blocks, the reduction is cut into pieces.  The host chooses by
 :class:`~runelift.codegen.plan.distribution.ProductTileShape`, or a schedule does.
 """
 
@@ -13,10 +13,10 @@ from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.segops.product_operands import most_elements, tests_margins
 from runelift.codegen.segops.product_pieces import SplitProductTile
 from runelift.codegen.segops.product_tiles import ProductTile
-from runelift.ir.blocks import COLUMNS, ROWS, blocks_of
+from runelift.ir.analysis.blocks import COLUMNS, ROWS, blocks_of
+from runelift.ir.analysis.products import Product
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.products import Product
 from runelift.ir.sizes import Size
 from runelift.ir.sizes import product as multiply
 from runelift.ir.types import elem_of, i64

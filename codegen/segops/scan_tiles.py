@@ -21,6 +21,7 @@ from runelift.codegen.plan import distribution
 from runelift.codegen.plan.views import View, flat_index, lit, op, unflat_index
 from runelift.codegen.segops.packed_scan import PackedScan
 from runelift.ir import imp
+from runelift.ir.analysis.products import is_cheap
 from runelift.ir.imp import Exp
 from runelift.ir.imp.traverse import (
     evaluated,
@@ -31,7 +32,6 @@ from runelift.ir.imp.traverse import (
 )
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.products import is_cheap
 from runelift.ir.sizes import Size, ceil_div
 from runelift.ir.syntax import Operator, SegScan
 

@@ -27,7 +27,7 @@ from runelift.codegen.plan import distribution
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.views import View, ceil_quot, lit, op, volume
 from runelift.ir import imp
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Stm
 from runelift.ir.imp.traverse import evaluated, statements
 from runelift.ir.prim import Prim

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import bind_point
 from runelift.codegen.kernel.sequential import KernelBuilder
+from runelift.ir.analysis.sharing import reduction_of
 from runelift.ir.imp import Exp
 from runelift.ir.names import Names
-from runelift.ir.sharing import reduction_of
 from runelift.ir.syntax import SegMap, SegRed
 
 

@@ -41,10 +41,10 @@ from runelift.codegen.plan.views import View, lit, op, unflat_index, volume
 from runelift.codegen.segops.segments import segments_of_reduction
 from runelift.codegen.segops.segred_blocked import lower_blocked
 from runelift.ir import imp
+from runelift.ir.analysis.products import is_cheap
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.products import is_cheap
 from runelift.ir.sizes import Size, ceil_div, greatest, least
 from runelift.ir.syntax import SOACS, Index, Operator, SegRed
 from runelift.ir.types import Atom, Const, i64

@@ -38,13 +38,13 @@ from runelift.codegen.segops.coarsen import Lanes, coarsen
 from runelift.codegen.segops.local_tiles import BoxedCode, GroupIndices, with_boxes
 from runelift.codegen.segops.segments import Segments
 from runelift.ir import imp
-from runelift.ir.blocks import Blocks, blocks_of
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.analysis.blocks import Blocks, blocks_of
+from runelift.ir.analysis.sharing import Sharing, sharing
+from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.imp import Exp
 from runelift.ir.imp.traverse import blocks
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.sharing import Sharing, sharing
 from runelift.ir.sizes import Size, ceil_div, least, product
 from runelift.ir.syntax import SegRed
 from runelift.ir.types import Atom, i64

@@ -23,10 +23,7 @@ from runelift.codegen.plan.views import View, ceil_quot, flat_index, op, unflat_
 from runelift.codegen.segops.product_operands import element as operand_element
 from runelift.codegen.segops.product_operands import is_near
 from runelift.ir import imp
-from runelift.ir.imp import Exp
-from runelift.ir.names import VName
-from runelift.ir.prim import Prim
-from runelift.ir.products import (
+from runelift.ir.analysis.products import (
     Product,
     Reducing,
     dependences,
@@ -34,6 +31,9 @@ from runelift.ir.products import (
     product_of,
     reducing,
 )
+from runelift.ir.imp import Exp
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div
 from runelift.ir.syntax import Body, Dim, Index, PrimOp, SegMap, SegRed, SliceDim, Space, Stm
 from runelift.ir.traverse import free_vars

@@ -34,10 +34,10 @@ from runelift.codegen.segops.packed_scan import PackedScan
 from runelift.codegen.segops.scan_tiles import Scan, ScanTile, combine
 from runelift.codegen.segops.segscan_single_pass import scan_single_pass
 from runelift.ir import imp
+from runelift.ir.analysis.products import is_cheap
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.products import is_cheap
 from runelift.ir.sizes import Size, ceil_div, least
 from runelift.ir.syntax import SegScan
 from runelift.ir.types import Atom, elem_of, i64

@@ -19,7 +19,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import runelift
-from runelift.runtime.commands.cli import COMMANDS, make_parser
+from runelift.runtime.tools.commands.cli import COMMANDS, make_parser
 
 DOCS = Path(__file__).parents[1]
 ROOT = DOCS.parent

@@ -34,10 +34,10 @@ from runelift.frontend.syntax.prelude import (
     signature,
 )
 from runelift.frontend.syntax.types import Type, params_in, replace_names, with_changing
-from runelift.ir.errors import Code, Diagnostic, Label, ProgramError, did_you_mean
+from runelift.ir.base.errors import Code, Diagnostic, Label, ProgramError, did_you_mean
+from runelift.ir.base.source import Span
 from runelift.ir.names import Names, VName
 from runelift.ir.sizes import Size
-from runelift.ir.source import Span
 
 SizeMaker: TypeAlias = Callable[[], Size]
 """Makes the size of an array type that does not name one."""

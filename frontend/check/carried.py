@@ -23,8 +23,8 @@ from runelift.frontend.check.stars import typed_pattern, unique_pattern
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.layered import Layered
 from runelift.frontend.syntax.nodes import Node
-from runelift.ir.errors import Label
-from runelift.ir.source import Span
+from runelift.ir.base.errors import Label
+from runelift.ir.base.source import Span
 
 if TYPE_CHECKING:
     from runelift.frontend.check.uniqueness import Walk

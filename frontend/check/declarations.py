@@ -38,7 +38,7 @@ from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.prelude import ACCUMULATOR
-from runelift.ir.errors import Label, ProgramError, in_order
+from runelift.ir.base.errors import Label, ProgramError, in_order
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size

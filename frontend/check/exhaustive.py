@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.types import Record, Sum, Tuple, Type, payload
-from runelift.ir.errors import Diagnostic
+from runelift.ir.base.errors import Diagnostic
+from runelift.ir.base.source import Span
 from runelift.ir.prim import Prim
-from runelift.ir.source import Span
 
 Row = tuple[ast.Pattern | None, ...]
 """A row of patterns; None fits everything."""

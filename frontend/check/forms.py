@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from runelift.frontend.check.unify import Substitution
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
-from runelift.ir.source import Span
+from runelift.ir.base.source import Span
 
 
 def whole_name(pattern: ast.Pattern) -> str | None:

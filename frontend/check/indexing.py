@@ -7,11 +7,11 @@ import difflib
 from runelift.frontend.check.patterns import Patterns
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.types import Array, MetaVar, Record, Tuple, Type
-from runelift.ir.errors import did_you_mean
-from runelift.ir.numerals import whole_number
+from runelift.ir.base.errors import did_you_mean
+from runelift.ir.base.numerals import whole_number
+from runelift.ir.base.source import Span
 from runelift.ir.prim import SIGNED, Prim
 from runelift.ir.sizes import Size, applied
-from runelift.ir.source import Span
 
 
 class Indexing(Patterns):

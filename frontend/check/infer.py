@@ -33,10 +33,10 @@ from runelift.frontend.check.unify import NAMELESS, SizeMismatch, TypeMismatch
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.prelude import EQUALITY, MEMBERS_ONLY, OPERATORS
+from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
 from runelift.ir.sizes import Size
-from runelift.ir.source import Span
 
 
 class Inference(Loops):

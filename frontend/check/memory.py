@@ -16,8 +16,8 @@ from runelift.frontend.check.types import Abbreviation
 from runelift.frontend.check.unify import Substitution
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import Node, duplicate, given, noted, walk
+from runelift.ir.base.source import Span
 from runelift.ir.names import Names, VName
-from runelift.ir.source import Span
 
 ROUNDS = 100
 """The number of checks after which everything is checked anew: what is found is never forgotten."""

@@ -13,11 +13,11 @@ from runelift.frontend.check.sums import refutable_type
 from runelift.frontend.check.types import Scheme
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.types import UNIT, MetaVar, Record, Tuple, Type
-from runelift.ir.errors import Label
+from runelift.ir.base.errors import Label
+from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import INTS
 from runelift.ir.sizes import Size
-from runelift.ir.source import Span
 
 Bindings: TypeAlias = dict[str, Binding]
 """The names of a pattern, each with its binding."""

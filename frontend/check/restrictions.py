@@ -9,7 +9,7 @@ from runelift.frontend.check.forms import whole_name
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.nodes import Node, walk
-from runelift.ir.errors import Diagnostic
+from runelift.ir.base.errors import Diagnostic
 from runelift.ir.names import VName
 
 

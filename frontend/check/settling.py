@@ -12,9 +12,9 @@ from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.literals import bounds_hint
 from runelift.frontend.syntax.prelude import EQUALITY
-from runelift.ir.errors import Diagnostic, ProgramWarning
+from runelift.ir.base.errors import Diagnostic, ProgramWarning
+from runelift.ir.base.source import Span
 from runelift.ir.prim import Prim
-from runelift.ir.source import Span
 
 
 class Settling(Inference):

@@ -11,10 +11,10 @@ from runelift.frontend.check.types import PRIMS, Expression, Own, Scheme, TypeRe
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.types import MetaVar, Type
+from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Applied, Size, applied, written
-from runelift.ir.source import Span
 
 MOST_FACTORS = 64
 """The most factors of a polynomial that is followed; a larger one is an opaque size."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from runelift.frontend.check.forms import tail
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.types import Sum, Tuple, Type, payload, show
-from runelift.ir.errors import Diagnostic, ProgramError, did_you_mean
-from runelift.ir.source import Span
+from runelift.ir.base.errors import Diagnostic, ProgramError, did_you_mean
+from runelift.ir.base.source import Span
 
 if TYPE_CHECKING:
     from runelift.frontend.check.infer import Inference

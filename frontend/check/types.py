@@ -17,11 +17,11 @@ from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.parser import parse_type
 from runelift.frontend.syntax.prelude import ACCUMULATOR, FOREIGN_TYPES, LIFTED, signature
-from runelift.ir.errors import Diagnostic, ProgramError, did_you_mean
+from runelift.ir.base.errors import Diagnostic, ProgramError, did_you_mean
+from runelift.ir.base.source import Span
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, applied, written
-from runelift.ir.source import Span
 
 PRIMS = {prim.value: prim for prim in Prim}
 

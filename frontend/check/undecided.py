@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from runelift.frontend.check.unify import NAMELESS
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.types import Arrow, Sum, Type, sizes_in
-from runelift.ir.errors import Diagnostic
+from runelift.ir.base.errors import Diagnostic
+from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size
-from runelift.ir.source import Span
 
 _ANNOTATE = "Say it in a type annotation, such as ([] : [0][3]t)."
 

@@ -44,8 +44,8 @@ from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.layered import Layered
 from runelift.frontend.syntax.nodes import Node, parts
 from runelift.frontend.syntax.types import Arrow, Type, Unique
-from runelift.ir.errors import Code, Diagnostic, Label
-from runelift.ir.source import Span
+from runelift.ir.base.errors import Code, Diagnostic, Label
+from runelift.ir.base.source import Span
 
 Env = Layered[str, Tree]
 

@@ -13,7 +13,7 @@ from string import ascii_lowercase
 from runelift.frontend.check.unify import NAMELESS, Substitution
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.types import Array, Arrow, MetaVar, Record, Sum, Tuple, Type, show
-from runelift.ir.errors import Replacement
+from runelift.ir.base.errors import Replacement
 from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, SIGNED, Prim
 from runelift.ir.sizes import Size

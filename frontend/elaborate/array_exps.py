@@ -19,12 +19,12 @@ from runelift.frontend.elaborate.values import (
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.literals import constant
 from runelift.frontend.syntax.types import Array, Arrow, Type, TypeVar, show
-from runelift.ir import failures
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.base import failures
+from runelift.ir.base.errors import CompilerLimitation
+from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.source import Span
 from runelift.ir.syntax import ArrayLit, Assert, Dim, SliceDim
 from runelift.ir.types import FALSE, TRUE, Atom, Const, array_of, elem_of, i64, shape_of
 

@@ -20,13 +20,13 @@ from runelift.frontend.elaborate.values import (
     outer_size,
     rebuild,
 )
-from runelift.ir import failures
 from runelift.ir import syntax as ir
-from runelift.ir.errors import CompilerLimitation, Diagnostic, ProgramError
+from runelift.ir.analysis.placement import SCRATCH
+from runelift.ir.base import failures
+from runelift.ir.base.errors import CompilerLimitation, Diagnostic, ProgramError
+from runelift.ir.base.source import Span
 from runelift.ir.names import VName
-from runelift.ir.placement import SCRATCH
 from runelift.ir.prim import OPS, Prim
-from runelift.ir.source import Span
 from runelift.ir.types import (
     TRUE,
     ArrayType,

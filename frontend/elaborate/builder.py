@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from runelift.frontend.syntax.attributes import steers_flattening
+from runelift.ir.base.source import Loc, Span
 from runelift.ir.integers import compute, computes, wrapping
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS, Prim
-from runelift.ir.source import Loc, Span
 from runelift.ir.syntax import AtomExp, Body, Convert, Exp, Lambda, Param, PrimOp, Stm
 from runelift.ir.traverse import free_vars, is_flat
 from runelift.ir.types import ArrayType, Atom, Const, Type

@@ -26,7 +26,7 @@ from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.layered import Layered
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.types import Arrow, Record, Sum, Tuple, Type, TypeVar, payload
-from runelift.ir import failures
+from runelift.ir.base import failures
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size

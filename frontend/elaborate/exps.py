@@ -57,18 +57,18 @@ from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.attributes import parameter
 from runelift.frontend.syntax.literals import constant
 from runelift.frontend.syntax.types import Record, Sum, Tuple, Type, facts, type_variables
-from runelift.ir import failures
-from runelift.ir.errors import (
+from runelift.ir.base import failures
+from runelift.ir.base.errors import (
     CompilerBug,
     CompilerLimitation,
     Diagnostic,
     ProgramError,
     TooLarge,
 )
+from runelift.ir.base.source import Loc, Span
 from runelift.ir.names import VName
 from runelift.ir.points import is_point
 from runelift.ir.prim import Prim
-from runelift.ir.source import Loc, Span
 from runelift.ir.syntax import Assert, If, Param, PrimOp
 from runelift.ir.types import FALSE, TRUE, Atom, Const, array_of, elem_of, shape_of
 

@@ -17,9 +17,9 @@ from runelift.frontend.elaborate.values import (
     outer_size,
 )
 from runelift.frontend.syntax.prelude import TRANSPOSES
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.base.errors import CompilerLimitation
+from runelift.ir.base.source import Span
 from runelift.ir.prim import Prim
-from runelift.ir.source import Span
 from runelift.ir.types import Atom, i64, shape_of
 
 

@@ -21,10 +21,10 @@ from runelift.frontend.elaborate.values import (
     rebuild,
 )
 from runelift.frontend.syntax import ast
-from runelift.ir.errors import CompilerBug
+from runelift.ir.base.errors import CompilerBug
+from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.source import Span
 from runelift.ir.syntax import Body, ForLoop, Loop, LoopParam, Param, WhileLoop
 from runelift.ir.types import Atom, array_of, elem_of, shape_of
 

@@ -9,8 +9,8 @@ from typing import TypeAlias
 from runelift.frontend.elaborate.scalars import Evaluator, arithmetic, atom_of, fold
 from runelift.frontend.elaborate.values import Dynamic, Function, Value
 from runelift.frontend.syntax.prelude import OPERATORS
+from runelift.ir.base.source import Span
 from runelift.ir.prim import OPS, SAME_BITS, Prim
-from runelift.ir.source import Span
 from runelift.ir.types import Atom, Const
 
 Member: TypeAlias = Callable[[Evaluator, Prim], Value]

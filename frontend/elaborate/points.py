@@ -9,9 +9,9 @@ from runelift.frontend.elaborate.values import Function, Value, leaves
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.attributes import parameter
 from runelift.frontend.syntax.nodes import walk
-from runelift.ir.errors import Diagnostic, Label, ProgramError
+from runelift.ir.base.errors import Diagnostic, Label, ProgramError
+from runelift.ir.base.source import Span
 from runelift.ir.points import DEFAULT, conflict, is_point, read_request
-from runelift.ir.source import Span
 
 
 def attach(builder: Builder, attr: str, value: Value, span: Span) -> None:

@@ -9,9 +9,9 @@ from runelift.frontend.elaborate.arrays import Arrays
 from runelift.frontend.elaborate.builder import Builder
 from runelift.frontend.elaborate.values import Dynamic, Value, leaves
 from runelift.frontend.syntax.prelude import OPERATORS
-from runelift.ir import failures
+from runelift.ir.base import failures
+from runelift.ir.base.source import Span
 from runelift.ir.prim import OPS, Prim
-from runelift.ir.source import Span
 from runelift.ir.syntax import Assert
 from runelift.ir.types import TRUE, Atom, Const, shape_of
 

@@ -28,11 +28,11 @@ from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.prelude import OPERATORS
-from runelift.ir import failures
+from runelift.ir.base import failures
+from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Applied, Size
-from runelift.ir.source import Span
 from runelift.ir.syntax import Assert
 from runelift.ir.types import TRUE, Atom, i64, shape_of
 

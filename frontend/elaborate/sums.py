@@ -20,9 +20,9 @@ from runelift.frontend.elaborate.values import (
 )
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.types import Array, Record, Sum, Tuple, Type, payload
-from runelift.ir.errors import CompilerBug
+from runelift.ir.base.errors import CompilerBug
+from runelift.ir.base.source import Span
 from runelift.ir.prim import Prim
-from runelift.ir.source import Span
 from runelift.ir.types import TRUE, Atom, Const, elem_of, shape_of
 
 if TYPE_CHECKING:

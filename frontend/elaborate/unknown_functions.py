@@ -7,10 +7,10 @@ from collections.abc import Callable
 from runelift.frontend.elaborate.exps import Evaluator
 from runelift.frontend.elaborate.values import Dynamic, Function, Value, leaves, shaped
 from runelift.frontend.syntax.types import Arrow, Type
+from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.source import Span
 from runelift.ir.syntax import Call, Param
 from runelift.ir.types import Atom, array_of
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from runelift.frontend.syntax import types as source_types
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.base.errors import CompilerLimitation
+from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.source import Span
 from runelift.ir.types import FALSE, Atom, Const, Type, shape_of
 
 

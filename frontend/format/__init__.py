@@ -7,7 +7,7 @@ are, so a program keeps its meaning.
 from runelift.frontend.deep import deeply
 from runelift.frontend.format.long_lines import format_text
 from runelift.frontend.syntax.parser import parse
-from runelift.ir.source import Source
+from runelift.ir.base.source import Source
 
 __all__ = ["format_source", "format_text"]
 

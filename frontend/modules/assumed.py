@@ -13,8 +13,8 @@ from runelift.frontend.modules.structures import Mod, Signature, Structure
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.parser import parse
 from runelift.frontend.syntax.prelude import ASSUMED, EQUALITY, OPERATORS, member, members
+from runelift.ir.base.source import Source
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, SCALARS, Prim
-from runelift.ir.source import Source
 
 OF_BITS = ("from_bits", "to_bits", "num_bits", "get_bit", "set_bit", "epsilon", "nextafter",
            "ldexp", "copysign")

@@ -13,7 +13,7 @@ from runelift.frontend.modules.structures import Structure
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.parser import parse
-from runelift.ir.source import Source
+from runelift.ir.base.source import Source
 
 
 def with_library(program: ast.Flat) -> ast.Flat:

@@ -48,8 +48,8 @@ from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.broken_names import names_of
 from runelift.frontend.syntax.nodes import Node, put_at, walk
 from runelift.frontend.syntax.prelude import LIBRARY_MODULES, signature
-from runelift.ir.errors import CompilerLimitation, Diagnostic, Label, ProgramError
-from runelift.ir.source import Span
+from runelift.ir.base.errors import CompilerLimitation, Diagnostic, Label, ProgramError
+from runelift.ir.base.source import Span
 
 Reader: TypeAlias = Callable[[Path, Span], module_ast.Module]
 """Reads and parses an imported file."""

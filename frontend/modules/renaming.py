@@ -18,7 +18,7 @@ from runelift.frontend.modules.structures import (
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import Node, duplicate, parts
 from runelift.frontend.syntax.prelude import LIBRARY_MODULES
-from runelift.ir.source import Span
+from runelift.ir.base.source import Span
 
 T = TypeVar("T")
 

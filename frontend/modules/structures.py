@@ -17,9 +17,9 @@ from runelift.frontend.syntax.prelude import (
     member,
     signature,
 )
-from runelift.ir.errors import Code, Diagnostic, ProgramError, did_you_mean
+from runelift.ir.base.errors import Code, Diagnostic, ProgramError, did_you_mean
+from runelift.ir.base.source import Span
 from runelift.ir.prim import FLOATS, SAME_BITS, Prim
-from runelift.ir.source import Span
 
 PRIMS = frozenset(prim.value for prim in Prim)
 

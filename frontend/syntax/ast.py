@@ -14,11 +14,11 @@ from typing import TypeAlias
 
 from runelift.frontend.syntax.nodes import Node
 from runelift.frontend.syntax.types import Type
-from runelift.ir.errors import Diagnostic
+from runelift.ir.base.errors import Diagnostic
+from runelift.ir.base.source import Source, Span
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.source import Source, Span
 
 
 @dataclass(frozen=True, slots=True)

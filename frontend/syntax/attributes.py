@@ -9,9 +9,9 @@ import difflib
 import re
 import warnings
 
-from runelift.ir.errors import Diagnostic, ProgramWarning, did_you_mean
+from runelift.ir.base.errors import Diagnostic, ProgramWarning, did_you_mean
+from runelift.ir.base.source import Span
 from runelift.ir.points import POINTS, PointMistake, read_request
-from runelift.ir.source import Span
 
 _CHOICES = ("no_outer", "no_intra", "only_intra", "only_inner")
 

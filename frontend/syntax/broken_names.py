@@ -13,7 +13,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from runelift.frontend.syntax.tokens import RESERVED, TOKEN
-from runelift.ir.source import Span
+from runelift.ir.base.source import Span
 
 _HEAD = re.compile(r"^(?P<blank>[ \t]*)(?:#\[[^\]\n]*\]\s*)*(?:local\s+)?"
                    r"(?P<word>[A-Za-z_][\w']*)", re.MULTILINE)

@@ -19,9 +19,9 @@ from runelift.frontend.syntax import ast, module_ast, paths
 from runelift.frontend.syntax.attributes import is_known
 from runelift.frontend.syntax.literals import character, number, string
 from runelift.frontend.syntax.operators import CHARACTERS, precedence, resolve
-from runelift.ir.errors import Diagnostic, ProgramError
+from runelift.ir.base.errors import Diagnostic, ProgramError
+from runelift.ir.base.source import Source, Span
 from runelift.ir.points import PlacedAttribute, is_point
-from runelift.ir.source import Source, Span
 
 _ELEMENT = re.compile(r"(-)?([^\s,\[\]]+)")
 """An element of the token NUMBERS."""

@@ -9,8 +9,8 @@ import re
 
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.nodes import walk
-from runelift.ir.errors import Diagnostic
-from runelift.ir.source import Source, Span
+from runelift.ir.base.errors import Diagnostic
+from runelift.ir.base.source import Source, Span
 
 _PLACES = re.compile(r"""
     (?P<doc> --\ \| [^\n]* (\n\s*--[^\n]*)*)      # with the comments that go on with it

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import sys
 
-from runelift.ir.errors import Diagnostic, ProgramError
-from runelift.ir.numerals import numeral
+from runelift.ir.base.errors import Diagnostic, ProgramError
+from runelift.ir.base.numerals import numeral
+from runelift.ir.base.source import Span
 from runelift.ir.prim import Prim
-from runelift.ir.source import Span
 from runelift.ir.types import Const
 
 _SUFFIX = re.compile(r"([iu](?:8|16|32|64)|f16|f32|f64)$")

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from runelift.frontend.syntax.ast import QualName, SizeParam, TypeDec, TypeExp, TypeParam, ValDec
 from runelift.frontend.syntax.nodes import Node
-from runelift.ir.errors import Diagnostic
+from runelift.ir.base.errors import Diagnostic
 
 
 @dataclass(slots=True, eq=False)

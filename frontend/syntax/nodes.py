@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import NamedTuple, TypeVar
 
-from runelift.ir.source import Span
+from runelift.ir.base.source import Span
 
 
 @dataclass(slots=True, eq=False)

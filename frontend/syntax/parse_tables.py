@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from runelift.frontend.syntax.lexer import SharedLexer
-from runelift.ir.tables import Tables
+from runelift.ir.base.tables import Tables
 
 STARTS = ("start", "exp", "type")
 """The start symbols of the grammar: a file, an expression, a type."""

@@ -17,8 +17,8 @@ from runelift.frontend.syntax.doc_comments import misplaced
 from runelift.frontend.syntax.parse_tables import SOURCE
 from runelift.frontend.syntax.recovery import Recovery
 from runelift.frontend.syntax.syntax_errors import Found, syntax_error
-from runelift.ir.errors import Diagnostic, ProgramError
-from runelift.ir.source import Source
+from runelift.ir.base.errors import Diagnostic, ProgramError
+from runelift.ir.base.source import Source
 
 
 def parse(source: Source, text: str | None = None) -> module_ast.Module:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from runelift.frontend.syntax import ast
-from runelift.ir.source import Span
+from runelift.ir.base.source import Span
 
 Dims: TypeAlias = tuple[ast.IndexDim, ...]
 Path: TypeAlias = Sequence["str | Dims"]

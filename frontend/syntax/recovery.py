@@ -20,8 +20,8 @@ from lark import Token, Tree, UnexpectedInput
 from lark.parsers.lalr_parser_state import ParserState
 
 from runelift.frontend.syntax.syntax_errors import Found, brace, syntax_error
-from runelift.ir.errors import Diagnostic
-from runelift.ir.source import Source, Span
+from runelift.ir.base.errors import Diagnostic
+from runelift.ir.base.source import Source, Span
 
 MOST_ERRORS = 100
 """The most syntax errors of a file that are reported."""

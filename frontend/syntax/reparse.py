@@ -12,9 +12,9 @@ from runelift.frontend.syntax import module_ast
 from runelift.frontend.syntax.doc_comments import misplaced
 from runelift.frontend.syntax.nodes import Node, parsed
 from runelift.frontend.syntax.parser import parse, parse_recovering
-from runelift.ir.errors import ProgramError
+from runelift.ir.base.errors import ProgramError
+from runelift.ir.base.source import Source, Span
 from runelift.ir.points import PlacedAttribute
-from runelift.ir.source import Source, Span
 
 
 def reparse(source: Source, old: module_ast.Module) -> module_ast.Module:

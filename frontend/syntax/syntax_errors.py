@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from runelift.frontend.syntax.tokens import RESERVED
-from runelift.ir.errors import Diagnostic, Label
-from runelift.ir.source import Source, Span
+from runelift.ir.base.errors import Diagnostic, Label
+from runelift.ir.base.source import Source, Span
 
 END = "end of the file"
 

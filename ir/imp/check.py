@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from runelift.ir import imp
-from runelift.ir.errors import CompilerBug
+from runelift.ir.base.errors import CompilerBug
 from runelift.ir.imp import Exp, Kernel, Space, Stm
 from runelift.ir.imp.pretty import pretty_expression, pretty_statement
 from runelift.ir.imp.traverse import asked, has_barriers

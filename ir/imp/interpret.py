@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from runelift.ir import imp
-from runelift.ir.errors import CompilerBug
+from runelift.ir.base.errors import CompilerBug
 from runelift.ir.imp import Exp, Id, Kernel, Stm
 from runelift.ir.imp.pretty import pretty_statement
 from runelift.ir.imp.traverse import statements

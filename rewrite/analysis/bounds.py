@@ -1,8 +1,8 @@
 """Bounds: checks that cannot fail are removed.
 
 A walk over the versioned IR collects facts about indices and sizes
-(:mod:`runelift.ir.inequalities`).  They come from the loops, index spaces, branches and types
-around a statement.  With them the walk
+(:mod:`runelift.ir.solver.inequalities`).  They come from the loops, index spaces, branches and
+types around a statement.  With them the walk
 
 * clears the ``checked`` mark of accesses that are proved to be inside,
 * drops assertions that are proved to hold,
@@ -24,12 +24,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from runelift.ir import failures
 from runelift.ir import syntax as ir
-from runelift.ir.inequalities import Facts
+from runelift.ir.base import failures
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
+from runelift.ir.solver.inequalities import Facts
 from runelift.ir.traverse import body_of, is_flat, lambda_of, map_inside, stm_of
 from runelift.ir.types import TRUE, Atom, Const, Type, i64, shape_of
 from runelift.rewrite.engine.rule import Rewriting, rule

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from runelift.ir import failures
+from runelift.ir.base import failures
+from runelift.ir.base.source import Loc
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
-from runelift.ir.source import Loc
 from runelift.ir.syntax import Assert, Param, PrimOp, Stm
 from runelift.ir.types import Atom, i64
 

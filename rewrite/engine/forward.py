@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
-from runelift.ir.consumption import consumed_names
+from runelift.ir.analysis.consumption import consumed_names
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import Mapper, body_of, is_flat, lambda_of, map_exp, map_stm, stm_of

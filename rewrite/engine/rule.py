@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from runelift.ir.errors import CompilerBug
+from runelift.ir.base.errors import CompilerBug
 from runelift.ir.names import Names
 from runelift.ir.prim import OPS
 from runelift.ir.syntax import Exp, PrimOp, Program, Stm

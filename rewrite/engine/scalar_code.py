@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from runelift.ir import failures
+from runelift.ir.base import failures
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from runelift.ir.source import Loc
+from runelift.ir.base.source import Loc
 from runelift.ir.syntax import Stm
 
 

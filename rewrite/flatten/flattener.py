@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from runelift.ir import syntax as ir
+from runelift.ir.base.source import Loc
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.source import Loc
 from runelift.ir.traverse import bodies_of, lambdas_of, rename_body, rename_lambda
 from runelift.ir.types import Type
 from runelift.rewrite.flatten.book import FlatteningRule, Unlike

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.prim import Prim
 from runelift.ir.types import Atom, Type, array_of, elem_of, row_of, shape_of, zero
 from runelift.rewrite.flatten.flattener import Flattener

@@ -17,9 +17,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from runelift.ir.base.source import Loc
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size, product
-from runelift.ir.source import Loc
 from runelift.ir.syntax import Body, Dim, Index, Param, SegDim, SliceDim, Space, Stm
 from runelift.ir.traverse import free_vars, size_of
 from runelift.ir.types import Atom, Const, Type, i64, shape_of

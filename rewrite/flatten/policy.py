@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from runelift.ir import plugins
-from runelift.ir.errors import UserError
+from runelift.ir.analysis.placement import is_stored
+from runelift.ir.base import plugins
+from runelift.ir.base.errors import UserError
+from runelift.ir.base.plugins import Plugin
+from runelift.ir.base.policies import base_policy, policies
 from runelift.ir.guards import Kind
-from runelift.ir.placement import is_stored
-from runelift.ir.plugins import Plugin
-from runelift.ir.policies import base_policy, policies
 from runelift.ir.syntax import Body, Map, Redomap, Scanomap, Stm
 from runelift.ir.types import Const
 from runelift.rewrite.flatten.mapping import Levels, further

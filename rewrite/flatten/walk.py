@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from runelift.ir import syntax as ir
-from runelift.ir.lookahead import with_uses_after
+from runelift.ir.analysis.lookahead import with_uses_after
+from runelift.ir.base.source import Loc
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
-from runelift.ir.source import Loc
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, shape_of
 from runelift.rewrite.flatten.nest import Nest, show_nest

@@ -17,15 +17,15 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from runelift.ir import syntax as ir
-from runelift.ir.canonical import Pairing, canonical_text
+from runelift.ir.base.errors import CompilerBug
+from runelift.ir.base.source import Loc
 from runelift.ir.constraints import Constraint
-from runelift.ir.errors import CompilerBug
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import Names, VName
 from runelift.ir.sizes import Size, greatest, product
-from runelift.ir.source import Loc
 from runelift.ir.traverse import free_vars, rename_body, size_of, substitute_body
 from runelift.ir.types import ArrayType, Atom, Const, Type, shape_of
+from runelift.rewrite.lift.canonical import Pairing, canonical_text
 from runelift.rewrite.lift.needs import Impossible, Knowledge, Unknown
 
 MOST_VERSIONS = 6

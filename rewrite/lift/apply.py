@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 
+from runelift.ir.analysis.consumption import consumed_names
+from runelift.ir.base.errors import CompilerBug, CompilerLimitation
 from runelift.ir.check import check
 from runelift.ir.constraints import Constraint
-from runelift.ir.consumption import consumed_names
-from runelift.ir.errors import CompilerBug, CompilerLimitation
 from runelift.ir.names import Names, VName
 from runelift.ir.points import Choice, Request, settings
 from runelift.ir.syntax import Body, Fun, Lambda, Program, Stm

@@ -3,8 +3,8 @@
 Steps split the loops of maps around a reduction, and store what a tile needs.  There are generators
 of such kernels: for products (:mod:`runelift.codegen.segops.product_tiles`), and for other points
 that have elements in common (:mod:`runelift.codegen.segops.segred_blocked`).  So steps are followed
-here, and what they ask for becomes the attribute :mod:`runelift.ir.blocks` of the nest as it was.
-The generators need no tiles that divide sizes, so neither does the nest.
+here, and what they ask for becomes the attribute :mod:`runelift.ir.analysis.blocks` of the nest as
+it was.  The generators need no tiles that divide sizes, so neither does the nest.
 
 | step | what it asks for |
 | --- | --- |
@@ -25,12 +25,12 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 
 from runelift.ir import syntax as ir
-from runelift.ir.blocks import COLUMNS, ROWS, Blocks
+from runelift.ir.analysis.blocks import COLUMNS, ROWS, Blocks
+from runelift.ir.analysis.products import product_of
+from runelift.ir.analysis.sharing import reduction_of, sharing
 from runelift.ir.names import Names, VName
 from runelift.ir.points import settings
 from runelift.ir.prim import Prim
-from runelift.ir.products import product_of
-from runelift.ir.sharing import reduction_of, sharing
 from runelift.ir.traverse import (
     binders,
     bodies_inside,

@@ -9,8 +9,8 @@ from functools import partial
 from itertools import islice, product
 from typing import TypeAlias
 
+from runelift.ir.analysis.consumption import consumed_names
 from runelift.ir.constraints import Constraint
-from runelift.ir.consumption import consumed_names
 from runelift.ir.names import Names, VName
 from runelift.ir.points import DEFAULT, ORDERS, Choice, Number, Parameter, Request, settings
 from runelift.ir.syntax import Fun, Program, Stm

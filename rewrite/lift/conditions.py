@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.constraints import Constraint, Relation
-from runelift.ir.errors import CompilerLimitation
-from runelift.ir.inequalities import Facts
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import CeilDiv, Factor, Greatest, Least, Size
+from runelift.ir.solver.inequalities import Facts
 from runelift.ir.syntax import Body, If, PrimOp, Stm
 from runelift.ir.traverse import arithmetic, rename_body
 from runelift.ir.types import TRUE, Atom, Const, Type, i64, shape_of

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.constraints import Constraint
-from runelift.ir.inequalities import Facts, quotient
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Applied, CeilDiv, Greatest, Least, Size, product
+from runelift.ir.solver.inequalities import Facts, quotient
 from runelift.ir.traverse import arithmetic, size_of
 from runelift.ir.types import Const, Type, shape_of
 

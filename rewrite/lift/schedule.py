@@ -14,9 +14,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from runelift.ir.errors import Diagnostic, ProgramError
+from runelift.ir.base.errors import Diagnostic, ProgramError
+from runelift.ir.base.source import Loc, Source, Span
 from runelift.ir.points import DEFAULT, SKIP, PointMistake, Request, read_request
-from runelift.ir.source import Loc, Source, Span
 
 FUSE = "fuse"
 """The line that stands for fusion."""

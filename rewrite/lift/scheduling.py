@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TypeAlias
 
-from runelift.ir.constraints import Constraint
-from runelift.ir.errors import (
+from runelift.ir.base.errors import (
     Code,
     CompilerBug,
     CompilerLimitation,
@@ -24,6 +23,8 @@ from runelift.ir.errors import (
     ProgramError,
     ProgramWarning,
 )
+from runelift.ir.base.source import Source, Span
+from runelift.ir.constraints import Constraint
 from runelift.ir.names import Names
 from runelift.ir.points import (
     DEFAULT,
@@ -35,7 +36,6 @@ from runelift.ir.points import (
     read_request,
     settings,
 )
-from runelift.ir.source import Source, Span
 from runelift.ir.syntax import Fun, Program
 from runelift.ir.traverse import statements_inside
 from runelift.rewrite.lift.apply import apply_point, given_of, with_attributes

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from runelift.ir import syntax as ir
+from runelift.ir.analysis.placement import SCRATCH
 from runelift.ir.names import Names, VName
-from runelift.ir.placement import SCRATCH
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Type, elem_of, i64, shape_of, zero

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from runelift.ir import syntax as ir
-from runelift.ir.consumption import consumed_by
+from runelift.ir.analysis.consumption import consumed_by
+from runelift.ir.analysis.placement import SCRATCH
 from runelift.ir.names import Names, VName
-from runelift.ir.placement import SCRATCH
 from runelift.ir.points import settings
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import (

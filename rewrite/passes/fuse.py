@@ -15,9 +15,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from runelift.ir import syntax as ir
-from runelift.ir.consumption import consumed_by, root_of
+from runelift.ir.analysis.consumption import consumed_by, root_of
+from runelift.ir.analysis.placement import is_stored
 from runelift.ir.names import Names, VName
-from runelift.ir.placement import is_stored
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import (
     bodies_inside,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from runelift.ir import syntax as ir
-from runelift.ir.consumption import consumed_names
+from runelift.ir.analysis.consumption import consumed_names
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Size, product

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from runelift.ir import syntax as ir
-from runelift.ir.consumption import view_of
+from runelift.ir.analysis.consumption import view_of
+from runelift.ir.analysis.placement import Placement, by_root, first_made, placements
 from runelift.ir.names import VName
-from runelift.ir.placement import Placement, by_root, first_made, placements
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.traverse import free_vars

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from runelift.ir import syntax as ir
-from runelift.ir.consumption import consumed_by
+from runelift.ir.analysis.consumption import consumed_by
 from runelift.ir.names import Names, VName
 from runelift.ir.points import settings
 from runelift.ir.prim import Prim

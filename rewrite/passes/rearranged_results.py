@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
+from runelift.ir.analysis.placement import SCRATCH
 from runelift.ir.names import Names, VName
-from runelift.ir.placement import SCRATCH
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Type, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.rule import Rewriting, rule

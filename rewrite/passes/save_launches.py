@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from runelift.ir import syntax as ir
-from runelift.ir.consumption import consumed_by, root_of
+from runelift.ir.analysis.consumption import consumed_by, root_of
+from runelift.ir.analysis.placement import SCRATCH
 from runelift.ir.names import Names, VName
-from runelift.ir.placement import SCRATCH
 from runelift.ir.points import settings
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import body_of, free_vars, map_inside, stm_of, substitute_body

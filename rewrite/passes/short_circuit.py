@@ -10,8 +10,8 @@ looked at the old array in between look at the new one, if they are proved to lo
                                           zs  = ... a'[r] ... ys' ...
 
 If no work-item of the operation looks at what another one overwrites, the update is marked
-:data:`~runelift.ir.placement.PLACED`.  The host plan may then give the memory of ``a`` to the
-operation (:mod:`runelift.codegen.hostplan.in_place`), and nothing is left of the update.  The
+:data:`~runelift.ir.analysis.placement.PLACED`.  The host plan may then give the memory of ``a`` to
+the operation (:mod:`runelift.codegen.hostplan.in_place`), and nothing is left of the update.  The
 meaning is by value all the time; whether the memory is free is seen when the plan is made.
 
 Source: Munksgaard, Henriksen, Sadayappan and Oancea 2022, "Memory Optimizations in an Array
@@ -26,9 +26,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from runelift.ir import syntax as ir
-from runelift.ir.consumption import consumed_in
+from runelift.ir.analysis.consumption import consumed_in
+from runelift.ir.analysis.placement import MOVED, PLACED
 from runelift.ir.names import Names, VName
-from runelift.ir.placement import MOVED, PLACED
 from runelift.ir.traverse import atoms_of, body_of, free_vars, map_inside, stm_of, substitute_stm
 from runelift.ir.types import Atom
 from runelift.rewrite.analysis.bounds import Known
@@ -469,7 +469,7 @@ def _without_copies(site: _Site, maker: ir.Stm, others: Sequence[ir.Stm]
     """The maker with views instead of copies of parts of the array that only it looks at.
 
     Also the places of these copies.  They were as good as views
-    (:func:`~runelift.ir.consumption.idle_copies`) until the update came so close.
+    (:func:`~runelift.ir.analysis.consumption.idle_copies`) until the update came so close.
     """
     aliases = shown(site.update.array, site.done.views, site.known)
     found: list[int] = []

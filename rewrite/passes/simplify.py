@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from runelift.ir.base.plugins import Plugin
 from runelift.ir.names import Names
-from runelift.ir.plugins import Plugin
 from runelift.ir.syntax import Program
 from runelift.rewrite.engine.forward import copy_propagation, rewrite_forward
 from runelift.rewrite.engine.rule import Rewriting, Rule, RuleBook

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Set
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
-from runelift.ir.consumption import consumed_by, root_of
+from runelift.ir.analysis.consumption import consumed_by, root_of
 from runelift.ir.names import Names, VName
 from runelift.ir.traverse import free_vars, rename_body, substitute_body
 from runelift.rewrite.engine.rule import rule

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from runelift.ir import failures
 from runelift.ir import syntax as ir
+from runelift.ir.base import failures
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, i64, shape_of

@@ -1,4 +1,4 @@
-"""Rules that installed packages bring (:mod:`runelift.ir.plugins`).
+"""Rules that installed packages bring (:mod:`runelift.ir.base.plugins`).
 
 An entry point of the group ``runelift.rules`` is a :class:`~runelift.rewrite.engine.rule.Rule`, or
 several.  They apply in simplification, after all rules that have a law here.
@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 
-from runelift.ir import plugins
-from runelift.ir.errors import RuneliftError, UserError
-from runelift.ir.plugins import Plugin
+from runelift.ir.base import plugins
+from runelift.ir.base.errors import RuneliftError, UserError
+from runelift.ir.base.plugins import Plugin
 from runelift.ir.syntax import Stm
 from runelift.rewrite.engine.rule import Replacement, Rule, RuleBook
 from runelift.rewrite.engine.scope import Scope

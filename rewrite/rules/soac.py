@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
+from runelift.ir.analysis.placement import is_stored
 from runelift.ir.names import VName
-from runelift.ir.placement import is_stored
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import free_vars, needed_for, rename_lambda
 from runelift.ir.types import Atom, Type, shape_of

@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from runelift.ir import syntax as ir
+from runelift.ir.base.source import Loc
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.source import Loc
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Type, array_of, elem_of, row_of, shape_of
 from runelift.rewrite.engine.pick import bound_by_lambda, pick, repeated

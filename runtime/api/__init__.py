@@ -15,7 +15,7 @@ TYPE_CHECKING = False  # that of typing, whose import would delay the handling o
 if TYPE_CHECKING:
     from typing import Any
 
-    from runelift.ir.errors import (
+    from runelift.ir.base.errors import (
         ArgumentError,
         CompilerBug,
         CompilerLimitation,
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
         UserError,
         VersionUnavailable,
     )
-    from runelift.runtime.compile import compile
-    from runelift.runtime.entry_point import EntryPoint
     from runelift.runtime.execution.device_array import DeviceArray
     from runelift.runtime.execution.opaques import Opaque
-    from runelift.runtime.functions import fn
-    from runelift.runtime.importer import import_programs
-    from runelift.runtime.interchange import from_dlpack
-    from runelift.runtime.notebook.magic import load_ipython_extension
-    from runelift.runtime.profiling.call import profile
-    from runelift.runtime.program import Program
+    from runelift.runtime.programs.compile import compile
+    from runelift.runtime.programs.entry_point import EntryPoint
+    from runelift.runtime.programs.functions import fn
+    from runelift.runtime.programs.importer import import_programs
+    from runelift.runtime.programs.interchange import from_dlpack
+    from runelift.runtime.programs.program import Program
     from runelift.runtime.records.records import Records
+    from runelift.runtime.tools.notebook.magic import load_ipython_extension
+    from runelift.runtime.tools.profiling.call import profile
 
 __all__ = [
     "ArgumentError", "CompilerBug", "CompilerLimitation", "DeviceArray", "EntryPoint", "Opaque",
@@ -49,13 +49,13 @@ __version__ = "0.1.0"
 _HOMES = {
     **dict.fromkeys(("ArgumentError", "CompilerBug", "CompilerLimitation", "ProgramError",
                      "ProgramFailure", "ProgramWarning", "RuneliftError", "UserError",
-                     "VersionUnavailable"), "ir.errors"),
-    "DeviceArray": "runtime.execution.device_array", "EntryPoint": "runtime.entry_point",
-    "Opaque": "runtime.execution.opaques", "Program": "runtime.program",
-    "Records": "runtime.records.records", "compile": "runtime.compile",
-    "fn": "runtime.functions", "from_dlpack": "runtime.interchange",
-    "import_programs": "runtime.importer",
-    "load_ipython_extension": "runtime.notebook.magic", "profile": "runtime.profiling.call",
+                     "VersionUnavailable"), "ir.base.errors"),
+    "DeviceArray": "runtime.execution.device_array", "EntryPoint": "runtime.programs.entry_point",
+    "Opaque": "runtime.execution.opaques", "Program": "runtime.programs.program",
+    "Records": "runtime.records.records", "compile": "runtime.programs.compile",
+    "fn": "runtime.programs.functions", "from_dlpack": "runtime.programs.interchange",
+    "import_programs": "runtime.programs.importer",
+    "load_ipython_extension": "runtime.tools.notebook.magic", "profile": "runtime.tools.profiling.call",
 }
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from runelift.runtime.commands.start import main
+from runelift.runtime.tools.commands.start import main
 
 if __name__ == "__main__":
     sys.exit(main())

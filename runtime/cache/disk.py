@@ -17,7 +17,7 @@ from pathlib import Path
 
 import platformdirs
 
-from runelift.ir import plugins
+from runelift.ir.base import plugins
 from runelift.runtime.cache import private
 
 VARIABLE = "RUNELIFT_CACHE"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runelift.ir.source import Source
+from runelift.ir.base.source import Source
 from runelift.runtime.cache import disk
 from runelift.runtime.cache.fast_pickle import dumps
 
@@ -79,7 +79,8 @@ class ProgramEntry:
     ``compiled`` is the program with the host plans made so far.  ``kernels`` are manifests of
     prebuilt kernels by entry point (:mod:`~runelift.runtime.prebuild.manifest`).  ``driver_texts``
     are what the driver loads early (:mod:`~runelift.runtime.devices.driver.preload`).  ``texts``
-    are those of kernels by plan, written in first runs (:mod:`~runelift.runtime.loaded_program`).
+    are those of kernels by plan, written in first runs
+    (:mod:`~runelift.runtime.programs.loaded_program`).
     """
 
     def __init__(self, key: str, source: Source | None = None, rules: Source | None = None

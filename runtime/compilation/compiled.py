@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from runelift.codegen.plan.origins import Origins, noting
 from runelift.codegen.plan.plan import Interface, Plan, kernels
 from runelift.frontend.syntax.signature import Signature
+from runelift.ir.base.source import Source
 from runelift.ir.names import Names
-from runelift.ir.source import Source
 from runelift.runtime.cache.fast_pickle import dumps
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Error messages of commands: text for people, or JSON (``--json``) for programs.
 
-:mod:`runelift.runtime.commands.sarif_output` makes SARIF of the latter.
+:mod:`runelift.runtime.tools.commands.sarif_output` makes SARIF of the latter.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from runelift.ir.errors import (
+from runelift.ir.base.errors import (
     FAILURE,
     ArgumentError,
     CompilerLimitation,
@@ -19,7 +19,7 @@ from runelift.ir.errors import (
     RuneliftError,
     TooLarge,
 )
-from runelift.ir.source import Source, Span
+from runelift.ir.base.source import Source, Span
 
 
 def as_text(error: RuneliftError, width: int | None = None) -> str:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from runelift.codegen.cost.version_costs import with_costs
 from runelift.codegen.hostplan.host import plan_fun
 from runelift.codegen.plan.plan import Plan
+from runelift.ir.base.policies import disabled_rules
+from runelift.ir.base.source import Source
 from runelift.ir.constraints import Constraint
 from runelift.ir.names import Names
 from runelift.ir.points import with_rules
-from runelift.ir.policies import disabled_rules
-from runelift.ir.source import Source
 from runelift.ir.syntax import Fun, Program
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.flattening import Derivation, derive

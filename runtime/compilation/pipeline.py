@@ -10,10 +10,10 @@ from runelift.frontend.elaborate import NO_PARAMETERS, elaborate, parameters_of
 from runelift.frontend.load import checked
 from runelift.frontend.signatures import signatures
 from runelift.frontend.syntax import ast
+from runelift.ir.base.policies import disabled_rules, ignores_attributes
+from runelift.ir.base.source import Source
 from runelift.ir.names import Names
 from runelift.ir.points import numbers, with_rules
-from runelift.ir.policies import disabled_rules, ignores_attributes
-from runelift.ir.source import Source
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.flattening import named_policy
 from runelift.rewrite.lift.points import LATE

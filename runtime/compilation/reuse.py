@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from runelift.ir.errors import UserError
-from runelift.ir.files import read_source
+from runelift.ir.base.errors import UserError
+from runelift.ir.base.files import read_source
+from runelift.ir.base.source import Source
 from runelift.ir.points import is_skip_name
-from runelift.ir.source import Source
 from runelift.runtime.cache.programs import ProgramEntry, restored
 from runelift.runtime.compilation.compiled import Compiled
 

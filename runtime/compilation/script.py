@@ -7,8 +7,8 @@ from functools import partial
 
 from runelift.frontend.load import checked
 from runelift.frontend.scripts import ENTRY, Given, entry_point, given
+from runelift.ir.base.source import Source
 from runelift.ir.names import Names
-from runelift.ir.source import Source
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.pipeline import compile_module

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from runelift.codegen.emit.opencl import opencl_program
 from runelift.codegen.emit.python import python_source
 from runelift.codegen.plan.plan import Plan, kernels
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 from runelift.ir.imp.pretty import pretty as pretty_kernels
 from runelift.ir.pretty import pretty
 from runelift.runtime.compilation.compiled import Compiled

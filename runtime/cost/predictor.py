@@ -12,13 +12,13 @@ from typing import Any, Protocol, TypeAlias
 
 from runelift.codegen.cost.version_costs import ENTRY
 from runelift.codegen.cost.work import Work
+from runelift.codegen.emit.host_scalars import SCALARS
 from runelift.codegen.plan.plan import Choose
 from runelift.runtime.cost.device_costs import DeviceCosts
 from runelift.runtime.cost.model import launch_time
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.devices.limits import LEAST_ITERATIONS
-from runelift.runtime.execution.host_scalars import SCALARS
 from runelift.runtime.geometry.launch_geometry import LaunchGeometry
 from runelift.runtime.versions.choose import NEVER, UNMET
 

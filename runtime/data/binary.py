@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from runelift.ir.array_limits import impossible
-from runelift.ir.errors import UserError
+from runelift.ir.base.array_limits import impossible
+from runelift.ir.base.errors import UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.data.text import Value, prim_of
 

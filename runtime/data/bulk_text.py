@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from runelift.ir.array_limits import MOST_DIMENSIONS
+from runelift.ir.base.array_limits import MOST_DIMENSIONS
 from runelift.ir.prim import Prim
 
 LEAST = 256

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from runelift.ir.array_limits import impossible
-from runelift.ir.errors import UserError
-from runelift.ir.files import most_bytes
+from runelift.ir.base.array_limits import impossible
+from runelift.ir.base.errors import UserError
+from runelift.ir.base.files import most_bytes
+from runelift.ir.base.source import Source
 from runelift.ir.prim import Prim
-from runelift.ir.source import Source
 from runelift.runtime.data.text import Reader, Spec, Value
 
 RANDOM_CHUNK = 1 << 16

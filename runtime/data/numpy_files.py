@@ -15,9 +15,9 @@ from typing import Any, BinaryIO, NoReturn, cast
 
 import numpy as np
 
-from runelift.ir.array_limits import impossible
-from runelift.ir.errors import UserError
-from runelift.ir.files import read_stream
+from runelift.ir.base.array_limits import impossible
+from runelift.ir.base.errors import UserError
+from runelift.ir.base.files import read_stream
 from runelift.runtime.data.text import Value, prim_of
 
 NPY, ZIP = b"\x93NUMPY", b"PK\x03\x04"

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from runelift.codegen.plan.plan import Interface, ValueSpec
-from runelift.ir.array_limits import impossible
-from runelift.ir.errors import UserError
-from runelift.ir.numerals import whole_number
+from runelift.ir.base.array_limits import impossible
+from runelift.ir.base.errors import UserError
+from runelift.ir.base.numerals import whole_number
 from runelift.ir.types import Const
 
 

@@ -16,11 +16,11 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from runelift.ir.array_limits import MOST_DIMENSIONS, impossible
-from runelift.ir.errors import Code, Diagnostic, ProgramError, UserError
-from runelift.ir.numerals import numeral
+from runelift.ir.base.array_limits import MOST_DIMENSIONS, impossible
+from runelift.ir.base.errors import Code, Diagnostic, ProgramError, UserError
+from runelift.ir.base.numerals import numeral
+from runelift.ir.base.source import Source, Span
 from runelift.ir.prim import FLOATS, Prim
-from runelift.ir.source import Source, Span
 from runelift.runtime.data.bulk_text import read_array
 
 MOST_VALUES = 10_000

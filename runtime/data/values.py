@@ -16,10 +16,10 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
-from runelift.ir.errors import UserError
-from runelift.ir.files import most_bytes, read_bytes, read_stream
+from runelift.ir.base.errors import UserError
+from runelift.ir.base.files import most_bytes, read_bytes, read_stream
+from runelift.ir.base.source import Source
 from runelift.ir.prim import Prim
-from runelift.ir.source import Source
 from runelift.runtime.data.binary import is_binary, read_binary, write_binary
 from runelift.runtime.data.numpy_files import NPY, ZIP, read_npy, read_npz
 from runelift.runtime.data.text import Reader, Value, format_value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Sequence
 
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 from runelift.runtime.devices.driver.device_spec import INTERPRETER
 from runelift.runtime.devices.info import DeviceInfo, find_devices, select
 

@@ -12,7 +12,7 @@ import os
 from typing import Any
 from weakref import WeakSet
 
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 
 _used = False
 _copied = False

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from runelift.codegen.emit.prelude import C_FUNCTIONS
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 from runelift.runtime.cache import disk, private
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.advice import advice

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyopencl as cl
 
-from runelift.ir import failures
-from runelift.ir.errors import ProgramFailure
+from runelift.ir.base import failures
+from runelift.ir.base.errors import ProgramFailure
 from runelift.runtime.devices.info import DeviceInfo
 
 REMEMBERED = 10_000

@@ -11,7 +11,7 @@ import signal
 import threading
 from typing import Any
 
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 from runelift.runtime.devices import forked
 
 LONG = 0.05

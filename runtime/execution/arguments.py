@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from runelift.codegen.plan.plan import Interface, ValueSpec
-from runelift.ir.errors import ArgumentError
+from runelift.ir.base.errors import ArgumentError
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.types import Atom, Const

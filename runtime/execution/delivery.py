@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.execution.device_array import DeviceArray, check_readable, true_shape
 from runelift.runtime.execution.issuing import Issuer

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from runelift.ir.array_limits import impossible
-from runelift.ir.errors import ArgumentError, UserError
+from runelift.ir.base.array_limits import impossible
+from runelift.ir.base.errors import ArgumentError, UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.displayed import Displayed
 
@@ -132,7 +132,7 @@ class DeviceArray(Displayed):
 
 def _interchange() -> ModuleType:
     """The exchange of arrays with other libraries, imported when first used."""
-    return import_module("runelift.runtime.interchange")
+    return import_module("runelift.runtime.programs.interchange")
 
 
 def is_foreign(arg: Any) -> bool:

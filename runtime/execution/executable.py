@@ -18,6 +18,7 @@ import pyopencl as cl
 
 from runelift.codegen.cost.version_costs import ENTRY, cost_of_entry
 from runelift.codegen.emit.fused import FUSED_KERNEL
+from runelift.codegen.emit.host_scalars import SCALARS
 from runelift.codegen.emit.opencl import (
     function_names,
     opencl_program,
@@ -35,7 +36,7 @@ from runelift.codegen.plan.plan import AllocScanStatus, Launch, Plan, all_steps
 from runelift.codegen.plan.plan import parameters as plan_parameters
 from runelift.codegen.plan.steady_loops import is_free
 from runelift.ir import imp
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.runtime.cache import disk
 from runelift.runtime.cost.device_costs import DeviceCosts, costs_of
@@ -56,7 +57,6 @@ from runelift.runtime.execution import persistent_loops
 from runelift.runtime.execution.build_watch import BuildWatch
 from runelift.runtime.execution.decision_cache import DecisionCache
 from runelift.runtime.execution.free_values import FreeValues
-from runelift.runtime.execution.host_scalars import SCALARS
 from runelift.runtime.execution.loop_scalars import scalar_type
 from runelift.runtime.geometry.launch_geometry import LaunchGeometry
 from runelift.runtime.geometry.parameter_space import (

@@ -12,7 +12,7 @@ import numpy as np
 import pyopencl as cl
 
 from runelift.codegen.emit.opencl import FAILURE_ARGS
-from runelift.ir.errors import ProgramFailure
+from runelift.ir.base.errors import ProgramFailure
 from runelift.ir.prim import Prim
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.kernel import BoundKernel

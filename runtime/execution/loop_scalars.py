@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from runelift.codegen.emit.prelude import TYPES
-from runelift.ir.errors import ProgramFailure
+from runelift.ir.base.errors import ProgramFailure
 from runelift.ir.prim import Prim
 
 CELL = 8

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from runelift.frontend.syntax.signature import Signature
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 from runelift.runtime.displayed import Displayed
 
 

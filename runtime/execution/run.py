@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 import pyopencl as cl
 
 from runelift.codegen.emit.persistent import PersistentKernel
-from runelift.ir.errors import CompilerLimitation, UserError, VersionUnavailable
+from runelift.ir.base.errors import CompilerLimitation, UserError, VersionUnavailable
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer, OutOfMemory

@@ -3,7 +3,7 @@
 The space of an operation is inferred.  The device gives the possible values of each parameter.  The
 kernels give constraints on them (:mod:`~runelift.runtime.geometry.setting_constraints`).  A setting
 outside of the space is never run.  Settings are counted and drawn without listing them
-(:mod:`runelift.ir.solutions`).
+(:mod:`runelift.ir.solver.solutions`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Parameter, Quantity
 from runelift.ir.constraints import System
 from runelift.ir.names import VName
-from runelift.ir.solutions import Solutions
+from runelift.ir.solver.solutions import Solutions
 from runelift.runtime.devices.info import MOST_GROUPS, DeviceInfo
 from runelift.runtime.geometry.setting_constraints import (
     constraints_of,

@@ -13,10 +13,10 @@ from typing import TypeAlias, TypeVar
 
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.parameters import Quantity
+from runelift.ir.base.source import Loc
 from runelift.ir.constraints import Constraint, Derived, at_least, divides, equal
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size, greatest, least
-from runelift.ir.source import Loc
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.geometry.product_blocks import block
 from runelift.runtime.geometry.tiles import Combining, SegmentBatch, coarse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 
 _UNITS = {"B": 1, "": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 from runelift.runtime.devices.memory import Buffer
 from runelift.runtime.execution.command_buffer import key_of
 from runelift.runtime.execution.executable import Executable

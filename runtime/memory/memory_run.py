@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from runelift.codegen.emit.persistent import PersistentKernel
-from runelift.ir.errors import RuneliftError
+from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.limits import LEAST_ITERATIONS
 from runelift.runtime.devices.memory import Buffer, OutOfMemory, Pool

@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from runelift.ir.source import Source
+from runelift.ir.base.source import Source
 from runelift.runtime.devices.build import Infeasible, build_program, build_target, quietly
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.executable import Executable

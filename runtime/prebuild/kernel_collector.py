@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from runelift.codegen.emit.persistent import PersistentKernel
-from runelift.ir.errors import RuneliftError
+from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.execution.dry_run import DependsOnDevice, ShortRun
 from runelift.runtime.execution.executable import Executable, NeededKernels

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from runelift.ir.files import read_source
+from runelift.ir.base.files import read_source
 from runelift.runtime.cache import disk
 from runelift.runtime.cache.programs import ProgramEntry
 from runelift.runtime.compilation.compiled import Compiled

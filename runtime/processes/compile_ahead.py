@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runelift.ir.errors import UserError
-from runelift.ir.files import read_source
-from runelift.ir.source import Source
+from runelift.ir.base.errors import UserError
+from runelift.ir.base.files import read_source
+from runelift.ir.base.source import Source
 from runelift.runtime.cache import disk
 from runelift.runtime.cache.fast_pickle import dumps
 from runelift.runtime.cache.programs import ProgramEntry

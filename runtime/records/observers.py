@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TypeAlias
 
-from runelift.ir import plugins
-from runelift.ir.errors import UserError
-from runelift.ir.plugins import PluginWarning
+from runelift.ir.base import plugins
+from runelift.ir.base.errors import UserError
+from runelift.ir.base.plugins import PluginWarning
 from runelift.runtime.records.record import Record
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from runelift.ir.source import Source
+from runelift.ir.base.source import Source
 from runelift.rewrite.lift.outside.apply import OutsideRules
 
 NO_RULES = OutsideRules()

@@ -20,10 +20,10 @@ from runelift.frontend.rule_files import (
 )
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.types import Arrow, Type, show, sizes_in
-from runelift.ir.errors import CompilerLimitation, Diagnostic, Label, ProgramError
+from runelift.ir.base.errors import CompilerLimitation, Diagnostic, Label, ProgramError
+from runelift.ir.base.source import Source, Span
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.source import Source, Span
 from runelift.ir.syntax import Body, Fun, Program
 from runelift.ir.types import shape_of
 from runelift.rewrite.lift.outside.apply import OutsideRules, as_rule

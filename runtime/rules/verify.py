@@ -15,11 +15,11 @@ from runelift.frontend.load import checked_module
 from runelift.frontend.rule_files import AFTER, BEFORE, WHERE, RuleFile, WrittenRule
 from runelift.frontend.syntax.parser import parse
 from runelift.frontend.syntax.types import Arrow, Type, sizes_in
-from runelift.ir.errors import CompilerLimitation, ProgramError, ProgramFailure
+from runelift.ir.base.errors import CompilerLimitation, ProgramError, ProgramFailure
+from runelift.ir.base.source import Source
 from runelift.ir.interpret import interpret_fun
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.source import Source
 from runelift.ir.syntax import ForLoop, Fun, Iota, Loop, Replicate
 from runelift.ir.traverse import statements_inside
 from runelift.ir.types import Atom, Const, elem_of

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 from runelift.runtime.host.background import in_background
 from runelift.runtime.tuner import confirm_size_guards
 from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards
@@ -32,7 +32,7 @@ from runelift.runtime.tuner.workers.runners import running
 from runelift.runtime.versions.size_guards import GuardedThresholds
 
 if TYPE_CHECKING:
-    from runelift.runtime.program import Program
+    from runelift.runtime.programs.program import Program
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from runelift.ir.errors import CompilerBug, VersionUnavailable
+from runelift.ir.base.errors import CompilerBug, VersionUnavailable
 from runelift.ir.guards import Guard
 from runelift.runtime.versions.size_guards import size_guards_of
 

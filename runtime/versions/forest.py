@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from runelift.ir.errors import CompilerBug
+from runelift.ir.base.errors import CompilerBug
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.syntax import Body, Fun, Loop, Program, Versions

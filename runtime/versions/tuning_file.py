@@ -17,10 +17,10 @@ from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runelift.ir.errors import Code, Diagnostic, ProgramError, UserError
-from runelift.ir.files import read_text
-from runelift.ir.json_shape import MisshapenJson, parse, read_mapping
-from runelift.ir.source import Source, Span
+from runelift.ir.base.errors import Code, Diagnostic, ProgramError, UserError
+from runelift.ir.base.files import read_text
+from runelift.ir.base.json_shape import MisshapenJson, parse, read_mapping
+from runelift.ir.base.source import Source, Span
 from runelift.runtime.versions.size_guards import SizeGuard, from_json
 
 if TYPE_CHECKING:

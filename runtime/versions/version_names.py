@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from runelift.ir.errors import UserError
-from runelift.ir.numerals import whole_number
+from runelift.ir.base.errors import UserError
+from runelift.ir.base.numerals import whole_number
 
 if TYPE_CHECKING:
     from runelift.runtime.versions.forest import Alternative, Forest, Site

@@ -28,7 +28,7 @@ from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.views import View, row_major
 from runelift.ir import imp
-from runelift.ir.errors import ProgramFailure
+from runelift.ir.base.errors import ProgramFailure
 from runelift.ir.guards import Kind
 from runelift.ir.imp.check import check as imp_check
 from runelift.ir.imp.interpret import Launch
@@ -59,7 +59,7 @@ from runelift.ir.types import ArrayType, Atom, Const, Type, array_of, elem_of, i
 from runelift.runtime.devices.info import find_devices
 from runelift.runtime.geometry.tiles import transposed
 from runelift.runtime.geometry.work_groups import ShareLimits, share_out, spread, subgroup_of
-from runelift.runtime.testing.sanitizer import complaints
+from runelift.runtime.tools.testing.sanitizer import complaints
 
 MODEL = "model"
 """Where the interpreter of the imperative IR runs kernels."""

@@ -16,7 +16,7 @@ import pytest
 
 import runelift
 from runelift.codegen.plan import plan
-from runelift.ir.files import read_source
+from runelift.ir.base.files import read_source
 from runelift.ir.imp import Lit
 from runelift.ir.names import VName
 from runelift.ir.types import Const

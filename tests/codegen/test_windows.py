@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import VersionUnavailable
+from runelift.ir.base.errors import VersionUnavailable
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.versions.forest import plans
 

@@ -7,7 +7,7 @@ import pytest
 from runelift.frontend.constructs import construct_of, constructs
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.parser import parse_exp
-from runelift.ir.source import Source
+from runelift.ir.base.source import Source
 
 EXPRESSIONS = {
     "map f xs": "map", "f32.sum xs": "f32.sum", "x + y": "operator +", "xs[i]": "index",

@@ -10,9 +10,9 @@ import pytest
 from runelift.frontend import deep
 from runelift.frontend.load import checked, load
 from runelift.frontend.syntax.parse_tables import SOURCE
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.base.errors import CompilerLimitation
+from runelift.ir.base.source import Source
 from runelift.ir.names import Names
-from runelift.ir.source import Source
 
 NESTED: list[Callable[[int], str]] = [
     lambda n: " + ".join(["x"] * n),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import ProgramError, ProgramFailure
+from runelift.ir.base.errors import ProgramError, ProgramFailure
 
 MEANING: dict[str, tuple[str, list[Any], Any]] = {
     "stars of elements": ("def f (xss: *[]*[2]i64): *[]*[2]i64 = xss with [0, 1] = 4\n"

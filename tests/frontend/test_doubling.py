@@ -9,10 +9,10 @@ import pytest
 from runelift.frontend.check.unify import Substitution
 from runelift.frontend.load import check
 from runelift.frontend.syntax import types as ty
-from runelift.ir.errors import ProgramError
+from runelift.ir.base.errors import ProgramError
+from runelift.ir.base.source import Source
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
-from runelift.ir.source import Source
 
 LINES = range(1, 60)
 """Enough that work for each place in the last definition would never end."""

@@ -9,8 +9,8 @@ import pytest
 from lark import Lark
 
 from runelift.frontend.syntax.parse_tables import SOURCE
+from runelift.ir.base.tables import Tables
 from runelift.ir.parse import CORE
-from runelift.ir.tables import Tables
 
 ALL = pytest.mark.parametrize(("tables", "package"), [
     (SOURCE, "runelift.frontend.syntax"), (CORE, "runelift.ir")], ids=["source", "core"])

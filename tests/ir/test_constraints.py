@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runelift.ir.base.source import Loc
 from runelift.ir.constraints import (
     Constraint,
     Derived,
@@ -18,12 +19,11 @@ from runelift.ir.constraints import (
     divides,
     equal,
 )
-from runelift.ir.formulas import formula, shown
 from runelift.ir.names import VName
-from runelift.ir.reduction import Impossible, reduced
 from runelift.ir.sizes import Size, applied, ceil_div, greatest, least
-from runelift.ir.solutions import Solutions
-from runelift.ir.source import Loc
+from runelift.ir.solver.formulas import formula, shown
+from runelift.ir.solver.reduction import Impossible, reduced
+from runelift.ir.solver.solutions import Solutions
 
 Solution = dict[VName, int]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 from runelift.ir.meaning import apply, convert
 from runelift.ir.prim import SCALARS, Prim
 from runelift.runtime.data.text import format_value

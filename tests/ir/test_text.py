@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runelift.ir.errors import ProgramError
-from runelift.ir.files import read_source
+from runelift.ir.base.errors import ProgramError
+from runelift.ir.base.files import read_source
+from runelift.ir.base.source import Source
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.parse import parse
 from runelift.ir.pretty import pretty
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least
-from runelift.ir.source import Source
 from runelift.ir.syntax import (
     Assert,
     AtomExp,

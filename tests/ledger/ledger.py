@@ -16,15 +16,15 @@ from dataclasses import astuple, dataclass
 from functools import cache
 from pathlib import Path
 
-from runelift.ir.files import read_source
+from runelift.ir.base.files import read_source
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.pipeline import compile_source
-from runelift.runtime.cost.explained.call import running
-from runelift.runtime.cost.modelled_device import ModelledDevice, modelled
-from runelift.runtime.cost.predict import Prediction, predict_call
 from runelift.runtime.data.outline import arguments_of_sizes
 from runelift.runtime.devices.profiles import profile
-from runelift.runtime.loaded_program import LoadedProgram
+from runelift.runtime.programs.loaded_program import LoadedProgram
+from runelift.runtime.tools.predictions.call import running
+from runelift.runtime.tools.predictions.modelled_device import ModelledDevice, modelled
+from runelift.runtime.tools.predictions.predict import Prediction, predict_call
 from runelift.runtime.versions.forest import Forest, forest_of, plans
 from tests.ledger.shapes import Shape, shapes
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import runelift
-from runelift.ir.errors import VersionUnavailable
+from runelift.ir.base.errors import VersionUnavailable
 from runelift.ir.interpret import interpret
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.versions.forest import plans

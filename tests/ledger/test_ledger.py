@@ -13,8 +13,8 @@ import pytest
 from runelift.codegen.cost import version_costs
 from runelift.codegen.cost.work import Work, work_source
 from runelift.ir import imp
-from runelift.runtime.cost.modelled_device import ModelledDevice, modelled
 from runelift.runtime.devices.profiles import profile
+from runelift.runtime.tools.predictions.modelled_device import ModelledDevice, modelled
 from tests.ledger import ledger
 from tests.ledger.ledger import (
     BEST,

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir import plugins
-from runelift.ir.errors import UserError
-from runelift.ir.plugins import PluginWarning
+from runelift.ir.base import plugins
+from runelift.ir.base.errors import UserError
+from runelift.ir.base.plugins import PluginWarning
 from runelift.rewrite.rules import installed as installed_rules
 from runelift.runtime.cache import disk
-from runelift.runtime.commands.cli import main
 from runelift.runtime.records.observers import ObservedRun, Observers
+from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tuner.strategies import parse_strategy
 
 EXAMPLE = Path(__file__).parent / "example"
@@ -123,7 +123,7 @@ def test_a_failing_observer_is_called_no_more(installed: None) -> None:
 
 
 def test_help_looks_for_no_plugins() -> None:
-    code = ("import sys; from runelift.runtime.commands.cli import make_parser; "
+    code = ("import sys; from runelift.runtime.tools.commands.cli import make_parser; "
             "make_parser(None).format_help(); make_parser('check').format_help(); "
             "print('importlib.metadata' in sys.modules)")
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,

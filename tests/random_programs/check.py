@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 import runelift
-from runelift.ir.errors import VersionUnavailable
+from runelift.ir.base.errors import VersionUnavailable
 from runelift.ir.interpret import interpret
 from runelift.ir.parse import parse
 from runelift.ir.pretty import pretty
 from runelift.runtime.data.text import format_value
 from runelift.runtime.data.values import read_values
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 from runelift.runtime.versions.forest import Forest, plans
 from tests.random_programs.groups import GROUPS
 from tests.random_programs.halves import HALVES

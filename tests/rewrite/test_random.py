@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from runelift.frontend.load import load
+from runelift.ir.base.errors import ProgramFailure
+from runelift.ir.base.source import Source
 from runelift.ir.check import check
-from runelift.ir.errors import ProgramFailure
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
-from runelift.ir.source import Source
 from runelift.ir.syntax import Program
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.flattening import flatten

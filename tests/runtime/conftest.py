@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runelift.ir.source import Source
+from runelift.ir.base.source import Source
 from runelift.runtime.compilation import pipeline
 from runelift.runtime.devices.info import select
 from runelift.runtime.processes import process

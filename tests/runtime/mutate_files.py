@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from runelift.ir.errors import CompilerLimitation, UserError
-from runelift.ir.source import Source
+from runelift.ir.base.errors import CompilerLimitation, UserError
+from runelift.ir.base.source import Source
 from runelift.runtime.cache import disk
 from runelift.runtime.data.values import format_values, load_values
-from runelift.runtime.testing.test_blocks import parse_blocks
+from runelift.runtime.research.t4 import best_configuration, read_t4
+from runelift.runtime.tools.testing.test_blocks import parse_blocks
 from runelift.runtime.tuner.costs.log import made_for, read_log
-from runelift.runtime.tuner.t4 import best_configuration, read_t4
 from runelift.runtime.versions.size_guards import from_json
 from runelift.runtime.versions.tuning_file import facts_path, names_in, read_facts, read_tuning
 from tests.time_limit import time_limit

@@ -16,8 +16,8 @@ import runelift
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.kernel_classes import CLASSES, Work, render, work_of
 from runelift.ir import imp
-from runelift.ir.errors import VersionUnavailable
-from runelift.ir.files import read_source
+from runelift.ir.base.errors import VersionUnavailable
+from runelift.ir.base.files import read_source
 from runelift.ir.imp.pretty import pretty
 from runelift.ir.interpret import interpret, last_version
 from runelift.runtime.compilation.compiled import Compiled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runelift.ir import syntax as ir
-from runelift.ir.blocks import blocks_of
+from runelift.ir.analysis.blocks import blocks_of
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import statements_inside
 from runelift.ir.types import ArrayType, Atom, Type, array_of, shape_of, zero

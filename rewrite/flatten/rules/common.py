@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from runelift.ir.base.source import Loc
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.source import Loc
 from runelift.ir.syntax import SOACS, AtomExp, Exp, Lambda, Param, Rearrange, Stm
 from runelift.ir.types import Atom, Type, array_of, elem_of, shape_of
 from runelift.rewrite.flatten.nest import Nest, base_name

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
+from runelift.ir.base.source import Loc
 from runelift.ir.guards import Kind
 from runelift.ir.names import VName
-from runelift.ir.source import Loc
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, array_of, i64, row_of, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening

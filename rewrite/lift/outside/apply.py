@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from runelift.ir import syntax as ir
-from runelift.ir.consumption import consumed_names
-from runelift.ir.errors import Diagnostic, ProgramWarning
+from runelift.ir.analysis.consumption import consumed_names
+from runelift.ir.base.errors import Diagnostic, ProgramWarning
 from runelift.ir.names import Names, VName
 from runelift.ir.traverse import (
     bodies_inside,

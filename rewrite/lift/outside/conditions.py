@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from runelift.ir import syntax as ir
+from runelift.ir.base.source import Loc
 from runelift.ir.constraints import Constraint, at_least, divides, equal
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Size
-from runelift.ir.source import Loc
 from runelift.ir.traverse import arithmetic, free_vars, size_of, statements_inside
 from runelift.ir.types import FALSE, TRUE, Atom, Const, i64
 from runelift.rewrite.engine.rule import Rewriting

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from runelift.ir import syntax as ir
+from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.source import Span
 from runelift.ir.traverse import bodies_inside, free_vars, lambdas_of, statements_inside
 from runelift.ir.types import shape_of
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from runelift.ir.analysis.placement import stored_in
+from runelift.ir.base.source import Loc
 from runelift.ir.names import VName
-from runelift.ir.placement import stored_in
-from runelift.ir.source import Loc
 from runelift.ir.syntax import Body, Lambda, Map, Param, Stm
 from runelift.ir.types import row_of, shape_of
 from runelift.rewrite.engine.scope import Scope

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from runelift.ir.numerals import whole_number
+from runelift.ir.base.numerals import whole_number
 
 INTERPRETER = "interpreter"
 """The name of the interpreter, which takes the place of a device."""

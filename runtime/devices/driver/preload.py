@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from runelift.ir.errors import UserError
-from runelift.ir.files import read_source
+from runelift.ir.base.errors import UserError
+from runelift.ir.base.files import read_source
 from runelift.runtime.cache.programs import ProgramEntry
 from runelift.runtime.devices.driver import build, icd
 from runelift.runtime.host import fast_start

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from runelift.ir.errors import UserError
-from runelift.ir.files import read_text
-from runelift.ir.json_shape import MisshapenJson, parse, read
+from runelift.ir.base.errors import UserError
+from runelift.ir.base.files import read_text
+from runelift.ir.base.json_shape import MisshapenJson, parse, read
 from runelift.runtime.devices.info import DeviceKind
 from runelift.runtime.devices.limits import DeviceLimits
 
@@ -24,7 +24,7 @@ class DeviceProfile:
     """A device by its limits, the constants of predicted times, and what they are scaled by.
 
     ``costs`` are the fields of :class:`~runelift.runtime.cost.device_costs.DeviceCosts`,
-    ``measured`` the seconds of short kernels (:mod:`runelift.runtime.cost.measure`).
+    ``measured`` the seconds of short kernels (:mod:`runelift.runtime.tools.predictions.measure`).
     """
 
     limits: DeviceLimits

@@ -14,7 +14,7 @@ import pyopencl as cl
 
 from runelift.codegen.hostplan.host import plan_fun
 from runelift.codegen.plan.plan import Plan
-from runelift.ir.errors import RuneliftError
+from runelift.ir.base.errors import RuneliftError
 from runelift.ir.names import Names
 from runelift.ir.parse import parse
 from runelift.runtime.devices.context import Device

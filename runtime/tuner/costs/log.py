@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TextIO, TypeAlias
 
-from runelift.ir.errors import UserError
-from runelift.ir.files import read_text
-from runelift.ir.json_shape import MOST_QUOTED, MisshapenJson, parse, read
+from runelift.ir.base.errors import UserError
+from runelift.ir.base.files import read_text
+from runelift.ir.base.json_shape import MOST_QUOTED, MisshapenJson, parse, read
 from runelift.runtime.records.record import Encounter, Record
 
 try:

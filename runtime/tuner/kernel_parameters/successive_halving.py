@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
-from runelift.runtime.trials.protocol import Search, UpcomingSettings
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
 from runelift.runtime.tuner.policy import NORMAL, ParameterPolicy
+from runelift.runtime.tuner.trials.protocol import Search, UpcomingSettings
 
 LOCAL = "local"
 """The strategy that tries the neighbours of the best."""

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from runelift.ir.errors import RuneliftError
-from runelift.runtime.trials.protocol import OperationId, OperationTime
+from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.tuner.costs.log import LoggedRun
 from runelift.runtime.tuner.fit.memory_front import EstimateMemory
 from runelift.runtime.tuner.job import ParameterSearch, TuningJob
@@ -30,6 +29,7 @@ from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import ParameterPolicy
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.tuner.thresholds import tune_thresholds
+from runelift.runtime.tuner.trials.protocol import OperationId, OperationTime
 from runelift.runtime.versions.forest import plans
 
 

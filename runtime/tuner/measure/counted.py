@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from runelift.ir.errors import RuneliftError
+from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.tuner.measure.measurable import (
     Args,
@@ -16,8 +16,8 @@ from runelift.runtime.tuner.measure.measurable import (
 )
 
 if TYPE_CHECKING:
-    from runelift.runtime.replay.racing import Race
-    from runelift.runtime.replay.replay_records import ReplayRecord
+    from runelift.runtime.tuner.replay.racing import Race
+    from runelift.runtime.tuner.replay.replay_records import ReplayRecord
 
 
 class _Counted:

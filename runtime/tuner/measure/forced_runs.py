@@ -25,7 +25,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
+from runelift.ir.base.errors import CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.host.background import in_background
 from runelift.runtime.records.estimates import Estimates
 from runelift.runtime.records.record import Record

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
+from runelift.ir.base.errors import CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.records.record import Record, Timing
 
 if TYPE_CHECKING:
     from runelift.runtime.geometry.parameter_space import ParameterSpace
-    from runelift.runtime.replay.racing import Race
-    from runelift.runtime.replay.replay_records import ReplayRecord
-    from runelift.runtime.trials.protocol import OperationTime, Searches
+    from runelift.runtime.tuner.replay.racing import Race
+    from runelift.runtime.tuner.replay.replay_records import ReplayRecord
+    from runelift.runtime.tuner.trials.protocol import OperationTime, Searches
 
 Args: TypeAlias = Sequence[Any]
 """The arguments of an entry point."""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from runelift.ir.errors import RuneliftError
+from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.records.statistics import Summary, median_interval, summarise
 from runelift.runtime.tuner.measure.measurable import Args, Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset

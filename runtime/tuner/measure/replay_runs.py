@@ -17,24 +17,28 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar
 
-from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.runtime.records.estimates import Estimates
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.records.statistics import median
-from runelift.runtime.replay.racing import Race
-from runelift.runtime.replay.replay_records import OutOfReplayMemory, ReplayRecord, UnknownCost
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements, RunStore, complete
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, forced_runs, with_builds_begun
 from runelift.runtime.tuner.measure.measurable import Args, Force, Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset, Progress
 from runelift.runtime.tuner.measure.summary import summary
 from runelift.runtime.tuner.policy import NORMAL, RepetitionPolicy, TuningPolicy
+from runelift.runtime.tuner.replay.racing import Race
+from runelift.runtime.tuner.replay.replay_records import (
+    OutOfReplayMemory,
+    ReplayRecord,
+    UnknownCost,
+)
 from runelift.runtime.versions.forest import Forest, plans
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayRuns:
-    """Measures by replay; see :class:`runelift.runtime.replay.racing.Race` for ``rounds`` and
+    """Measures by replay; see :class:`runelift.runtime.tuner.replay.racing.Race` for ``rounds`` and
     ``factor``.
 
     Datasets share ``budget`` seconds, which a run that has begun may exceed.  ``stopped`` are

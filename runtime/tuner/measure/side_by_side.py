@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from runelift.ir.errors import RuneliftError
+from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.measure.measurable import Args, Measurable, Thresholds
 from runelift.runtime.tuner.measure.protocols import Dataset

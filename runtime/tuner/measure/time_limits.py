@@ -7,7 +7,7 @@ import re
 import time
 from dataclasses import dataclass
 
-from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.ir.base.errors import CompilerLimitation, UserError
 
 UNITS = {"ms": 1e-3, "s": 1.0, "min": 60.0}
 UNLIMITED = "none"

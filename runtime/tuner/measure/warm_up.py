@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING
 
-from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.ir.guards import Kind
 from runelift.runtime.host.background import in_background as beside_runs
 from runelift.runtime.records.pruning import Evidence, Source, verdict

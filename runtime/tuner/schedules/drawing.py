@@ -16,12 +16,12 @@ from enum import Enum
 from functools import cached_property
 from typing import TypeAlias
 
-from runelift.ir.canonical import canonical_text
+from runelift.ir.base.errors import CompilerLimitation, ProgramError
 from runelift.ir.constraints import Constraint
-from runelift.ir.errors import CompilerLimitation, ProgramError
 from runelift.ir.names import Names
 from runelift.ir.points import Number, parameters_of
 from runelift.ir.syntax import Fun, Program
+from runelift.rewrite.lift.canonical import canonical_text
 from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.lift.schedule import Schedule, Step
 from runelift.rewrite.lift.scheduling import Asked, Book

@@ -2,7 +2,7 @@
 
 At first each schedule runs with the versions inside of it that run by default: few kernels have to
 be built.  The better ones are replayed, which tells what all their versions cost and notices
-results that differ (:mod:`runelift.runtime.replay`).
+results that differ (:mod:`runelift.runtime.tuner.replay`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from runelift.ir.errors import RuneliftError
+from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.tuner.costs.cost_model import DatasetCosts, EncounterCosts
 from runelift.runtime.tuner.costs.host_device_time import Cost, total
 from runelift.runtime.tuner.measure.measurable import Force, Measurable

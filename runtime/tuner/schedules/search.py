@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeAlias
 
-from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.rewrite.lift.alternatives import MOST_VERSIONS
 from runelift.rewrite.lift.schedule import Schedule
 from runelift.runtime.tuner.policy import SchedulePolicy

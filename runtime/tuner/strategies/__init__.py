@@ -16,18 +16,17 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
-from runelift.ir import plugins
-from runelift.ir.errors import UserError
+from runelift.ir.base import plugins
+from runelift.ir.base.errors import UserError
+from runelift.runtime.research import binary_literal, instrumentation_literal
 from runelift.runtime.tuner.strategies import (
     active,
     bandit,
     binary,
-    binary_literal,
     cma_es,
     exhaustive,
     genetic,
     instrumentation,
-    instrumentation_literal,
     intervals,
     node_wise,
     random_search,

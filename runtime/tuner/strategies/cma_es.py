@@ -13,7 +13,7 @@ from types import ModuleType
 
 import numpy as np
 
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 from runelift.runtime.tuner.strategies.indices import IndexSpace
 from runelift.runtime.tuner.strategies.nodes import ALWAYS
 from runelift.runtime.tuner.strategies.trials import SearchState, strategy

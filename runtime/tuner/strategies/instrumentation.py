@@ -29,8 +29,8 @@ def _replayed(*, budget: float = math.inf, every: bool = False, rounds: int = 5,
               factor: float = 3.0) -> ReplayRuns:
     """The same from one run per dataset: every version runs at every encounter.
 
-    See :class:`runelift.runtime.replay.racing.Race` for the options; ``budget`` is in seconds.
-    With ``every``, no version leaves the race.
+    See :class:`runelift.runtime.tuner.replay.racing.Race` for the options; ``budget`` is in
+    seconds.  With ``every``, no version leaves the race.
     """
     method = ReplayRuns(rounds, factor, budget)
     return method.surely() if every else method

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from runelift.ir.errors import RuneliftError, UserError
+from runelift.ir.base.errors import RuneliftError, UserError
 from runelift.runtime.records.pruning import Evidence, Source, verdict
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.statistics import median

@@ -16,8 +16,8 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from runelift.ir.errors import UserError
-from runelift.ir.numerals import whole_number
+from runelift.ir.base.errors import UserError
+from runelift.ir.base.numerals import whole_number
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.fit.chain_solver import never
 from runelift.runtime.tuner.measure.protocols import MeasuringMethod

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from runelift.runtime.execution.executable import Executable
     from runelift.runtime.execution.run import Outcome
     from runelift.runtime.geometry.parameter_space import ParameterSpace
-    from runelift.runtime.program import Program
-    from runelift.runtime.replay.racing import Race
-    from runelift.runtime.replay.replay_records import ReplayRecord
-    from runelift.runtime.trials.protocol import OperationTime, Searches
+    from runelift.runtime.programs.program import Program
+    from runelift.runtime.tuner.replay.racing import Race
+    from runelift.runtime.tuner.replay.replay_records import ReplayRecord
+    from runelift.runtime.tuner.trials.protocol import OperationTime, Searches
     from runelift.runtime.tuner.workers.result_checks import ResultChecks
 
 UNDISTURBED_RUNS = 3
@@ -151,7 +151,7 @@ class MeasuredProgram(Measurable):
     def replay(self, entry: str, args: Args, race: Race) -> ReplayRecord:
         """Run every version at every encounter, one after the other on equal inputs."""
         # late: start-up; few programs are replayed
-        from runelift.runtime.replay.replay_run import replay
+        from runelift.runtime.tuner.replay.replay_run import replay
 
         return replay(*self._bound(entry, args), self.program.thresholds, race)[1]
 
@@ -164,7 +164,7 @@ class MeasuredProgram(Measurable):
                      ) -> Sequence[OperationTime]:
         """Run an entry point, and settings of its operations as searches ask for them."""
         # late: start-up; only the tuner tries settings
-        from runelift.runtime.trials.trial_run import TrialRun
+        from runelift.runtime.tuner.trials.trial_run import TrialRun
 
         executable, bound = self._bound(entry, args)
         run = TrialRun(executable, self._chosen(thresholds), force or {}, searches or {})

@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from runelift.ir.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
+from runelift.ir.base.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.data.outline import outline
 from runelift.runtime.devices import slow_builds
 from runelift.runtime.geometry.parameter_space import ParameterSpace
@@ -24,11 +24,8 @@ from runelift.runtime.host import interrupts
 from runelift.runtime.host.channel import receive, send
 from runelift.runtime.processes.build_pool import Builders, Source
 from runelift.runtime.processes.process import Process
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 from runelift.runtime.records.record import Record, Timing
-from runelift.runtime.replay.racing import Race
-from runelift.runtime.replay.replay_records import ReplayRecord
-from runelift.runtime.trials.protocol import OperationId, OperationTime, Search, Searches
 from runelift.runtime.tuner.measure.measurable import (
     Args,
     Force,
@@ -37,6 +34,9 @@ from runelift.runtime.tuner.measure.measurable import (
     Thresholds,
 )
 from runelift.runtime.tuner.measure.time_limits import RunStopped, TimeLimit
+from runelift.runtime.tuner.replay.racing import Race
+from runelift.runtime.tuner.replay.replay_records import ReplayRecord
+from runelift.runtime.tuner.trials.protocol import OperationId, OperationTime, Search, Searches
 from runelift.runtime.tuner.workers.requests import Answer, Call, OpenProgram, request_of
 from runelift.runtime.tuner.workers.watchdog import (
     BUILD_SECONDS,

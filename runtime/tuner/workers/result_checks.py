@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.devices.memory import Buffer
 from runelift.runtime.execution.run import Outcome
-from runelift.runtime.replay.compare_results import Differences, VersionPair, float_inputs
+from runelift.runtime.tuner.replay.compare_results import Differences, VersionPair, float_inputs
 
 if TYPE_CHECKING:
     from runelift.runtime.execution.executable import Executable
-    from runelift.runtime.program import Program
+    from runelift.runtime.programs.program import Program
     from runelift.runtime.tuner.measure.measurable import Args, Force, Thresholds
 
 MEMORY_SHARE = 8

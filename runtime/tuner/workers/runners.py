@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
-from runelift.ir.errors import RuneliftError
+from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.devices.comparable import place_of, select_comparable, spec_of
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.prebuild.manifest import has_manifest
 from runelift.runtime.processes.build_pool import PROBE_REQUESTS, Builders, how_many
 from runelift.runtime.processes.process import Process
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.time_limits import UNLIMITED, TimeLimit, parse_time_limit
 from runelift.runtime.tuner.workers.local_devices import LocalDevices

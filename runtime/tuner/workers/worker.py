@@ -25,8 +25,8 @@ from typing import Any
 import pyopencl as cl
 
 from runelift.codegen.plan.plan import Plan
-from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
-from runelift.ir.files import read_source
+from runelift.ir.base.errors import CompilerLimitation, RuneliftError, UserError
+from runelift.ir.base.files import read_source
 from runelift.runtime.cache import disk
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.reuse import load_compiled
@@ -38,12 +38,16 @@ from runelift.runtime.execution.probes.on_demand import open_device, plan_probes
 from runelift.runtime.execution.run import DeviceFailed
 from runelift.runtime.host.background import frequent_switches
 from runelift.runtime.host.channel import receive, send
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 from runelift.runtime.records.record import Record, Timing
-from runelift.runtime.replay.racing import Race
-from runelift.runtime.replay.replay_records import OutOfReplayMemory, ReplayRecord, UnknownCost
-from runelift.runtime.trials.protocol import OperationId, OperationTime, Search
 from runelift.runtime.tuner.measure.measurable import Args, Force, RecordAndTime, Thresholds
+from runelift.runtime.tuner.replay.racing import Race
+from runelift.runtime.tuner.replay.replay_records import (
+    OutOfReplayMemory,
+    ReplayRecord,
+    UnknownCost,
+)
+from runelift.runtime.tuner.trials.protocol import OperationId, OperationTime, Search
 from runelift.runtime.tuner.workers.build_notices import BuildNotices
 from runelift.runtime.tuner.workers.measured_program import NOTABLE_SECONDS, MeasuredProgram
 from runelift.runtime.tuner.workers.requests import OpenProgram, Request
@@ -461,7 +465,7 @@ def _expect_probes(connection: Connection) -> None:
 def _import_runs() -> None:
     """Import the modules that runs need."""
     # late: it is imported here so that nothing waits for it afterwards
-    from runelift.runtime.trials import trial_run  # noqa: F401
+    from runelift.runtime.tuner.trials import trial_run  # noqa: F401
 
 
 def _import_plans() -> None:

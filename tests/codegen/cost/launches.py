@@ -13,7 +13,7 @@ import numpy as np
 import runelift
 from runelift.codegen.plan.plan import Interface
 from runelift.ir import imp
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 from runelift.ir.names import VName
 from runelift.ir.types import Const
 from runelift.runtime.devices import info as infos

@@ -13,15 +13,15 @@ import pytest
 import runelift.examples
 from runelift.codegen.cost.version_costs import cost_of_entry, with_costs
 from runelift.codegen.plan.plan import Choose, all_steps
-from runelift.ir.files import read_source
-from runelift.ir.source import Source
+from runelift.ir.base.files import read_source
+from runelift.ir.base.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
-from runelift.runtime.cost.modelled_device import ModelledDevice, modelled
-from runelift.runtime.cost.predict import Prediction, predict
 from runelift.runtime.data.outline import arguments_of_sizes
 from runelift.runtime.devices.profiles import profile
 from runelift.runtime.execution.dry_run import no_memory
-from runelift.runtime.loaded_program import LoadedProgram
+from runelift.runtime.programs.loaded_program import LoadedProgram
+from runelift.runtime.tools.predictions.modelled_device import ModelledDevice, modelled
+from runelift.runtime.tools.predictions.predict import Prediction, predict
 
 DEVICES = {name: ModelledDevice(profile(name)) for name in ("h200", "pocl")}
 PROGRAM = """

@@ -8,8 +8,8 @@ import runelift
 from runelift.codegen.emit.opencl import opencl_source
 from runelift.codegen.emit.source_places import annotated, read_place
 from runelift.codegen.plan.plan import kernels
-from runelift.ir.lines import placed
-from runelift.ir.source import Loc
+from runelift.ir.base.lines import placed
+from runelift.ir.base.source import Loc
 
 TEXT = """\
 def get [m] (xs: [m]f32) (i: i64): f32 = xs[i]

@@ -14,7 +14,7 @@ from runelift.codegen.plan import plan
 from runelift.ir.names import Names
 from runelift.ir.syntax import Body, Loop, Stm
 from runelift.ir.traverse import bodies_of
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
 

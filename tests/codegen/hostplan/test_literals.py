@@ -10,7 +10,7 @@ import pytest
 
 import runelift
 from runelift.codegen.plan import plan
-from runelift.ir.files import Source
+from runelift.ir.base.files import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from tests.replays import results_agree
 

@@ -13,13 +13,13 @@ import pytest
 import runelift
 from runelift.codegen.hostplan.margins import store_margins
 from runelift.codegen.plan.plan import Fill, Launch, all_steps, kernels
+from runelift.ir.base.source import Source
 from runelift.ir.check import check
-from runelift.ir.source import Source
 from runelift.ir.syntax import Copy, Pad, Program
 from runelift.ir.traverse import statements_inside
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.data.outline import outline
-from runelift.runtime.testing.test_blocks import datasets_of
+from runelift.runtime.tools.testing.test_blocks import datasets_of
 
 ROOT = Path(__file__).parents[3]
 AGAIN = """

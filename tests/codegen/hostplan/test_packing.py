@@ -11,7 +11,7 @@ import pytest
 import runelift
 from runelift.codegen.emit.python import python_source
 from runelift.codegen.plan import plan
-from runelift.ir.files import Source
+from runelift.ir.base.files import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from tests.codegen.harness import CHUNK, PATIENCE, WINDOW
 from tests.codegen.test_programs import Choices, ProgramMachine

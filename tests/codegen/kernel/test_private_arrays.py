@@ -9,7 +9,7 @@ import runelift
 from runelift.codegen.plan import plan
 from runelift.ir import imp
 from runelift.ir.imp.traverse import statements
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 from tests.codegen.harness import lockstep
 from tests.replays import results_agree
 

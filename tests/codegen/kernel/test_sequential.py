@@ -7,8 +7,8 @@ import pytest
 from runelift.codegen.hostplan.dispatch import lower_segop
 from runelift.codegen.kernel.kernel_builder import CACHE_LINE_BYTES
 from runelift.codegen.plan import plan
-from runelift.ir import failures
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.base import failures
+from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size

@@ -11,7 +11,7 @@ import pytest
 import runelift
 from runelift.codegen.emit.prelude import linked
 from runelift.runtime.devices.info import DeviceInfo, select
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 from runelift.runtime.versions.forest import plans
 
 POTENTIAL = """

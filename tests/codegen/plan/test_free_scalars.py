@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runelift.codegen.plan.free_scalars import free_scalars
-from runelift.ir.source import Source
+from runelift.ir.base.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 
 CASES = {

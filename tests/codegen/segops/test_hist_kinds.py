@@ -14,8 +14,8 @@ import runelift
 from runelift.ir.interpret import interpret
 from runelift.ir.prim import Prim
 from runelift.runtime.devices.info import DeviceInfo, select
-from runelift.runtime.program import Program
-from runelift.runtime.races.checks import RaceChecks
+from runelift.runtime.programs.program import Program
+from runelift.runtime.tools.races.checks import RaceChecks
 from runelift.runtime.versions.forest import plans
 
 

@@ -12,8 +12,8 @@ import pytest
 import runelift
 from runelift.codegen.emit.python import python_source
 from runelift.codegen.plan import plan
-from runelift.ir.errors import VersionUnavailable
-from runelift.ir.source import Source
+from runelift.ir.base.errors import VersionUnavailable
+from runelift.ir.base.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.geometry import launch_geometry

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import runelift
-from runelift.ir.files import read_source
+from runelift.ir.base.files import read_source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.limits import ShareLimits
 from runelift.runtime.geometry import launch_geometry

@@ -11,7 +11,7 @@ import pytest
 import runelift
 from runelift.codegen.plan import plan
 from runelift.runtime.devices.info import select
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 
 SOURCE = """
 entry sums [n] (k: i64) (is: [n]i64) (xs: [n]f32) (ys: [n]f32) =

@@ -12,7 +12,7 @@ import pytest
 
 import runelift
 from runelift.codegen.plan import distribution, plan
-from runelift.ir.errors import RuneliftError
+from runelift.ir.base.errors import RuneliftError
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import Level, SegMap
 from runelift.ir.types import i64

@@ -17,7 +17,7 @@ from runelift.codegen.plan.parameters import Quantity
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.run import Run
 from runelift.runtime.geometry.parameter_space import ParameterSpace
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 from runelift.runtime.versions.forest import plans
 
 FLAT = """

@@ -10,7 +10,7 @@ import pytest
 
 from runelift.codegen.plan import plan
 from runelift.ir import imp
-from runelift.ir.errors import CompilerBug, ProgramFailure
+from runelift.ir.base.errors import CompilerBug, ProgramFailure
 from runelift.ir.imp.check import check as imp_check
 from runelift.ir.imp.parse import parse
 from runelift.ir.imp.pretty import pretty

@@ -9,8 +9,8 @@ import pytest
 
 import runelift
 from runelift.codegen.plan import plan
-from runelift.ir.errors import VersionUnavailable
-from runelift.runtime.program import Program
+from runelift.ir.base.errors import VersionUnavailable
+from runelift.runtime.programs.program import Program
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
 

@@ -7,8 +7,8 @@ import warnings
 from runelift.frontend.check import Memory
 from runelift.frontend.load import check, checked_module
 from runelift.frontend.syntax.parser import parse
-from runelift.ir.errors import Diagnostic, ProgramWarning
-from runelift.ir.source import Source
+from runelift.ir.base.errors import Diagnostic, ProgramWarning
+from runelift.ir.base.source import Source
 
 
 def remarks(text: str) -> list[Diagnostic]:

@@ -7,8 +7,8 @@ import pytest
 from runelift.frontend.load import checked
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.types import Type, show
-from runelift.ir.errors import ProgramError
-from runelift.ir.source import Source
+from runelift.ir.base.errors import ProgramError
+from runelift.ir.base.source import Source
 
 
 def type_of(text: str) -> str:

@@ -15,8 +15,8 @@ from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.parser import parse
 from runelift.frontend.syntax.tokens import scan
 from runelift.frontend.syntax.types import show
-from runelift.ir.errors import ProgramError
-from runelift.ir.source import Source
+from runelift.ir.base.errors import ProgramError
+from runelift.ir.base.source import Source
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.fut"))
 CHANGES = ("1", "0i64", "x", "n", "copy", "true", "(1 + 1)", "")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from runelift.frontend.load import checked
-from runelift.ir.errors import ProgramError
-from runelift.ir.source import Source
+from runelift.ir.base.errors import ProgramError
+from runelift.ir.base.source import Source
 
 
 @pytest.mark.parametrize(("text", "code", "line"), [

@@ -9,9 +9,9 @@ import pytest
 
 import runelift
 from runelift.frontend.load import load
-from runelift.ir.errors import CompilerLimitation, ProgramError
+from runelift.ir.base.errors import CompilerLimitation, ProgramError
+from runelift.ir.base.source import Source
 from runelift.ir.names import Names
-from runelift.ir.source import Source
 
 
 @pytest.mark.parametrize(("text", "args", "expected"), [

@@ -8,8 +8,8 @@ import pytest
 
 import runelift
 from runelift.frontend.load import checked
-from runelift.ir.errors import ProgramError
-from runelift.ir.source import Source
+from runelift.ir.base.errors import ProgramError
+from runelift.ir.base.source import Source
 
 ANY = "def f (g: i64 -> []i64) (n: i64) = [length (g n), length (g (n + 1))]\n"
 OWN = "def f (g: (n: i64) -> [n]i64 -> i64) (k: i64) = g k (iota k)\n"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from runelift.frontend.load import checked
-from runelift.ir.errors import ProgramError
-from runelift.ir.source import Source
+from runelift.ir.base.errors import ProgramError
+from runelift.ir.base.source import Source
 
 APPLY = "def apply 'a 'b (f: a -> *b) (x: a) : b = f x\n"
 

@@ -7,8 +7,8 @@ import pytest
 
 import runelift
 from runelift.frontend.load import checked
-from runelift.ir.errors import ProgramError, ProgramFailure, UserError
-from runelift.ir.source import Source
+from runelift.ir.base.errors import ProgramError, ProgramFailure, UserError
+from runelift.ir.base.source import Source
 
 
 @pytest.mark.parametrize(("float_", "word"), [

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import ProgramFailure
-from runelift.ir.source import Source
+from runelift.ir.base.errors import ProgramFailure
+from runelift.ir.base.source import Source
 from runelift.ir.syntax import Pad, Slide
 from runelift.ir.traverse import statements_inside
 from runelift.runtime.compilation.pipeline import compile_source

@@ -7,10 +7,10 @@ import pytest
 
 import runelift
 from runelift.frontend.load import load
-from runelift.ir.errors import ProgramError, ProgramFailure
+from runelift.ir.base.errors import ProgramError, ProgramFailure
+from runelift.ir.base.source import Source
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
-from runelift.ir.source import Source
 from runelift.runtime.versions.forest import plans
 
 HEAD = """

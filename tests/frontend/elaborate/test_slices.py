@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import ProgramFailure
+from runelift.ir.base.errors import ProgramFailure
 
 SIZE = 3
 PLACES = range(-2, SIZE + 3)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import CompilerLimitation, ProgramFailure, UserError
+from runelift.ir.base.errors import CompilerLimitation, ProgramFailure, UserError
 from runelift.ir.parse import parse
 from runelift.ir.pretty import pretty
 

@@ -7,9 +7,9 @@ import pytest
 
 import runelift
 from runelift.frontend.load import load
-from runelift.ir.errors import ProgramError
+from runelift.ir.base.errors import ProgramError
+from runelift.ir.base.source import Source
 from runelift.ir.names import Names
-from runelift.ir.source import Source
 
 SHAPE = "type shape = #circle f64 | #rectangle f64 f64 | #nothing\n"
 OPTION = "type option 'a = #some a | #none\n"

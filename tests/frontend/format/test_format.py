@@ -15,9 +15,9 @@ from runelift.frontend.format.words import Word, words
 from runelift.frontend.syntax.nodes import Node, parts
 from runelift.frontend.syntax.parser import parse
 from runelift.frontend.syntax.tokens import scan
-from runelift.ir.errors import ProgramError
-from runelift.ir.files import read_source
-from runelift.ir.source import Source, Span
+from runelift.ir.base.errors import ProgramError
+from runelift.ir.base.files import read_source
+from runelift.ir.base.source import Source, Span
 from tests.random_programs.nests import NESTS
 from tests.random_programs.updates import UPDATES
 
@@ -53,7 +53,7 @@ def formatted(text: str) -> str:
     return result
 
 
-@pytest.mark.filterwarnings("ignore::runelift.ir.errors.ProgramWarning")
+@pytest.mark.filterwarnings("ignore::runelift.ir.base.errors.ProgramWarning")
 def test_programs_keep_their_meaning_and_are_formatted_once_for_all() -> None:
     count = 0
     for path in PROGRAMS:

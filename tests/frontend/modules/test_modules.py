@@ -10,8 +10,8 @@ import pytest
 
 import runelift
 from runelift.frontend.load import check
-from runelift.ir.errors import ProgramError
-from runelift.ir.files import read_source
+from runelift.ir.base.errors import ProgramError
+from runelift.ir.base.files import read_source
 
 I32 = np.int32
 

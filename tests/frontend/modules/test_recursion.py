@@ -9,8 +9,8 @@ import pytest
 
 import runelift
 from runelift.frontend.load import checked
-from runelift.ir.errors import ProgramError
-from runelift.ir.source import Source
+from runelift.ir.base.errors import ProgramError
+from runelift.ir.base.source import Source
 
 
 @pytest.mark.parametrize(("text", "args", "wanted"), [

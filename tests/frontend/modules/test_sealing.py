@@ -7,8 +7,8 @@ import pytest
 
 import runelift
 from runelift.frontend.load import checked
-from runelift.ir.errors import ProgramError
-from runelift.ir.source import Source
+from runelift.ir.base.errors import ProgramError
+from runelift.ir.base.source import Source
 
 PAIR = """
 module type pair = { type t val make: i32 -> i32 -> t val + : t -> t -> t val sum: t -> i32 }

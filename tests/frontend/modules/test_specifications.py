@@ -9,8 +9,8 @@ import pytest
 
 import runelift
 from runelift.frontend.load import checked
-from runelift.ir.errors import ProgramError
-from runelift.ir.source import Source
+from runelift.ir.base.errors import ProgramError
+from runelift.ir.base.source import Source
 
 NUM = "module type num = { type t  val one: t  val add: t -> t -> t }\n"
 INT = "module int = { type t = i64  def one = 1i64  def add (x: t) (y: t) = x + y }\n"

@@ -7,7 +7,7 @@ import pytest
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.parse_tables import SOURCE
 from runelift.frontend.syntax.parser import parse_exp
-from runelift.ir.source import Source
+from runelift.ir.base.source import Source
 
 NUMBERS = ["1", "-2", "3_000", "1.5", "-2e3", "7u8", "2.5f32", "-1i64", "4f64"]
 

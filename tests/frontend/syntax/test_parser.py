@@ -6,8 +6,8 @@ import pytest
 
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.parser import parse, parse_exp
-from runelift.ir.errors import ProgramError
-from runelift.ir.source import Source
+from runelift.ir.base.errors import ProgramError
+from runelift.ir.base.source import Source
 
 
 def show(exp: ast.Exp) -> str:

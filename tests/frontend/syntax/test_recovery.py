@@ -13,8 +13,8 @@ import pytest
 from runelift.frontend.load import checked
 from runelift.frontend.syntax.parser import parse, parse_exp, parse_recovering
 from runelift.frontend.syntax.recovery import MOST_ERRORS
-from runelift.ir.errors import ProgramError
-from runelift.ir.source import Source
+from runelift.ir.base.errors import ProgramError
+from runelift.ir.base.source import Source
 
 
 def errors(text: str) -> list[tuple[int, str]]:

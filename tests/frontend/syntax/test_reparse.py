@@ -12,7 +12,7 @@ from runelift.frontend.load import checked_module
 from runelift.frontend.syntax import module_ast, parser, reparse
 from runelift.frontend.syntax.nodes import Node, parts
 from runelift.frontend.syntax.parser import parse, parse_recovering
-from runelift.ir.source import Source, Span
+from runelift.ir.base.source import Source, Span
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.fut"))
 PIECES = ("", "\n", " ", "-- c\n", "x", "def f = 1\n", "let y = 2\n", "#[noinline]\n", "in", "(",
@@ -39,7 +39,7 @@ def outcome(source: Source, old: module_ast.Module | None = None) -> object:
     return tree(found, source), tuple(map(str, found.errors))
 
 
-@pytest.mark.filterwarnings("ignore::runelift.ir.errors.ProgramWarning")
+@pytest.mark.filterwarnings("ignore::runelift.ir.base.errors.ProgramWarning")
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_a_change_gives_the_tree_of_the_new_text(data: st.DataObject) -> None:

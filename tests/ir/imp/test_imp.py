@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from runelift.codegen.plan import plan
 from runelift.ir import imp
-from runelift.ir.errors import CompilerBug, ProgramError
-from runelift.ir.files import read_source
+from runelift.ir.base.errors import CompilerBug, ProgramError
+from runelift.ir.base.files import read_source
 from runelift.ir.imp import Exp, Kernel, Stm
 from runelift.ir.imp.check import check
 from runelift.ir.imp.interpret import Launch, Reported, run

@@ -17,9 +17,9 @@ from runelift.ir.imp.work_counts import UNCOUNTED, Work, count_work
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.types import Const, i64
-from runelift.runtime.races.checks import RaceChecks
-from runelift.runtime.races.interpreted_run import InterpretedRun
-from tests.runtime.races.deletion import arguments
+from runelift.runtime.tools.races.checks import RaceChecks
+from runelift.runtime.tools.races.interpreted_run import InterpretedRun
+from tests.runtime.tools.races.deletion import arguments
 
 PROGRAMS = {
     "rows": ("entry main [n][m] (xss: [n][m]f32): [n]f32 = "

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import runelift
 from runelift.codegen.plan.plan import kernels
-from runelift.ir.errors import ProgramFailure
-from runelift.ir.failures import DIVISION
-from runelift.ir.inequalities import Facts
+from runelift.ir.base.errors import ProgramFailure
+from runelift.ir.base.failures import DIVISION
 from runelift.ir.interpret import interpret
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size
+from runelift.ir.solver.inequalities import Facts
 from runelift.ir.syntax import Assert, Body, Index, PrimOp, Program, SegMap, Stm, Update
 from runelift.ir.traverse import bodies_of, lambdas_of
 

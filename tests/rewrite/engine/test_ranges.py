@@ -7,9 +7,9 @@ import pytest
 
 import runelift
 from runelift.frontend.load import load
+from runelift.ir.base.source import Source
 from runelift.ir.names import Names
 from runelift.ir.pretty import pretty
-from runelift.ir.source import Source
 from runelift.rewrite.pipeline import optimise
 
 PROGRAM = """

@@ -11,16 +11,16 @@ import pytest
 
 import runelift
 from runelift.frontend.load import load
-from runelift.ir.errors import ProgramWarning
+from runelift.ir.base.errors import ProgramWarning
+from runelift.ir.base.source import Source
 from runelift.ir.guards import Kind
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.ir.pretty import pretty
-from runelift.ir.source import Source
 from runelift.ir.syntax import Program
 from runelift.rewrite.flattening import flatten
 from runelift.rewrite.pipeline import clean, optimise
-from runelift.runtime.commands.cli import main
+from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.versions.forest import forest_of, plans
 
 ROWS = "map (\\xs -> let ys = scan (+) 0 xs in reduce i32.max 0 (map2 (*) xs ys)) xss"
@@ -83,7 +83,7 @@ def test_sequential_inner_means_the_operator_and_not_the_reduction() -> None:
     "#[sequential_inner] map (\\xs -> #[noinline] reduce (+) 0 xs) xss",
     "#[no_such] #[unroll] map (\\xs -> #[sequential] scan (*) 1 xs) xss",
 ])
-@pytest.mark.filterwarnings("ignore::runelift.ir.errors.ProgramWarning")
+@pytest.mark.filterwarnings("ignore::runelift.ir.base.errors.ProgramWarning")
 def test_a_program_means_the_same_with_attributes(body: str, simulator: str) -> None:
     program = runelift.compile(f"{HEAD} {body}", device=simulator)
     expected = interpret(program.compiled.core, "main", [XSS])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import CompilerLimitation, ProgramFailure, VersionUnavailable
+from runelift.ir.base.errors import CompilerLimitation, ProgramFailure, VersionUnavailable
 from runelift.runtime.versions.forest import plans
 
 CONSTRUCTS = {

@@ -11,7 +11,7 @@ import pytest
 
 import runelift
 from runelift.ir.guards import Kind
-from runelift.runtime.commands.cli import main
+from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.versions.forest import Forest, plans
 
 PROGRAMS = {

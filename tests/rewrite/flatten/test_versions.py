@@ -8,10 +8,10 @@ import numpy as np
 
 import runelift
 from runelift.frontend.load import load
-from runelift.ir.files import read_source
+from runelift.ir.base.files import read_source
+from runelift.ir.base.source import Source
 from runelift.ir.guards import Kind
 from runelift.ir.names import Names
-from runelift.ir.source import Source
 from runelift.ir.syntax import Program
 from runelift.rewrite.flattening import FLATTENING, derive, flatten
 from runelift.rewrite.passes.simplify import SIMPLIFICATION

@@ -9,23 +9,23 @@ import numpy as np
 import pytest
 
 from runelift.ir import syntax as ir
+from runelift.ir.base.errors import CompilerBug, VersionUnavailable
+from runelift.ir.base.source import Source
 from runelift.ir.check import check
 from runelift.ir.constraints import Constraint, at_least, divides, equal
-from runelift.ir.errors import CompilerBug, VersionUnavailable
 from runelift.ir.guards import Kind
 from runelift.ir.interpret import interpret
 from runelift.ir.names import VName
 from runelift.ir.parse import parse
 from runelift.ir.pretty import pretty
 from runelift.ir.sizes import Size
-from runelift.ir.source import Source
 from runelift.ir.syntax import Fun, Program, Versions
 from runelift.ir.traverse import statements_inside
 from runelift.rewrite.flattening import flatten
 from runelift.rewrite.lift.alternatives import MOST_VERSIONS, Merged, Reason
 from runelift.rewrite.pipeline import clean, optimise
-from runelift.runtime.commands.version_runs import plans
 from runelift.runtime.compilation.pipeline import compile_source
+from runelift.runtime.tools.commands.version_runs import plans
 from runelift.runtime.versions.forest import forest_of
 from tests.replays import replayed
 from tests.rewrite.lift.versions_of import compiled, merged, nothing

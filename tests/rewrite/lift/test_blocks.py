@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.blocks import COLUMNS, ROWS, Blocks, blocks_of
-from runelift.ir.source import Source
+from runelift.ir.analysis.blocks import COLUMNS, ROWS, Blocks, blocks_of
+from runelift.ir.base.source import Source
 from runelift.ir.traverse import statements_inside
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.data.compare import first_difference

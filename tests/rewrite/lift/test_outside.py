@@ -13,11 +13,11 @@ import pytest
 
 from runelift.frontend.load import load
 from runelift.ir import syntax as ir
+from runelift.ir.base.errors import ProgramError, ProgramFailure, ProgramWarning
+from runelift.ir.base.source import Source
 from runelift.ir.check import check
-from runelift.ir.errors import ProgramError, ProgramFailure, ProgramWarning
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
-from runelift.ir.source import Source
 from runelift.ir.syntax import Program
 from runelift.ir.traverse import statements_inside
 from runelift.ir.types import Const

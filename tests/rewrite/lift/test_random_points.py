@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from runelift.frontend.load import load
-from runelift.ir.errors import ProgramError, ProgramFailure
+from runelift.ir.base.errors import ProgramError, ProgramFailure
+from runelift.ir.base.source import Source
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.ir.points import DEFAULT
-from runelift.ir.source import Source
 from runelift.ir.syntax import Program
 from runelift.rewrite.flattening import flatten
 from runelift.rewrite.lift.points import BOOK

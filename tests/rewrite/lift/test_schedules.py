@@ -13,12 +13,12 @@ from runelift.codegen.emit.opencl import opencl_program
 from runelift.codegen.emit.python import python_source
 from runelift.codegen.plan.plan import kernels
 from runelift.frontend.load import load
-from runelift.ir.errors import CompilerLimitation, ProgramError, ProgramWarning
+from runelift.ir.base.errors import CompilerLimitation, ProgramError, ProgramWarning
+from runelift.ir.base.source import Source
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.ir.points import POINTS, Request, read_request
 from runelift.ir.pretty import pretty
-from runelift.ir.source import Source
 from runelift.ir.syntax import Versions
 from runelift.rewrite.lift import scheduling
 from runelift.rewrite.lift.candidates import candidates

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from runelift.frontend.load import load
+from runelift.ir.base.source import Source
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.ir.pretty import pretty
-from runelift.ir.source import Source
 from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.lift.scheduling import Asked, Scheduling
 from runelift.rewrite.pipeline import optimise

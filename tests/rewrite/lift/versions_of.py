@@ -7,15 +7,15 @@ from typing import TypeAlias
 
 import runelift
 from runelift.frontend.load import load
+from runelift.ir.base.source import Source
 from runelift.ir.constraints import Constraint
 from runelift.ir.names import Names
-from runelift.ir.source import Source
 from runelift.ir.syntax import Fun, Program
 from runelift.rewrite.flattening import flatten
 from runelift.rewrite.lift.alternatives import Merged, Rewritten, with_alternatives
 from runelift.rewrite.pipeline import clean, optimise
 from runelift.runtime.compilation.entry_points import EntryStages
-from runelift.runtime.program import Program as Compiled
+from runelift.runtime.programs.program import Program as Compiled
 
 Needs: TypeAlias = Callable[[Fun], Sequence[Constraint]]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import ProgramFailure
+from runelift.ir.base.errors import ProgramFailure
 from runelift.runtime.versions.choose import RequiredVersions
 from runelift.runtime.versions.forest import plans
 

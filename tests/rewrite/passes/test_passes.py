@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from runelift.frontend.load import load
-from runelift.ir.errors import CompilerBug, ProgramFailure
+from runelift.ir.base.errors import CompilerBug, ProgramFailure
+from runelift.ir.base.source import Source
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names, VName
 from runelift.ir.pretty import pretty
 from runelift.ir.prim import Prim
-from runelift.ir.source import Source
 from runelift.ir.syntax import (
     Assert,
     AtomExp,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import ProgramFailure
+from runelift.ir.base.errors import ProgramFailure
 
 TAKEN = """
 entry main [n] (k: i64) (xs: [n]i32): ([k]i32, [n]i32) =

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import VersionUnavailable
+from runelift.ir.base.errors import VersionUnavailable
 from runelift.runtime.versions.forest import plans
 from tests.sanitized import check_sanitized
 

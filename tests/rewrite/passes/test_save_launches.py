@@ -10,7 +10,7 @@ import pytest
 import runelift
 from runelift.codegen.emit.python import python_source
 from runelift.codegen.plan import plan
-from runelift.ir.source import Source
+from runelift.ir.base.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 
 BEHIND = """

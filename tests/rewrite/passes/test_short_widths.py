@@ -8,9 +8,9 @@ import pytest
 import runelift
 from runelift.frontend.load import load
 from runelift.ir import syntax as ir
+from runelift.ir.base.source import Source
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
-from runelift.ir.source import Source
 from runelift.rewrite.pipeline import optimise
 from tests.replays import results_agree
 from tests.rewrite.passes.test_filters import statements

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.ir.interpret import interpret
 from runelift.rewrite.pipeline import optimise
 from tests.rewrite.rules.reach import REACH

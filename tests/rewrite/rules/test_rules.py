@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from runelift.frontend.load import load
+from runelift.ir.base.source import Source
 from runelift.ir.check import check
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
-from runelift.ir.source import Source
 from runelift.ir.syntax import Program
 from runelift.ir.traverse import program_names
 from runelift.rewrite.engine.rule import NOTES, Rewriting, Rule

@@ -18,7 +18,7 @@ import runelift.ir.syntax
 import runelift.rewrite.pipeline
 from runelift.runtime.cache import disk, private
 from runelift.runtime.cache.inventory import inventory, remove
-from runelift.runtime.tuner.workers import dask_cluster
+from runelift.runtime.research import dask_cluster
 
 NAME, OTHER = "a" * 64, "b" * 64
 posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no users and modes")

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runelift.ir.files import read_source
+from runelift.ir.base.files import read_source
+from runelift.ir.base.source import Source
 from runelift.ir.names import VName
-from runelift.ir.source import Source
 from runelift.runtime.cache.fast_pickle import dumps
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.pipeline import compile_source

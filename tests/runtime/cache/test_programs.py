@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import ProgramWarning
-from runelift.ir.source import Source
+from runelift.ir.base.errors import ProgramWarning
+from runelift.ir.base.source import Source
 from runelift.runtime.cache import disk
 from runelift.runtime.cache.programs import ENTRIES
 from runelift.runtime.compilation import pipeline
@@ -99,7 +99,7 @@ def test_warnings_are_repeated(program: Path, compilations: list[str]) -> None:
 def test_a_missing_import_is_an_error_again(program: Path, compilations: list[str]) -> None:
     answer(program)
     (program.parent / "lib" / "scale.fut").unlink()
-    with pytest.raises(runelift.ir.errors.ProgramError, match=r"scale\.fut"):
+    with pytest.raises(runelift.ir.base.errors.ProgramError, match=r"scale\.fut"):
         answer(program)
 
 

@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 
 import runelift
-from runelift.ir.source import Source
+from runelift.ir.base.source import Source
 from runelift.runtime.cache.fast_pickle import dumps
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.pipeline import compile_source

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from runelift.runtime.commands.cli import main
 from runelift.runtime.cost import device_costs
 from runelift.runtime.cost.device_costs import DeviceCosts, costs_of, keep
-from runelift.runtime.cost.measure import BY, RATES, scaled
 from runelift.runtime.devices.info import DeviceInfo, described
 from runelift.runtime.devices.profiles import DeviceProfile, profile, profile_names
+from runelift.runtime.tools.commands.cli import main
+from runelift.runtime.tools.predictions.measure import BY, RATES, scaled
 
 
 @pytest.fixture(autouse=True)

@@ -14,15 +14,15 @@ import runelift
 from runelift.codegen.cost.work import Work
 from runelift.runtime.cost.device_costs import DeviceCosts
 from runelift.runtime.cost.model import launch_time
-from runelift.runtime.cost.modelled_device import ModelledDevice, modelled
-from runelift.runtime.cost.predict import Prediction, predict
 from runelift.runtime.cost.predictor import FOLLOWED, Predictor
 from runelift.runtime.data.outline import arguments_of_sizes
 from runelift.runtime.devices.limits import LEAST_ITERATIONS
 from runelift.runtime.devices.profiles import profile
 from runelift.runtime.execution.dry_run import no_memory
 from runelift.runtime.geometry.launch_geometry import LaunchGeometry
-from runelift.runtime.loaded_program import LoadedProgram
+from runelift.runtime.programs.loaded_program import LoadedProgram
+from runelift.runtime.tools.predictions.modelled_device import ModelledDevice, modelled
+from runelift.runtime.tools.predictions.predict import Prediction, predict
 
 DEVICE = ModelledDevice(profile("h200"))
 STEPS = DeviceCosts(**{

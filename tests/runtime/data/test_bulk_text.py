@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.data import bulk_text
 from runelift.runtime.data.text import type_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.data import values
 from runelift.runtime.data.dataset import Generator, parse_spec

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from runelift.codegen.plan.plan import Interface
-from runelift.ir.errors import UserError
-from runelift.ir.source import Source
+from runelift.ir.base.errors import UserError
+from runelift.ir.base.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.data.outline import arguments_of_sizes, assigned
 

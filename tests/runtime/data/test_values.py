@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from runelift.ir.errors import ProgramError, UserError
+from runelift.ir.base.errors import ProgramError, UserError
+from runelift.ir.base.source import Source
 from runelift.ir.prim import Prim
-from runelift.ir.source import Source
 from runelift.runtime.data import dataset
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.data.dataset import Bounds, Generator, parse_bounds, parse_spec

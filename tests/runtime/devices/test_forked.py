@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 
 TEXT = "entry scale (xs: []f32) (s: f32): []f32 = map (* s) xs"
 USED = f"""
@@ -27,7 +27,7 @@ IN_COPY = """
 if (child := os.fork()) == 0:
     try:
         print(WORK, flush=True)
-    except runelift.ir.errors.UserError as error:
+    except runelift.ir.base.errors.UserError as error:
         print(error, flush=True)
     END
 print(os.waitpid(child, 0)[1])
@@ -77,7 +77,7 @@ def work_on(given): return given.scale(xs, 2)
 with {pool} as workers:
     try:
         print(list(workers.map({task})))
-    except runelift.ir.errors.UserError as error:
+    except runelift.ir.base.errors.UserError as error:
         print(error)
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,

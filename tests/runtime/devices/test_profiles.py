@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 from runelift.runtime.devices.info import DeviceKind, described
 from runelift.runtime.devices.profiles import profile, profile_names
 from runelift.runtime.devices.subgroup_support import by_assembly

@@ -26,7 +26,7 @@ def after(seconds, entry, argument):
 def again():
     try:
         print(program["main"](small).tolist() == expected, flush=True)
-    except runelift.ir.errors.UserError as error:
+    except runelift.ir.base.errors.UserError as error:
         print(error, flush=True)
 """
 REFUSED = ("The device still runs the program that was interrupted.  Wait for its end, or restart "

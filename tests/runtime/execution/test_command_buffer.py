@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import ProgramFailure
-from runelift.ir.source import Source
+from runelift.ir.base.errors import ProgramFailure
+from runelift.ir.base.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices import direct_launch
 from runelift.runtime.devices.context import Device
@@ -30,7 +30,7 @@ from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Outcome
 from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION, CommandBuffer
 from runelift.runtime.host.channel import receive
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 from runelift.runtime.tuner.workers import worker
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.requests import OpenProgram

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.base.errors import CompilerLimitation
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.execution.run import Run
-from runelift.runtime.tuner.t4 import thresholds_of
+from runelift.runtime.research.t4 import thresholds_of
 from runelift.runtime.versions.forest import plans
 
 LUD = Path(__file__).parents[3] / "examples" / "lud.fut"

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import UserError, VersionUnavailable
-from runelift.runtime.commands.open_program import tell_failed_versions
+from runelift.ir.base.errors import UserError, VersionUnavailable
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.execution.run import Run
+from runelift.runtime.tools.commands.open_program import tell_failed_versions
 
 SCANS = """
 entry main [n][m] (xss: [n][m]f32): [n][m]f32 =

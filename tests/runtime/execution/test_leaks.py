@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import ProgramFailure
-from runelift.runtime.program import Program
+from runelift.ir.base.errors import ProgramFailure
+from runelift.runtime.programs.program import Program
 from runelift.runtime.versions.forest import plans
 
 CALLS = 1000

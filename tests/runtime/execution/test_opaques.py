@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 
 TEXT = """
 type particle = {place: (f32, f32), mass: f32}

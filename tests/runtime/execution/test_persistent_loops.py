@@ -14,9 +14,9 @@ import pytest
 import runelift
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.plan import Branch, CountedLoop, Fill, WhileLoop, all_steps
-from runelift.ir.errors import ProgramFailure
+from runelift.ir.base.errors import ProgramFailure
+from runelift.ir.base.source import Source
 from runelift.ir.imp import Kernel
-from runelift.ir.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.cost.peaks import Peaks
 from runelift.runtime.devices.context import Device
@@ -30,11 +30,11 @@ from runelift.runtime.execution.persistent_loops import meeting_groups
 from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Run
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
-from runelift.runtime.profiling.profile import profile_of
-from runelift.runtime.profiling.session import runs_of
-from runelift.runtime.program import Program
-from runelift.runtime.trials.protocol import Search, UpcomingSettings
-from runelift.runtime.trials.trial_run import NO_KERNEL, TrialRun
+from runelift.runtime.programs.program import Program
+from runelift.runtime.tools.profiling.profile import profile_of
+from runelift.runtime.tools.profiling.session import runs_of
+from runelift.runtime.tuner.trials.protocol import Search, UpcomingSettings
+from runelift.runtime.tuner.trials.trial_run import NO_KERNEL, TrialRun
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
 

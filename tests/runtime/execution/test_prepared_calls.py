@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import ProgramFailure, UserError
-from runelift.ir.source import Source
+from runelift.ir.base.errors import ProgramFailure, UserError
+from runelift.ir.base.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.info import DeviceInfo, DeviceKind
 from runelift.runtime.devices.waiting import Waits
@@ -22,7 +22,7 @@ from runelift.runtime.execution.free_values import FreeValues
 from runelift.runtime.execution.issuing import Issuer
 from runelift.runtime.execution.prepared_calls import PreparedCall, kinds_of
 from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 
 CALLS = 5

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.files import Source
+from runelift.ir.base.files import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.info import DeviceInfo, DeviceKind
 from runelift.runtime.execution.commands import FUSED, Copy, Expect, Launch
 from runelift.runtime.execution.side_by_side import independent_launches
 from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION, CommandBuffer
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 
 SEPARATE = r"""
 entry separate [n] (xs: [n]i32) (ys: [n + 1]i64): ([n]i32, [n + 1]i64, i32) =

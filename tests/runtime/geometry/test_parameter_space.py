@@ -15,12 +15,12 @@ import pytest
 import runelift
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Quantity
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 from runelift.runtime.devices.info import DeviceKind, find_devices
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.run import Run
 from runelift.runtime.geometry.parameter_space import ParameterSpace, space_of
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 
 SETTINGS = 2
 """How many settings of each operation are tried, besides the smallest and the largest values."""

@@ -60,7 +60,7 @@ def supervised(work: str, folder: Path) -> tuple[list[str], Callable[[], bool]]:
     code = f"""
 import os, signal, sys, time
 from pathlib import Path
-from runelift.runtime.commands import cli, start
+from runelift.runtime.tools.commands import cli, start
 def execute(arguments):
     seen = []
     begin = Path({str(mark)!r}).touch
@@ -97,7 +97,7 @@ sys.meta_path.insert(0, Finder)
     f"import signal; signal.pthread_sigmask = lambda *_: {STOPS}"])
 def test_ctrl_c_while_a_command_starts(option: str, moment: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", "import os, signal, sys; from runelift.runtime.commands import start"
+        [sys.executable, "-c", "import os, signal, sys; from runelift.runtime.tools.commands import start"
          f"\n{moment}\nsys.argv[1:] = [{option!r}]\nsys.exit(start.main())"],
         capture_output=True, text=True, timeout=20, check=False)
     if option == "--help" and moment.startswith("import"):
@@ -110,7 +110,7 @@ def test_little_is_imported_before_ctrl_c_is_handled() -> None:
     listed = subprocess.run([sys.executable, "-c", """
 import re, sys
 before = {*sys.modules}
-from runelift.runtime.commands import start
+from runelift.runtime.tools.commands import start
 print(*{*sys.modules} - before)"""], capture_output=True, text=True, check=True).stdout
     assert {each for each in listed.split() if not each.startswith("runelift")} <= {
         "signal", "_signal", "__future__", "importlib", "types", "warnings"}

@@ -12,7 +12,7 @@ import pytest
 import runelift
 from runelift.ir.guards import Kind
 from runelift.runtime.data.outline import outline
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 from tests.numpy_references import vgg
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

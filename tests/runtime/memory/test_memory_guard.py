@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import UserError, VersionUnavailable
+from runelift.ir.base.errors import UserError, VersionUnavailable
 from runelift.runtime.devices.memory import OutOfMemory, Pool
 from runelift.runtime.memory.byte_sizes import parse_bytes
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 from tests.rewrite.lift.versions_of import compiled as with_versions
 from tests.rewrite.lift.versions_of import merged, nothing
 from tests.runtime.memory.programs import CONVOLUTIONS, DROPS, drops

@@ -13,11 +13,11 @@ import pytest
 
 import runelift
 from runelift.codegen.plan.memory import VersionMemory, memory_of
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 from runelift.ir.sizes import Size
-from runelift.runtime.program import Program
-from runelift.runtime.testing.scripts import evaluate
-from runelift.runtime.testing.test_blocks import datasets_of
+from runelift.runtime.programs.program import Program
+from runelift.runtime.tools.testing.scripts import evaluate
+from runelift.runtime.tools.testing.test_blocks import datasets_of
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
 from tests.runtime.memory.programs import CONVOLUTIONS, DROPS

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import UserError, VersionUnavailable
+from runelift.ir.base.errors import UserError, VersionUnavailable
 from runelift.ir.interpret import interpret
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from tests.random_programs.check import forced
 from tests.random_programs.groups import GROUPS

@@ -15,13 +15,13 @@ import pytest
 
 import runelift
 from runelift.runtime.cache.programs import ENTRIES
-from runelift.runtime.commands import cli
 from runelift.runtime.compilation.reuse import if_current, load_compiled
 from runelift.runtime.devices.driver import icd
 from runelift.runtime.prebuild import first_run
 from runelift.runtime.prebuild.first_run import FirstRun
 from runelift.runtime.processes.build_pool import Builders, Source
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
+from runelift.runtime.tools.commands import cli
 
 TEXT = """
 entry main [n][m] (xss: [n][m]i32): ([n]i32, [n][m]i32) =
@@ -139,9 +139,9 @@ def test_one_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_wrong_program_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(first_run.COUNT_VARIABLE, "1")
     started = list[FirstRun]()
-    monkeypatch.setattr("runelift.runtime.compile._first_run", lambda *args: (
+    monkeypatch.setattr("runelift.runtime.programs.compile._first_run", lambda *args: (
         started.append(found := first_run.first_run(*args)), found)[1])  # type: ignore[func-returns-value, arg-type]
-    with pytest.raises(runelift.ir.errors.UserError):
+    with pytest.raises(runelift.ir.base.errors.UserError):
         runelift.compile("entry main (x: i32): f32 = x", device="pocl", tuning={})
     (first,) = started
     assert gone(pids_of(first._builders)) or not first._builders._processes

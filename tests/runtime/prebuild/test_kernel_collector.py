@@ -12,18 +12,18 @@ import pytest
 
 import runelift
 from runelift.codegen.emit.persistent import PersistentKernel
-from runelift.ir.errors import CompilerLimitation
-from runelift.ir.source import Source
+from runelift.ir.base.errors import CompilerLimitation
+from runelift.ir.base.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.info import select
 from runelift.runtime.execution import command_buffer
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.run import Run
 from runelift.runtime.prebuild.kernel_collector import KernelCollector
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
-from tests.runtime.replay.test_replay_run import NESTED
+from tests.runtime.tuner.replay.test_replay_run import NESTED
 
 CUBE = np.random.default_rng(3).random((4, 6, 8), np.float32)
 MATRIX = np.random.default_rng(4).integers(0, 9, (12, 12)).astype(np.int32)

@@ -18,13 +18,13 @@ from runelift.runtime.execution.executable import Executable
 from runelift.runtime.prebuild.kernel_collector import KernelCollector
 from runelift.runtime.prebuild.manifest import ForcedVersions, has_manifest, read_manifests
 from runelift.runtime.processes.build_pool import Builders
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.requests import OpenProgram
 from runelift.runtime.tuner.workers.runners import Runners
 from runelift.runtime.tuner.workers.worker import Session
 from runelift.runtime.versions.forest import plans
-from tests.runtime.replay.test_replay_run import NESTED
+from tests.runtime.tuner.replay.test_replay_run import NESTED
 
 CUBE = np.random.default_rng(3).random((4, 6, 8), np.float32)
 ARGS = CUBE, np.int64(2)

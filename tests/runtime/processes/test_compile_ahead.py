@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runelift.ir.errors import ProgramError, ProgramWarning
-from runelift.runtime.commands import cli
+from runelift.ir.base.errors import ProgramError, ProgramWarning
 from runelift.runtime.compilation.reuse import store_compiled
-from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.devices.driver import icd, preload
 from runelift.runtime.processes import build_pool, compile_ahead, process
+from runelift.runtime.programs.compile import compile as compile_program
+from runelift.runtime.tools.commands import cli
 
 TEXT = """import "lib/scale"
 def size: i64 = #[param(size)] 3

@@ -43,7 +43,7 @@ POOL = """
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 import os, time
-from runelift.runtime.commands.test import _end_with_command
+from runelift.runtime.tools.commands.test import _end_with_command
 from tests.runtime.processes.test_lifeline import keep_lock
 if __name__ == "__main__":
     with ProcessPoolExecutor(1, get_context("spawn"), _end_with_command) as pool:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import runelift
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 from runelift.runtime.records.loop_sampling import (
     LEAST_SAMPLE,
     LoopSample,

@@ -11,14 +11,14 @@ import pytest
 
 import runelift
 from runelift.frontend.rule_files import read_rules
-from runelift.ir.errors import ProgramError
-from runelift.ir.source import Source
+from runelift.ir.base.errors import ProgramError
+from runelift.ir.base.source import Source
 from runelift.runtime.cache.programs import ProgramEntry
-from runelift.runtime.commands.cli import main
 from runelift.runtime.data.values import read_values
 from runelift.runtime.rules.draws import Draws, monoids
 from runelift.runtime.rules.load import load_rules
 from runelift.runtime.rules.verify import ELEMENTS
+from runelift.runtime.tools.commands.cli import main
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "rules"
 PROGRAM = """

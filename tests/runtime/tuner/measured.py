@@ -21,7 +21,7 @@ import numpy as np
 
 import runelift
 import runelift.examples
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size

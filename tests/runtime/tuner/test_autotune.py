@@ -13,13 +13,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.ir.guards import UNREACHED, Kind
 from runelift.ir.prim import Prim
 from runelift.runtime.data.dataset import Generator
 from runelift.runtime.data.text import Spec
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.records.record import Timing
+from runelift.runtime.tools.reports.text import facts, render, render_held_out, run_times
 from runelift.runtime.tuner.costs.cost_model import EncounterCosts, costs_of
 from runelift.runtime.tuner.costs.log import NO_TIME, Log, LoggedRun, read_log
 from runelift.runtime.tuner.costs.recording_overhead import corrected_records
@@ -28,7 +29,6 @@ from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, measure, with
 from runelift.runtime.tuner.measure.protocols import Dataset, Progress
 from runelift.runtime.tuner.measure.repetitions import Schedule
 from runelift.runtime.tuner.policy import NORMAL
-from runelift.runtime.tuner.report.text import facts, render, render_held_out, run_times
 from runelift.runtime.tuner.result import EntryTuning, Tuning, default_thresholds
 from runelift.runtime.tuner.thresholds import conclude, tune_thresholds
 from tests.runtime.tuner.simulated import (

@@ -10,12 +10,16 @@ import numpy as np
 import pytest
 
 from runelift.runtime.records.record import Record, Timing
-from runelift.runtime.replay.racing import Race
-from runelift.runtime.replay.replay_records import ExclusiveCost, ReplayedEncounter, ReplayRecord
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
 from runelift.runtime.tuner.policy import NORMAL
+from runelift.runtime.tuner.replay.racing import Race
+from runelift.runtime.tuner.replay.replay_records import (
+    ExclusiveCost,
+    ReplayedEncounter,
+    ReplayRecord,
+)
 from runelift.runtime.tuner.thresholds import tune_thresholds
 from tests.runtime.tuner.simulated import Simulated, bimodal, job_for, site
 

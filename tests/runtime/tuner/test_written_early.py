@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runelift.ir.errors import UserError
-from runelift.runtime.commands.cli import main
+from runelift.ir.base.errors import UserError
+from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tuner import autotune
 from runelift.runtime.versions.tuning_file import write_atomically
 from tests.runtime.tuner.costs.test_log import TEXT

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runelift.ir.errors import VersionUnavailable
+from runelift.ir.base.errors import VersionUnavailable
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size

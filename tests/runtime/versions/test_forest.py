@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runelift.ir.errors import CompilerBug
+from runelift.ir.base.errors import CompilerBug
 from runelift.ir.syntax import Stm
 from runelift.runtime.versions.forest import entry_forest, forest_of, plans
 from tests.runtime.tuner.simulated import fun, nested, program, site

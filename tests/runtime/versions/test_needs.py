@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runelift.ir.errors import VersionUnavailable
-from runelift.runtime.program import Program
+from runelift.ir.base.errors import VersionUnavailable
+from runelift.runtime.programs.program import Program
 from tests.gpus import gpu
 
 TYPES = ["i8", "i16", "i32", "i64", "f16", "f32", "f64"]

@@ -19,9 +19,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import runelift
-from runelift.runtime.commands.cli import main
 from runelift.runtime.execution.decision_cache import MOST_SETTINGS, DecisionCache
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
+from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tuner import confirm_size_guards
 from runelift.runtime.tuner.analysis.conflicts import conflicts
 from runelift.runtime.tuner.confirm_size_guards import confirm_guards, fit_guards, render_guards

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runelift.ir.source import Source
+from runelift.ir.base.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards, described
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import runelift
-from runelift.runtime.testing.test_blocks import cases_of
+from runelift.runtime.tools.testing.test_blocks import cases_of
 from runelift.runtime.versions.forest import Forest
 
 ROWS = "map (\\x -> f32.sum (map (* x) xs)) xs"

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import UserError
-from runelift.ir.source import Source
-from runelift.runtime.commands.cli import main
-from runelift.runtime.program import Program
-from runelift.runtime.tuner.t4 import read_t4
+from runelift.ir.base.errors import UserError
+from runelift.ir.base.source import Source
+from runelift.runtime.programs.program import Program
+from runelift.runtime.research.t4 import read_t4
+from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.versions.tuning_file import (
     facts_path,
     names_in,

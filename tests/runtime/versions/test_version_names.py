@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runelift.ir.errors import UserError
-from runelift.runtime.commands.cli import main
+from runelift.ir.base.errors import UserError
+from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.versions.forest import plans
 from runelift.runtime.versions.version_names import (
     described_version,

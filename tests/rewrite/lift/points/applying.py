@@ -10,11 +10,11 @@ import numpy as np
 
 from runelift.frontend.load import load
 from runelift.ir import syntax as ir
+from runelift.ir.base.source import Source
 from runelift.ir.check import check
 from runelift.ir.constraints import Constraint
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
-from runelift.ir.source import Source
 from runelift.ir.traverse import map_inside
 from runelift.ir.types import i64, shape_of
 from runelift.rewrite.engine.scope import Scope

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runelift.ir import syntax as ir
-from runelift.ir.placement import is_stored
+from runelift.ir.analysis.placement import is_stored
 from runelift.ir.types import shape_of
 from runelift.rewrite.flattening import flatten
 from runelift.rewrite.lift.points import BOOK

@@ -10,9 +10,9 @@ import pytest
 
 import runelift
 from runelift.frontend.load import load
+from runelift.ir.base.source import Source
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
-from runelift.ir.source import Source
 from runelift.ir.syntax import SEGOPS, Loop, SegMap, Versions
 from runelift.ir.syntax import Level as L
 from runelift.ir.traverse import statements_inside

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyopencl as cl
 import pytest
 
-from runelift.ir.files import read_source
+from runelift.ir.base.files import read_source
 from runelift.runtime.cache import disk
 from runelift.runtime.cache.programs import ProgramEntry
 from runelift.runtime.devices.build import build_request, build_target, cache_name

@@ -9,8 +9,8 @@ import pyopencl as cl
 import pytest
 
 import runelift
-from runelift.ir.errors import ProgramFailure
-from runelift.ir.source import Source
+from runelift.ir.base.errors import ProgramFailure
+from runelift.ir.base.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.context import LOOK_BACK, Device
 from runelift.runtime.devices.info import DeviceInfo
@@ -19,7 +19,7 @@ from runelift.runtime.devices.probe_results import proven
 from runelift.runtime.devices.scan_status import EPOCHS, ScanStatus
 from runelift.runtime.execution.probes import forward_progress, subgroups
 from runelift.runtime.execution.probes.on_demand import PROBES, plan_probes
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 from runelift.runtime.versions.forest import plans
 
 SCANS = """

@@ -10,7 +10,7 @@ import pytest
 
 from runelift.codegen.emit import opencl
 from runelift.codegen.emit.prelude import linked
-from runelift.ir.source import Source
+from runelift.ir.base.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.info import DeviceInfo, find_devices, limits_of
@@ -24,7 +24,7 @@ from runelift.runtime.devices.subgroup_support import (
 from runelift.runtime.execution import executable
 from runelift.runtime.execution.probes import subgroups
 from runelift.runtime.execution.probes.on_demand import PROBES
-from runelift.runtime.program import Program
+from runelift.runtime.programs.program import Program
 from runelift.runtime.versions.forest import plans
 
 ROWS = """

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
 from runelift.runtime.tuner.costs import log as logs
 from runelift.runtime.tuner.costs.log import Log, LoggedRun, read_log
 

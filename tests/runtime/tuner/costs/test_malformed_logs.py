@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from runelift.ir.errors import UserError
-from runelift.runtime.commands.cli import main
+from runelift.ir.base.errors import UserError
+from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tuner.costs.log import Log, made_for, read_log
 from tests.runtime.mutate_files import LOG, RUN
 

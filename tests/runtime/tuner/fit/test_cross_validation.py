@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from runelift.runtime.commands.cli import main
+from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tuner.analysis.conflicts import conflicts
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.costs.objective import Objective

@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runelift.runtime.memory.memory_run import MemoryEstimate, MeteredEncounter, VersionNeed
+from runelift.runtime.tools.reports.html import tuned
+from runelift.runtime.tools.reports.memory_fronts import front_facts, front_rows, render_fronts
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit import memory_front as memory_front_module
@@ -15,8 +17,6 @@ from runelift.runtime.tuner.fit.fit import fit
 from runelift.runtime.tuner.fit.memory_front import EstimateMemory, MemoryFront, memory_front
 from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.protocols import Dataset
-from runelift.runtime.tuner.report.html import tuned
-from runelift.runtime.tuner.report.memory_fronts import front_facts, front_rows, render_fronts
 from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.tuner.thresholds import tune_thresholds
 from tests.runtime.tuner.simulated import Simulated, job_for, site

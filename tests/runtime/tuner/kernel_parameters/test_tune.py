@@ -17,8 +17,6 @@ import runelift
 from runelift.codegen.plan.parameters import Quantity
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.records.record import Record, Timing
-from runelift.runtime.trials.protocol import OperationTime, Search, Searches, UpcomingSettings
-from runelift.runtime.trials.trial_run import TrialRun
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.kernel_parameters import tune
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
@@ -28,6 +26,8 @@ from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import NORMAL
+from runelift.runtime.tuner.trials.protocol import OperationTime, Search, Searches, UpcomingSettings
+from runelift.runtime.tuner.trials.trial_run import TrialRun
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import Forest, Forests
 from runelift.runtime.versions.tuning_file import facts_path, write_tuning
@@ -387,7 +387,7 @@ def test_parameters_hold_for_the_text_and_the_device_they_were_tuned_for(tmp_pat
 
 def test_autotune_writes_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With trials in which the smallest group is best, in an entry point with one version."""
-    from runelift.runtime.commands.cli import main
+    from runelift.runtime.tools.commands.cli import main
 
     path = tmp_path / "p.fut"
     path.write_text(f"-- ==\n-- entry: main\n-- random input {{ [5000]i32 }}\n{MAP}\n")
@@ -415,7 +415,7 @@ def test_autotune_writes_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_ctrl_c_while_settings_are_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                          capsys: pytest.CaptureFixture[str]) -> None:
-    from runelift.runtime.commands.cli import main
+    from runelift.runtime.tools.commands.cli import main
 
     def interrupted(*args: Any, **options: Any) -> list[OperationTime]:
         raise KeyboardInterrupt

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.base.errors import CompilerLimitation
 from runelift.runtime.tuner.autotune import State, autotune, compare_final, fit_thresholds
 from runelift.runtime.tuner.measure.side_by_side import (
     BEST,

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.guards import Kind
 from runelift.runtime.records.estimates import Estimates
 from runelift.runtime.records.pruning import PruningPolicy
 from runelift.runtime.records.record import Encounter, Record
+from runelift.runtime.tools.reports.text import render
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import Log, LoggedRun, Measurements
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, measure
@@ -21,7 +22,6 @@ from runelift.runtime.tuner.measure.repetitions import runs_as
 from runelift.runtime.tuner.measure.time_limits import RunStopped
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.prune.contenders import contenders
-from runelift.runtime.tuner.report.text import render
 from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.tuner.thresholds import conclude
 from runelift.runtime.versions.forest import plans

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.guards import Kind
 from runelift.runtime.records.pruning import PruningPolicy
 from runelift.runtime.tuner.costs.cost_model import costs_of

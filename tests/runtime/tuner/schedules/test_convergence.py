@@ -7,8 +7,8 @@ from itertools import product
 import pytest
 
 from runelift.rewrite.lift.schedule import Schedule
+from runelift.runtime.tools.reports.html.schedules import schedule_sections
 from runelift.runtime.tuner.policy import SchedulePolicy
-from runelift.runtime.tuner.report.html.schedules import schedule_sections
 from runelift.runtime.tuner.schedules.candidates import Candidate, FirstScore
 from runelift.runtime.tuner.schedules.convergence import (
     convergence,

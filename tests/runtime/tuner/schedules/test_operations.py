@@ -8,8 +8,8 @@ from itertools import islice
 import pytest
 
 from runelift.frontend.load import load
+from runelift.ir.base.source import Source
 from runelift.ir.names import Names
-from runelift.ir.source import Source
 from runelift.rewrite.pipeline import optimise
 from runelift.runtime.tuner.schedules.drawing import Drawing
 from runelift.runtime.tuner.schedules.operations import operations

@@ -17,19 +17,19 @@ import pytest
 
 import runelift
 from runelift.frontend.load import load
-from runelift.ir.canonical import canonical_text
-from runelift.ir.errors import UserError
+from runelift.ir.base.errors import UserError
+from runelift.ir.base.source import Source
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
-from runelift.ir.source import Source
 from runelift.ir.syntax import Program, Versions
+from runelift.rewrite.lift.canonical import canonical_text
 from runelift.rewrite.lift.points import LATE
 from runelift.rewrite.lift.schedule import Schedule, read_schedule
 from runelift.rewrite.lift.scheduling import Asked
 from runelift.rewrite.pipeline import possible_numbers
-from runelift.runtime.commands.cli import main
-from runelift.runtime.commands.schedule_search import used_schedules
 from runelift.runtime.compilation.entry_points import rewritten_by
+from runelift.runtime.tools.commands.cli import main
+from runelift.runtime.tools.commands.schedule_search import used_schedules
 from runelift.runtime.tuner.autotune import State
 from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runelift.runtime.commands.cli import main
+from runelift.runtime.research.recorded import Recorded
+from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import Log
 from runelift.runtime.tuner.fit.fit import Interval
@@ -14,7 +15,6 @@ from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.strategies import STRATEGIES, Search, search
 from runelift.runtime.tuner.strategies.findings import GuardFinding, hump, show_interval
 from runelift.runtime.tuner.strategies.live import Live
-from runelift.runtime.tuner.strategies.recorded import Recorded
 from tests.runtime.tuner.simulated import Cost, Simulated, inputs, looped, site
 
 PAIR = [looped(site("s", ("t0", []), (None, [])))]

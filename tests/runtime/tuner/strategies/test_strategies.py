@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.ir.syntax import Stm
 from runelift.runtime.records.record import Record
-from runelift.runtime.replay.racing import Race
-from runelift.runtime.replay.replay_records import ReplayRecord
+from runelift.runtime.research.binary_literal import halve
+from runelift.runtime.research.forest_of_log import logged_forest
+from runelift.runtime.research.recorded import Noise, Recorded
 from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 from runelift.runtime.tuner.fit.batch_eval import PathTable
@@ -25,15 +26,14 @@ from runelift.runtime.tuner.fit.fit import Interval, objective
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, measure
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.time_limits import RunStopped
+from runelift.runtime.tuner.replay.racing import Race
+from runelift.runtime.tuner.replay.replay_records import ReplayRecord
 from runelift.runtime.tuner.strategies import STRATEGIES, Search, parse_strategy, search
 from runelift.runtime.tuner.strategies.binary import descend
-from runelift.runtime.tuner.strategies.binary_literal import halve
 from runelift.runtime.tuner.strategies.cma_es import has_cma
-from runelift.runtime.tuner.strategies.forest_of_log import logged_forest
 from runelift.runtime.tuner.strategies.intervals import combine
 from runelift.runtime.tuner.strategies.live import Live, Outcomes
 from runelift.runtime.tuner.strategies.nodes import FALSE, nodes
-from runelift.runtime.tuner.strategies.recorded import Noise, Recorded
 from runelift.runtime.tuner.strategies.trials import Budget, SearchState, parse_budget, strategy
 from runelift.runtime.versions.forest import plans
 from tests.runtime.tuner.simulated import Simulated, looped, nested, site, table_cost, versions_of

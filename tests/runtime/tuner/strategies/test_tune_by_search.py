@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runelift.runtime.commands.cli import main
+from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.strategies import STRATEGIES

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.runtime.commands.cli import main
+from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.result_checks import ResultChecks, WrongResults
 

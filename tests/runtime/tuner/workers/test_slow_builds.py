@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import RuneliftError
-from runelift.runtime.commands.cli import main
+from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.devices import build, slow_builds
 from runelift.runtime.execution import executable
 from runelift.runtime.processes import process
 from runelift.runtime.processes.build_pool import Builders
+from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tuner.measure.time_limits import TimeLimit
 from runelift.runtime.tuner.workers import build_notices, remote, watchdog, worker
 from runelift.runtime.tuner.workers.remote import Remote

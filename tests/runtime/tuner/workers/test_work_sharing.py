@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from runelift import compile
-from runelift.ir.errors import CompilerBug, UserError
+from runelift.ir.base.errors import CompilerBug, UserError
 from runelift.runtime.devices.comparable import model_of, place_of, select_comparable, spec_of
 from runelift.runtime.devices.info import select
 from runelift.runtime.host import interrupts
@@ -38,13 +38,13 @@ ALIKE = {**os.environ, "POCL_DEVICES": "basic basic"}
 EAGER = """
 import sys
 from dataclasses import replace
-from runelift.runtime.commands.tuning_options import EFFORTS
+from runelift.runtime.tools.commands.tuning_options import EFFORTS
 from runelift.runtime.tuner.policy import NORMAL, RepetitionPolicy
 from runelift.runtime.tuner.workers import local_devices
 local_devices.JOIN_SECONDS = 0.0
 EFFORTS["normal"] = replace(EFFORTS["normal"], policy=replace(
     NORMAL, repetition=RepetitionPolicy(divide_seconds=0.0)))
-from runelift.runtime.commands.cli import main
+from runelift.runtime.tools.commands.cli import main
 sys.exit(main())
 """
 """The command line where devices share whatever there is."""

@@ -19,7 +19,7 @@ import pyopencl
 import pytest
 
 import runelift
-from runelift.ir.errors import CompilerBug, RuneliftError, UserError
+from runelift.ir.base.errors import CompilerBug, RuneliftError, UserError
 from runelift.ir.imp import Kernel, check
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.data.dataset import Generator, RandomArray, parse_spec
@@ -32,14 +32,14 @@ from runelift.runtime.host import channel, gc_policy, interrupts
 from runelift.runtime.processes import process
 from runelift.runtime.processes.build_pool import PROBE_REQUESTS, Builders, Source
 from runelift.runtime.processes.process import Process
-from runelift.runtime.program import Program
-from runelift.runtime.replay.racing import Race
+from runelift.runtime.programs.program import Program
+from runelift.runtime.tools.reports.text import render
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
 from runelift.runtime.tuner.measure.time_limits import RunStopped, TimeLimit, parse_time_limit
-from runelift.runtime.tuner.report.text import render
+from runelift.runtime.tuner.replay.racing import Race
 from runelift.runtime.tuner.thresholds import tune_thresholds
 from runelift.runtime.tuner.workers import remote
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram

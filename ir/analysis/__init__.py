@@ -1,0 +1,1 @@
+"""Analyses of programs in the languages, which several wings need."""

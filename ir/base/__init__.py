@@ -1,0 +1,1 @@
+"""What everything stands on: errors, their codes, source texts, files, JSON, plug-ins."""

@@ -1,0 +1,85 @@
+"""Codes of mistakes in the text of a program."""
+
+from __future__ import annotations
+
+from runelift.ir.base.codes.explanation import Explanation
+
+_MANY = "\n".join("  | " + " | ".join(f"#c{n}" for n in range(start, start + 16))
+                  for start in range(0, 256, 16))
+_TUPLES = "".join(f"type v{10 * size} = ({', '.join([f'v{size}'] * 10)})\n"
+                  for size in (1, 10, 100, 1000, 10_000, 100_000))
+
+CODES = (
+    Explanation(
+        "syntax-error", "the text is not a program",
+        "The reader came to a word or sign that cannot stand at this place.  The mistake is there "
+        "or before it, often a missing bracket, 'in', 'then' or '='.  The hint lists what could "
+        "have stood there, when that is a short list.",
+        wrong="""\
+entry main (x: i32): i32 =
+  let y = x + 1
+  let z = y * )
+  in z
+""", cure="""\
+entry main (x: i32): i32 =
+  let y = x + 1
+  let z = y * x
+  in z
+"""),
+    Explanation(
+        "unsupported-feature", "a part of the language that Runelift does not have",
+        "Futhark has this, Runelift does not: automatic differentiation (jvp, vjp).",
+        wrong="""\
+entry main (x: f32): f32 = vjp (\\y -> y * y) x 1
+""", cure="""\
+entry main (x: f32): f32 = 2 * x
+"""),
+    Explanation(
+        "literal-out-of-range", "a number that does not fit its type",
+        "Computations wrap around silently, but a number that is written down must be one of its "
+        "type: 0 to 255 for u8, for example.  Use a larger type, or a number that fits.",
+        wrong="""\
+entry main (x: u8): u8 = x + 300
+""", cure="""\
+entry main (x: u8): u16 = u16.u8 x + 300
+"""),
+    Explanation(
+        "unknown-attribute", "an unknown attribute (a warning)",
+        "An attribute #[...] asks for something that does not change what a program means, so one "
+        "that Runelift does not know is ignored.  The warning is there because the name may be "
+        "misspelt.",
+        wrong="""\
+entry main (xs: []f32): []f32 = #[sequentail] map (* 2) xs
+""", cure="""\
+entry main (xs: []f32): []f32 = #[sequential] map (* 2) xs
+"""),
+    Explanation(
+        "hole", "a gap in a program (a warning)",
+        "??? stands for an expression that is still to be written.  The rest of the program is "
+        "checked, and the warning says which type belongs there.  A run that comes to it fails.",
+        wrong="""\
+entry main [n] (xs: [n]f32): f32 = reduce (+) 0 (map ??? xs)
+""", cure="""\
+entry main [n] (xs: [n]f32): f32 = reduce (+) 0 (map (\\x -> x * x) xs)
+"""),
+    Explanation(
+        "too-large", "a program without mistakes that is too large for Runelift",
+        "Calls are inlined, and each component of a tuple, record or sum type becomes a variable.  "
+        "The program may then have at most 200,000 statements and a million calls, and a value at "
+        "most 100,000 components.  Use loops instead of repeated calls, and arrays instead of "
+        "tuples.  The exit status is 2: the mistake is not yours.",
+        wrong=f"type v1 = i32\n{_TUPLES}entry main (v: v1000000): i32 = v.0.0.0.0.0.0\n",
+        cure="""\
+entry main (v: [1000000]i32): i32 = v[0]
+"""),
+    Explanation(
+        "too-many-constructors", "a sum type with more than 256 constructors",
+        "The constructor of a value is kept in one byte, so a sum type has at most 256 of them.  "
+        "Use a number, or a constructor that has one.",
+        wrong=f"type t =\n  {_MANY[4:]} | #c256\n\nentry main (x: t): bool = x == #c7\n",
+        cure="""\
+type t = #c i32
+
+entry main (x: t): bool = x == #c 7
+"""),
+)

@@ -1,0 +1,1 @@
+"""The solver of constraints on sizes and parameters."""

@@ -1,5 +1,0 @@
-"""The way of a program to its kernels, as a page: passes, flattening, versions and kernels.
-
-:mod:`~runelift.runtime.explanation.history` watches a compilation, the other modules say what is
-shown of it.  Entry point: :func:`~runelift.runtime.explanation.page.explained`.
-"""

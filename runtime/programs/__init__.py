@@ -1,0 +1,1 @@
+"""The objects that users have: programs, entry points, functions, arrays of other libraries."""

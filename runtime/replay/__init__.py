@@ -1,5 +1,0 @@
-"""Replay: runs in which every version is run at every encounter, on copies of its inputs.
-
-It imports ``execution`` and ``records``.  Entry point:
-:func:`~runelift.runtime.replay.replay_run.replay`.
-"""

@@ -1,6 +1,0 @@
-"""Test blocks, input scripts, and the examples of error codes.
-
-It imports ``program``, ``data`` and the readers of the tuner's files.  Entry points:
-:func:`~runelift.runtime.testing.test_blocks.cases_of`,
-:func:`~runelift.runtime.testing.scripts.evaluate`.
-"""

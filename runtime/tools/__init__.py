@@ -1,0 +1,1 @@
+"""What people use: commands, editors, notebooks, pages, profiles, tests.  Nothing imports it."""

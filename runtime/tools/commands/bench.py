@@ -1,0 +1,219 @@
+"""Time a program on the datasets of its test blocks, or on a file.
+
+Each dataset runs a few times to warm up and then several times.  Prints the median of two times and
+its median absolute deviation (MAD), beside the device time that the model of cost predicts.  'wall'
+is the time of the call on the host: arguments and results stay on the device, without profiling.
+'device' is the time from the first to the last command on the device.  Datasets tagged 'nobench' or
+'disable' are left out; cases without a name are timed only if there are no others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from runelift.ir.base.errors import CompilerLimitation, UserError
+from runelift.ir.base.source import Source
+from runelift.ir.prim import Prim
+from runelift.runtime.data.outline import outline
+from runelift.runtime.data.values import load_values
+from runelift.runtime.programs.program import Program
+from runelift.runtime.records.format import dataset_label, show_seconds, table
+from runelift.runtime.records.observers import Observers
+from runelift.runtime.records.record import Record
+from runelift.runtime.records.statistics import Summary, median, summarise
+from runelift.runtime.tools.commands.open_program import (
+    forced,
+    open_program,
+    pick_entry,
+    tell_failed_versions,
+    version_names_in_errors,
+)
+from runelift.runtime.tools.commands.options import (
+    add_compilation,
+    add_entry,
+    add_force,
+    add_json,
+    add_memory,
+    add_observe,
+    add_only,
+    add_program,
+    print_json,
+)
+from runelift.runtime.tools.commands.progress import Display, display
+from runelift.runtime.tools.commands.styles import show
+from runelift.runtime.tools.testing.scripts import evaluate
+from runelift.runtime.tools.testing.test_blocks import Case, datasets_of
+from runelift.runtime.tuner.measure.protocols import Progress
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
+from runelift.runtime.versions.choose import RequiredVersions
+
+EXAMPLES = ("runelift bench examples/matmul.fut --only thin",
+            "runelift bench examples/matmul.fut --force V3 --json")
+EXCLUDED_TAGS = frozenset({"nobench", "disable"})
+
+
+class Input(NamedTuple):
+    """A dataset: entry point, name, and functions that make the arguments and the output."""
+
+    entry: str
+    name: str
+    arguments: Callable[[], Sequence[Any]]
+    expected: Callable[[], Sequence[Any] | None] = lambda: None
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``runelift bench``."""
+    add_program(parser)
+    add_entry(parser)
+    parser.add_argument("-r", "--runs", type=int, default=10, metavar="N",
+                        help="how often to run each dataset (default: %(default)s)")
+    parser.add_argument("-i", "--input", type=Path, metavar="FILE",
+                        help="time this input instead of the datasets of the program")
+    add_only(parser)
+    add_force(parser)
+    add_memory(parser)
+    add_compilation(parser)
+    add_observe(parser)
+    add_json(parser)
+
+
+def inputs(args: argparse.Namespace, program: Program,
+           datasets: Callable[[Source, str], Sequence[Case]]) -> list[Input]:
+    """The inputs that the command line asks for, of the cases that ``datasets`` picks.
+
+    Arrays of random values are made when they are brought to the device.
+    """
+    if args.input is not None:
+        path: Path = args.input
+        entry = pick_entry(program, args.entry)
+        return [Input(entry, path.name, partial(load_values, path, _types(program, entry)))]
+    entries = program.entries if args.entry is None else (pick_entry(program, args.entry),)
+    scripts = partial(evaluate, program=program.compiled.source, device=program.device_info)
+    found: list[Input] = [
+        Input(entry, case.dataset, partial(case.recipes, scripts, _types(program, entry)),
+              case.expected)
+        for entry in entries
+        for case in datasets(program.compiled.source, entry)
+        if args.only is None or args.only in case.dataset]
+    if not found:
+        named = "" if args.only is None else f" whose name contains '{args.only}'"
+        raise UserError(f"'{args.program}' has no dataset to run{named}.  Add a test block with "
+                        "one, or use --input FILE.")
+    return found
+
+
+def _types(program: Program, entry: str) -> list[Prim]:
+    return [p.prim for p in program.interface(entry).params]
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run ``runelift bench``."""
+    if args.runs < 1:
+        raise UserError("--runs must be at least 1.")
+    observers = Observers(args.observe)
+    program = open_program(args)
+    device = program.device_info.label if program.device_info else "interpreter"
+    if not args.json:
+        show(f"{args.program} on {device}, {args.runs} runs"
+             + (", tuned" if program.thresholds else ""))
+    todo = inputs(args, program, partial(datasets_of, without=EXCLUDED_TAGS))
+    results, rows = [], [["dataset", "wall", "± MAD", "device", "± MAD",
+                          "predicted", "launches", "memory"]]
+    with display(len(todo)) as shown:
+        for number, each in enumerate(todo):
+            label = dataset_label(each.entry, each.name)
+            shown.begun(label)
+            try:
+                with version_names_in_errors(program):
+                    found = measure(program, each.entry, each.arguments(), args.runs,
+                                    forced(args, program, each.entry), partial(
+                                        _seen, partial(_show_run, shown, label, number, len(todo),
+                                                       args.runs),
+                                        observers.of(args.program, each.entry, each.name, device)))
+            except (UserError, CompilerLimitation) as error:
+                with shown.aside():
+                    show(f"runelift: {label}: {error}", sys.stderr)
+                continue
+            wall, span = summarise(found["wall"]), summarise(found["device"])
+            results.append({"entry": each.entry, "dataset": each.name, **found,
+                            "wall_summary": asdict(wall), "device_summary": asdict(span)})
+            rows.append([label, *_cells(wall), *_cells(span), "-" if found["predicted_seconds"]
+                         is None else show_seconds(found["predicted_seconds"]),
+                         str(found["launches"]),
+                         f"{found['peak_bytes'] / 2**20:.1f} MiB"])
+    if not args.json:
+        show(table(rows))
+    tell_failed_versions(program)
+    if args.json:
+        print_json({"program": str(args.program), "device": device, "runs": args.runs,
+                    "thresholds": program.thresholds, "results": results})
+    return 1 if len(results) < len(todo) else 0
+
+
+def _seen(shows: Callable[[Sequence[float]], None],
+          observe: Callable[[float, Record | None], None], times: Sequence[float],
+          record: Record | None) -> None:
+    """Show a run, and have observers see it."""
+    shows(times)
+    observe(times[-1], record)
+
+
+def _show_run(shown: Display, label: str, number: int, datasets: int, runs: int,
+              times: Sequence[float]) -> None:
+    """Show a run of the ``number``-th dataset, after which there are these times."""
+    summary = f"median {show_seconds(median(times))}" if len(times) == runs else ""
+    shown.measured(Progress(label, number * runs + len(times), datasets * runs, times[-1], summary))
+
+
+def measure(program: Program, entry: str, args: Sequence[Any], runs: int,
+            force: Mapping[str, int] | None = None,
+            seen: Callable[[Sequence[float], Record | None], None] = lambda times, record: None
+            ) -> dict[str, Any]:
+    """Times of ``runs`` runs in seconds, after some to warm up; ``force``: versions by site.
+
+    The times so far are ``seen`` after each of them, with the record of another run.
+    """
+    wall: list[float] = []
+    device: list[float] = []
+    launches = peak = 0
+    if program.device_info is None:
+        values = [np.asarray(arg)[()] for arg in args]
+        for _ in range(runs):
+            started = time.perf_counter()
+            program.run(entry, values, force=force)
+            wall.append(time.perf_counter() - started)
+            seen(wall, None)
+        return {"wall": wall, "device": device, "predicted_seconds": None, "launches": launches,
+                "peak_bytes": peak}
+    # late: it uses OpenCL, and programs are also interpreted
+    from runelift.runtime.tools.predictions.predict import predict_call
+
+    said = predict_call(program.loaded, entry, outline(args), program.thresholds, force)
+    measured = MeasuredProgram(program)
+    resident = measured.place(args)
+    program.run(entry, resident, force=force, device_arrays=True)
+    required = RequiredVersions(force or {})
+    measured.warm_up(entry, resident, force=required)
+    for _ in range(runs):
+        wall.append(measured.time(entry, resident, force=required))
+        record = measured.record(entry, resident, force=required, samples=False)
+        device.append(record.span)
+        launches, peak = record.launches, record.peak_bytes
+        seen(wall, record)
+    return {"wall": wall, "device": device, "predicted_seconds": said.totals.seconds,
+            "launches": launches, "peak_bytes": peak}
+
+
+def _cells(summary: Summary) -> list[str]:
+    if not summary.count:
+        return ["-", "-"]
+    return [show_seconds(summary.median), show_seconds(summary.mad)]

@@ -1,0 +1,78 @@
+"""Show the cache of compiled programs and kernels, or empty it.
+
+The cache only saves time: what is removed is made again when it is needed.  The variable
+RUNELIFT_CACHE names its folder.  'clear' removes the cache's own files only.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from runelift.ir.base.errors import UserError
+from runelift.runtime.cache import disk, private
+from runelift.runtime.cache.inventory import KINDS, Inventory, inventory, remove
+from runelift.runtime.tools.commands.options import add_json, print_json
+from runelift.runtime.tools.commands.styles import show
+
+EXAMPLES = ("runelift cache info", "RUNELIFT_CACHE=/tmp/mine runelift cache clear --json")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``runelift cache``."""
+    parser.add_argument("action", choices=("info", "clear"),
+                        help="'info' shows the folder, and numbers and sizes of files by kind; "
+                             "'clear' removes the files")
+    add_json(parser)
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run ``runelift cache``."""
+    folder = disk.cache_folder()
+    if folder is None:
+        raise UserError("There is no cache, as there is no home folder.  RUNELIFT_CACHE may name a "
+                        "folder for it.")
+    found, why = inventory(folder), None
+    if folder.exists() or folder.is_symlink():
+        try:
+            why = private.obstacle(folder)
+        except OSError as error:
+            why = str(error.strerror)
+    if args.action == "clear":
+        if why == private.FOREIGN:
+            raise UserError(f"The files in '{folder}' are not removed: {why}.")
+        found = remove(found)
+    if args.json:
+        print_json(_as_json(found, args.action, why))
+    else:
+        _print(found, args.action, why)
+    return 0
+
+
+def _print(found: Inventory, action: str, why: str | None) -> None:
+    removed = action == "clear"
+    show(f"{'Removed from' if removed else 'Folder'}: {found.folder}")
+    if why is not None and not removed:
+        show(f"It is not used: {why}.")
+    for kind, (what, _) in KINDS.items():
+        if found.count(kind):
+            show(f"{found.count(kind):8}  {_bytes(found.size(kind)):>10}  {what}")
+    show(f"{sum(map(found.count, KINDS)):8}  {_bytes(sum(map(found.size, KINDS))):>10}  in all")
+    if found.others:
+        show(f"{found.others:8}  {'':10}  files that are not Runelift's"
+              + ", left there" * removed)
+
+
+def _as_json(found: Inventory, action: str, why: str | None) -> dict[str, Any]:
+    return {"folder": str(found.folder), "action": action, "unused_because": why,
+            "kinds": {kind: {"files": found.count(kind), "bytes": found.size(kind)}
+                      for kind in KINDS}, "other_files": found.others}
+
+
+def _bytes(size: float) -> str:
+    """A size for people to read."""
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"

@@ -1,0 +1,29 @@
+"""Check a program: parse it, infer types and sizes, and report every error and warning.
+
+Prints nothing when there is none.  Programs get JSON, or SARIF, which services and editors read.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from runelift.frontend.load import check
+from runelift.ir.base.files import read_source, require_file
+from runelift.runtime.tools.commands.options import add_json_or_sarif, add_program, print_json
+
+EXAMPLES = ("runelift check examples/matmul.fut",
+            "runelift check --sarif examples/matmul.fut")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``runelift check``."""
+    add_program(parser)
+    add_json_or_sarif(parser)
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run ``runelift check``."""
+    check(read_source(require_file(args.program)))
+    if args.json or args.sarif:
+        print_json(None)
+    return 0

@@ -1,0 +1,79 @@
+"""List the OpenCL devices, the preferred first, with their limits.
+
+The first usable one that is not a simulator is what 'run' and the others use without --device.
+Runtimes that are registered but cannot be used are named on standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import asdict, replace
+
+from runelift.ir.base.errors import UserError
+from runelift.runtime.devices.comparable import spec_of
+from runelift.runtime.devices.info import DeviceInfo, find_devices, select
+from runelift.runtime.devices.registrations import described, registrations
+from runelift.runtime.records.format import table
+from runelift.runtime.tools.commands.options import add_device, add_json, print_json
+from runelift.runtime.tools.commands.styles import show
+
+EXAMPLES = ("runelift devices", "runelift devices --json", "runelift devices --measure")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``runelift devices``."""
+    add_json(parser)
+    parser.add_argument("--measure", action="store_true",
+                        help="measure the constants of predicted times on --device, and keep them")
+    add_device(parser)
+
+
+def facts(device: DeviceInfo) -> dict[str, object]:
+    """The facts about a device, without the handle to it."""
+    known = asdict(replace(device, handle=None))
+    del known["handle"]
+    return known
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run ``runelift devices``."""
+    for each in registrations():  # before drivers are used: one may crash
+        if each.problem:
+            show(described(each), sys.stderr)
+    if args.measure:
+        return _measure(args)
+    devices = find_devices()
+    if args.json:
+        print_json([facts(device) for device in devices])
+        return 0
+    if not devices:
+        show("No OpenCL devices; the interpreter is used.  'runelift doctor' says more.")
+        return 0
+    labels = [each.label for each in devices]
+    rows = [["device", "platform", "kind", "group", "local", "memory", ""]]
+    for d in devices:
+        rows.append([d.name, d.platform, d.kind, str(d.max_group), f"{d.local_bytes >> 10} KiB",
+                     f"{d.global_bytes / 2**30:.1f} GiB",
+                     f"cannot be used: {d.problem}" if d.problem else
+                     f"--device '{spec_of(d)}'" if labels.count(d.label) > 1 else ""])
+    show(table(rows))
+    return 0
+
+
+def _measure(args: argparse.Namespace) -> int:
+    """Measure the constants of a device, and keep them."""
+    info = select(args.device)
+    if info is None:
+        raise UserError("There is no OpenCL device to measure.")
+    # late: it uses OpenCL, which may be missing
+    from runelift.runtime.tools.predictions.measure import measured_and_kept
+
+    costs = measured_and_kept(info)
+    if args.json:
+        print_json({"device": info.label, "costs": asdict(costs)})
+    else:
+        show(f"The constants of {info.label} are measured and kept: predicted times use them.")
+        show(table([["constant", "value"],
+                    *([name, f"{value:.3g}"] for name, value in asdict(costs).items())]))
+    return 0

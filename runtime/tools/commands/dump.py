@@ -1,0 +1,91 @@
+"""Print a program at a stage of compilation.
+
+The stages:
+
+    core       after parsing, checking and elaboration
+    opt        after simplification and fusion
+    flat       after incremental flattening: all code versions, with their guards
+    imp        the kernels of an entry point in the imperative IR
+    kernels    the OpenCL source of an entry point
+    host       the host program of an entry point, as Python
+    tree       the threshold tree: which comparisons lead to which version (--dot for Graphviz);
+               predicted times decide instead of comparisons whose threshold is not tuned
+
+Stages 'imp', 'kernels' and 'host' show the first entry point unless one is named.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from runelift.ir.base.files import read_source, require_file
+from runelift.runtime.compilation.pipeline import compile_source
+from runelift.runtime.programs.program import Program
+from runelift.runtime.tools.commands.open_program import pick_entry
+from runelift.runtime.tools.commands.options import (
+    add_entry,
+    add_json,
+    add_policy,
+    add_program,
+    add_rules,
+    add_schedule,
+    print_json,
+)
+from runelift.runtime.tools.commands.rewriting_options import add_rewriting, rewriting_of, rules_of
+from runelift.runtime.tools.commands.styles import show, show_code
+from runelift.runtime.versions.forest import Forest, Forests
+from runelift.runtime.versions.tuning_file import schedule_of
+
+PLANNED = ("imp", "kernels", "host")
+"""The stages of one entry point."""
+STAGES = ("core", "opt", "flat", *PLANNED, "tree")
+LANGUAGES = {"kernels": "c", "host": "python",
+             **dict.fromkeys(("core", "opt", "flat"), "runelift")}
+"""The languages of stages that are programs."""
+EXAMPLES = ("runelift dump --stage tree examples/matmul.fut",
+            "runelift dump --stage kernels examples/matmul.fut")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``runelift dump``."""
+    add_program(parser)
+    parser.add_argument("--stage", choices=STAGES, default="flat",
+                        help="the stage (default: %(default)s)")
+    parser.add_argument("--dot", action="store_true", help="print the tree for Graphviz")
+    add_entry(parser)
+    add_policy(parser)
+    add_rules(parser)
+    add_schedule(parser)
+    add_rewriting(parser)
+    add_json(parser)
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run ``runelift dump``."""
+    compiled = compile_source(read_source(require_file(args.program)), policy=args.policy,
+                              rewriting=rewriting_of(args), rules=rules_of(args),
+                              schedule=schedule_of(args.schedule))
+    program = Program(compiled, None)
+    text = _tree(args, program) if args.stage == "tree" else _stage(args, program)
+    if args.json:
+        print_json({"stage": args.stage, "entry": args.entry, "text": text})
+    elif args.stage in LANGUAGES:
+        show_code(text, LANGUAGES[args.stage])
+    elif args.stage == "tree":
+        show(text)
+    else:
+        print(text)
+    return 0
+
+
+def _tree(args: argparse.Namespace, program: Program) -> str:
+    """The tree of an entry point, or of all."""
+    tree: Forest | Forests = program.tree if args.entry is None else program.tree.entry(
+        pick_entry(program, args.entry))
+    return tree.dot() if args.dot else tree.render()
+
+
+def _stage(args: argparse.Namespace, program: Program) -> str:
+    """The program at another stage."""
+    needs_entry = args.entry or (args.stage in PLANNED and not program.entries)
+    return program.source(args.stage, pick_entry(program, args.entry) if needs_entry else None)

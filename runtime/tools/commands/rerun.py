@@ -1,0 +1,190 @@
+"""Run the command of a result again, and say what differs.
+
+RESULT is the .json file beside a tuning file, or what a command with --json printed, in a file.
+Both hold their command, the versions of packages, and the device.  The command runs in the present
+folder.  A tuning writes to another folder; the files of the result stay as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from runelift.ir.base.errors import UserError
+from runelift.ir.base.files import read_text, require_file
+from runelift.ir.base.json_shape import MisshapenJson, parse
+from runelift.runtime.tools.commands.options import add_json, print_json
+from runelift.runtime.tools.commands.styles import show
+from runelift.runtime.tools.reports.environment import versions
+from runelift.runtime.tools.reports.two_tunings import (
+    TimesOfTwo,
+    TwoTunings,
+    facts_of_two,
+    render_two,
+    two_tunings,
+)
+from runelift.runtime.versions.tuning_file import facts_path
+
+EXAMPLES = ("runelift rerun matmul.fut.tuning.json",
+            "runelift rerun times.json --json  # of 'runelift bench FILE --json > times.json'")
+COMMANDS = frozenset({"autotune", "bench", "check", "test", "tune-compare"})
+"""The commands whose results can be repeated."""
+ELSEWHERE = ("-o", "--output", "--html", "--export-t4")
+"""Options with names of files that would be overwritten."""
+MOST = 40
+"""Values that differ and are shown at most."""
+NAMES = ("recorded", "now")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``runelift rerun``."""
+    parser.add_argument("result", type=Path, metavar="RESULT",
+                        help="the result of a command, a JSON file")
+    add_json(parser)
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run ``runelift rerun``."""
+    path = require_file(args.result)
+    recorded = _read(path)
+    command = command_of(recorded, path)
+    print(f"runelift: running: runelift {' '.join(command)}", file=sys.stderr)
+    found = _repeated_tuning(path, command) if command[0] == "autotune" else _repeated(
+        recorded, command)
+    about = _versions(recorded)
+    found = replace(found, facts=[*found.facts, *about])
+    if args.json:
+        print_json(facts_of_two(found))
+    else:
+        show(render_two(found))
+    return 0
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        found = parse(read_text(path))
+    except (MisshapenJson, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: this is no result: {error}.") from None
+    if not isinstance(found, dict):
+        raise UserError(f"{path}: this is no result: it should be a JSON object.")
+    return found
+
+
+def command_of(recorded: Mapping[str, Any], path: Path) -> list[str]:
+    """The command of a result; UserError if it has none that may be repeated."""
+    command = recorded.get("command")
+    if not isinstance(command, list) or not command or not all(
+            isinstance(each, str) for each in command):
+        raise UserError(f"{path}: this result does not say by which command it was made.")
+    if command[0] not in COMMANDS:
+        raise UserError(f"{path}: the command '{command[0]}' is not repeated; only "
+                        f"{', '.join(sorted(COMMANDS))} are.")
+    return command
+
+
+def _versions(recorded: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """The packages whose versions differ."""
+    given = recorded.get("versions")
+    before = {str(name).lower(): str(value) for name, value in given.items()} if isinstance(
+        given, Mapping) else {}
+    for name, now in versions().items():
+        if before.get(name.lower(), now) != now:
+            yield name, before[name.lower()], now
+
+
+def _run(command: Sequence[str]) -> str:
+    """The output of a command; UserError if it fails otherwise than by its findings."""
+    done = subprocess.run([sys.executable, "-m", "runelift", *command], stdout=subprocess.PIPE,
+                          text=True, check=False)
+    if done.returncode not in (0, 1) or not done.stdout:
+        raise UserError(f"The command failed now, with exit status {done.returncode}.")
+    return done.stdout
+
+
+# Tunings
+
+
+def _repeated_tuning(path: Path, command: Sequence[str]) -> TwoTunings:
+    """The tuning that is recorded beside the one of now."""
+    before = path.with_name(path.name.removesuffix(".json"))
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "now.tuning"
+        _run([*without_files(command), "--output", str(output)])
+        if not before.exists() or facts_path(before) != path or not output.exists():
+            raise UserError(f"{path}: there is no tuning file beside this result, or nothing could "
+                            "be tuned now.")
+        return replace(two_tunings(before, output), names=NAMES)
+
+
+def without_files(command: Sequence[str]) -> list[str]:
+    """A command without options that name files to write.
+
+    >>> without_files(["autotune", "a.fut", "-o", "b", "--html=c", "--seed", "1"])
+    ['autotune', 'a.fut', '--seed', '1']
+    """
+    kept, skip = list[str](), False
+    for each in command:
+        if skip:
+            skip = False
+        elif each in ELSEWHERE:
+            skip = True
+        elif not each.startswith(tuple(f"{option}=" for option in ELSEWHERE)):
+            kept.append(each)
+    return kept
+
+
+# Other results
+
+
+def _repeated(recorded: Mapping[str, Any], command: Sequence[str]) -> TwoTunings:
+    """The result that is recorded beside the one of now."""
+    output = _run(without_files(command))
+    try:
+        now = parse(output)
+    except MisshapenJson:
+        raise UserError("The command did not print JSON; use --json.") from None
+    before, after = (each.get("result", each) if isinstance(each, Mapping) else each
+                     for each in (recorded, now))
+    times = list(_times(before, after))
+    values = [(name, _shown(one), _shown(other)) for name, one, other in _differing(before, after)
+              if not times or not name.startswith("results.")]
+    more = [("…", f"{len(values) - MOST} more", "")] if len(values) > MOST else []
+    return TwoTunings(NAMES, [], [*values[:MOST], *more], times, "runs of the program")
+
+
+def _times(before: Any, after: Any) -> Iterator[TimesOfTwo]:
+    """The times of each dataset of ``bench``, if these are results of it."""
+    def by_dataset(result: Any) -> dict[str, list[float]]:
+        rows = result.get("results", []) if isinstance(result, Mapping) else []
+        return {f"{row['entry']}: {row['dataset']}": row["wall"] for row in rows
+                if isinstance(row, Mapping) and {"entry", "dataset", "wall"} <= row.keys()}
+
+    one, other = by_dataset(before), by_dataset(after)
+    for name in one:
+        if name in other:
+            yield TimesOfTwo(name.removeprefix("main: "), (one[name], other[name]))
+
+
+def _differing(one: Any, other: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """The leaves of two results that differ, by their paths; measured numbers are left out."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for key in dict.fromkeys([*one, *other]):
+            yield from _differing(one.get(key), other.get(key), f"{name}.{key}" if name else key)
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for number, (left, right) in enumerate(zip(one, other, strict=True)):
+            yield from _differing(left, right, f"{name}.{number}")
+    elif one != other and not (isinstance(one, float) and isinstance(other, float)
+                               and math.isfinite(one + other)):
+        yield name, one, other
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else "none" if value is None else json.dumps(value)[:60]

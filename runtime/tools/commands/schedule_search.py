@@ -1,0 +1,123 @@
+"""The search over schedules of ``runelift autotune --schedules``, before versions are tuned."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from runelift.ir.interpret import bind_arguments
+from runelift.ir.points import with_rules
+from runelift.ir.prim import Prim
+from runelift.ir.syntax import Fun
+from runelift.rewrite.lift.points import BOOK
+from runelift.rewrite.lift.schedule import Schedule, Step
+from runelift.rewrite.lift.scheduling import Book
+from runelift.runtime.programs.program import Program
+from runelift.runtime.rules.load import load_rules
+from runelift.runtime.tools.commands.open_program import open_program
+from runelift.runtime.tools.commands.tuning_data import tuning_datasets
+from runelift.runtime.tools.commands.tuning_options import EFFORTS
+from runelift.runtime.tuner.autotune import State
+from runelift.runtime.tuner.job import TuningJob
+from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
+from runelift.runtime.tuner.policy import TuningPolicy
+from runelift.runtime.tuner.schedules.drawing import Drawing
+from runelift.runtime.tuner.schedules.measuring import Lines, Measured, by_default, of_replay
+from runelift.runtime.tuner.schedules.search import Measure, ScheduleSearch
+from runelift.runtime.tuner.thresholds import measure
+from runelift.runtime.tuner.workers.runners import running
+
+STOP_SECONDS = 1.0
+"""The seconds after which a schedule may be stopped that takes ten times as long as others."""
+
+
+def search_schedules(args: argparse.Namespace, program: Program,
+                     progress: Callable[[str], None] = lambda _: None
+                     ) -> dict[str, ScheduleSearch]:
+    """Search the schedules of all entry points that have datasets.
+
+    ``program`` has the schedule that runs without tuning.  The entry points share the budget.
+    """
+    policy = EFFORTS[args.effort].policy
+    datasets = tuning_datasets(args, program)
+    seconds = _seconds(args, policy)
+    entries = [fun for fun in program.compiled.core.funs
+               if any(each.entry == fun.name for each in datasets)]
+    found, book = dict[str, ScheduleSearch](), load_rules(program.compiled.rules).points
+    with with_rules(book):
+        for fun in entries:
+            ours = [each for each in datasets if each.entry == fun.name]
+            found[fun.name] = ScheduleSearch(
+                _drawing(args, program, fun, ours, {**BOOK, **book}),
+                _measuring(args, program, fun.name, ours, policy), [each.name for each in ours],
+                args.schedules.runs or sys.maxsize, policy.schedules, seconds / len(entries),
+                progress=progress)
+            found[fun.name].run()
+    return found
+
+
+def _seconds(args: argparse.Namespace, policy: TuningPolicy) -> float:
+    """The seconds that the search may take: those asked for, as far as the budget allows."""
+    most = math.inf if args.budget is None or args.budget.seconds is None else (
+        policy.budget.schedules * args.budget.seconds)
+    asked: float | None = args.schedules.seconds
+    if asked is not None:
+        return min(most, asked)
+    return most if most < math.inf else policy.schedules.seconds
+
+
+def schedule_found(program: Program, found: Mapping[str, ScheduleSearch]) -> str | None:
+    """The text of the schedules that are worth a version; None if none is."""
+    winners = tuple(each.drawn.schedule for search in found.values() for each in search.winners)
+    return Schedule(program.compiled.steps, winners).text if winners else None
+
+
+def used_schedules(state: State) -> set[Lines]:
+    """The schedules, by their steps, of versions that thresholds or size guards choose."""
+    found = set[Lines]()
+    for entry in state.thresholds.entries:
+        sites = entry.forest.sites()
+        found |= {sites[name].alternatives[index].schedule for dataset in entry.costs.datasets
+                  for point in dataset.points for name, index in point.taken(state.guarded)}
+    return found
+
+
+def _drawing(args: argparse.Namespace, program: Program, fun: Fun, datasets: Sequence[Dataset],
+             book: Book) -> Drawing:
+    sizes = [{str(name): int(value) for name, value in bind_arguments(
+        fun, list(each.arguments())).items() if value.dtype == Prim.I64.dtype and not value.shape}
+        for each in datasets]
+    return Drawing(fun, program.compiled.names, sizes, program.compiled.numbers,
+                   random.Random(args.seed), _of_entry(program.compiled.steps, fun.name), book)
+
+
+def _of_entry(steps: Sequence[Step], entry: str) -> Schedule:
+    return Schedule(tuple(each for each in steps if each.entry == entry))
+
+
+def _measuring(args: argparse.Namespace, program: Program, entry: str,
+               datasets: Sequence[Dataset], policy: TuningPolicy) -> Measure:
+    """The function that measures versions of an entry point in another process."""
+    rest = tuple(each for each in program.compiled.steps if each.entry != entry)
+
+    def measured(versions: Schedule, rounds: int, seconds: float) -> Measured:
+        text = replace(versions, steps=(*rest, *versions.steps)).text
+        scheduled = open_program(argparse.Namespace(**{**vars(args), "schedule": text}),
+                                 tuned=False)
+        assert scheduled.device_info is not None
+        forest = scheduled.tree.entry(entry)
+        with running(scheduled, args.time_limit, least=STOP_SECONDS) as runner:
+            if not rounds:
+                return by_default(runner, forest, datasets, seconds)
+            job = TuningJob(runner, scheduled.tree, datasets,
+                            method=ReplayRuns(rounds=rounds).following(policy), verify=False,
+                            end=time.perf_counter() + max(1.0, seconds))
+            return of_replay(measure(job.on(forest)))
+
+    return measured

@@ -1,0 +1,46 @@
+"""The start of the command line: Ctrl-C is handled before anything else is imported.
+
+Until the handlers of :mod:`~runelift.runtime.host.supervisor` are there, it ends the process at
+once.  Python itself reports an interruption that comes before this module.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from importlib import import_module
+
+from runelift.runtime.tools.commands import HELP, INTERRUPTED, STOPPED
+
+
+def _end(*_: object) -> None:
+    """Say that the command was interrupted, and end."""
+    os.write(2, f"runelift: {STOPPED}\n".encode())
+    os._exit(INTERRUPTED)
+
+
+IN_PROCESS = frozenset({"repl", "lsp"})
+"""Commands that outlive Ctrl-C, or whose end is up to an editor."""
+
+_usual = signal.getsignal(signal.SIGINT)
+if _usual is signal.default_int_handler:
+    signal.signal(signal.SIGINT, _end)
+
+
+def main() -> int:
+    """Run the command line of this process in a copy that can be killed; the exit status.
+
+    Help runs in this process, as it is over at once; so do commands that outlive Ctrl-C.
+    """
+    try:
+        supervisor = import_module("runelift.runtime.host.supervisor")
+        if _usual is signal.default_int_handler:
+            signal.signal(signal.SIGINT, _usual)
+        if HELP.isdisjoint(sys.argv[1:]) and IN_PROCESS.isdisjoint(sys.argv[1:2]):
+            supervisor.begin(f"runelift: {STOPPED}\n")
+        status: int = import_module("runelift.runtime.tools.commands.cli").main()
+        return status
+    except KeyboardInterrupt:
+        _end()
+        raise

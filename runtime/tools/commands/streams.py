@@ -1,0 +1,53 @@
+"""Standard output and error of the command line, on which control characters are escaped.
+
+All that commands print passes here: messages, lines of programs, names of files and data sets.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO, cast
+
+from runelift.ir.base.visible import visible
+
+
+class _VisibleStream:
+    """A stream of text that escapes what is written; everything else is that of ``raw``."""
+
+    def __init__(self, raw: TextIO) -> None:
+        self.raw_text = raw
+
+    def write(self, text: str) -> int:
+        """Write with escapes; the number of characters of ``text``."""
+        self.raw_text.write(visible(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw_text, name)
+
+
+@contextmanager
+def visible_streams() -> Iterator[None]:
+    """Escape control characters of all that is printed meanwhile."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (_wrapped(each) for each in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def _wrapped(stream: TextIO | None) -> Any:
+    if stream is None or isinstance(stream, _VisibleStream):
+        return stream
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")  # letters that the terminal's encoding lacks
+    return _VisibleStream(stream)
+
+
+def drawing_stream() -> TextIO:
+    """Standard error for what moves the cursor of a terminal; text must be made visible before."""
+    return cast("TextIO", getattr(sys.stderr, "raw_text", sys.stderr))

@@ -1,0 +1,114 @@
+"""The progress of long work, drawn on a terminal."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    ProgressColumn,
+    Task,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as Bars
+from rich.text import Text
+
+from runelift.ir.base.visible import visible
+from runelift.runtime.records.format import show_seconds
+from runelift.runtime.tools.commands.progress import Display
+from runelift.runtime.tools.commands.streams import drawing_stream
+from runelift.runtime.tools.commands.styles import coloured
+from runelift.runtime.tuner.measure.protocols import Progress
+from runelift.runtime.tuner.strategies.trials import SearchStep
+
+
+class _Time(ProgressColumn):
+    """The time that is left, or that has passed where it is not known how much there is to do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._left = TimeRemainingColumn()
+
+    def render(self, task: Task) -> Text:
+        """The time, in hours, minutes and seconds."""
+        if task.total is not None:
+            return self._left.render(task)
+        minutes, seconds = divmod(int(task.elapsed or 0), 60)
+        return Text(f"{minutes // 60}:{minutes % 60:02}:{seconds:02}", style="progress.elapsed")
+
+
+class Terminal(Display):
+    """A line with what is measured, how much of it is done, the best so far, and the time left."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._bars = Bars(
+            TextColumn("{task.description}", markup=False), BarColumn(bar_width=20),
+            TaskProgressColumn(), TextColumn("{task.fields[best]}", markup=False),
+            _Time(), transient=True, console=console or Console(
+                file=drawing_stream(), no_color=not coloured(drawing_stream())),
+            redirect_stdout=sys.stdout.isatty())  # else it would not reach its file or pipe
+        self._task = self._bars.add_task("starting", total=None, best="")
+        self._best: dict[str, float] = {}
+        self._from = time.perf_counter()
+        self._seconds = math.inf
+
+    def begun(self, what: str) -> None:
+        """Show what goes on."""
+        self._bars.update(self._task, description=visible(what))
+
+    def counted(self, what: str, done: int, total: int, so_far: str) -> None:
+        """Show how many are over."""
+        self._bars.update(self._task, completed=done, total=total, best=so_far)
+
+    def measured(self, progress: Progress) -> None:
+        """Show the dataset, and its quickest run so far."""
+        best = min(progress.seconds, self._best.get(progress.what, math.inf))
+        self._best[progress.what] = best
+        self._bars.update(self._task, description=visible(progress.what), completed=progress.done,
+                          total=progress.total,
+                          best=f"best {show_seconds(best)}" if math.isfinite(best) else "")
+        if progress.done >= progress.total:  # what comes now cannot tell how far it is
+            self._bars.remove_task(self._task)
+            self._task = self._bars.add_task("finishing", total=None, best="")
+
+    def searched(self, step: SearchStep) -> None:
+        """Show how good the best thresholds are."""
+        self._bars.update(self._task, description=f"run {step.runs}",
+                          best=f"best score {step.score:.4g}")
+
+    def trying(self, what: str) -> None:
+        """Show what is tried."""
+        passed = time.perf_counter() - self._from
+        known = math.isfinite(self._seconds)
+        self._bars.update(self._task, description=visible(what), best="",
+                          completed=min(passed, self._seconds),
+                          total=self._seconds if known else None)
+
+    def within(self, seconds: float) -> None:
+        """Count the time from here on."""
+        self._from, self._seconds = time.perf_counter(), seconds
+        self._bars.reset(self._task, best="")
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Take the line away meanwhile."""
+        self._bars.stop()
+        try:
+            yield
+        finally:
+            self._bars.start()
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()

@@ -1,0 +1,444 @@
+"""Run the test blocks of programs, and of all programs in directories.
+
+Each case runs on the device and is compared with its output or, where it has none, with what
+the interpreter says.  With --all-versions it runs once more for every code version.  Cases
+tagged 'compiled' are too large for the interpreter: it skips them, and without an output the
+code versions are compared with each other.  Cases tagged 'notest' or 'disable' are skipped.
+A version that cannot run here, or takes longer than its limit, is named at the end with the reason.
+With --check-races, the kernels run in their interpreter instead, which finds data races: a report
+names the kernel, the array and the lines.  Properties are run on random arguments.  Failures are
+counted by cause.  Exits with 0 if nothing failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import secrets
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from runelift.frontend.load import load
+from runelift.ir.base.errors import CompilerLimitation, ProgramError, UserError
+from runelift.ir.base.files import read_source, require_file
+from runelift.ir.base.source import Source
+from runelift.ir.interpret import interpret
+from runelift.ir.names import Names
+from runelift.ir.prim import Prim
+from runelift.ir.syntax import Program
+from runelift.ir.types import elem_of
+from runelift.runtime.data.compare import first_difference
+from runelift.runtime.devices.driver.device_spec import INTERPRETER
+from runelift.runtime.devices.info import select
+from runelift.runtime.host import interrupts
+from runelift.runtime.host.lifeline import end_with_parent
+from runelift.runtime.programs.compile import compile as compile_program
+from runelift.runtime.tools.commands.open_program import version_names_in_errors
+from runelift.runtime.tools.commands.options import add_compilation, add_entry, add_json, print_json
+from runelift.runtime.tools.commands.progress import Display, display
+from runelift.runtime.tools.commands.sanitized import require_simulator, tested
+from runelift.runtime.tools.commands.styles import show
+from runelift.runtime.tools.commands.test_outcomes import (
+    FAILED,
+    OTHER_TEXT,
+    PASSED,
+    SKIPPED,
+    counts,
+    print_outcomes,
+    summary,
+)
+from runelift.runtime.tools.commands.version_runs import VersionNotRun, VersionRuns
+from runelift.runtime.tools.races.mistakes import NO_DEVICE, KernelMistake
+from runelift.runtime.tools.testing.peer_text import peer_text
+from runelift.runtime.tools.testing.scripts import evaluate
+from runelift.runtime.tools.testing.test_blocks import Block, Case, Failure, parse_blocks
+from runelift.runtime.tuner.measure.time_limits import TimeLimit, parse_time_limit
+from runelift.runtime.versions.tuning_file import tuning_of
+
+if TYPE_CHECKING:
+    from runelift.runtime.tools.commands.race_runs import RaceRuns
+
+EXAMPLES = ("runelift test --all-versions examples/matmul.fut",
+            "runelift test --interpreter -j 2 examples/")
+SKIPPED_TAGS = frozenset({"notest", "disable", "no_test"})
+COMPILED = "compiled"
+"""The tag of cases that are too large for the interpreter."""
+VERSION_LIMIT = "30s"
+"""The time after which a version is given up."""
+LEAST_VERSION_SECONDS = 10.0
+"""The least time after which a version is given up that takes many times as long as another."""
+
+Runner: TypeAlias = Callable[[], Sequence[Any]]
+"""A way to run an entry point on arguments; its results."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``runelift test``."""
+    parser.add_argument("paths", nargs="+", type=Path, metavar="FILE|DIRECTORY",
+                        help="programs, or directories that are searched for programs")
+    parser.add_argument("--all-versions", action="store_true",
+                        help="run every code version in turn, too")
+    parser.add_argument("--version-limit", metavar="TIME|FACTORx|none", default=VERSION_LIMIT,
+                        help="with --all-versions, when to give a version up: after a time (5s, "
+                             "2min), or when it takes so many times as long as the default "
+                             "version (50x, but not before 10 s; default: %(default)s)")
+    parser.add_argument("--interpreter", action="store_true",
+                        help="run with the interpreter only, without a device")
+    parser.add_argument("--seed", type=int, metavar="N",
+                        help="the seed of the random arguments of properties (default: another "
+                             "one each time)")
+    parser.add_argument("--sanitize", action="store_true",
+                        help="run with Oclgrind, which looks for data races, invalid accesses and "
+                             "values that were never written; what it finds fails the test")
+    parser.add_argument("--check-races", action="store_true",
+                        help="run the kernels in their interpreter, which finds data races in "
+                             "kernels for processors and for GPUs; a slow run is given up as "
+                             "--version-limit says")
+    parser.add_argument("--error-text", choices=("match", "any"), default="match",
+                        help="'any': an expected error may have another text; such errors are "
+                             "counted apart")
+    parser.add_argument("-j", "--jobs", type=int, default=1, metavar="N",
+                        help="test N programs at a time (default: 1)")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print every case")
+    add_entry(parser)
+    add_compilation(parser)
+    add_json(parser)
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run ``runelift test``."""
+    limit_of(args)  # an error in it is told before anything runs
+    if args.sanitize:
+        if args.interpreter:
+            raise UserError("--sanitize runs kernels, and --interpreter none.")
+        require_simulator()
+    if args.check_races and (args.sanitize or args.interpreter):
+        raise UserError("--check-races interprets kernels; leave "
+                        f"{'--sanitize' if args.sanitize else '--interpreter'} out.")
+    if args.check_races and select(args.device) is None:
+        raise UserError(NO_DEVICE)
+    if not args.interpreter and args.jobs > 1 and select(args.device) is None:
+        args.device = INTERPRETER  # which is said here, and by none of the processes
+    outcomes: list[dict[str, Any]] = []
+    paths = list(programs(args.paths))
+    with display(0) as shown:
+        for number, found in enumerate(_tested(args, paths, shown), 1):
+            outcomes += found
+            if not args.json:
+                with shown.aside():
+                    print_outcomes(found, args.verbose)
+            if len(paths) > 1:
+                shown.counted(f"tested {paths[number - 1]}: {counts(found)}", number, len(paths),
+                              counts(outcomes))
+    if args.json:
+        print_json(outcomes)
+    for line in summary(outcomes):
+        show(line, sys.stderr if args.json else sys.stdout)
+    return 1 if any(outcome["outcome"] == FAILED for outcome in outcomes) else 0
+
+
+def limit_of(args: argparse.Namespace) -> TimeLimit:
+    """The limit of ``--version-limit``; the first run of a version may take as long as others."""
+    limit = parse_time_limit(args.version_limit, TimeLimit(least=LEAST_VERSION_SECONDS))
+    return replace(limit, first=limit.most)
+
+
+def _tested(args: argparse.Namespace, paths: Sequence[Path], shown: Display
+            ) -> Iterable[list[dict[str, Any]]]:
+    """The outcomes of each program, in order."""
+    if args.jobs <= 1:
+        yield from map(partial(_test_program, args, shown=shown), paths)
+        return
+    test = partial(_test_program, args)
+    with ProcessPoolExecutor(args.jobs, get_context("spawn"), _end_with_command) as workers:
+        with interrupts.not_for_children():
+            found = workers.map(test, paths)
+        yield from found
+
+
+def _end_with_command() -> None:
+    """Let this process end with the command that started it, even if a kernel never ends."""
+    parent = parent_process()
+    if parent is not None and isinstance(parent.sentinel, int):
+        end_with_parent(parent.sentinel)
+
+
+def _test_program(args: argparse.Namespace, path: Path, *, shown: Display | None = None
+                  ) -> list[dict[str, Any]]:
+    tester = _Tester(args, shown or Display())
+    if args.sanitize:
+        tester.sanitized(path)
+    else:
+        tester.program(path)
+    return tester.outcomes
+
+
+def programs(paths: Sequence[Path]) -> Iterator[Path]:
+    """The programs among ``paths`` and below the directories among them."""
+    for path in paths:
+        if os.path.isdir(path):
+            yield from sorted(path.rglob("*.fut"))
+        else:
+            yield require_file(path)
+
+
+class _Mismatch(Exception):
+    """A test failed: what is wrong, and what kind of mistake that is."""
+
+    def __init__(self, message: str, cause: str = "wrong result") -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
+class _Tester:
+    """Runs tests and keeps their outcomes."""
+
+    def __init__(self, args: argparse.Namespace, shown: Display) -> None:
+        self._args = args
+        self._shown = shown
+        self.outcomes: list[dict[str, Any]] = []
+
+    def program(self, path: Path) -> None:
+        """Run all test blocks of a program."""
+        found: list[tuple[Source, Sequence[Block]]] = []
+
+        def read() -> None:
+            source = read_source(path)
+            found.append((source, parse_blocks(source)))
+
+        self._guarded(path, 1, "test blocks", read, quiet=True)
+        for source, blocks in found:
+            self._blocks(path, source, blocks)
+
+    def sanitized(self, path: Path) -> None:
+        """Run all test blocks of a program under Oclgrind; each of its reports is a failure."""
+        found, problems = tested(self._args, path)
+        self.outcomes += found
+        for each in problems:
+            self._note(path, each.line, "sanitizer", FAILED, each.message, "sanitizer")
+
+    def _blocks(self, path: Path, source: Source, blocks: Sequence[Block]) -> None:
+        for block in blocks:
+            if block.error is not None:
+                self._guarded(path, block.line, "rejected",
+                              partial(_must_reject, source, block))
+        todo = []
+        for block in blocks:
+            for case in block.cases:
+                for entry in case.entries:
+                    if self._args.entry not in (None, entry):
+                        continue
+                    tags = block.tags | case.tags
+                    interprets = self._args.interpreter or self._args.check_races
+                    if tags & SKIPPED_TAGS or (interprets and COMPILED in tags):
+                        self._note(path, case.line, f"{entry}: {case.dataset}", SKIPPED)
+                    else:
+                        todo.append((case, entry))
+        asked = [each for block in blocks if not block.tags & SKIPPED_TAGS
+                 for each in block.properties if self._args.entry in (None, each[0])]
+        if todo or asked:
+            self._cases(path, source, todo, asked)
+        elif all(block.error is None for block in blocks):
+            self._guarded(path, 1, "compile", partial(_must_load, source), quiet=True)
+
+    def _cases(self, path: Path, source: Source, todo: list[tuple[Case, str]],
+               asked: list[tuple[str, int]]) -> None:
+        compiled: list[_Subject] = []
+
+        def compile_it() -> None:
+            compiled.append(_Subject(path, source, self._args))
+
+        self._guarded(path, 1, "compile", compile_it, quiet=True)
+        for case, entry in todo:
+            what = f"{entry}: {case.dataset}"
+            if compiled:
+                self._guarded(path, case.line, what, partial(compiled[0].test, case, entry))
+                self.outcomes[-1]["not_run"] = compiled[0].not_run
+                if self.outcomes[-1]["outcome"] == PASSED and not compiled[0].ran:
+                    self.outcomes[-1]["outcome"] = SKIPPED
+            else:
+                self._note(path, case.line, what, SKIPPED, "the program does not compile")
+        for subject in compiled:
+            for name, line in asked:
+                self._guarded(path, line, f"{name}: property",
+                              partial(subject.test_property, source, name))
+            subject.close()
+
+    def _guarded(self, path: Path, line: int, what: str, body: Callable[[], None],
+                 quiet: bool = False) -> None:
+        """Run ``body``; whatever it raises is the failure of this test and not of the others."""
+        message = cause = ""
+        self._shown.begun(f"{path.name}: {what}")
+        try:
+            body()
+        except _Mismatch as error:
+            message, cause = str(error), error.cause
+        except ProgramError as error:
+            message, cause = error.full, f"rejected: {error.code}"
+        except UserError as error:
+            message, cause = str(error), "failed"
+        except CompilerLimitation as error:
+            message, cause = f"not supported: {error}", "not supported"
+        except Exception as error:
+            message = f"a bug in Runelift: {type(error).__name__}: {error}"
+            cause = "bug in Runelift"
+        right = not message or (cause == OTHER_TEXT and self._args.error_text == "any")
+        if message or not quiet:
+            self._note(path, line, what, PASSED if right else FAILED, message, cause)
+
+    def _note(self, path: Path, line: int, what: str, outcome: str, message: str = "",
+              cause: str = "") -> None:
+        self.outcomes.append({"file": str(path), "line": line, "case": what, "outcome": outcome,
+                              "cause": cause, "message": message, "not_run": {}})
+
+
+def _must_load(source: Source) -> None:
+    """The program must be right, though nothing of it is run."""
+    load(source, Names())
+
+
+def _must_reject(source: Source, block: Block) -> None:
+    """The program must be wrong, with a message in which the block's pattern is found."""
+    try:
+        load(source, Names())
+    except UserError as error:
+        _must_match(block.error or "", error)
+    else:
+        raise _Mismatch("the program should be rejected, but is accepted", "accepted")
+
+
+def _must_match(pattern: str, failure: UserError) -> None:
+    """The pattern must be found in our text, or in Futhark's form of it."""
+    message = str(failure)
+    try:
+        found = any(re.search(pattern, text, re.DOTALL) for text in (message, peer_text(failure)))
+    except re.error as error:
+        raise UserError(f"'{pattern}' is not a regular expression: {error}.") from None
+    if not found:
+        raise _Mismatch(f"the error should match '{pattern}', but is:\n{message}", OTHER_TEXT)
+
+
+class _Subject:
+    """A compiled program under test."""
+
+    def __init__(self, path: Path, source: Source, args: argparse.Namespace) -> None:
+        self._args = args
+        if args.interpreter:
+            self._core = load(source, Names(), tuning_of(path, args.tuning).values)
+            device = None
+        else:
+            self._program = compile_program(path, device=args.device, tuning=args.tuning,
+                                            policy=args.policy,
+                                            fp_contract=args.fp_contract, runs=False,
+                                            rules=args.rules, schedule=args.schedule)
+            self._core = self._program.compiled.core
+            device = self._program.device_info
+        self._versions = VersionRuns(self._program, limit_of(args)) if (
+            device is not None and args.all_versions) else None
+        self._races: RaceRuns | None = None
+        if args.check_races:
+            # late: it needs OpenCL, and other tests do not
+            from runelift.runtime.tools.commands.race_runs import RaceRuns
+
+            self._races = RaceRuns(self._program, limit_of(args))
+        self._evaluate = partial(evaluate, program=source, device=device)
+        self.not_run: dict[str, str] = {}
+        """The versions that did not run in the last case, and the reasons."""
+        self.ran = 0
+        """The number of runs in the last case that came to their end."""
+
+    def test(self, case: Case, entry: str) -> None:
+        """Run a case in the ways asked for; _Mismatch if something is wrong."""
+        self.not_run, self.ran = {}, 0
+        arguments = case.arguments(self._evaluate, _argument_types(self._core, entry))
+        expected = case.expected()
+        large = COMPILED in case.tags
+        if expected is None and not large and not isinstance(case.output, Failure):
+            expected = interpret(self._core, entry, arguments)
+        for name, run in self._runners(entry, arguments):
+            try:
+                if isinstance(case.output, Failure):
+                    _must_fail(case.output.pattern, run)
+                    self.ran += 1
+                else:
+                    found = list(run())
+                    self.ran += 1
+                    expected = found if expected is None else expected
+                    if difference := first_difference(expected, found):
+                        raise _Mismatch(difference)
+            except VersionNotRun as error:
+                self.not_run[name] = str(error)
+            except _Mismatch as error:
+                raise _Mismatch(f"with {name}: {error}" if name else str(error),
+                                error.cause) from error
+            except KernelMistake as error:
+                raise _Mismatch(f"with {name}: {error}", error.cause) from error
+            except (UserError, CompilerLimitation) as error:
+                if not name:
+                    raise
+                raise _Mismatch(f"with {name}: {error}", "failed in a version") from error
+
+    def test_property(self, source: Source, name: str) -> None:
+        """Look for arguments for which a property is false; _Mismatch if there are any."""
+        try:
+            # late: optional, as the package Hypothesis is that it needs
+            from runelift.runtime.tools.testing.properties import PropertyTest, properties
+        except ImportError:
+            raise UserError("Properties need Hypothesis: pip install hypothesis.") from None
+        known = properties(source)
+        if name not in known:
+            raise UserError(f"'{name}' is no property: declare it with #[prop] entry {name}.")
+        seed = secrets.randbelow(1 << 31) if self._args.seed is None else self._args.seed
+        run = partial(interpret, self._core) if self._args.interpreter else self._run
+        if found := PropertyTest(self._core, known[name], run, seed).counterexample():
+            raise _Mismatch(found, "property is false")
+
+    def _runners(self, entry: str, arguments: Sequence[Any]) -> Iterator[tuple[str, Runner]]:
+        """The ways to run the entry point, each with the names of its versions."""
+        if self._args.interpreter:
+            yield "", partial(interpret, self._core, entry, arguments)
+            return
+        if self._races is not None:
+            yield from self._races.runners(entry, arguments, every=self._args.all_versions)
+            return
+        started = time.perf_counter()
+        yield "", partial(self._run, entry, arguments)
+        seconds = time.perf_counter() - started
+        placed: Sequence[Any] | None = None
+        for name, force in self._versions.plans(entry) if self._versions is not None else ():
+            assert self._versions is not None
+            placed = self._versions.place(arguments, seconds) if placed is None else placed
+            yield name, partial(self._versions.results, entry, placed, force)
+
+    def _run(self, entry: str, arguments: Sequence[Any]) -> Sequence[Any]:
+        """Run on the device."""
+        with version_names_in_errors(self._program):
+            return self._program.run(entry, arguments)[0]
+
+    def close(self) -> None:
+        """End the process that runs versions."""
+        if self._versions is not None:
+            self._versions.close()
+
+
+def _argument_types(core: Program, entry: str) -> list[Prim]:
+    """The element types of the arguments of an entry point; none if there is no such."""
+    return [elem_of(p.type) for fun in core.funs if fun.name == entry
+            for p in fun.params[fun.sizes:]]
+
+
+def _must_fail(pattern: str, body: Callable[[], object]) -> None:
+    try:
+        body()
+    except UserError as error:
+        _must_match(pattern, error)
+    else:
+        raise _Mismatch("the program should fail, but does not", "does not fail")

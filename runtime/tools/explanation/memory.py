@@ -1,0 +1,122 @@
+"""The device memory of each version, for people: formulas, bytes for inputs, and live arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runelift.codegen.plan.memory import Peak, VersionMemory
+from runelift.ir.solver.formulas import formula
+from runelift.runtime.memory.byte_sizes import show_bytes
+from runelift.runtime.memory.memory_run import Held, MemoryEstimate, VersionNeed
+from runelift.runtime.records.format import table
+from runelift.runtime.versions.forest import Forest
+from runelift.runtime.versions.version_names import described_version
+
+LEGEND = ("Arguments and results count.  Formulas leave out that buffers are rounded up, and bound "
+          "what is decided by sizes.  Names that the source does not have are for what the host "
+          "chooses by sizes and the device.")
+WHOLE = "the run by default"
+SHOWN = 6
+"""The most arrays that a line names."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedMemory:
+    """The memory of an entry point: formulas, and estimates by input."""
+
+    forest: Forest
+    formulas: VersionMemory
+    estimates: Mapping[str, MemoryEstimate]
+
+    def rows(self) -> Iterator[tuple[str, str, int, VersionMemory]]:
+        """The versions: name, site, index, and formulas."""
+        sites = self.forest.sites()
+        for site, index, version in self.formulas.walk():
+            yield described_version(sites[site].alternatives[index]), site, index, version
+
+
+def render(found: ExplainedMemory) -> str:
+    """The memory of an entry point as text."""
+    return "\n".join(_lines(found))
+
+
+def _lines(found: ExplainedMemory) -> Iterator[str]:
+    yield f"{found.forest.entry}: device memory of a run"
+    if found.estimates:
+        head = ["version", *found.estimates]
+        body = [[WHOLE, *(_whole(each) for each in found.estimates.values())]]
+        body += [[name, *(_cell(each, site, index) for each in found.estimates.values())]
+                 for name, site, index, _ in found.rows()]
+        yield table([head, *body], "  ")
+    yield from (f"  {line}" for line in _formula_lines("outside of choices", found.formulas))
+    for name, _, _, version in found.rows():
+        yield from (f"  {line}" for line in _formula_lines(name, version))
+    for input_name, estimate in found.estimates.items():
+        yield f"  {input_name}: {_alive(estimate.alive)} at the peak of {WHOLE}"
+        if estimate.unknown:
+            yield f"    not all is known before it runs: {estimate.unknown}"
+
+
+def _formula_lines(name: str, version: VersionMemory) -> Iterator[str]:
+    sums = list(dict.fromkeys(formula(size) for size in version.bytes))
+    yield f"{name}: " + (sums[0] if len(sums) == 1 else f"the greatest of {', '.join(sums)}")
+    yield from (f"  {line}" for line in dict.fromkeys(_arrays(each) for each in version.peaks))
+
+
+def _arrays(peak: Peak) -> str:
+    """The arrays that are alive at a peak."""
+    return ", ".join(f"{each.name.base} {formula(each.bytes)}"
+                     + (f" ({each.origin})" if each.origin else "")
+                     for each in peak.arrays) or "nothing"
+
+
+def _whole(estimate: MemoryEstimate) -> str:
+    return ("at least " if estimate.unknown else "") + show_bytes(estimate.bytes)
+
+
+def _cell(estimate: MemoryEstimate, site: str, index: int) -> str:
+    """The bytes of a version on an input."""
+    need = estimate.need_of(site, index)
+    if need is None and not any(each.site == site for each in estimate.encounters):
+        return "-"
+    if need is None or need.fails:
+        return "cannot run"
+    return "unknown" if need.bytes is None else show_bytes(need.bytes)
+
+
+def _alive(arrays: tuple[Held, ...]) -> str:
+    """The largest buffers, by name and bytes."""
+    shown = [f"{_base(each)} {show_bytes(each.bytes)}" for each in arrays[:SHOWN]]
+    more = len(arrays) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "") or "nothing"
+
+
+def _base(array: Held) -> str:
+    return array.name.rpartition("_")[0] or array.name
+
+
+def facts(found: ExplainedMemory) -> dict[str, Any]:
+    """The memory of an entry point for a program to read."""
+    return {
+        "outside": _facts_of(found.formulas),
+        "versions": {f"{site}/{index}": {
+            "name": name, **_facts_of(version),
+            "inputs": {label: _need_facts(each.need_of(site, index))
+                       for label, each in found.estimates.items()}}
+            for name, site, index, version in found.rows()},
+        "inputs": {label: {"bytes": each.bytes, "unknown": each.unknown or None,
+                           "alive": [{"array": _base(a), "bytes": a.bytes} for a in each.alive]}
+                   for label, each in found.estimates.items()}}
+
+
+def _facts_of(version: VersionMemory) -> dict[str, Any]:
+    return {"kind": version.kind, "greatest_of": [formula(size) for size in version.bytes],
+            "arrays": [[{"array": a.name.base, "bytes": formula(a.bytes), "origin": a.origin}
+                        for a in peak.arrays] for peak in version.peaks]}
+
+
+def _need_facts(need: VersionNeed | None) -> dict[str, Any] | None:
+    return None if need is None else {
+        "bytes": need.bytes, "allocated": need.own, "obstacle": need.obstacle or None}

@@ -1,0 +1,58 @@
+"""The magic ``%%runelift`` of IPython: a cell in the language, whose entry points become functions.
+
+``%load_ext runelift`` makes it known.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from typing import Any, NoReturn
+
+from runelift.ir.base.errors import BriefErrors, UserError
+from runelift.ir.base.source import Source
+from runelift.runtime.programs.compile import compile, entries_are_names
+from runelift.runtime.programs.program import Program
+
+
+class _Options(argparse.ArgumentParser):
+    """The options behind the magic; a wrong one is an error like others."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong."""
+        raise UserError(f"%%runelift: {message}.  {self.format_usage().strip()}")
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """Nothing ends the notebook: --help says its text only."""
+        raise UserError(message or "%%runelift NAME: the cell is a program, bound to NAME.")
+
+
+def options() -> argparse.ArgumentParser:
+    """The parser of the line of the magic."""
+    parser = _Options("%%runelift", description=__doc__)
+    parser.add_argument("name", nargs="?", help="bind the program to this name, too")
+    parser.add_argument("--device", help="the device, as for runelift.compile")
+    parser.add_argument("--policy", default="all", help="the versions that are kept")
+    parser.add_argument("--tuning", help="a tuning file")
+    parser.add_argument("--rules", help="a file of rewrite rules")
+    return parser
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Register ``%%runelift`` with IPython."""
+    def runelift(line: str, cell: str) -> Program:
+        """Compile the cell and bind its entry points to their names; shows the program."""
+        __tracebackhide__ = True
+        with BriefErrors():
+            args = options().parse_args(shlex.split(line))
+            if args.name is not None and not args.name.isidentifier():
+                raise UserError(f"%%runelift: '{args.name}' is no name of Python.")
+        with entries_are_names():
+            program = compile(Source("<cell>", cell), device=args.device, policy=args.policy,
+                              tuning=args.tuning, rules=args.rules)
+        shell.user_ns.update({name: program[name] for name in program.entries})
+        if args.name is not None:
+            shell.user_ns[args.name] = program
+        return program
+
+    shell.register_magic_function(runelift, "cell")

@@ -1,0 +1,89 @@
+"""A whole HTML page that needs nothing but itself, and the parts that pages are made of.
+
+All pages have one style, ``page.css``, with colours for light and dark screens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+
+from runelift.runtime.tools.pages.markup import Markup, element, joined
+from runelift.runtime.versions.tuning_file import write_atomically
+
+SHELL = "page.html"
+"""The template of a page; others extend its blocks ``style``, ``main`` and ``script``."""
+TEMPLATES = f"{__package__}.templates"
+
+
+def document(title: str, content: Sequence[Markup], *, template: str = SHELL,
+             package: str = __package__, **values: object) -> str:
+    """The text of the page.
+
+    Another ``template``, of ``package``, gets further ``values``; it may extend :data:`SHELL`.
+    """
+    text: str = import_module(TEMPLATES).render(
+        template, package, {"title": title, "content": content, **values})
+    return text
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write a page in one step."""
+    write_atomically(path, page)
+
+
+def section(heading: str, content: Sequence[Markup], level: int = 2) -> Markup:
+    """Some content below a heading."""
+    return element("section", [element(f"h{level}", heading), *content])
+
+
+def paragraph(text: str) -> Markup:
+    """A paragraph."""
+    return element("p", text)
+
+
+def figure(picture: Markup, caption: str) -> Markup:
+    """A picture and what it shows."""
+    return element("figure", [picture, element("figcaption", caption)])
+
+
+def table(rows: Sequence[Sequence[str]], caption: str = "", *, kind: str | None = None
+          ) -> Markup:
+    """Rows, of which the first is the head; the first column names them.
+
+    Cells of the ``kind`` "numbers" are never broken into lines: on a small screen, the table
+    scrolls.  A table of the kind "stacks" shows each row as a list there, with the heads beside it.
+    """
+    def cells() -> Iterator[Markup]:
+        if caption:
+            yield element("caption", caption)
+        head, *body = rows
+        yield element("thead", element("tr", [element("th", c, scope="col") for c in head]))
+        yield element("tbody", [element("tr", [
+            element("th", row[0], scope="row"),
+            *(element("td", c, data_head=name if kind == "stacks" and name and c else None)
+              for name, c in zip(head[1:], row[1:], strict=True))])
+            for row in body])
+
+    return element("div", element("table", list(cells()), class_=kind), class_="scroll")
+
+
+def folded(summary: str, content: Sequence[Markup]) -> Markup:
+    """Content that is shown when it is asked for."""
+    return element("details", [element("summary", summary), *content])
+
+
+def facts(about: Mapping[str, str]) -> Markup:
+    """Names and values."""
+    return table([["what", "value"], *([name, value] for name, value in about.items())])
+
+
+def grid(figures: Sequence[Markup]) -> Markup:
+    """Figures side by side, as many as the screen has room for."""
+    return element("div", figures, class_="grid-of-figures") if figures else joined([])
+
+
+def lines(items: Sequence[str]) -> Markup:
+    """A list."""
+    return element("ul", [element("li", item) for item in items]) if items else joined([])

@@ -1,0 +1,28 @@
+"""Templates of pages; imported by name where a page is written, as Jinja2 takes long to import."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+from runelift.runtime.tools.pages.markup import Markup
+
+
+def render(template: str, package: str, values: dict[str, object]) -> str:
+    """The text of a template of a package, which may extend those that stand here.
+
+    Text that is no markup is escaped.  ``read("page.css")`` is a file beside the templates.
+    """
+    packages = dict.fromkeys((package, __package__))
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(each, "") for each in packages]), autoescape=True,
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True)
+    environment.globals["read"] = read
+    return environment.get_template(template).render(values)
+
+
+def read(name: str, package: str = __package__) -> Markup:
+    """A style sheet or a script of a package, as it is."""
+    return Markup((files(package) / name).read_text())

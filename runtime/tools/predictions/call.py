@@ -1,0 +1,190 @@
+"""The predicted cost of each version, for people and for programs that read it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runelift.runtime.memory.byte_sizes import show_bytes
+from runelift.runtime.records.format import show_seconds, table
+from runelift.runtime.tools.predictions.predict import BOUNDS, PredictedChoice, Prediction, Totals
+from runelift.runtime.versions.forest import Alternative, Forest, Site
+from runelift.runtime.versions.size_names import show_name
+from runelift.runtime.versions.version_names import described_version, version_name
+
+LEGEND = ("* runs by default.  Bytes are those that move between memory and chip, at least.  The "
+          "longest work-item is that with most steps.  Times are predicted, not measured.")
+HEAD = ("version", "launches", "bytes", "operations", "longest", "predicted", "bound by")
+MOST = 8
+"""The most encounters of a choice that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedCost:
+    """The predicted cost of an entry point's call: ``label`` names its input."""
+
+    forest: Forest
+    label: str
+    prediction: Prediction
+
+    def met(self) -> Iterator[tuple[Site, list[PredictedChoice]]]:
+        """The choices that are met, parents first, each with its encounters."""
+        for name, site in self.forest.sites().items():
+            if found := [each for each in self.prediction.choices if each.site == name]:
+                yield site, found
+
+
+def running(forest: Forest, prediction: Prediction) -> list[Alternative]:
+    """The versions without choices in them that run, in the order of their numbers."""
+    chosen: dict[str, set[int]] = {}
+    for choice in prediction.choices:
+        chosen.setdefault(choice.site, set()).add(choice.chosen)
+    return list(_running(forest.trees, chosen))
+
+
+def _running(sites: Sequence[Site], chosen: dict[str, set[int]]) -> Iterator[Alternative]:
+    for site in sites:
+        for index, alternative in enumerate(site.alternatives):
+            if index in chosen.get(site.name, ()):
+                if alternative.label:
+                    yield alternative
+                yield from _running(alternative.sites, chosen)
+
+
+def advantage(choice: PredictedChoice) -> tuple[float, int | None]:
+    """The time of the next best version by that of the chosen one, and its number.
+
+    It is infinite, without a number, if no other version can run, and 1 if none does anything.
+    """
+    others = [each for each in choice.versions
+              if each.number != choice.chosen and each.totals is not None]
+    if not others or choice.chosen < 0:
+        return math.inf, None
+    best = min(others, key=lambda each: each.seconds)
+    own = choice.versions[choice.chosen].seconds
+    if not own:
+        return (math.inf if best.seconds else 1.0), best.number
+    return best.seconds / own, best.number
+
+
+# As text
+
+
+def render(found: ExplainedCost) -> str:
+    """The cost of a call as text."""
+    return "\n".join(_lines(found))
+
+
+def _lines(found: ExplainedCost) -> Iterator[str]:
+    yield f"{found.forest.entry}, {found.label}: {_summary(found.prediction.totals)}"
+    around = _around(found.forest)
+    for site, choices in found.met():
+        place = f" [{site.place}]" if site.place else ""
+        inside = f", in {around[site.name]}" if site.name in around else ""
+        for choice in choices[:MOST]:
+            sizes = ", ".join(f"{show_name(name, found.forest.shown)} = {value:,}"
+                              for name, value in choice.sizes.items())
+            yield f"  {site.name}{place}{inside}" + (f": {sizes}" if sizes else "")
+            yield table([list(HEAD), *_rows(site, choice)], "  ")
+            yield f"    {_verdict(site, choice)}"
+        if len(choices) > MOST:
+            yield f"  {site.name}: met at {len(choices) - MOST} further sizes"
+
+
+def _summary(totals: Totals) -> str:
+    return (f"predicted {show_seconds(totals.seconds)}, {round(totals.launches):,} launches, "
+            f"{show_bytes(round(totals.bytes))}, bound by {BOUNDS[totals.bound]}")
+
+
+def _around(forest: Forest) -> dict[str, str]:
+    """The version around each site that stands in one."""
+    return {inner.name: version_name(alternative) for site in forest.sites().values()
+            for alternative in site.alternatives for inner in alternative.sites}
+
+
+def _rows(site: Site, choice: PredictedChoice) -> Iterator[list[str]]:
+    for version, alternative in zip(choice.versions, site.alternatives, strict=True):
+        mark = "* " if version.number == choice.chosen else "  "
+        yield [mark + described_version(alternative), *cells(version.totals)]
+
+
+def cells(totals: Totals | None) -> list[str]:
+    """The cost of a version in the columns of :data:`HEAD`, but for the first."""
+    if totals is None:
+        return [*("-" * (len(HEAD) - 2)), "cannot run"]
+    return [f"{round(totals.launches):,}", show_bytes(round(totals.bytes)),
+            show_count(totals.operations), show_count(totals.longest),
+            show_seconds(totals.seconds), BOUNDS[totals.bound]]
+
+
+def show_count(value: float) -> str:
+    """A count with three digits.
+
+    >>> show_count(12), show_count(1_234_567), show_count(8e12)
+    ('12', '1.23 M', '8.00 T')
+    """
+    unit = ""
+    for unit in ("", "k", "M", "G", "T", "P"):  # noqa: B007
+        if value < 999.5:
+            break
+        value /= 1000
+    if not unit:
+        return f"{value:.0f}"
+    return f"{value:.{0 if value >= 99.95 else 1 if value >= 9.995 else 2}f} {unit}"
+
+
+def _verdict(site: Site, choice: PredictedChoice) -> str:
+    """By how much the chosen version wins; reasons of versions that cannot run."""
+    if choice.chosen < 0:
+        said = "no version can run"
+    else:
+        factor, other = advantage(choice)
+        name = version_name(site.alternatives[choice.chosen])
+        if other is None:
+            said = f"{name} runs: no other version can"
+        elif math.isinf(factor):
+            said = f"{name} runs: it has nothing to do, and {_other(site, other)} has"
+        elif factor < 1:
+            said = f"{name} runs, though {_other(site, other)} takes {factor:.2f} of its time"
+        else:
+            said = f"{name} runs: {_other(site, other)} takes {factor:.2f} times as long"
+    return "; ".join([said, *(f"{version_name(alternative)}: {version.obstacle}"
+                              for version, alternative in zip(
+                                  choice.versions, site.alternatives, strict=True)
+                              if version.obstacle)])
+
+
+def _other(site: Site, number: int) -> str:
+    return version_name(site.alternatives[number])
+
+
+# As facts
+
+
+def facts(found: ExplainedCost) -> dict[str, Any]:
+    """The cost of a call for a program to read; times in seconds."""
+    return {**_facts_of(found.prediction.totals), "choices": [
+        _choice_facts(site, choice) for site, choices in found.met() for choice in choices]}
+
+
+def _choice_facts(site: Site, choice: PredictedChoice) -> dict[str, Any]:
+    factor, other = advantage(choice)
+    return {
+        "site": site.name, "place": site.place or None, "sizes": dict(choice.sizes),
+        "chosen": version_name(site.alternatives[choice.chosen]) if choice.chosen >= 0 else None,
+        "next": None if other is None else {
+            "version": _other(site, other), "factor": factor if math.isfinite(factor) else None},
+        "versions": [{
+            "name": version_name(alternative), "kind": version.kind.value,
+            "obstacle": version.obstacle or None,
+            **({} if version.totals is None else _facts_of(version.totals))}
+            for version, alternative in zip(choice.versions, site.alternatives, strict=True)]}
+
+
+def _facts_of(totals: Totals) -> dict[str, Any]:
+    return {"predicted_seconds": totals.seconds, "launches": totals.launches,
+            "bytes": totals.bytes, "operations": totals.operations,
+            "longest_work_item": totals.longest, "bound": BOUNDS[totals.bound],
+            "parts": {words: getattr(totals, name) for name, words in BOUNDS.items()}}

@@ -1,0 +1,226 @@
+"""Predictions of whole calls: all versions at every choice, on any device that has a profile.
+
+Nothing is built or run.  Each choice goes on with the version that would run there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+from typing import Any
+
+from runelift.codegen.cost.version_costs import ENTRY
+from runelift.codegen.cost.work import Work
+from runelift.codegen.plan.plan import DEVICE_SIZES, parameters
+from runelift.ir.guards import Kind
+from runelift.runtime.cost.model import launch_time
+from runelift.runtime.cost.predictor import Predictor, WorkFunction
+from runelift.runtime.devices.build import Infeasible
+from runelift.runtime.execution.dry_run import no_memory
+from runelift.runtime.execution.executable import Executable
+from runelift.runtime.programs.loaded_program import LoadedProgram
+from runelift.runtime.versions.choose import (
+    Facts,
+    KnownChoices,
+    LocalBytes,
+    VersionChooser,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The predicted cost of several launches.
+
+    ``bytes`` move between memory and chip, at least.  ``longest`` are the steps of the work-item
+    that has most.  ``start``, ``memory``, ``arithmetic``, ``atomics``, ``chain`` and ``host`` are
+    the parts of the time in seconds, which overlap within a launch.
+    """
+
+    seconds: float = 0.0
+    launches: float = 0.0
+    bytes: float = 0.0
+    operations: float = 0.0
+    start: float = 0.0
+    memory: float = 0.0
+    arithmetic: float = 0.0
+    atomics: float = 0.0
+    chain: float = 0.0
+    host: float = 0.0
+    longest: float = 0.0
+
+    def __add__(self, other: Totals) -> Totals:
+        sums = [a + b for a, b in zip(astuple(self), astuple(other), strict=True)]
+        return replace(Totals(*sums), longest=max(self.longest, other.longest))
+
+    def since(self, before: Totals, factor: float) -> Totals:
+        """These totals, with all that was added after ``before`` taken ``factor`` times."""
+        sums = [a + (b - a) * factor
+                for a, b in zip(astuple(before), astuple(self), strict=True)]
+        return replace(Totals(*sums), longest=max(before.longest, self.longest))
+
+    @property
+    def bound(self) -> str:
+        """The part of the time that is largest."""
+        return max(BOUNDS, key=lambda name: getattr(self, name))
+
+
+BOUNDS = {"start": "launches", "memory": "memory", "arithmetic": "arithmetic",
+          "atomics": "atomics", "chain": "longest work-item", "host": "waits of the host"}
+"""The parts of a predicted time, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedVersion:
+    """A version at a choice; without ``totals`` it cannot run, and ``obstacle`` says why."""
+
+    number: int
+    kind: Kind
+    totals: Totals | None
+    obstacle: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """The predicted time; infinite for a version that cannot run."""
+        return math.inf if self.totals is None else self.totals.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedChoice:
+    """A choice at some sizes, its versions, and the number of the one that runs."""
+
+    site: str
+    sizes: Mapping[str, int]
+    versions: tuple[PredictedVersion, ...]
+    chosen: int
+
+    @property
+    def best(self) -> PredictedVersion:
+        """The version that is predicted to take least."""
+        return min(self.versions, key=lambda version: version.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The predicted cost of a call, and its choices in the order in which they are met."""
+
+    totals: Totals
+    choices: tuple[PredictedChoice, ...]
+
+
+def predict(executable: Executable, args: Mapping[str, Any],
+            thresholds: Mapping[str, int] | None = None, force: Mapping[str, int] | None = None
+            ) -> Prediction:
+    """The cost of a call with bound arguments, of which only sizes and scalars count.
+
+    ``force`` are versions by site, which run whatever their guards say.
+    """
+    return _Tracing(executable, thresholds or {}, force or {}).call(args)
+
+
+def predict_call(program: LoadedProgram, entry: str, args: Sequence[Any],
+                 thresholds: Mapping[str, int] | None = None,
+                 force: Mapping[str, int] | None = None) -> Prediction:
+    """As :func:`predict`, of a call with these arguments, whose arrays need no elements."""
+    executable = program.executable(entry)
+    bound = program.bind(executable.plan, list(args), lambda array: no_memory(array.nbytes))
+    return predict(executable, bound, thresholds, force)
+
+
+class _Tracing(Predictor):
+    """A predictor that keeps what it predicts of each version; ``seconds`` are totals."""
+
+    def __init__(self, executable: Executable, thresholds: Mapping[str, int],
+                 force: Mapping[str, int]) -> None:
+        device, base = executable.device, executable.predictor
+        super().__init__(executable.generated.sites, device.info, executable.geometry, base.costs)
+        self.functions = base.functions  # type: ignore[method-assign]
+        self._plan, self._whole = executable.plan, executable.whole_cost
+        self._settings = executable.decisions.under(thresholds, {}).settings
+        self._met: dict[tuple[Any, ...], PredictedChoice] = {}
+        self._chooser = VersionChooser(self._sites, device.info, thresholds, force, KnownChoices(),
+                                       dict(executable.infeasible), base)
+
+    def call(self, args: Mapping[str, Any]) -> Prediction:
+        """Follow the whole plan."""
+        function, facts = self._whole
+        known = {str(name): value for name, value in args.items()}
+        known |= {str(name): getattr(self, name.base) for name in DEVICE_SIZES}
+        known |= {str(each.variable): value for each, value in zip(
+            parameters(self._plan.steps), self._settings, strict=True)}
+        self.seconds = Totals()
+        function(self, *(known[str(name)] for name in facts))
+        return Prediction(self.seconds, tuple(self._met.values()))
+
+    def _add(self, totals: Totals) -> None:
+        self.seconds += totals
+
+    def launch(self, name: str, groups: int, group: int, lengths: tuple[int, ...],
+               work: WorkFunction, *args: Any, teams: int = 1) -> None:
+        """Add a launch; Infeasible if it cannot run."""
+        room = self.room(name, group, lengths)
+        if groups <= 0:
+            return
+        found = Work._make(work(groups * teams, group // teams, *args))
+        time = launch_time(self.costs, self.info.units, groups, group, room, found)
+        self._add(Totals(
+            time.seconds, 1.0, found.distinct,
+            found.operations + found.doubles + found.special, time.start, time.memory,
+            time.arithmetic, time.atomics, time.chain, longest=found.steps))
+
+    def unseen(self, name: str) -> None:
+        """Add a launch, or a choice, whose size is unknown."""
+        self._add(Totals(self.costs.launch, 1.0, start=self.costs.launch))
+
+    def copy(self, size: int) -> None:
+        """Add a copy of so many bytes on the device."""
+        memory = 2 * size / self.costs.bandwidth
+        self._add(Totals(self.costs.launch + memory, 1.0, 2 * size, start=self.costs.launch,
+                         memory=memory))
+
+    def wait(self) -> None:
+        """Add a wait of the host for a value of the device."""
+        self._add(Totals(self.costs.wait, host=self.costs.wait))
+
+    def scale(self, before: Totals, factor: float) -> None:
+        """Multiply what has been added since it was ``before``."""
+        self.seconds = self.seconds.since(before, factor)
+
+    def repeat(self, before: Totals, count: int, steady: bool) -> None:
+        """Repeat what has been added since, for all iterations of a loop."""
+        once = self.seconds.seconds - before.seconds
+        merged = self.repeated(once, steady, count)
+        every = self.seconds.since(before, count)
+        self.seconds = replace(every, seconds=before.seconds + merged * count)
+
+    def choice(self, site: str, pars: tuple[int, ...], facts: Facts, local: LocalBytes,
+               sizes: Mapping[str, int]) -> None:
+        """Add what the version costs that runs at a choice."""
+        number = self._numbers[site]
+        key = number, facts, local
+        if key not in self._met:
+            before = self.seconds
+            versions = tuple(self._version(number, k, facts, local)
+                             for k in range(len(self._sites[number].versions)))
+            order = self._chooser.order(number, pars, facts, local)
+            self._met[key] = PredictedChoice(site, dict(sizes), versions,
+                                             order[0] if order else -1)
+            self.seconds = before
+        choice = self._met[key]
+        totals = choice.versions[choice.chosen].totals if choice.chosen >= 0 else None
+        if totals is None:
+            raise Infeasible(f"no version of {site} can run")
+        self._add(totals)
+
+    def _version(self, number: int, k: int, facts: Facts, local: LocalBytes
+                 ) -> PredictedVersion:
+        site = self._sites[number]
+        kind = site.versions[k].kind
+        if (obstacle := self._chooser.unable(number, k, local[k])) is not None:
+            return PredictedVersion(k, kind, None, obstacle)
+        self.seconds = Totals()
+        try:
+            self.functions(number)[f"{ENTRY}_{k}"](self, *facts)
+        except (Infeasible, ZeroDivisionError, OverflowError) as error:
+            return PredictedVersion(k, kind, None, str(error).splitlines()[0])
+        return PredictedVersion(k, kind, self.seconds)

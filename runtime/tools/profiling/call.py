@@ -1,0 +1,86 @@
+"""Profiles of calls from Python: ``runelift.profile(program.main, xs, ys)``."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from runelift.ir.base.errors import UserError
+from runelift.runtime.cost.peaks import measured_peaks
+from runelift.runtime.displayed import Displayed
+from runelift.runtime.execution.opaques import unpacked
+from runelift.runtime.programs.entry_point import EntryPoint
+from runelift.runtime.programs.program import Program
+from runelift.runtime.tools.profiling.data import data
+from runelift.runtime.tools.profiling.page import page
+from runelift.runtime.tools.profiling.profile import Profile, profile_of
+from runelift.runtime.tools.profiling.quantities import verdict
+from runelift.runtime.tools.profiling.session import each_alone, runs_of
+from runelift.runtime.tools.profiling.text import print_profile
+from runelift.runtime.tools.profiling.trace import trace
+
+WIDTH = 110
+"""The width of a profile as text."""
+
+
+class CallProfile(Displayed):
+    """The profile of a call: a table as text, pictures in notebooks.
+
+    ``profile`` has all that is known.
+    """
+
+    _looks = "profiles"
+
+    def __init__(self, found: Profile) -> None:
+        self.profile = found
+
+    @property
+    def verdict(self) -> str:
+        """The most important thing that it says."""
+        return verdict(self.profile)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All numbers: seconds, bytes, operations and shares."""
+        return data(self.profile)
+
+    def write_html(self, path: str | Path) -> None:
+        """Write a page with roofline and timeline."""
+        Path(path).write_text(page(self.profile.entry, [self.profile]))
+
+    def write_trace(self, path: str | Path) -> None:
+        """Write Chrome trace events of the run with the median time."""
+        Path(path).write_text(json.dumps(trace([self.profile])))
+
+    def __repr__(self) -> str:
+        out = io.StringIO()
+        print_profile(self.profile, Console(file=out, width=WIDTH, markup=False, emoji=False,
+                                            highlight=False, color_system=None,
+                                            force_jupyter=False))
+        return out.getvalue().strip()
+
+
+def profile(entry_point: EntryPoint, *args: Any, runs: int = 10, all_versions: bool = False
+            ) -> CallProfile:
+    """Profile calls of an entry point, such as ``program.main``, with these arguments.
+
+    There are at most so many ``runs``.  ``all_versions`` also runs each code version alone.
+    UserError if there is no device.
+    """
+    program = getattr(entry_point, "program", None)
+    if not isinstance(entry_point, EntryPoint) or not isinstance(program, Program):
+        raise UserError("A profile is of an entry point: runelift.profile(program.main, ...).")
+    if program.device_info is None:
+        raise UserError("A profile needs a device; the interpreter has none.")
+    name = entry_point.__name__
+    given = unpacked(args, program.compiled.signatures[name])
+    measured = runs_of(program, name, given, runs)
+    peaks = measured_peaks(program.loaded.device)
+    made = profile_of(*measured, "call", peaks)
+    if all_versions:
+        made = replace(made, compared=tuple(each_alone(program, name, given, peaks)))
+    return CallProfile(made)

@@ -1,0 +1,66 @@
+"""Profiling an entry point: runs without a profile, with one, and of each version alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from runelift.ir.base.errors import CompilerLimitation, UserError
+from runelift.runtime.cost.peaks import Peaks
+from runelift.runtime.programs.program import Program
+from runelift.runtime.records.record import Record
+from runelift.runtime.tools.profiling.profile import (
+    ComparedVersion,
+    Runs,
+    few,
+    profile_of,
+    profiled_runs,
+)
+from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
+from runelift.runtime.versions.choose import RequiredVersions
+from runelift.runtime.versions.forest import plans
+from runelift.runtime.versions.version_names import names_of_plan, version_name, with_version_names
+
+RUNS_ALONE = 3
+"""The runs of each version alone."""
+
+
+def runs_of(program: Program, entry: str, args: Sequence[Any], runs: int,
+            force: Mapping[str, int] | None = None,
+            seen: Callable[[float, Record | None], None] = lambda seconds, record: None, *,
+            warms: bool = True) -> tuple[Runs, list[float]]:
+    """Profiled runs of an entry point, and the seconds of runs without a profile.
+
+    Versions may be required by site (``force``).  Each profiled run is ``seen``.
+    """
+    measured, required = MeasuredProgram(program), RequiredVersions(force or {})
+    resident = measured.place(args)
+    program.run(entry, resident, force=force, device_arrays=True)
+    plain = list[float]()
+    if warms:
+        measured.warm_up(entry, resident, force=required)
+        plain += [measured.time(entry, resident, force=required) for _ in few(runs)]
+    loaded, sites = program.loaded, program.tree.entry(entry).sites()
+    executable = loaded.executable(entry)
+    return profiled_runs(
+        executable, lambda: loaded.bind(executable.plan, list(resident)), runs,
+        program.thresholds, required,
+        lambda site, index: version_name(sites[site].alternatives[index]), seen), plain
+
+
+def each_alone(program: Program, entry: str, args: Sequence[Any], peaks: Peaks,
+               begins: Callable[[str], None] = lambda name: None) -> Iterator[ComparedVersion]:
+    """Each version of an entry point in a few runs, which ``begins`` is told."""
+    forest = program.tree.entry(entry)
+    for force in plans(forest):
+        name = names_of_plan(forest, force)
+        begins(name)
+        try:
+            runs, _ = runs_of(program, entry, args, RUNS_ALONE, force, warms=False)
+        except (UserError, CompilerLimitation) as error:
+            reason = with_version_names(str(error).splitlines()[0], forest)
+            yield ComparedVersion(name, refused=reason)
+            continue
+        made = profile_of(runs, (), "", peaks)
+        busiest = next((each for each in made.kernels if each.source), None)
+        yield ComparedVersion(name, made.wall, busiest)

@@ -1,0 +1,134 @@
+"""A profile as text that fits the terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from runelift.ir.base.visible import visible
+from runelift.runtime.records.format import show_seconds
+from runelift.runtime.tools.profiling.profile import KernelProfile, Profile
+from runelift.runtime.tools.profiling.quantities import (
+    COUNTED,
+    VERSIONS_HEAD,
+    call_text,
+    compared,
+    marked,
+    parts_of_call,
+    peaks_text,
+    percent,
+    predicted_text,
+    refusals,
+    scaled,
+    short_place,
+    verdict,
+)
+
+HELP_WIDTH = 96
+BAR = 24
+"""The length of the longest bar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of kernels; shown if the terminal has at least ``width`` characters."""
+
+    head: str
+    cell: Callable[[KernelProfile], str]
+    width: int = 0
+
+
+COLUMNS = (
+    Column("time", lambda k: show_seconds(k.time.median)),
+    Column("predicted", lambda k: predicted_text(k.predicted), 100),
+    Column("± MAD", lambda k: show_seconds(k.time.mad), 150),
+    Column("share", lambda k: percent(k.share)),
+    Column("launches", lambda k: str(k.launches)),
+    Column("bytes", lambda k: marked(k, scaled(k.moved, "B")), 140),
+    Column("bandwidth", lambda k: marked(k, scaled(k.bandwidth, "B/s")), 112),
+    Column("of peak\nB/s", lambda k: marked(k, percent(k.memory_share))),
+    Column("operations", lambda k: marked(k, scaled(k.operations, "")), 140),
+    Column("rate", lambda k: marked(k, scaled(k.operation_rate, "op/s")), 112),
+    Column("of peak\nop/s", lambda k: marked(k, percent(k.compute_share))),
+    Column("bound", lambda k: k.bound, 90),
+)
+
+
+def print_profile(profile: Profile, console: Console) -> None:
+    """Print a profile."""
+    name = f"{profile.entry}: {profile.dataset}" if profile.entry != "main" else profile.dataset
+    console.print(Text(visible(f"{name}: {call_text(profile)}"), style="bold"))
+    console.print(visible(verdict(profile)))
+    _show_parts(profile, console)
+    tables = [_kernels(profile, console.width)] if profile.kernels else []
+    tables += [_versions(profile)] if profile.versions else []
+    tables += [_compared(profile)] if profile.compared else []
+    for table in tables:
+        console.print()
+        console.print(table)
+    for reason in refusals(profile):
+        console.print(visible(reason))
+    console.print()
+    console.print(f"Measured peaks: {peaks_text(profile)}.")
+    console.print("Bytes and operations are counted from kernels and sizes "
+                  "('runelift profile --help').  ~ depends on elements.",
+                  style="dim")
+
+
+def _show_parts(profile: Profile, console: Console) -> None:
+    whole = profile.shown.parts.whole or 1.0
+    grid = Table.grid(padding=(0, 2))
+    for name, seconds in parts_of_call(profile):
+        bar = "━" * max(1, round(BAR * seconds / whole))
+        grid.add_row(f"  {name}", Text(show_seconds(seconds), justify="right"),
+                     Text(percent(seconds / whole), justify="right"), Text(bar, style="cyan"))
+    console.print(grid)
+
+
+def _kernels(profile: Profile, width: int) -> Table:
+    chosen = [column for column in COLUMNS if width >= column.width]
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
+    table.add_column("kernel", overflow="fold")
+    table.add_column("version", no_wrap=True)
+    for column in chosen:
+        table.add_column(column.head, justify="right", no_wrap=True)
+    for kernel in profile.kernels:
+        place = f"\n{visible(short_place(kernel.source))}" if kernel.source else ""
+        table.add_row(Text.assemble(kernel.name, (place, "dim")), kernel.version,
+                      *(column.cell(kernel) for column in chosen))
+    return table
+
+
+def _versions(profile: Profile) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
+    for head in ("version", "choice"):
+        table.add_column(head, overflow="fold")
+    for head in ("times run", "time", "± MAD", "share", "launches"):
+        table.add_column(head, justify="right")
+    for each in profile.versions:
+        table.add_row(each.name, each.site, str(each.encounters), show_seconds(each.time.median),
+                      show_seconds(each.time.mad), percent(each.share), str(each.launches))
+    return table
+
+
+def _compared(profile: Profile) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for head in VERSIONS_HEAD:
+        left = head in ("version", "busiest kernel")
+        table.add_column(head.replace("of peak ", "of peak\n"), overflow="fold",
+                         justify="left" if left else "right")
+    for row in compared(profile):
+        table.add_row(*map(visible, row))
+    return table
+
+
+def rules_of_counting() -> str:
+    """The rules of counting, as text for the help of the command."""
+    return "\n".join(textwrap.fill(f"* {each}", HELP_WIDTH, subsequent_indent="  ")
+                     for each in COUNTED)

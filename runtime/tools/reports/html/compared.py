@@ -1,0 +1,113 @@
+"""The page about strategies: what each found, and how soon."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+
+from runelift.runtime.records.format import show_seconds
+from runelift.runtime.records.statistics import median
+from runelift.runtime.research.compare_strategies import Comparison, JudgedSearch, explanation, rows
+from runelift.runtime.tools.pages import charts
+from runelift.runtime.tools.pages.document import (
+    facts,
+    figure,
+    folded,
+    grid,
+    lines,
+    paragraph,
+    section,
+    table,
+)
+from runelift.runtime.tools.pages.markup import Markup
+from runelift.runtime.tools.pages.scales import Axis
+from runelift.runtime.tools.reports.environment import environment
+
+LEAST = 1e-4
+"""Regrets below this are drawn as this one."""
+PLACES = 60
+"""Places of a curve at most; of more, some are left out."""
+OVER = (("runs", "program runs"), ("seconds", "tuning time (s)"))
+
+Curve = list[tuple[float, float]]
+
+
+def compared(comparisons: Sequence[Comparison], about: Mapping[str, str]) -> list[Markup]:
+    """The parts of the page about comparisons, and their sources."""
+    return [*(section(f"Strategies on entry point {each.entry}", list(_comparison(each)))
+              for each in comparisons), section("Environment", [facts(environment(about))])]
+
+
+def _comparison(comparison: Comparison) -> Iterator[Markup]:
+    yield paragraph(f"{comparison.versions} versions; datasets: {', '.join(comparison.datasets)}.")
+    yield table(rows(comparison), kind="stacks")
+    yield lines(explanation(comparison))
+    groups = _groups(list(comparison.searches))
+    yield grid([figure(charts.curves(
+        f"Convergence over {unit}" + (f", part {number}" if len(groups) > 1 else ""),
+        _summary(comparison, names), Axis(unit, lambda v: f"{v:g}", logarithmic=True),
+        Axis("regret (%)", lambda v: f"{100 * v:g}", logarithmic=True),
+        [_series(comparison, name, what, style) for style, name in enumerate(names)]),
+        f"Regret of the best so far over {unit}: the median of all seeds, and a band with half of "
+        f"them.  Below {100 * LEAST:g} % it is drawn as that.")
+        for number, names in enumerate(groups, start=1) for what, unit in OVER])
+    yield folded("The steps of the first seed, as a table", [table([
+        ["strategy", "runs", "tuning time", "regret"],
+        *([name, str(step.runs), show_seconds(step.seconds),
+           f"{100 * comparison.regret(step.score):.2f} %"]
+          for name, found in comparison.searches.items() for step in found[0].search.history)])])
+
+
+def _groups(names: Sequence[str]) -> list[Sequence[str]]:
+    """The strategies of each picture: as many as there are colours at most.
+
+    >>> [len(group) for group in _groups(list("abcdefghijklmnop"))], _groups(["a"])
+    ([8, 8], [['a']])
+    """
+    count = -(-len(names) // charts.STYLES)
+    size = -(-len(names) // max(1, count))
+    return [names[k: k + size] for k in range(0, len(names), size)]
+
+
+def _series(comparison: Comparison, name: str, what: str, style: int) -> charts.Series:
+    """The median over the seeds, and a band from the first to the third quarter of them."""
+    courses = [_course(comparison, found, what) for found in comparison.searches[name]]
+    courses = [course for course in courses if course]
+    places = _thinned(sorted({x for course in courses for x, _ in course}))
+    started = max((course[0][0] for course in courses), default=0.0)
+    points, band = Curve(), list[tuple[float, float, float]]()
+    for x in (place for place in places if place >= started):
+        here = sorted(_at(course, x) for course in courses)
+        points.append((x, median(here)))
+        if len(here) > 1:
+            quarter = (len(here) - 1) // 4
+            band.append((x, here[quarter], here[-1 - quarter]))
+    return charts.Series(name, points, style, steps=True, band=band)
+
+
+def _thinned(places: Sequence[float]) -> Sequence[float]:
+    """Some of the places, the first and the last among them."""
+    if len(places) <= PLACES:
+        return places
+    return [places[k * (len(places) - 1) // (PLACES - 1)] for k in range(PLACES)]
+
+
+def _at(course: Curve, x: float) -> float:
+    """The value that holds at a place, from the step before it."""
+    return course[bisect_right(course, x, key=lambda step: step[0]) - 1][1]
+
+
+def _course(comparison: Comparison, found: JudgedSearch, what: str) -> Curve:
+    """The regret of the best thresholds so far, and of what the search returned."""
+    points = [(float(step.runs if what == "runs" else step.seconds), step.score)
+              for step in found.search.history]
+    end = float(found.search.runs if what == "runs" else found.search.seconds)
+    points.append((end, found.loss))
+    return [(x, max(LEAST, comparison.regret(score))) for x, score in points if x > 0]
+
+
+def _summary(comparison: Comparison, names: Sequence[str]) -> str:
+    ends = [f"{name}: {100 * comparison.regret(found[0].loss):.2f} % after "
+            f"{found[0].search.runs} runs" for name, found in comparison.searches.items()
+            if name in names]
+    return "; ".join(ends) + "."

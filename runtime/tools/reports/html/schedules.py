@@ -1,0 +1,63 @@
+"""The part of a page about a search over schedules: how it converged, beside random drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from runelift.runtime.tools.pages import charts
+from runelift.runtime.tools.pages.document import figure, folded, paragraph, section, table
+from runelift.runtime.tools.pages.markup import Markup
+from runelift.runtime.tools.pages.scales import Axis
+from runelift.runtime.tuner.schedules.convergence import Convergence, Curve, convergence
+from runelift.runtime.tuner.schedules.search import ScheduleSearch
+
+
+def schedule_sections(searched: Mapping[str, ScheduleSearch]) -> list[Markup]:
+    """A section for each entry point whose schedules were searched."""
+    return [section(f"Schedules of {entry}", list(_section(search)))
+            for entry, search in searched.items()]
+
+
+def _section(search: ScheduleSearch) -> Iterator[Markup]:
+    if search.winners:
+        yield table([["schedule", *search.datasets], *(
+            [str(each.drawn), *(f"{each.ratios[name]:.3g}" if name in each.ratios else "does not "
+                                "run" for name in search.datasets)] for each in search.winners)])
+        yield paragraph("Times are relative to the program without a schedule.")
+    else:
+        yield paragraph("No schedule was worth a version of the program.")
+    found = convergence(search)
+    if len(found.found) < 2:
+        return
+    yield figure(charts.curves(
+        "The best schedule so far", _summary(found),
+        Axis("program runs", lambda v: f"{v:g}"),
+        Axis("relative time", lambda v: f"{v:.2g}", logarithmic=True),
+        [charts.Series(name, [*map(_point, curve)], style, steps=True)
+         for style, (name, curve) in enumerate(_curves(found).items())]),
+        "Time relative to the program without a schedule, mean of all datasets, by first "
+        "comparisons.  Random drawing is computed from the schedules that were drawn at random: "
+        "nothing was run for it.  One in ten of its courses is below the lucky one, and one in ten "
+        "above the unlucky one.")
+    yield folded("The steps, as a table", [table([
+        ["runs", *_curves(found)],
+        *([str(rows[0][0]), *(f"{score:.3f}" for _, score in rows)]
+          for rows in zip(*_curves(found).values(), strict=True))])])
+
+
+def _curves(found: Convergence) -> dict[str, Curve]:
+    """The curves by name; those of random drawing only if anything was drawn so."""
+    random = {"random, mean": found.expected, "random, lucky": found.lucky,
+              "random, unlucky": found.unlucky} if found.expected else {}
+    return {"search": found.found, **random}
+
+
+def _point(place: tuple[int, float]) -> tuple[float, float]:
+    runs, score = place
+    return float(runs), score
+
+
+def _summary(found: Convergence) -> str:
+    runs, score = found.found[-1]
+    random = f"; random drawing: {found.expected[-1][1]:.3g}" if found.expected else ""
+    return f"Search: {score:.3g} after {runs} runs{random}."

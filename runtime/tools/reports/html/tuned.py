@@ -1,0 +1,325 @@
+"""The page about one tuning: its facts as pictures, and as tables for those who cannot see them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from runelift.runtime.records.format import show_seconds
+from runelift.runtime.tools.pages import charts
+from runelift.runtime.tools.pages.document import (
+    facts,
+    figure,
+    folded,
+    grid,
+    lines,
+    paragraph,
+    section,
+    table,
+)
+from runelift.runtime.tools.pages.markup import Markup
+from runelift.runtime.tools.pages.scales import Axis
+from runelift.runtime.tools.reports.environment import environment
+from runelift.runtime.tools.reports.html.results import (
+    convergence_parts,
+    verdict_parts,
+    versions_chart,
+)
+from runelift.runtime.tools.reports.html.settings import parameter_charts
+from runelift.runtime.tools.reports.html.trees import MARKS, decision_table
+from runelift.runtime.tools.reports.memory_fronts import front_rows, notes
+from runelift.runtime.tools.reports.text import (
+    LEGEND,
+    PREDICTED,
+    failed_versions,
+    held_out_rows,
+    show_threshold,
+    skipped_versions,
+    threshold_rows,
+    validation_rows,
+)
+from runelift.runtime.tools.reports.verdict import changes
+from runelift.runtime.tuner.analysis.conflicts import conflicts
+from runelift.runtime.tuner.analysis.guard_curves import (
+    GuardCurves,
+    ScoreCurve,
+    guard_curves,
+    is_never,
+    score_curves,
+)
+from runelift.runtime.tuner.analysis.winners import forced_standings
+from runelift.runtime.tuner.confirm_size_guards import (
+    ConfirmedSizeGuards,
+    described,
+    no_guards,
+    time_rows,
+)
+from runelift.runtime.tuner.costs.noise import RepeatedRuns, repeated_runs
+from runelift.runtime.tuner.fit.cross_validation import HeldOut, summary
+from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning
+from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
+from runelift.runtime.tuner.measure.side_by_side import SideBySide
+from runelift.runtime.tuner.result import EntryTuning, Tuning
+from runelift.runtime.versions.forest import Forest
+from runelift.runtime.versions.size_guards import GuardedThresholds
+from runelift.runtime.versions.version_names import described_version
+
+COLUMNS = 6
+"""Datasets that have a column beside the conditions at most."""
+KINDS = ("outer: a work-item computes an outer element alone; intra: a work-group does; flat: "
+         "inner elements are spread over all work-items.")
+"""The meaning of the kinds of versions."""
+MOST_ROWS = 40
+"""Most rows of repeated runs that are drawn; the table has all."""
+BEYOND = 2.0
+"""The multiple of the greatest parallelism at which thresholds that nothing reaches are drawn."""
+
+
+def tuned(tuning: Tuning, about: Mapping[str, str],
+          tried: Sequence[ParameterTuning] = (), finer: Sequence[ConfirmedSizeGuards] = (),
+          validated: Mapping[str, PairedTimes] | None = None,
+          left_out: Mapping[str, list[HeldOut]] | None = None,
+          final: Sequence[SideBySide] = ()) -> list[Markup]:
+    """The parts of the page: the verdict, how versions are chosen, and what this is based on."""
+    measured = [entry.measurements for entry in tuning.entries]
+    guards = {each.entry: each for each in finer}
+    return [*verdict_parts(changes(tuning, tried, finer, final), about),
+            *([section("Datasets kept out of tuning", [table(
+                validation_rows(validated))])] if validated else []),
+            *(section(f"Entry point {entry.forest.entry}", list(
+                _entry(entry, (left_out or {}).get(entry.forest.entry, []),
+                       guards.get(entry.forest.entry), final)))
+              for entry in tuning.entries),
+            *(section(f"Parameters of kernels of {each.entry}", parameter_charts(each))
+              for each in tried if each.settled),
+            section("Environment", [facts(environment(about, measured))])]
+
+
+def _entry(entry: EntryTuning, left_out: list[HeldOut], finer: ConfirmedSizeGuards | None,
+           final: Sequence[SideBySide]) -> Iterator[Markup]:
+    if not entry.costs.datasets:
+        yield paragraph("No dataset was measured completely; the default thresholds stay.")
+        yield from _unused(entry)
+        return
+    yield section("Which version runs when", list(_decisions(entry, finer)), 3)
+    if finer is not None:
+        yield section("Size guards", list(_finer(finer)), 3)
+    if len(shown := [*versions_chart(entry, final)]) > 0:
+        yield section("Versions on each dataset", shown, 3)
+    if entry.front is not None:
+        yield section("Time and device memory", [
+            paragraph("Choices of thresholds of which no other one is better, by ascending memory; "
+                      "* marks the one that was taken.  Memory is that of the dataset that needs "
+                      "most."), table(front_rows(entry)), *map(paragraph, notes(entry))], 3)
+    curves = list(guard_curves(entry.costs, entry.fit.thresholds))
+    if curves:
+        yield section("Versions over parallelism", [
+            paragraph("A point is the time of a version at one parallelism.  Where the points of a "
+                      "guard's two sides swap places, the threshold should lie.  Encounters with "
+                      "the same parallelism, of other datasets too, are summed up by their "
+                      "median."),
+            grid([_guard(entry, each) for each in curves]),
+            *(_guard_times(each) for each in curves)], 3)
+    yield from _scores(entry)
+    if found := list(conflicts(entry.costs, entry.fit.thresholds)):
+        yield section("Conflicts between datasets", [lines([f"{each}." for each in found])], 3)
+    if left_out:
+        yield section("Datasets left out of the fit", [
+            table(held_out_rows(left_out)), paragraph(f"{summary(left_out)}.")], 3)
+    yield from _unused(entry)
+    yield from convergence_parts(entry)
+    if repeated := repeated_runs(entry.measurements):
+        yield section("Noise", list(_noise(entry.forest, repeated)), 3)
+
+
+def _finer(refined: ConfirmedSizeGuards) -> Iterator[Markup]:
+    if refined.why:
+        yield paragraph(no_guards(refined))
+        return
+    yield paragraph("Size guards know the sizes that were measured.  They decide before the "
+                    "thresholds.  Numbers behind versions: how many times as long as the first.")
+    yield folded("The sizes, and the order of versions at each", [*_guard_lines(refined)])
+    yield folded("Times when the guards were tried", [table(time_rows(refined), kind="stacks")])
+
+
+def _guard_lines(refined: ConfirmedSizeGuards) -> Iterator[Markup]:
+    """A paragraph for each site, and a list of what it knows."""
+    items = list[str]()
+    for line in described(refined):
+        if line.startswith(" "):
+            items.append(line.strip())
+            continue
+        if items:
+            yield lines(items)
+        items = []
+        yield paragraph(line)
+    yield lines(items)
+
+
+def _unused(entry: EntryTuning) -> Iterator[Markup]:
+    """The versions that could not run, and those that were not worth a run."""
+    found = [*(f"Not used: {line}" for line in failed_versions(entry)), *skipped_versions(entry)]
+    if found:
+        yield section("Versions without a time", [lines(found)], 3)
+
+
+# Decisions
+
+
+def _decisions(entry: EntryTuning, finer: ConfirmedSizeGuards | None) -> Iterator[Markup]:
+    forest, fit = entry.forest, entry.fit
+    chosen = GuardedThresholds(fit.thresholds, finer.finer if finer is not None else {})
+    found = {d.name: forced_standings(forest, d, chosen) for d in entry.costs.datasets}
+    if finer is not None and finer.finer:
+        yield paragraph("Size guards come first (below); where they do not know the sizes, these "
+                        "conditions decide.")
+    if fit.kept_default:
+        yield paragraph(f"The default thresholds stay: {fit.kept_default}.")
+    columns = found if len(found) <= COLUMNS else {}
+    yield figure(decision_table(forest, columns, fit.thresholds),
+                 f"Conditions are tested from the top.  {KINDS}" + (
+                     "  Times: of all that happens here in a run, if the version is forced, by the "
+                     f"records.  {MARKS}" if columns else ""))
+    if not columns:
+        names = {leaf.label or "": described_version(leaf) for leaf in forest.leaves()}
+        yield folded("The versions on each dataset, as a list", [table([
+            ["version", "dataset", "time", "fastest", "chosen at"],
+            *([names[label], name, show_seconds(one.seconds), "★" * one.wins,
+               f"{one.chosen} of {one.encounters}"]
+              for name, each in found.items() for label, one in each.items())])])
+    yield folded("The thresholds, and the values that make the same choices", [table(
+        threshold_rows(entry), LEGEND, kind="stacks")])
+
+
+def _scores(entry: EntryTuning) -> Iterator[Markup]:
+    """The score over each threshold that matters; the others in one line."""
+    scores = score_curves(entry.costs, entry.fit.thresholds)
+    shown = [each for each in scores if each.matters and len(each.scores) > 2]
+    idle = [each.guard for each in scores if not each.matters]
+    parts = list[Markup]()
+    if shown:
+        parts.append(paragraph("How the mean over all datasets of the time, relative to the best "
+                               "possible, depends on one threshold while the others are those "
+                               "chosen."))
+        parts.append(grid([_score(entry, each) for each in shown]))
+        parts += [_score_table(each) for each in shown]
+    if idle:
+        parts.append(paragraph(f"No effect (less than 1 %): {', '.join(idle)}."))
+    if parts:
+        yield section("Score over one threshold", parts, 3)
+
+
+# Curves
+
+
+def _guard(entry: EntryTuning, curves: GuardCurves) -> Markup:
+    name = curves.guard
+    greatest = max(value for value, _ in curves.holding + curves.failing)
+    chosen = entry.fit.thresholds[name]
+    x = Axis("parallelism (work-items)", _count, logarithmic=True)
+    series = [charts.Series(version, [point for point in curve if point[0] > 0], style, lines=False,
+                            tips=[f"{version} at {value:,}: {show_seconds(seconds)}"
+                                  for value, seconds in curve if value > 0])
+              for style, (version, curve) in enumerate(curves.versions.items())]
+    marks = [charts.Mark(value, f"crossover {value:,.0f}", "crossing")
+             for value in curves.crossovers]
+    if 0 < chosen <= BEYOND * greatest:
+        marks.append(charts.Mark(chosen, f"threshold {chosen:,}"))
+    text = crossing(curves, chosen)
+    return figure(charts.curves(
+        f"{name}: time of each version over the parallelism", text, x,
+        Axis("time of an encounter", show_seconds, logarithmic=True), series, marks,
+        _interval(entry, name, greatest)), f"{name}: {text}")
+
+
+def _guard_times(curves: GuardCurves) -> Markup:
+    return folded(f"The times at {curves.guard}, as a table", [table([
+        ["parallelism", *curves.versions], *(
+            [f"{value:,}", *(show_seconds(dict(curve).get(value, math.nan))
+                             for curve in curves.versions.values())]
+            for value in sorted({v for curve in curves.versions.values() for v, _ in curve}))])])
+
+
+def _interval(entry: EntryTuning, name: str, greatest: float) -> tuple[float, float] | None:
+    """The thresholds that make the same choices, as far as they are drawn."""
+    interval = entry.fit.intervals.get(name)
+    if interval is None or interval.low < 1 or interval.low >= greatest:
+        return None
+    return interval.low, min(interval.high, BEYOND * greatest)
+
+
+def crossing(curves: GuardCurves, chosen: int) -> str:
+    """The break-even point of the two sides of a guard, and the threshold chosen, in words."""
+    faster = "holds" if curves.holding and curves.failing and (
+        curves.holding[-1][1] < dict(curves.failing).get(curves.holding[-1][0], math.inf)
+        ) else "does not hold"
+    crossed = curves.break_even or f"faster throughout where the guard {faster}"
+    shown = show_threshold(chosen)
+    decision = {"never": "this version is switched off",
+                PREDICTED: "predicted times decide"}.get(shown, f"the threshold is {shown}")
+    return f"{crossed}; {decision}."
+
+
+def _score(entry: EntryTuning, curve: ScoreCurve) -> Markup:
+    numbers = [(value, score) for value, score in curve.scores if not is_never(value)]
+    beyond = BEYOND * numbers[-1][0]
+    points = [(min(value, beyond), score) for value, score in curve.scores
+              if math.isfinite(score)]
+    chosen = entry.fit.thresholds[curve.guard]
+    least = min((score for _, score in points), default=math.nan)
+    where = next((value for value, score in curve.scores if score == least), 0)
+    what = show_threshold(chosen) if chosen else "the choice by predicted time"
+    text = f"least, {least:.3f}, at {show_threshold(where)}; {what} was chosen."
+    marks = [charts.Mark(min(chosen, beyond), f"threshold {what}")] if chosen else []
+    return figure(charts.curves(
+        f"{curve.guard}: score over the threshold", text,
+        Axis("threshold (work-items)", _count, True, ((beyond, "never"),)),
+        Axis("mean relative time", lambda v: f"{v:.4g}", True),
+        [charts.Series("score", points, 0, lines=False)], marks), f"{curve.guard}: {text}" + (
+            f"  {curve.omitted} thresholds between those shown are left out." if curve.omitted
+            else "") + ("" if all(math.isfinite(score) for _, score in curve.scores) else
+                        "  Thresholds with which a version cannot run have no point."))
+
+
+def _score_table(curve: ScoreCurve) -> Markup:
+    return folded(f"The scores of {curve.guard}, as a table", [table([
+        ["threshold", "score"], *(
+            [show_threshold(value), f"{score:.4g}" if math.isfinite(score) else "cannot run"]
+            for value, score in curve.scores)])])
+
+
+def _count(value: float) -> str:
+    """A number of work-items, short.
+
+    >>> _count(5000.0), _count(2e6)
+    ('5,000', '2 M')
+    """
+    for unit, scale in ((" G", 1e9), (" M", 1e6)):
+        if value >= scale:
+            return f"{value / scale:g}{unit}"
+    return f"{value:,.0f}"
+
+
+# Noise
+
+
+def _noise(forest: Forest, repeated: Sequence[RepeatedRuns]) -> Iterator[Markup]:
+    worst = max(repeated, key=lambda each: each.deviation)
+    ranked = sorted(repeated, key=lambda each: -each.deviation)[:MOST_ROWS]
+    text = (f"half of the repeated runs lie within {100 * worst.deviation:.1f} % of their median "
+            f"even where it is worst ({worst.dataset}, {worst.versions(forest)}).")
+    yield figure(charts.spreads(
+        "Repeated runs relative to their median", text,
+        Axis("time relative to the median of the same runs", lambda v: f"{v:g}×"),
+        [(f"{each.dataset}, {each.versions(forest)}", [s / each.middle for s in each.seconds
+                                               if each.middle]) for each in ranked]),
+        f"Each stroke is a run, named by its dataset and its versions; "
+        f"{text}" + (
+            f"  The {MOST_ROWS} that vary most of {len(repeated)}."
+            if len(repeated) > MOST_ROWS else ""))
+    yield folded("Repeated runs, as a table", [table([
+        ["dataset and versions", "runs", "median", "half within", "least", "greatest"],
+        *([f"{each.dataset}, {each.versions(forest)}", str(len(each.seconds)),
+           show_seconds(each.middle), f"±{100 * each.deviation:.1f} %",
+           show_seconds(min(each.seconds)), show_seconds(max(each.seconds))]
+          for each in repeated)])])

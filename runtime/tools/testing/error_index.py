@@ -1,0 +1,171 @@
+"""The explanations of error codes by ``runelift explain CODE`` and ``docs/errors.md``.
+
+The message shown for the example of a code is made by running the example.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import textwrap
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from runelift.frontend.load import load
+from runelift.ir import parse as ir_text
+from runelift.ir.base.codes import CODES, GROUPS
+from runelift.ir.base.codes.explanation import Explanation, files
+from runelift.ir.base.errors import CompilerLimitation, ProgramWarning, UserError
+from runelift.ir.base.files import read_source
+from runelift.ir.interpret import interpret
+from runelift.ir.names import Names
+from runelift.ir.points import is_point
+from runelift.ir.traverse import statements_inside
+from runelift.runtime.compilation.diagnostics import as_text
+from runelift.runtime.compilation.pipeline import compile_source
+from runelift.runtime.data.values import load_values
+from runelift.runtime.devices.profiles import profile
+from runelift.runtime.programs.compile import compile as compile_program
+from runelift.runtime.research.t4 import read_t4
+from runelift.runtime.rules.load import load_rules
+from runelift.runtime.tools.testing.scripts import evaluate
+from runelift.runtime.tools.testing.test_blocks import parse_blocks
+from runelift.runtime.tuner.costs.log import read_log
+from runelift.runtime.versions.tuning_file import read_tuning, schedule_of
+
+PAGE_WIDTH = 96
+MOST_EXAMPLE_LINES = 16
+"""The most lines of an example that are shown; of longer ones the middle is left out."""
+
+HEADER = """\
+# Errors and warnings
+
+Every message has a code in brackets: `prog.fut:1:35: error[unknown-name]: ...`.  This page says
+what each code means, with an example and its cure; `runelift explain CODE` prints the same.
+
+A run reports every declaration that is wrong.  After a syntax error, reading goes on at the next
+declaration: at a line that begins with `def` or the like and is indented no further.  What uses the
+names of a wrong declaration is not checked, so that no error follows from another.  At most 100
+syntax errors of a file are reported.
+
+For programs: `runelift check --json` and `--sarif` ([json.md](json.md)).
+
+The page is made from `ir/base/codes/` (`pytest tests/test_codes.py --regenerate-golden`); a test
+runs every example.
+"""
+
+
+def message(explanation: Explanation, text: str) -> str:
+    """The messages about an example of a code; empty if there are none."""
+    main = f"program{explanation.suffix}"
+    with (tempfile.TemporaryDirectory() as folder,
+          warnings.catch_warnings(record=True, action="always") as caught):
+        for name, content in files(text, main).items():
+            (Path(folder) / name).write_text(content)
+        error = ""
+        try:
+            _READERS[explanation.suffix](Path(folder) / main)
+        except (UserError, CompilerLimitation) as failure:
+            error = as_text(failure)
+        warned = [str(w.message) for w in caught if isinstance(w.message, ProgramWarning)]
+        places = {f"{Path(folder).resolve()}/": "", f"{folder}/": ""}
+    messages = "\n".join(filter(None, [error, *warned]))
+    for place, shown in places.items():
+        messages = messages.replace(place, shown)
+    return messages
+
+
+def _run(path: Path) -> None:
+    """Compile a program, and run it on the inputs of its test blocks."""
+    source = read_source(path)
+    program = load(source, Names())
+    if any(is_point(each) for fun in program.funs for stm in statements_inside([fun.body])
+           for each in stm.attrs):
+        _ = compile_source(source).optimised
+    scripts = partial(evaluate, program=source, device=None)
+    for block in parse_blocks(source):
+        for case in block.cases:
+            for entry in case.entries:
+                interpret(program, entry, case.arguments(scripts))
+
+
+def _tune(path: Path) -> None:
+    """Read a tuning file, and compile the program beside it with its values."""
+    values, program = read_tuning(path), path.with_suffix(".fut")
+    if program.exists():
+        compile_program(program, tuning={}, settings=values, runs=False)
+
+
+def _rewrite(path: Path) -> None:
+    """Read a file of rules, and compile the program beside it with them."""
+    load_rules(read_source(path))
+    program = path.with_suffix(".fut")
+    if program.exists():
+        compile_program(program, tuning={}, runs=False, rules=path)
+
+
+def _schedule(path: Path) -> None:
+    """Compile the program beside a schedule with it."""
+    compiled = compile_source(read_source(path.with_suffix(".fut")), schedule=schedule_of(path))
+    _ = compiled.optimised
+
+
+_READERS: dict[str, Callable[[Path], object]] = {
+    ".fut": _run,
+    ".in": load_values,
+    ".rules": _rewrite,
+    ".tuning": _tune,
+    ".schedule": _schedule,
+    ".log": read_log,
+    ".t4": read_t4,
+    ".json": lambda path: profile(str(path)),
+    ".core": lambda path: ir_text.parse(path.read_text(), str(path)),
+}
+"""The reader of files by their suffix."""
+
+
+def page(code: str) -> str:
+    """The explanation of a code for a terminal."""
+    found = CODES[code]
+
+    def shown(text: str) -> str:
+        return textwrap.indent(_abridged(text), "    ")
+
+    return "\n".join([
+        f"{found.code}: {found.title}", "", textwrap.fill(found.meaning, PAGE_WIDTH), "",
+        "For example,", "", shown(found.wrong), "is answered by", "",
+        shown(message(found, found.wrong)), "Without the mistake:", "", shown(found.cure)])
+
+
+def index() -> str:
+    """All codes with their titles."""
+    return "\n\n".join("\n".join([f"{group}:", *(f"  {each.code:<25}{each.title}"
+                                                 for each in codes)])
+                       for group, codes in GROUPS.items())
+
+
+def document() -> str:
+    """The text of ``docs/errors.md``."""
+    lines = [HEADER]
+    for group, codes in GROUPS.items():
+        lines.append(f"## {group}\n")
+        for each in codes:
+            language = "futhark" if each.suffix in (".fut", ".rules") else ""
+            lines += [
+                f"### {each.code}", "", f"*{each.title}*", "",
+                textwrap.fill(each.meaning, 120), "",
+                _fenced(each.wrong, language), _fenced(message(each, each.wrong)),
+                "Without the mistake:", "", _fenced(each.cure, language)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _fenced(text: str, language: str = "") -> str:
+    return f"```{language}\n{_abridged(text)}```\n"
+
+
+def _abridged(text: str) -> str:
+    lines = text.splitlines()
+    if len(lines) > MOST_EXAMPLE_LINES:
+        lines = [*lines[:4], "  ...", *lines[-4:]]
+    return "\n".join(lines) + "\n"

@@ -1,5 +1,0 @@
-"""Trials: runs in which operations are repeated in place with other kernel parameters.
-
-It imports ``execution``, ``geometry`` and ``records``.  Entry point:
-:class:`~runelift.runtime.trials.trial_run.TrialRun`.
-"""

@@ -1,6 +1,0 @@
-"""Reports of tuning as text and as facts for the JSON file; HTML is in ``html``.
-
-It imports ``result``, ``analysis`` and ``fit``.  Entry points:
-:func:`~runelift.runtime.tuner.report.text.render`,
-:func:`~runelift.runtime.tuner.report.text.facts`.
-"""

@@ -1,0 +1,5 @@
+"""Trials: runs in which operations are repeated in place with other kernel parameters.
+
+It imports ``execution``, ``geometry`` and ``records``.  Entry point:
+:class:`~runelift.runtime.tuner.trials.trial_run.TrialRun`.
+"""

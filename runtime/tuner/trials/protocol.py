@@ -1,0 +1,29 @@
+"""Protocol between a trial run (:mod:`~runelift.runtime.tuner.trials.trial_run`) and a search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from runelift.runtime.geometry.parameter_space import Setting
+
+
+@dataclass(frozen=True, slots=True)
+class UpcomingSettings:
+    """Settings that will be asked for, so that their kernels can be built at the same time."""
+
+    settings: tuple[Setting, ...]
+
+
+Search: TypeAlias = Generator[Setting | UpcomingSettings, "float | Setting | str | None", None]
+"""Asks for settings and is sent the seconds that each took, or why one cannot run.
+
+For one that launches the same kernels in the same way as another one did before, it is sent that.
+What is said to be :class:`UpcomingSettings` is answered with None.
+"""
+OperationId: TypeAlias = tuple[str, int]
+"""The name of an operation, and how often it has been met before in a run."""
+Searches: TypeAlias = Mapping[OperationId, Callable[[], Search]]
+OperationTime: TypeAlias = tuple[OperationId, float]
+"""An operation that was met in a run, and its device time (seconds)."""

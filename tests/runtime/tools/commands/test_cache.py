@@ -1,0 +1,47 @@
+"""``runelift cache``."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from runelift.runtime.cache import disk
+from runelift.runtime.tools.commands.cli import main
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    found = tmp_path / "cache"
+    monkeypatch.setenv(disk.VARIABLE, str(found))
+    disk.store("kernels", "c" * 64, bytes(2_000_000 - disk.CHECKSUM_BYTES))
+    disk.store("trials", "c" * 64, b"content")
+    return found
+
+
+def test_files_are_shown_and_removed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache", "info"]) == 0
+    shown = capsys.readouterr().out
+    assert str(folder) in shown
+    assert [line.split(maxsplit=3) for line in shown.splitlines()[1:]] == [
+        ["1", "2.0", "MB", "binaries of kernels"],
+        ["1", "39", "B", "results of probes of devices"], ["2", "2.0", "MB", "in all"]]
+    assert main(["cache", "clear", "--json"]) == 0
+    removed = json.loads(capsys.readouterr().out)["result"]
+    assert removed["kinds"]["kernels"] == {"files": 1, "bytes": 2_000_000}
+    assert not folder.exists()
+    assert main(["cache", "info"]) == 0
+    assert "0 B  in all" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs the root user")
+def test_the_folder_of_another_user_is_left(folder: Path,
+                                            capsys: pytest.CaptureFixture[str]) -> None:
+    os.chown(folder, 65534, 65534)
+    assert main(["cache", "clear"]) == 1
+    assert "it belongs to another user" in capsys.readouterr().err
+    assert (folder / "kernels" / ("c" * 64)).exists()
+    assert main(["cache", "info"]) == 0
+    assert "It is not used" in capsys.readouterr().out
