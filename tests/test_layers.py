@@ -1,7 +1,6 @@
-"""Packages import in one direction, and what is imported inside of functions says why.
+"""Wings import in one direction, modules in no circles, and imports inside of functions say why.
 
-Modules that are named in strings are not seen.  The command line imports commands by their names,
-and so do processes with the tuner's worker.
+Modules that are named in strings count, too: ``import_module("runelift.…")`` and its like.
 """
 
 from __future__ import annotations
@@ -19,181 +18,61 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = {f"runelift.{name}": ROOT / name
            for name in ("ir", "frontend", "rewrite", "codegen", "runtime")}
 FOLDERS["runelift"] = ROOT / "runtime" / "api"
-EVERYWHERE = {"ir", "ir.imp"}
-"""Packages that all may import but ``ir`` itself."""
-ALLOWED = {
-    "ir.imp": "ir",
-    "ir.codes": "ir",
-    "frontend.modules": "frontend.syntax",
-    "frontend.check": "frontend.syntax",
-    "frontend.elaborate": "frontend.syntax frontend.modules frontend.check",
-    "frontend.format": "frontend.syntax frontend",
-    "frontend": "frontend.syntax frontend.modules frontend.check frontend.elaborate",
-    "rewrite.analysis": "rewrite.engine",
-    "rewrite.rules": "rewrite.engine",
-    "rewrite.flatten.rules": "rewrite.engine rewrite.flatten",
-    "rewrite.lift": "rewrite.engine",
-    "rewrite.lift.points": "rewrite.engine rewrite.flatten rewrite.lift",
-    "rewrite.passes": "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten",
-    "rewrite.lift.outside": "rewrite.engine rewrite.rules rewrite.passes rewrite.lift",
-    "rewrite":
-        "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten rewrite.flatten.rules "
-        "rewrite.passes rewrite.lift rewrite.lift.outside rewrite.lift.points",
-    "codegen.passes": "codegen.plan",
-    "codegen.emit": "codegen.plan codegen.passes",
-    "codegen.kernel": "codegen.plan codegen.passes",
-    "codegen.cost": "codegen.plan codegen.emit",
-    "codegen.segops": "codegen.plan codegen.passes codegen.kernel",
-    "codegen.intragroup": "codegen.plan codegen.passes codegen.kernel codegen.segops",
-    "codegen.hostplan": "codegen.plan codegen.kernel codegen.segops codegen.intragroup",
-    "data": "codegen.plan",
-    "displayed": "",
-    "versions": "displayed",
-    "records": "codegen.plan displayed",
-    "host": "cache",
-    "compilation":
-        "frontend.syntax frontend.elaborate frontend rewrite.engine rewrite.lift "
-        "rewrite.lift.points rewrite codegen.plan codegen.emit codegen.cost codegen.hostplan cache "
-        "rules",
-    "rules":
-        "frontend.syntax frontend.elaborate frontend rewrite.lift.outside rewrite cache data",
-    "devices.driver": "cache host",
-    "devices": "codegen.emit cache host devices.driver",
-    "devices.profiles": "devices",
-    "geometry": "codegen.plan devices",
-    "processes": "cache host compilation devices.driver devices",
-    "execution":
-        "frontend.syntax codegen.plan codegen.passes codegen.emit codegen.cost versions records "
-        "cache cost host devices.driver devices execution.host_scalars geometry displayed",
-    "execution.probes": "codegen.plan codegen.emit codegen.hostplan devices execution",
-    "replay": "codegen.plan codegen.emit versions records host devices execution",
-    "trials": "codegen.emit records host devices geometry execution",
-    "memory":
-        "codegen.plan codegen.emit versions records devices execution",
-    "profiling":
-        "codegen.plan versions displayed entry_point records cost cost.predict devices "
-        "execution pages program "
-        "tuner.workers",
-    "execution.host_scalars": "",
-    "cost":
-        "codegen.cost codegen.plan cache devices devices.profiles execution.host_scalars geometry "
-        "versions",
-    "cost.measure": "cost devices devices.profiles execution.probes",
-    "cost.predict":
-        "codegen.cost codegen.plan cost devices execution loaded_program versions",
-    "cost.modelled_device": "compilation devices devices.profiles execution loaded_program",
-    "cost.explained": "cost.predict memory pages records versions",
-    "prebuild":
-        "codegen.emit versions cache compilation devices.driver devices processes execution "
-        "execution.probes",
-    "running": "devices execution execution.probes memory prebuild",
-    "loaded_program":
-        "codegen.plan compilation devices execution memory prebuild records running",
-    "entry_point": "frontend.syntax compilation execution loaded_program displayed",
-    "program":
-        "codegen.plan versions records compilation devices geometry execution memory prebuild "
-        "displayed entry_point loaded_program tuner.autotune",
-    "races.mistakes": "",
-    "races":
-        "codegen.plan codegen.emit versions devices execution execution.probes program "
-        "races.mistakes",
-    "compile": "versions host compilation devices processes prebuild program",
-    "interchange": "devices execution execution.probes",
-    "functions": "compile entry_point",
-    "importer": "compile",
-    "stubs": "frontend.syntax entry_point program",
-    "runelift":
-        "entry_point execution functions importer interchange notebook profiling program records "
-        "compile",
-    "tuner.policy": "records",
-    "tuner.costs": "versions records tuner.policy",
-    "tuner.prune": "versions records tuner.costs",
-    "tuner.measure":
-        "versions records host geometry replay trials tuner.policy tuner.costs tuner.prune",
-    "tuner.fit": "versions records tuner.policy tuner.costs",
-    "tuner.analysis": "versions records tuner.costs tuner.fit",
-    "tuner.result": "displayed versions tuner.costs tuner.measure tuner.fit",
-    "tuner.workers":
-        "codegen.plan codegen.segops versions records data cache host compilation "
-        "devices.driver devices geometry processes execution execution.probes replay trials "
-        "prebuild program tuner.policy tuner.costs tuner.prune tuner.measure",
-    "tuner.job": "versions tuner.policy tuner.costs tuner.measure tuner.fit tuner.result",
-    "tuner.thresholds":
-        "versions host tuner.policy tuner.costs tuner.measure tuner.fit tuner.result tuner.job",
-    "tuner.autotune":
-        "versions host program tuner.measure tuner.fit tuner.result tuner.workers tuner.job "
-        "tuner.thresholds tuner.confirm_size_guards tuner.kernel_parameters tuner.final_choice",
-    "tuner.final_choice": "versions tuner.costs tuner.measure tuner.result tuner.job",
-    "tuner.confirm_size_guards":
-        "versions records host tuner.policy tuner.costs tuner.measure tuner.fit tuner.result "
-        "tuner.job",
-    "tuner.kernel_parameters":
-        "codegen.plan versions records geometry trials tuner.policy tuner.costs tuner.measure "
-        "tuner.fit tuner.result tuner.job tuner.thresholds tuner.technique_bandit",
-    "tuner.strategies":
-        "versions records tuner.policy tuner.costs tuner.measure tuner.fit tuner.job "
-        "tuner.technique_bandit",
-    "tuner.technique_bandit": "",
-    "tuner.report":
-        "memory versions records tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
-        "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies",
-    "pages": "versions",
-    "explanation":
-        "rewrite.engine rewrite codegen.plan codegen.emit compilation versions devices pages "
-        "editors.pygments_lexer",
-    "tuner.report.html":
-        "versions records pages tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
-        "tuner.confirm_size_guards tuner.kernel_parameters tuner.strategies tuner.report "
-        "tuner.schedules",
-    "notebook":
-        "displayed editors.pygments_lexer entry_point execution memory pages profiling program "
-        "records tuner.analysis tuner.report tuner.report.html tuner.result versions compile",
-    "tuner.schedules":
-        "rewrite.lift rewrite.lift.points rewrite compilation versions records tuner.policy "
-        "tuner.costs tuner.measure "
-        "tuner.result",
-    "tuner.t4": "versions records tuner.costs tuner.fit tuner.kernel_parameters",
-    "tuner.import_t4": "versions geometry tuner.job tuner.strategies tuner.t4",
-    "testing":
-        "ir.codes frontend codegen.emit versions data compilation devices devices.profiles program "
-        "compile rules "
-        "tuner.costs tuner.t4",
-    "commands":
-        "ir.codes frontend frontend.format rewrite.engine rewrite.lift rewrite.lift.outside "
-        "rewrite.lift.points rewrite.passes rewrite codegen.plan codegen.passes versions records "
-        "data cache host compilation rules cost cost.measure "
-        "devices.driver devices explanation geometry memory pages processes profiling program "
-        "compile cost.predict cost.modelled_device cost.explained devices.profiles loaded_program "
-        "runelift tuner.policy tuner.costs tuner.measure tuner.fit tuner.analysis tuner.result "
-        "tuner.workers tuner.job tuner.autotune tuner.confirm_size_guards tuner.kernel_parameters "
-        "tuner.strategies tuner.report tuner.report.html tuner.t4 tuner.import_t4 tuner.schedules "
-        "tuner.thresholds testing races races.mistakes stubs interactive "
-        "editors.pygments_lexer",
-    "editors.pygments_lexer": "frontend.syntax",
-    "interactive":
-        "frontend.syntax frontend.elaborate frontend rewrite.engine versions data compilation "
-        "devices program editors.pygments_lexer",
-    "editors":
-        "frontend.syntax frontend.check frontend.elaborate frontend frontend.format versions "
-        "compilation runelift interactive",
-    "__main__": "commands",
+WINGS = {
+    "ir.base": "",
+    "ir": "ir.base",
+    "frontend": "ir ir.base",
+    "rewrite": "ir ir.base",
+    "codegen": "ir ir.base",
+    "runtime": "ir ir.base frontend rewrite codegen",
+    "runtime.tuner": "ir ir.base rewrite codegen runtime",
+    "runtime.research": "ir ir.base runtime runtime.tuner",
+    "runtime.tools":
+        "runelift ir ir.base frontend rewrite codegen runtime runtime.tuner runtime.research",
+    "runelift": "ir.base runtime runtime.tools",
 }
-"""The packages that each package may import, and no others, all without ``runelift.runtime``.
-
-Modules that have a line here are rooms, too.
-"""
+"""The wings that each wing may import: all packages below it that are no wings themselves."""
+EXCUSED = {
+    ("runtime.programs.program", "runtime.tuner.autotune"): "Program.tune tunes the program",
+    ("runtime.displayed", "runtime.tools.notebook"): "notebooks ask objects for their looks",
+    ("runtime.processes.process", "runtime.tuner.workers.worker"): "a process imports what answers",
+    ("runtime.tuner.strategies", "runtime.research"): "a strategy is imported by its name",
+}
+"""Imports against the table, all late or by a string, and why."""
+CIRCLES = {
+    "frontend.check.infer": "expressions contain patterns, loops, sums and indices, and these "
+                            "contain expressions",
+    "frontend.check.uniqueness": "loops carry arrays that the check follows",
+    "frontend.elaborate.exps": "expressions contain loops, sums and arrays, and these contain "
+                               "expressions",
+    "rewrite.flatten.walk": "rules get the flattener, which has the book of rules",
+    "runtime.devices.info": "advice is about a device",
+    "runtime.devices.context": "probed results are of an open device",
+    "runtime.records.recorder": "a sample belongs to a recorder, which has samples",
+    "runtime.execution.run": "a run has an executable, and gives what is left to issue",
+    "runtime.tuner.costs.cost_model": "costs correct records, which are parts of costs",
+    "runtime.tuner.measure.forced_runs": "a warm-up belongs to the runs that it precedes",
+    "runtime.tuner.workers.worker": "requests are to a session, which reads them",
+}
+"""A module of each circle of modules that types close, and why."""
 LATE = 34
 """So many imports inside of functions are enough."""
 REASON = re.compile(r"# late: \w+")
+NAME = re.compile(r"runelift(\.\w+)+(?=$|[.:])")
 
 
 class Import(NamedTuple):
-    """A module imports another one, or something of it; ``late`` if inside of a function."""
+    """A module imports another one, or something of it.
+
+    ``late`` if inside of a function, or by a string (``named``); ``typing`` if for types only.
+    """
 
     module: str
     line: int
     name: str
-    late: bool
+    late: bool = False
+    typing: bool = False
+    named: bool = False
 
 
 @cache
@@ -209,67 +88,118 @@ def modules() -> dict[str, Path]:
 
 @cache
 def imports() -> list[Import]:
-    """All imports: ordinary ones, those inside of functions, and those for types only."""
+    """All imports: ordinary ones, those inside of functions, by strings, and for types only."""
     return [each for name, path in modules().items()
-            for each in _imports(name, ast.parse(path.read_text()), late=False)]
+            for each in _imports(ast.parse(path.read_text()), Import(name, 0, ""))]
 
 
-def _imports(module: str, tree: ast.AST, *, late: bool) -> Iterator[Import]:
+def _imports(tree: ast.AST, here: Import) -> Iterator[Import]:
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{module} has a relative import"
-            for alias in node.names:
-                whole = f"{node.module}.{alias.name}"
-                yield Import(module, node.lineno, whole if whole in modules() else
-                             str(node.module), late)
-        elif isinstance(node, ast.Import):
-            yield from (Import(module, node.lineno, alias.name, late) for alias in node.names)
-        inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        yield from _imports(module, node, late=late or inside)
+        inner = here
+        match node:
+            case ast.ImportFrom(module=str(module), lineno=line):
+                assert node.level == 0, f"{here.module} has a relative import"
+                for alias in node.names:
+                    whole = f"{module}.{alias.name}"
+                    yield here._replace(line=line, name=whole if whole in modules() else module)
+            case ast.Import(lineno=line):
+                yield from (here._replace(line=line, name=alias.name) for alias in node.names)
+            case ast.Constant(value=str(text), lineno=line):
+                if (found := _named(text)) is not None and found != here.module:
+                    yield here._replace(line=line, name=found, late=True, named=True)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                inner = here._replace(late=True)
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                inner = here._replace(typing=True)
+        yield from _imports(node, inner)
+
+
+def _named(text: str) -> str | None:
+    """The module that a string names, or the package of the modules that it begins the name of."""
+    found = NAME.match(text)
+    return found[0] if found and found[0] in modules() else None
+
+
+def wing(module: str) -> str:
+    """The wing of a module: the longest name in the table that its name begins with."""
+    short = _short(module)
+    return max((each for each in WINGS if f"{short}.".startswith(f"{each}.")),
+               key=len, default="runelift")
 
 
 def room(module: str) -> str:
-    """The package of a module as the table names it, or the module if it has a line there."""
-    short = module.removeprefix("runelift.").removeprefix("runtime.")
+    """The package of a module; modules beside packages are rooms of their own."""
+    package = module.rpartition(".")[0]
     is_package = modules()[module].name == "__init__.py"
-    return short if short in ALLOWED or is_package else short.rpartition(".")[0]
+    return module if is_package or any(
+        _is_package(each) and each.startswith(f"{package}.") for each in modules()) else package
 
 
-def arrows() -> dict[tuple[str, str], list[str]]:
-    """Imports of one package by another, with their places."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for each in imports():
-        if each.name in modules() and room(each.module) != room(each.name):
-            found.setdefault((room(each.module), room(each.name)), []).append(
-                f"{each.module}:{each.line}")
-    return found
+def _is_package(module: str) -> bool:
+    return modules()[module].name == "__init__.py"
 
 
-def allowed() -> set[tuple[str, str]]:
-    """The arrows of the table."""
-    return {(importer, each) for importer, others in ALLOWED.items() for each in others.split()}
+def _short(module: str) -> str:
+    return module.removeprefix("runelift.")
 
 
-def test_packages_import_only_what_they_may() -> None:
-    wrong = {arrow: places for arrow, places in arrows().items() if arrow not in allowed()
-             and (arrow[1] not in EVERYWHERE or arrow[0].startswith("ir"))}
-    assert wrong == {}
+def _graph(*, typing: bool) -> nx.DiGraph:
+    """The modules with what they import when they are imported, with ``typing`` also for types."""
+    return nx.DiGraph((each.module, each.name) for each in imports()
+                      if each.name in modules() and not each.late and typing >= each.typing)
+
+
+def _circles(graph: nx.DiGraph) -> list[set[str]]:
+    return [each for each in nx.strongly_connected_components(graph) if len(each) > 1]
+
+
+def test_wings_import_only_what_they_may() -> None:
+    wrong = [each for each in imports() if each.name in modules()
+             and wing(each.name) not in (wing(each.module), *WINGS[wing(each.module)].split())]
+    excused = {each for each in wrong if each.late and _excuse(each) is not None}
+    assert [each for each in wrong if each not in excused] == []
+    assert {_excuse(each) for each in excused} == EXCUSED.keys(), "nothing is excused in vain"
+
+
+def _excuse(found: Import) -> tuple[str, str] | None:
+    """The excuse of an import."""
+    return next(((importer, name) for importer, name in EXCUSED
+                 if _short(found.module) == importer
+                 and f"{_short(found.name)}.".startswith(f"{name}.")), None)
 
 
 def test_nothing_is_allowed_in_vain() -> None:
-    assert allowed() - arrows().keys() == set()
+    arrows = {(wing(each.module), wing(each.name)) for each in imports() if each.name in modules()}
+    assert {(importer, each) for importer, others in WINGS.items() for each in others.split()
+            } - arrows == set()
 
 
-def test_there_are_no_circles() -> None:
-    """But for ``Program.tune``, by which a user tunes without knowing the tuner."""
-    graph = nx.DiGraph(arrows().keys())
-    graph.remove_edge("program", "tuner.autotune")
-    assert list(nx.simple_cycles(graph)) == []
+def test_no_packages_import_one_another() -> None:
+    graph = nx.DiGraph((room(module), room(name)) for module, name in _graph(typing=False).edges
+                       if room(module) != room(name))
+    assert _circles(graph) == []
+
+
+def test_no_modules_import_one_another() -> None:
+    assert _circles(_graph(typing=False)) == []
+
+
+def test_circles_that_types_close_are_known() -> None:
+    circles = _circles(_graph(typing=True))
+    assert [each for each in circles if CIRCLES.keys().isdisjoint(map(_short, each))] == []
+    assert len(circles) == len(CIRCLES), "each is named once, and none in vain"
 
 
 def test_late_imports_are_few_and_say_why() -> None:
-    late = {(each.module, each.line) for each in imports() if each.late}
+    late = {(each.module, each.line) for each in imports() if each.late and not each.named}
     assert len(late) <= LATE
     lines = {name: modules()[name].read_text().splitlines() for name, _ in late}
     assert [(name, line) for name, line in sorted(late) if not any(
         REASON.search(lines[name][k]) for k in (line - 1, line - 2))] == []
+
+
+def test_names_of_modules_in_strings_are_found() -> None:
+    named = {(_short(each.module), _short(each.name)) for each in imports() if each.named}
+    assert {("runtime.tools.commands.start", "runtime.tools.commands.cli"),
+            ("runtime.tools.commands.styles", "runtime.tools.commands.colours"),
+            ("runtime.displayed", "runtime.tools.notebook")} <= named

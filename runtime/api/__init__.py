@@ -55,7 +55,8 @@ _HOMES = {
     "Records": "runtime.records.records", "compile": "runtime.programs.compile",
     "fn": "runtime.programs.functions", "from_dlpack": "runtime.programs.interchange",
     "import_programs": "runtime.programs.importer",
-    "load_ipython_extension": "runtime.tools.notebook.magic", "profile": "runtime.tools.profiling.call",
+    "load_ipython_extension": "runtime.tools.notebook.magic",
+    "profile": "runtime.tools.profiling.call",
 }
 
 

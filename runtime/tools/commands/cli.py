@@ -110,7 +110,7 @@ def make_parser(command: str | None) -> argparse.ArgumentParser:
                                      parser_class=_Parser)
     for name, summary in COMMANDS.items():
         if name == command:
-            module = importlib.import_module(f"runelift.runtime.tools.commands.{name.replace('-', '_')}")
+            module = importlib.import_module(f"{__package__}.{name.replace('-', '_')}")
             sub = commands.add_parser(
                 name, help=summary, description=module.__doc__, formatter_class=_Help,
                 epilog=_shown(module.EXAMPLES))

@@ -13,6 +13,8 @@ import textwrap
 from importlib import import_module
 from typing import TextIO
 
+COLOURS = "runelift.runtime.tools.commands.colours"
+"""The module that colours; only terminals need it."""
 LEAST_WIDTH = 20
 """Columns below which nothing is broken."""
 _UNBROKEN = re.compile(r" *\d* \| ")
@@ -64,7 +66,7 @@ def show_page(text: str) -> None:
 
 def _write(text: str, out: TextIO) -> None:
     if coloured(out):
-        import_module("runelift.runtime.tools.commands.colours").write(text, out)
+        import_module(COLOURS).write(text, out)
     else:
         print(text, file=out, flush=True)
 
@@ -72,7 +74,7 @@ def _write(text: str, out: TextIO) -> None:
 def show_code(text: str, language: str) -> None:
     """Print a program that is written in a language that Pygments knows."""
     if coloured(sys.stdout):
-        import_module("runelift.runtime.tools.commands.colours").write_code(text, language, sys.stdout)
+        import_module(COLOURS).write_code(text, language, sys.stdout)
     else:
         print(text)
 

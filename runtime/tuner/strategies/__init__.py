@@ -11,27 +11,13 @@ it has converged or the budget is spent.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
 from runelift.ir.base import plugins
 from runelift.ir.base.errors import UserError
-from runelift.runtime.research import binary_literal, instrumentation_literal
-from runelift.runtime.tuner.strategies import (
-    active,
-    bandit,
-    binary,
-    cma_es,
-    exhaustive,
-    genetic,
-    instrumentation,
-    intervals,
-    node_wise,
-    random_search,
-    swarm,
-)
 from runelift.runtime.tuner.strategies.findings import GuardFinding, findings
 from runelift.runtime.tuner.strategies.trials import (
     Budget,
@@ -42,12 +28,46 @@ from runelift.runtime.tuner.strategies.trials import (
     Strategy,
 )
 
-STRATEGIES: Mapping[str, Strategy] = {strategy.name: strategy for strategy in (
-    instrumentation.instrumentation, instrumentation.replay,
-    instrumentation_literal.instrumentation_literal, node_wise.simple, exhaustive.exhaustive,
-    binary.binary, binary_literal.binary_literal, active.active, active.active_endpoints,
-    intervals.intervals, cma_es.cma, cma_es.cma_indices, swarm.swarm, random_search.random_search,
-    genetic.genetic, bandit.bandit)}
+
+class Strategies(Mapping[str, Strategy]):
+    """Strategies by name; a module is imported when one of its strategies is asked for.
+
+    ``places`` are written as in entry points, ``MODULE:OBJECT``.
+    """
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self._places = places
+
+    def __getitem__(self, name: str) -> Strategy:
+        module, _, attribute = self._places[name].partition(":")
+        found: Strategy = getattr(importlib.import_module(module), attribute)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+STRATEGIES = Strategies({
+    "instrumentation": "runelift.runtime.tuner.strategies.instrumentation:instrumentation",
+    "replay": "runelift.runtime.tuner.strategies.instrumentation:replay",
+    "instrumentation-literal":
+        "runelift.runtime.research.instrumentation_literal:instrumentation_literal",
+    "simple": "runelift.runtime.tuner.strategies.node_wise:simple",
+    "exhaustive": "runelift.runtime.tuner.strategies.exhaustive:exhaustive",
+    "binary": "runelift.runtime.tuner.strategies.binary:binary",
+    "binary-literal": "runelift.runtime.research.binary_literal:binary_literal",
+    "active": "runelift.runtime.tuner.strategies.active:active",
+    "active-endpoints": "runelift.runtime.tuner.strategies.active:active_endpoints",
+    "intervals": "runelift.runtime.tuner.strategies.intervals:intervals",
+    "cma": "runelift.runtime.tuner.strategies.cma_es:cma",
+    "cma-indices": "runelift.runtime.tuner.strategies.cma_es:cma_indices",
+    "swarm": "runelift.runtime.tuner.strategies.swarm:swarm",
+    "random": "runelift.runtime.tuner.strategies.random_search:random_search",
+    "genetic": "runelift.runtime.tuner.strategies.genetic:genetic",
+    "bandit": "runelift.runtime.tuner.strategies.bandit:bandit"})
 """The strategies with their default options, by name."""
 
 

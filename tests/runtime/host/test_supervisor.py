@@ -93,11 +93,12 @@ sys.meta_path.insert(0, Finder)
 
 @pytest.mark.parametrize("option", ["--version", "--help"])
 @pytest.mark.parametrize("moment", [
-    STOPS, MIDST.format("host.supervisor"), MIDST.format("commands.cli"), MIDST.format("devices"),
-    f"import signal; signal.pthread_sigmask = lambda *_: {STOPS}"])
+    STOPS, MIDST.format("host.supervisor"), MIDST.format("tools.commands.cli"),
+    MIDST.format("devices"), f"import signal; signal.pthread_sigmask = lambda *_: {STOPS}"])
 def test_ctrl_c_while_a_command_starts(option: str, moment: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", "import os, signal, sys; from runelift.runtime.tools.commands import start"
+        [sys.executable, "-c",
+         "import os, signal, sys; from runelift.runtime.tools.commands import start"
          f"\n{moment}\nsys.argv[1:] = [{option!r}]\nsys.exit(start.main())"],
         capture_output=True, text=True, timeout=20, check=False)
     if option == "--help" and moment.startswith("import"):

@@ -211,7 +211,8 @@ def test_results_reach_their_file_while_a_bar_is_drawn(capsys: pytest.CaptureFix
 def with_json() -> Iterator[str]:
     for command in COMMANDS:
         parser = argparse.ArgumentParser()
-        import_module(f"runelift.runtime.tools.commands.{command.replace('-', '_')}").configure(parser)
+        name = command.replace("-", "_")
+        import_module(f"runelift.runtime.tools.commands.{name}").configure(parser)
         if "--json" in parser._option_string_actions:
             yield command
 

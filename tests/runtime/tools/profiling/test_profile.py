@@ -34,8 +34,9 @@ entry main [n][m] (xss: [n][m]f32): [n]f32 = map (\\xs -> reduce (+) 0 (map chai
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the program, and a device with known peaks."""
-    monkeypatch.setattr("runelift.runtime.tools.commands.profile.measured_peaks", lambda *_, **__: Peaks(
-        1e10, {Prim.F32: 1e11, Prim.I32: 1e11}))
+    peaks = Peaks(1e10, {Prim.F32: 1e11, Prim.I32: 1e11})
+    monkeypatch.setattr("runelift.runtime.tools.commands.profile.measured_peaks",
+                        lambda *_, **__: peaks)
     (tmp_path / "heavy.fut").write_text(HEAVY)
     return tmp_path
 

@@ -633,3 +633,8 @@ def test_without_cma_the_user_hears_what_to_install(monkeypatch: pytest.MonkeyPa
     oracle = recorded(Simulated.of(PAIR, crossing), {"a": [10, 100]})
     with pytest.raises(UserError, match=r"pip install 'runelift\[cma\]'"):
         search(STRATEGIES["cma"], oracle)
+
+
+def test_strategies_have_the_names_that_they_are_found_by() -> None:
+    assert {name: each.name for name, each in STRATEGIES.items()} == {
+        name: name for name in STRATEGIES}
