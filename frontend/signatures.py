@@ -8,9 +8,9 @@ from runelift.frontend.check.forms import whole_name
 from runelift.frontend.check.unify import NAMELESS
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.doc_comments import comment_before
-from runelift.frontend.syntax.signature import Component, Signature
 from runelift.frontend.syntax.types import Array, Arrow, Record, Sum, Tuple, Type, payload, show
 from runelift.ir.prim import Prim
+from runelift.ir.signature import Component, Signature
 from runelift.ir.sizes import Size
 
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from runelift.codegen.cost.expressions import Expr, Node, Region
 from runelift.codegen.cost.follow import Follower
-from runelift.codegen.cost.sectors import SECTOR
+from runelift.codegen.cost.totals import SECTOR
 from runelift.codegen.cost.work import argument_names
 from runelift.ir import imp
 

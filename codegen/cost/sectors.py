@@ -13,9 +13,7 @@ from typing import NamedTuple
 from runelift.codegen.cost.expressions import Expr, Node
 from runelift.codegen.cost.forms import Forms
 from runelift.codegen.cost.polynomials import Atom, Form
-
-SECTOR = 32
-"""The bytes that memory moves at least."""
+from runelift.codegen.cost.totals import SECTOR
 
 
 class Edge(NamedTuple):

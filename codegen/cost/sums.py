@@ -9,7 +9,8 @@ from functools import lru_cache
 from runelift.codegen.cost.expressions import Expr, Graph, Region
 from runelift.codegen.cost.forms import Forms
 from runelift.codegen.cost.polynomials import Atom, Form
-from runelift.codegen.cost.sectors import SECTOR, Box, edges_along, moved
+from runelift.codegen.cost.sectors import Box, edges_along, moved
+from runelift.codegen.cost.totals import SECTOR
 from runelift.ir import imp
 from runelift.ir.imp.work_counts import UNCOUNTED
 from runelift.ir.names import VName

@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
+from runelift.codegen.cost.totals import ENTRY
 from runelift.codegen.cost.work import argument_names, work_source
 from runelift.codegen.emit.python import PlanWriter, launch_shape, size_text, variable
 from runelift.codegen.plan import distribution, plan
@@ -27,8 +28,6 @@ from runelift.ir.names import VName
 
 UNKNOWN = "1"
 """Stands for an unknown scalar in formulas of work."""
-ENTRY = "cost"
-"""The name of the function that follows a whole entry point."""
 
 
 @dataclass(frozen=True, slots=True)

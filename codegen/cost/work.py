@@ -5,57 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from runelift.codegen.cost.expressions import Printer
 from runelift.codegen.cost.follow import Follower
-from runelift.codegen.cost.sectors import SECTOR
 from runelift.codegen.cost.sums import ARRAY
+from runelift.codegen.cost.totals import SECTOR, Work
 from runelift.ir import imp
 from runelift.ir.names import VName
-
-
-class Work(NamedTuple):
-    """The work of one launch of a kernel; bytes and counts are those of all work-items.
-
-    ``items`` do something useful: they pass the test of bounds.  ``read`` and ``written`` are the
-    bytes that loads and stores move between memory and chip.  Sub-groups of 32 work-items share
-    sectors of 32 bytes.  Sectors stay in the cache from an iteration of the innermost loop to the
-    next; ``apart`` are further bytes if they do not.  ``random`` accesses are
-    to places that elements decide; they are in neither.  ``distinct`` are the bytes that are
-    reached at least once.  ``touched`` are the bytes of the elements of all accesses.
-
-    ``accesses`` are to global memory, ``local`` ones to local memory, and shuffles.  ``private``
-    ones are to private arrays that are in memory, since they have indices that vary.
-    ``arithmetic`` are operations that compute data.  ``operations`` are all steps in those of a
-    32-bit operation, but for ``special`` ones, such as roots, and those on ``doubles``.
-
-    ``steps`` are those of the longest work-item, and ``waits`` its loads that follow one another:
-    one in each iteration of a loop.  ``streams`` are those in loops that do nothing but load and
-    compute, of which a work-item asks for several at a time.  ``barriers`` are passed by a group.
-    """
-
-    items: float
-    read: float
-    apart: float
-    random: float
-    written: float
-    distinct: float
-    touched: float
-    accesses: float
-    arithmetic: float
-    operations: float
-    special: float
-    doubles: float
-    private: float
-    local: float
-    atomics: float
-    local_atomics: float
-    steps: float
-    waits: float
-    streams: float
-    barriers: float
-
 
 _COMPUTED = {"items", "distinct"}
 

@@ -10,36 +10,18 @@ Then each group of the kernel does the work of a group of one of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
 
 from runelift.codegen.emit.opencl import group_attributes
-from runelift.codegen.emit.phases import (
+from runelift.codegen.emit.phase_calls import (
     FAILURE_PARAMS,
     LOCAL_MEMORY,
-    Phase,
     common_params,
     phase_call,
     phase_functions,
 )
+from runelift.codegen.emit.phases import FUSED_KERNEL, CopyPhase, FusedPhase, Phase
 from runelift.codegen.emit.prelude import linked
 from runelift.ir.prim import Prim
-
-FUSED_KERNEL = "joined"
-"""The name of the kernel in OpenCL C."""
-
-
-@dataclass(frozen=True, slots=True)
-class CopyPhase:
-    """A copy of ``size`` bytes, from ``offset`` on; all are C expressions."""
-
-    target: str
-    source: str
-    size: str
-    offset: str
-
-
-FusedPhase: TypeAlias = Phase | CopyPhase
 
 
 def fused_source(phases: Sequence[FusedPhase], buffers: int, scalars: Sequence[Prim],

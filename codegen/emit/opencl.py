@@ -15,6 +15,7 @@ from itertools import zip_longest
 from runelift.codegen.emit.atomics import INDENT, atomic, locked, swapped
 from runelift.codegen.emit.inlining import used_once
 from runelift.codegen.emit.prelude import STORED, TYPES, linked
+from runelift.codegen.emit.signatures import FAILURE_ARGS, parameters, team_cells, uses_subgroups
 from runelift.codegen.emit.source_places import SourceOfStatements, annotated
 from runelift.codegen.passes.llvm_workarounds import has_truncation, wraps_around
 from runelift.codegen.passes.unrolling import splits_into_pieces
@@ -33,9 +34,6 @@ from runelift.ir.types import Const
 
 LOCAL_CELL = "ulong2"
 """The widest type of local memory: arrays in it start at multiples of its size."""
-FAILURE_ARGS = 32
-"""The most i64 arguments of a failure."""
-
 MOST_DIGITS = 6
 """The longest decimal text of a float; others are written by their bits."""
 MOST_MACRO_ARGS = 6
@@ -49,9 +47,6 @@ UNROLL_FULLY = "#pragma unroll"
 
 MOST_PLAIN_STATEMENTS = 24
 """Loops of at most this many simple statements are partly unrolled on devices that gain by it."""
-
-TEAM_CELLS = "room"
-"""The name of an argument of kernels with teams: the cells of a team in a local array."""
 
 _IDS = {
     Id.GLOBAL_ID: "get_global_id", Id.LOCAL_ID: "get_local_id", Id.GROUP_ID: "get_group_id",
@@ -98,18 +93,6 @@ def opencl_program(kernels: Iterable[imp.Kernel], bases: dict[str, int],
         for k in kernels))
 
 
-def function_names(kernels: Iterable[str]) -> dict[str, str]:
-    """Names for the kernels of a program that do not depend on what else was compiled.
-
-    So kernels of two programs have equal texts if they do the same, and are built once.
-
-    >>> function_names(["segmap_ys_451", "segmap_ys_480", "segred_r_7"])
-    {'segmap_ys_451': 'segmap_ys_1', 'segmap_ys_480': 'segmap_ys_2', 'segred_r_7': 'segred_r_3'}
-    """
-    return {name: f"{name.rpartition('_')[0]}_{number}"
-            for number, name in enumerate(dict.fromkeys(kernels), 1)}
-
-
 def opencl_source(kernel: imp.Kernel, base: int = 0,
                   constants: Mapping[VName, int] | None = None, function: str | None = None,
                   origins: Origins | None = None) -> str:
@@ -142,35 +125,10 @@ def opencl_lines(kernel: imp.Kernel, base: int = 0, constants: Mapping[VName, in
     return [*lines, "}", *(f"#undef {printer.name(c)}" for c in kernel.constants)]
 
 
-def parameters(kernel: imp.Kernel) -> tuple[imp.KernelParam, ...]:
-    """The parameters of a kernel between the failure buffers and the local memory."""
-    rooms = () if kernel.teams is None else kernel.local_memory
-    return (*kernel.params, *(imp.ScalarParam(_team_cells(a.name), Prim.I64) for a in rooms))
-
-
 def group_attributes(group: int, *, subgroups: bool) -> str:
     """The attributes of a kernel with groups of a size, which may use sub-groups."""
     size = f"__attribute__((reqd_work_group_size({group}, 1, 1)))"
     return f"IN_SUBGROUPS {size}" if subgroups else size
-
-
-def uses_subgroups(kernel: imp.Kernel) -> bool:
-    """True if work-items of a kernel may synchronise or exchange values in their sub-group."""
-    return kernel.teams is not None or bool(subgroups_of(kernel))
-
-
-def subgroups_of(kernel: imp.Kernel) -> set[VName]:
-    """The constants that are numbers of work-items which exchange values."""
-    return {stm.subgroup for stm in statements(kernel.body) if isinstance(stm, imp.Shuffle)}
-
-
-def _team_cells(array: VName) -> VName:
-    return VName(TEAM_CELLS, array.tag)
-
-
-def count_barrier_calls(source: str) -> int:
-    """The number of barriers in the text of kernels."""
-    return sum(map(source.count, ("barrier(", "MEET_TEAM(", "MEET_ALL;")))
 
 
 def phase_name(kernel: imp.Kernel, constants: tuple[int, ...]) -> str:
@@ -255,7 +213,7 @@ class _Printer:
         type_ = STORED[array.prim]
         place = self.name(array.within) if array.within else f"{self.name(array.name)}_cells"
         if self.teams > 1 and array.within is None:
-            place = f"({place} + team * {self.name(_team_cells(array.name))})"
+            place = f"({place} + team * {self.name(team_cells(array.name))})"
         if place == f"{self.name(array.name)}_cells":
             return f"{INDENT}LOCAL_ARRAY({type_}, {self.name(array.name)});"
         return f"{INDENT}__local {type_} *{self.name(array.name)} = (__local {type_} *){place};"

@@ -18,46 +18,16 @@ decide about versions and work-groups.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from runelift.codegen.emit.phases import (
+from runelift.codegen.emit.phase_calls import (
     FAILURE_PARAMS,
     LOCAL_MEMORY,
-    Phase,
     common_params,
     phase_call,
     phase_functions,
 )
+from runelift.codegen.emit.phases import PERSISTENT_KERNEL, PersistentKernel, Phase, turn
 from runelift.codegen.emit.prelude import linked
-from runelift.ir.prim import Prim
-
-PERSISTENT_KERNEL = "persistent"
-"""The name of the kernel in OpenCL C."""
-
-
-@dataclass(frozen=True, slots=True)
-class PersistentKernel:
-    """A kernel that runs iterations of a loop: its phases, buffers and scalars.
-
-    ``cond``: a C expression for a pointer to the condition of the loop, if it is on the device.
-    ``periods``: the numbers of iterations after which buffers that take turns have their roles
-    again.  The variable :func:`turn` decides which buffer is meant.
-    """
-
-    phases: tuple[Phase, ...]
-    buffers: int
-    scalars: tuple[Prim, ...]
-    cond: str | None = None
-    periods: tuple[int, ...] = ()
-
-    def __hash__(self) -> int:
-        return hash(self.key)  # that of all that is in its kernels takes long
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """The properties that differ from those of other kernels of its program."""
-        return (*((p.kernel.name, p.constants, p.args, p.offsets, p.groups) for p in self.phases),
-                self.scalars, self.cond)
 
 
 def persistent_source(kernel: PersistentKernel, bases: Mapping[str, int], late: int) -> str:
@@ -94,14 +64,6 @@ def persistent_source(kernel: PersistentKernel, bases: Mapping[str, int], late: 
     if kernel.cond is not None:
         lines.append("    if (get_global_id(0) == 0) *done = round;")
     return linked("\n".join([*lines, "}", ""]))
-
-
-def turn(period: int) -> str:
-    """The variable of a persistent kernel that counts its iterations modulo ``period``.
-
-    It is counted, not computed: Oclgrind 19.10 is wrong about the remainder by 4 in a choice.
-    """
-    return f"turn_{period}"
 
 
 def _phase(number: int, phase: Phase) -> list[str]:

@@ -6,18 +6,17 @@ A persistent kernel (:mod:`~runelift.codegen.emit.persistent`) and a fused one
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from runelift.codegen.emit.opencl import LOCAL_CELL, phase_function, phase_name
-from runelift.codegen.emit.prelude import STORED, TYPES
+from runelift.codegen.emit.prelude import STORED
 from runelift.ir import imp
 from runelift.ir.prim import Prim
 
-FAILURE_PARAMS = ("volatile __global int *failure_code", "__global long *failure_args")
-"""The first parameters of a kernel of phases, as of every kernel."""
-LOCAL_MEMORY = f"__local {LOCAL_CELL} *local_memory"
-"""Its last parameter, which all phases share."""
+PERSISTENT_KERNEL = "persistent"
+"""The name of a persistent kernel in OpenCL C."""
+FUSED_KERNEL = "joined"
+"""The name of a fused kernel in OpenCL C."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +34,50 @@ class Phase:
     groups: str = ""
 
 
-def phase_functions(phases: Iterable[Phase], bases: Mapping[str, int]) -> list[str]:
-    """The functions that phases call, each once."""
-    return [phase_function(kernel, bases[kernel.name], constants)
-            for kernel, constants in dict.fromkeys((p.kernel, p.constants) for p in phases)]
+@dataclass(frozen=True, slots=True)
+class CopyPhase:
+    """A copy of ``size`` bytes, from ``offset`` on; all are C expressions."""
+
+    target: str
+    source: str
+    size: str
+    offset: str
 
 
-def common_params(buffers: int, scalars: Sequence[Prim]) -> list[str]:
-    """Parameters of a kernel for what its phases are given."""
-    return [*(f"__global uchar *buffer_{n}" for n in range(buffers)),
-            *(f"const {TYPES[prim]} scalar_{n}" for n, prim in enumerate(scalars))]
+FusedPhase: TypeAlias = Phase | CopyPhase
 
 
-def phase_call(phase: Phase, group: str, groups: str) -> str:
-    """The call of a phase by a work-item of a group, of so many groups."""
-    given = [f"local_memory + {cell}" for cell in phase.offsets]
-    args = [group, groups, "failure_code", "failure_args", *phase.args, *given]
-    return f"{phase_name(phase.kernel, phase.constants)}({', '.join(args)});"
+@dataclass(frozen=True, slots=True)
+class PersistentKernel:
+    """A kernel that runs iterations of a loop: its phases, buffers and scalars.
+
+    ``cond``: a C expression for a pointer to the condition of the loop, if it is on the device.
+    ``periods``: the numbers of iterations after which buffers that take turns have their roles
+    again.  The variable :func:`turn` decides which buffer is meant.
+    """
+
+    phases: tuple[Phase, ...]
+    buffers: int
+    scalars: tuple[Prim, ...]
+    cond: str | None = None
+    periods: tuple[int, ...] = ()
+
+    def __hash__(self) -> int:
+        return hash(self.key)  # that of all that is in its kernels takes long
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The properties that differ from those of other kernels of its program."""
+        return (*((p.kernel.name, p.constants, p.args, p.offsets, p.groups) for p in self.phases),
+                self.scalars, self.cond)
+
+
+def turn(period: int) -> str:
+    """The variable of a persistent kernel that counts its iterations modulo ``period``.
+
+    It is counted, not computed: Oclgrind 19.10 is wrong about the remainder by 4 in a choice.
+    """
+    return f"turn_{period}"
 
 
 def argument(param: imp.KernelParam, value: str) -> str:

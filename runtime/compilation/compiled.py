@@ -9,21 +9,21 @@ from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from runelift.codegen.plan.origins import Origins, noting
 from runelift.codegen.plan.plan import Interface, Plan, kernels
-from runelift.frontend.syntax.signature import Signature
 from runelift.ir.base.source import Source
 from runelift.ir.names import Names
+from runelift.ir.signature import Signature
 from runelift.runtime.cache.fast_pickle import dumps
 
 if TYPE_CHECKING:
+    from runelift.codegen.plan.origins import Origins
     from runelift.ir.syntax import Program as Core
     from runelift.rewrite.engine.rule import Rewriting
     from runelift.rewrite.flattening import Derivation
     from runelift.rewrite.lift.alternatives import Dropped
     from runelift.rewrite.lift.schedule import Step
     from runelift.rewrite.lift.scheduling import Asked
-    from runelift.runtime.compilation.entry_points import EntryStages
+    from runelift.runtime.compilation.entry_stages import EntryStages
 
 
 class Stages:
@@ -174,9 +174,8 @@ class Compiled:
                        checked: bool = False) -> tuple[Plan, Origins]:
         """A plan of an entry point made anew, and the origins of its kernels' statements."""
         stages = self._entry(entry)
-        with noting() as origins:
-            plan = _compiler().plan_of(replace(stages, names=copy(stages.names)),
-                                       interleave=interleave, coherent=coherent)
+        plan, origins = _compiler().explained_plan_of(
+            replace(stages, names=copy(stages.names)), interleave=interleave, coherent=coherent)
         if checked:
             _check_kernels(plan)
         return plan, origins

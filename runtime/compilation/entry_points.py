@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from runelift.codegen.cost.version_costs import with_costs
 from runelift.codegen.hostplan.host import plan_fun
+from runelift.codegen.plan.origins import Origins, noting
 from runelift.codegen.plan.plan import Plan
 from runelift.ir.base.policies import disabled_rules
 from runelift.ir.base.source import Source
@@ -18,35 +19,19 @@ from runelift.ir.syntax import Fun, Program
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.flattening import Derivation, derive
 from runelift.rewrite.lift.alternatives import (
-    Dropped,
     Merged,
     Rewritten,
     with_alternatives,
 )
 from runelift.rewrite.lift.points import BOOK, LATE
-from runelift.rewrite.lift.schedule import Schedule, Step, read_schedule
+from runelift.rewrite.lift.schedule import Schedule, read_schedule
 from runelift.rewrite.lift.scheduling import Asked, Book, Scheduling
 from runelift.rewrite.pipeline import clean, optimise
+from runelift.runtime.compilation.entry_stages import EntryStages
 from runelift.runtime.rules.load import load_rules
 
 FLATTENING_STAGE = "flatten"
 """The name by which flattening is watched, between the passes before and after it."""
-
-
-@dataclass(slots=True)
-class EntryStages:
-    """An entry point after optimisation and after flattening; ``names`` differ from its names.
-
-    ``steps`` are the rewrite points taken in between, ``dropped`` the schedules without a version.
-    The ``derivation`` is kept if the compilation is watched.
-    """
-
-    optimised: Fun
-    versioned: Fun
-    names: Names
-    steps: tuple[Step, ...] = ()
-    dropped: tuple[Dropped, ...] = ()
-    derivation: Derivation | None = None
 
 
 def stages_of(fun: Fun, policy: str, names: Names, rewriting: Rewriting | None,
@@ -120,6 +105,13 @@ def plan_of(stages: EntryStages, *, interleave: bool, coherent: bool) -> Plan:
     """The host plan of an entry point; the parameters are those of :func:`plan_fun`."""
     return with_costs(plan_fun(stages.versioned, stages.names, interleave=interleave,
                                coherent=coherent))
+
+
+def explained_plan_of(stages: EntryStages, *, interleave: bool, coherent: bool
+                      ) -> tuple[Plan, Origins]:
+    """The host plan of an entry point, and the origins of its kernels' statements."""
+    with noting() as origins:
+        return plan_of(stages, interleave=interleave, coherent=coherent), origins
 
 
 def derivation_of(stages: EntryStages, policy: str) -> Derivation:

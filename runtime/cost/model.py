@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from runelift.codegen.cost.sectors import SECTOR
-from runelift.codegen.cost.work import Work
+from runelift.codegen.cost.totals import SECTOR, Work
 from runelift.runtime.cost.device_costs import DeviceCosts
 
 LINE = 128

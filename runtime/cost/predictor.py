@@ -10,8 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from runelift.codegen.cost.version_costs import ENTRY
-from runelift.codegen.cost.work import Work
+from runelift.codegen.cost.totals import ENTRY, Work
 from runelift.codegen.emit.host_scalars import SCALARS
 from runelift.codegen.plan.plan import Choose
 from runelift.runtime.cost.device_costs import DeviceCosts

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyopencl as cl
 
-from runelift.codegen.emit.opencl import count_barrier_calls
+from runelift.codegen.emit.signatures import count_barrier_calls
 from runelift.runtime.cache import disk
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver import preload

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyopencl as cl
 
-from runelift.codegen.emit.opencl import FAILURE_ARGS
+from runelift.codegen.emit.signatures import FAILURE_ARGS
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.direct_launch import DirectReads
 from runelift.runtime.devices.driver.icd import take_context

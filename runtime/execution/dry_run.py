@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from runelift.codegen.emit.persistent import PersistentKernel
+from runelift.codegen.emit.phases import PersistentKernel
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.memory import Buffer
 from runelift.runtime.execution.commands import RunLoop

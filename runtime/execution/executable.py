@@ -11,26 +11,23 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import pyopencl as cl
 
-from runelift.codegen.cost.version_costs import ENTRY, cost_of_entry
-from runelift.codegen.emit.fused import FUSED_KERNEL
+from runelift.codegen.cost.totals import ENTRY
 from runelift.codegen.emit.host_scalars import SCALARS
-from runelift.codegen.emit.opencl import (
+from runelift.codegen.emit.phases import FUSED_KERNEL, PERSISTENT_KERNEL, PersistentKernel
+from runelift.codegen.emit.python import FUNCTION, Generated, python_source
+from runelift.codegen.emit.signatures import (
     function_names,
-    opencl_program,
     parameters,
     subgroups_of,
     uses_subgroups,
 )
-from runelift.codegen.emit.persistent import PERSISTENT_KERNEL, PersistentKernel, persistent_source
-from runelift.codegen.emit.python import FUNCTION, Generated, python_source
 from runelift.codegen.plan.distribution import GroupShape, SubGroupSize
 from runelift.codegen.plan.epilogue import split_epilogue
-from runelift.codegen.plan.origins import Origins
 from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.plan import AllocScanStatus, Launch, Plan, all_steps
 from runelift.codegen.plan.plan import parameters as plan_parameters
@@ -58,16 +55,15 @@ from runelift.runtime.execution.build_watch import BuildWatch
 from runelift.runtime.execution.decision_cache import DecisionCache
 from runelift.runtime.execution.free_values import FreeValues
 from runelift.runtime.execution.loop_scalars import scalar_type
+from runelift.runtime.execution.sources import cost_text, persistent_text, program_text
+from runelift.runtime.geometry.defaults import default_of
 from runelift.runtime.geometry.launch_geometry import LaunchGeometry
-from runelift.runtime.geometry.parameter_space import (
-    ParameterSpace,
-    Setting,
-    default_of,
-    settings_under,
-    spaces,
-)
 from runelift.runtime.records.loop_sampling import is_predictable
 from runelift.runtime.records.recorder import EncounterKind
+
+if TYPE_CHECKING:
+    from runelift.codegen.plan.origins import Origins
+    from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 
 GID, GSIZE = imp.WorkItem(imp.Id.GLOBAL_ID), imp.WorkItem(imp.Id.GLOBAL_SIZE)
 
@@ -238,8 +234,8 @@ class Executable:
     @cached_property
     def whole_cost(self) -> tuple[Callable[..., None], tuple[VName, ...]]:
         """The function that adds up what a whole call costs, and the scalars that it takes."""
-        source = cost_of_entry(self.plan)
-        return loaded(source.text, self.plan.entry)[ENTRY], source.facts
+        text, facts = cost_text(self.plan)
+        return loaded(text, self.plan.entry)[ENTRY], facts
 
     @cached_property
     def foreseeable(self) -> bool:
@@ -269,6 +265,9 @@ class Executable:
     @cached_property
     def spaces(self) -> dict[str, ParameterSpace]:
         """The settings that each operation can have."""
+        # late: start-up; runs without settings of parameters do without
+        from runelift.runtime.geometry.parameter_space import spaces
+
         return spaces(self.plan, self.device.info)
 
     @cached_property
@@ -282,7 +281,8 @@ class Executable:
     def _settings(self, chosen: Mapping[str, int]) -> Setting:
         """The values of all parameters."""
         if any(each.name in chosen for each in self._parameters):
-            return settings_under(self.spaces, chosen)
+            return tuple(value for space in self.spaces.values()
+                         for value in space.in_force(chosen))
         return self._defaults
 
     @cached_property
@@ -307,7 +307,7 @@ class Executable:
 
     def opencl(self) -> str:
         """The source of all kernels."""
-        return opencl_program([s.launch.kernel for s in self.sites], self.bases)
+        return program_text([s.launch.kernel for s in self.sites], self.bases)
 
     def wanted(self, number: int, constants: tuple[int, ...]) -> _KernelSet:
         """The kernels that a launch needs."""
@@ -525,7 +525,7 @@ class Executable:
 
     def _persistent_source(self, kernel: PersistentKernel) -> tuple[str, ...] | None:
         try:
-            source = self._once(kernel.key, lambda: persistent_source(
+            source = self._once(kernel.key, lambda: persistent_text(
                 kernel, self.bases, len(self.failures) - 1))
         except CompilerLimitation:
             return None
@@ -541,7 +541,7 @@ class Executable:
     def _text(self, sites: Sequence[KernelSite], constants: Mapping[VName, int]) -> str:
         kernels = {s.launch.kernel.name: s.launch.kernel for s in sites}.values()
         key = tuple(kernel.name for kernel in kernels), tuple(constants.items())
-        text = self._once(key, lambda: self._kept.get(key) or opencl_program(
+        text = self._once(key, lambda: self._kept.get(key) or program_text(
             kernels, self.bases, constants, functions=self._functions(key[0]),
             origins=self._origins))
         self._kept[key] = text

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from runelift.codegen.emit.fused import CopyPhase, FusedPhase, beside_source, fused_source
-from runelift.codegen.emit.phases import Phase
+from runelift.codegen.emit.fused import beside_source, fused_source
+from runelift.codegen.emit.phases import CopyPhase, FusedPhase, Phase
 from runelift.ir.prim import Prim
 from runelift.runtime.devices.context import RESERVED_BYTES
 from runelift.runtime.execution.commands import FUSED, Command, Copy, Launch

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from runelift.codegen.emit.opencl import FAILURE_ARGS
+from runelift.codegen.emit.signatures import FAILURE_ARGS
 from runelift.ir.base.errors import ProgramFailure
 from runelift.ir.prim import Prim
 from runelift.runtime.devices.build import Infeasible

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from runelift.frontend.syntax.signature import Signature
 from runelift.ir.base.errors import UserError
+from runelift.ir.signature import Signature
 from runelift.runtime.displayed import Displayed
 
 

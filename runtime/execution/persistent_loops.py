@@ -16,9 +16,8 @@ from itertools import accumulate
 from math import lcm
 from typing import TYPE_CHECKING, Any
 
-from runelift.codegen.emit.opencl import parameters
-from runelift.codegen.emit.persistent import PersistentKernel, turn
-from runelift.codegen.emit.phases import Phase, argument
+from runelift.codegen.emit.phases import PersistentKernel, Phase, argument, turn
+from runelift.codegen.emit.signatures import parameters
 from runelift.codegen.passes.local_memory import CELL_BYTES
 from runelift.ir import imp
 from runelift.ir.imp import Kernel

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import pyopencl as cl
 
-from runelift.codegen.emit.persistent import PersistentKernel
+from runelift.codegen.emit.phases import PersistentKernel
 from runelift.ir.base.errors import CompilerLimitation, UserError, VersionUnavailable
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.kernel import BoundKernel

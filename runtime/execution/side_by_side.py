@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from runelift.codegen.emit.opencl import parameters
+from runelift.codegen.emit.signatures import parameters
 from runelift.ir.imp import BufferParam, Peek
 from runelift.ir.imp.traverse import statements
 from runelift.runtime.devices.context import RESERVED_BYTES

@@ -10,7 +10,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import groupby
-from typing import Any, TypeAlias
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyopencl as cl
 
@@ -30,15 +31,12 @@ from runelift.runtime.execution.commands import (
 from runelift.runtime.execution.delivery import Delivery, on_device
 from runelift.runtime.execution.device_array import DeviceArray, true_shape
 from runelift.runtime.execution.free_values import filled_late
-from runelift.runtime.execution.fused_launches import (
-    FusedLaunch,
-    Planned,
-    fuse_launches,
-    plan_fusion,
-)
 from runelift.runtime.execution.persistent_loops import run_loop
 from runelift.runtime.execution.run import Ending, Run
 from runelift.runtime.host import interrupts
+
+if TYPE_CHECKING:
+    from runelift.runtime.execution.fused_launches import Planned
 
 SUBMITS_BEFORE_FUSION = 8
 """Command buffers that are submitted as often are worth kernels for fused launches."""
@@ -49,6 +47,14 @@ SCAN_STATUS = Slot(-1)
 
 Given: TypeAlias = tuple[list[Buffer], Mapping[str, Any]]
 """The buffers of a run that repeats another, and its free scalars by name."""
+
+
+def _fusing() -> ModuleType:
+    """What makes fused launches: :mod:`~runelift.runtime.execution.fused_launches`."""
+    # late: start-up; few command buffers are submitted so often
+    from runelift.runtime.execution import fused_launches
+
+    return fused_launches
 
 
 class Diverged(Exception):
@@ -148,12 +154,13 @@ class CommandBuffer:
     def fused_programs(self) -> list[tuple[str, ...]]:
         """The programs of its fused launches."""
         return [] if self._is_fused else [
-            (each.source,) for each in self._fusion if isinstance(each, FusedLaunch)]
+            (each.source,) for each in self._fusion if not isinstance(each, Command)]
 
     @cached_property
     def _fusion(self) -> list[Planned]:
         """The commands with fused launches in place of some; it is dropped when they are made."""
-        return plan_fusion(self.run.executable, self._commands)
+        found: list[Planned] = _fusing().plan_fusion(self.run.executable, self._commands)
+        return found
 
     def warm(self) -> None:
         """Count a submit that is to come; fuse launches when there have been a few."""
@@ -162,7 +169,7 @@ class CommandBuffer:
         if (self._submits >= SUBMITS_BEFORE_FUSION and not self._is_fused
                 and executable.may_fuse and self.repeats):
             self._is_fused, self.warms = True, False
-            commands = fuse_launches(executable, self._fusion)
+            commands: list[Command] = _fusing().fuse_launches(executable, self._fusion)
             del self._fusion
             if len(commands) < len(self._commands):
                 self._record(commands)

@@ -20,6 +20,7 @@ from runelift.ir.constraints import System
 from runelift.ir.names import VName
 from runelift.ir.solver.solutions import Solutions
 from runelift.runtime.devices.info import MOST_GROUPS, DeviceInfo
+from runelift.runtime.geometry.defaults import default_of
 from runelift.runtime.geometry.setting_constraints import (
     constraints_of,
     device_quantities,
@@ -228,12 +229,6 @@ def _precedence(quantity: Quantity) -> int:
     return first.index(quantity) if quantity in first else len(first)
 
 
-def default_of(quantity: Quantity, info: DeviceInfo) -> int:
-    """The default value of a parameter; 0 leaves it to the sizes."""
-    name = plan.PARAMETER_DEFAULTS.get(quantity)
-    return getattr(info, name.base) if isinstance(name, VName) else 0
-
-
 def _values(quantity: Quantity, operation: plan.Operation, info: DeviceInfo) -> Sequence[int]:
     """The possible values of a parameter besides its default."""
     shares, default = info.shares, default_of(quantity, info)
@@ -277,8 +272,3 @@ def _values(quantity: Quantity, operation: plan.Operation, info: DeviceInfo) -> 
 def _powers(least: int, most: int) -> list[int]:
     """The powers of two from ``least``, which is one, up to ``most``."""
     return [1 << k for k in range(least.bit_length() - 1, most.bit_length())]
-
-
-def settings_under(host: Mapping[str, ParameterSpace], chosen: Mapping[str, int]) -> Setting:
-    """The values of all parameters; an operation whose setting is not possible has its default."""
-    return tuple(value for space in host.values() for value in space.in_force(chosen))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runelift.ir.base.errors import UserError
 from runelift.runtime.devices.memory import Buffer
@@ -20,8 +20,10 @@ from runelift.runtime.execution.command_buffer import key_of
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.run import Force, Run
 from runelift.runtime.memory.byte_sizes import show_bytes
-from runelift.runtime.memory.memory_run import MemoryEstimate, MemoryRun, TooLarge
 from runelift.runtime.versions.choose import RequiredVersions
+
+if TYPE_CHECKING:
+    from runelift.runtime.memory.memory_run import MemoryEstimate, TooLarge
 
 STEPS = 16
 """Free memory of the device is told apart in so many steps."""
@@ -88,6 +90,9 @@ class MemoryGuard:
         known: dict[Any, TooLarge] = executable.decisions.under(thresholds, force).too_large
         key = room, *key_of(executable, args)
         if key not in known:
+            # late: start-up; few runs have bounds
+            from runelift.runtime.memory.memory_run import MemoryRun
+
             found = MemoryRun(executable, thresholds, force, bound=room).estimate(args)
             if (found.bytes > room and self._bound is not None and not found.unknown
                     and not isinstance(force, RequiredVersions)):

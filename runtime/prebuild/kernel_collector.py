@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from runelift.codegen.emit.persistent import PersistentKernel
+from runelift.codegen.emit.phases import PersistentKernel
 from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.execution.dry_run import DependsOnDevice, ShortRun

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from typing import Any, NamedTuple, Protocol
 
-from runelift.codegen.emit.persistent import PersistentKernel
+from runelift.codegen.emit.phases import PersistentKernel
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.reuse import entry_of
 from runelift.runtime.devices.driver.icd import identity

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import getitem
 from typing import Any, Protocol
 
-from runelift.frontend.syntax.signature import Component, Signature
 from runelift.ir.base.brevity import keeps_frames
 from runelift.ir.base.errors import ArgumentError, CompilerLimitation, ProgramFailure, UserError
 from runelift.ir.prim import Prim
+from runelift.ir.signature import Component, Signature
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.displayed import Displayed
 from runelift.runtime.execution.arguments import check_arguments, sizes_of, wrong_number

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runelift.codegen.plan.origins import Origins
 from runelift.codegen.plan.plan import Interface, Plan, kernels
 from runelift.ir.base.errors import UserError, unknown_entry
 from runelift.runtime.compilation.compiled import Compiled
@@ -23,8 +22,10 @@ from runelift.runtime.devices import forked
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.arguments import check_arguments, sizes_of
 from runelift.runtime.execution.device_array import DeviceArray
+from runelift.runtime.programs import running
 
 if TYPE_CHECKING:
+    from runelift.codegen.plan.origins import Origins
     from runelift.runtime.devices.context import Device
     from runelift.runtime.devices.memory import Buffer
     from runelift.runtime.execution.delivery import Delivery
@@ -34,18 +35,10 @@ if TYPE_CHECKING:
     from runelift.runtime.memory.memory_run import MemoryEstimate
     from runelift.runtime.prebuild.first_run import FirstRun
     from runelift.runtime.prebuild.prebuild import Prebuilder
-    from runelift.runtime.programs import running
     from runelift.runtime.records.record import Record
 
 Choices = Mapping[str, int]
 """Indices of versions by site, or thresholds by name."""
-
-
-def _import_running() -> None:
-    """Import what runs programs on devices, in place of the name ``running``."""
-    global running
-    # late: start-up; programs that are compiled, checked or interpreted do without
-    from runelift.runtime.programs import running
 
 
 class LoadedProgram:
@@ -137,7 +130,6 @@ class LoadedProgram:
         """The executable of an entry point's plan on the device."""
         forked.check()
         if entry not in self._executables:
-            _import_running()
             info, plan = self.device.info, self.plan(entry)
             kept = origins = None
             if info.is_simulator:
@@ -181,7 +173,6 @@ class LoadedProgram:
     @property
     def command_buffer(self) -> ModuleType:
         """The module :mod:`runelift.runtime.execution.command_buffer`, imported when first used."""
-        _import_running()
         return running.command_buffer
 
     def perform(self, entry: str, args: Sequence[Any], force: Choices, thresholds: Choices, *,
@@ -250,7 +241,6 @@ class LoadedProgram:
     def prebuilder(self) -> Prebuilder:
         """The builder of kernels before the runs that need them."""
         if self._prebuilder is None:
-            _import_running()
             self._prebuilder = running.Prebuilder(
                 self.compiled, self.info, self.executable,
                 lambda entry, args, upload: self.bind(self.plan(entry), args, upload),
@@ -264,7 +254,6 @@ class LoadedProgram:
         """The device with its context and queues, opened when first used."""
         forked.check()
         if self._device is None:
-            _import_running()
             assert self.info is not None
             self._device = running.open_device(self.info)
             if self.first is not None:

@@ -26,7 +26,6 @@ from runelift.runtime.execution.device_array import (
     true_shape,
 )
 from runelift.runtime.execution.opaques import unpacked
-from runelift.runtime.geometry.parameter_space import ParameterSpace, spaces
 from runelift.runtime.memory.byte_sizes import parse_bytes
 from runelift.runtime.programs.entry_point import EntryPoint
 from runelift.runtime.programs.loaded_program import LoadedProgram
@@ -46,6 +45,7 @@ from runelift.runtime.versions.tuning_file import (
 from runelift.runtime.versions.version_names import version_name
 
 if TYPE_CHECKING:
+    from runelift.runtime.geometry.parameter_space import ParameterSpace
     from runelift.runtime.memory.memory_run import MemoryEstimate
     from runelift.runtime.prebuild.first_run import FirstRun
     from runelift.runtime.versions.forest import Forests
@@ -332,6 +332,9 @@ class Program(Displayed):
         """The possible values of the kernels' parameters, of one entry point or of all."""
         if self.device_info is None:
             return []
+        # late: start-up; runs without settings of parameters do without
+        from runelift.runtime.geometry.parameter_space import spaces
+
         found: list[ParameterSpace] = []
         for name in self.entries if entry is None else (entry,):
             with contextlib.suppress(CompilerLimitation):  # a run says so

@@ -22,7 +22,8 @@ import pyopencl as cl
 import pytest
 
 import runelift
-from runelift.codegen.emit.opencl import FAILURE_ARGS, opencl_program
+from runelift.codegen.emit.opencl import opencl_program
+from runelift.codegen.emit.signatures import FAILURE_ARGS
 from runelift.codegen.hostplan.dispatch import lower_segop
 from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of
 from runelift.codegen.plan import distribution, plan

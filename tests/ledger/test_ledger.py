@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from runelift.codegen.cost import version_costs
-from runelift.codegen.cost.work import Work, work_source
+from runelift.codegen.cost.totals import Work
+from runelift.codegen.cost.work import work_source
 from runelift.ir import imp
 from runelift.runtime.devices.profiles import profile
 from runelift.runtime.tools.predictions.modelled_device import ModelledDevice, modelled

@@ -6,8 +6,8 @@ import keyword
 from collections.abc import Iterator, Mapping
 from textwrap import indent
 
-from runelift.frontend.syntax.signature import Component, Signature
 from runelift.ir.prim import Prim
+from runelift.ir.signature import Component, Signature
 from runelift.runtime.programs.entry_point import ON_DEVICE, documentation, python_names, size_names
 from runelift.runtime.programs.program import Program
 

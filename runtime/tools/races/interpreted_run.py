@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from runelift.codegen.emit.opencl import FAILURE_ARGS
+from runelift.codegen.emit.signatures import FAILURE_ARGS
 from runelift.ir import imp
 from runelift.ir.imp.interpret import Launch, Reported
 from runelift.ir.imp.interpret import run as interpret_kernel

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.emit.opencl import count_barrier_calls, opencl_source
+from runelift.codegen.emit.opencl import opencl_source
+from runelift.codegen.emit.signatures import count_barrier_calls
 from runelift.codegen.passes.teams import can_team, mask_absent_teams
 from runelift.codegen.plan import plan
 from runelift.ir import imp

@@ -14,7 +14,7 @@ from runelift.ir.syntax import Fun, Program
 from runelift.rewrite.flattening import flatten
 from runelift.rewrite.lift.alternatives import Merged, Rewritten, with_alternatives
 from runelift.rewrite.pipeline import clean, optimise
-from runelift.runtime.compilation.entry_points import EntryStages
+from runelift.runtime.compilation.entry_stages import EntryStages
 from runelift.runtime.programs.program import Program as Compiled
 
 Needs: TypeAlias = Callable[[Fun], Sequence[Constraint]]

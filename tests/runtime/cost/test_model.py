@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runelift.codegen.cost.work import Work
+from runelift.codegen.cost.totals import Work
 from runelift.runtime.cost.device_costs import DeviceCosts
 from runelift.runtime.cost.model import LaunchTime, launch_time
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import runelift
-from runelift.codegen.cost.work import Work
+from runelift.codegen.cost.totals import Work
 from runelift.runtime.cost.device_costs import DeviceCosts
 from runelift.runtime.cost.model import launch_time
 from runelift.runtime.cost.predictor import FOLLOWED, Predictor

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.emit.persistent import PersistentKernel
+from runelift.codegen.emit.phases import PersistentKernel
 from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.base.source import Source
 from runelift.runtime.compilation.pipeline import compile_source

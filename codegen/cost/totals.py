@@ -1,0 +1,52 @@
+"""The totals that formulas of work and cost functions give, and what reads them needs to know."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+SECTOR = 32
+"""The bytes that memory moves at least."""
+ENTRY = "cost"
+"""The name of the function that follows a whole entry point."""
+
+
+class Work(NamedTuple):
+    """The work of one launch of a kernel; bytes and counts are those of all work-items.
+
+    ``items`` do something useful: they pass the test of bounds.  ``read`` and ``written`` are the
+    bytes that loads and stores move between memory and chip.  Sub-groups of 32 work-items share
+    sectors of 32 bytes.  Sectors stay in the cache from an iteration of the innermost loop to the
+    next; ``apart`` are further bytes if they do not.  ``random`` accesses are
+    to places that elements decide; they are in neither.  ``distinct`` are the bytes that are
+    reached at least once.  ``touched`` are the bytes of the elements of all accesses.
+
+    ``accesses`` are to global memory, ``local`` ones to local memory, and shuffles.  ``private``
+    ones are to private arrays that are in memory, since they have indices that vary.
+    ``arithmetic`` are operations that compute data.  ``operations`` are all steps in those of a
+    32-bit operation, but for ``special`` ones, such as roots, and those on ``doubles``.
+
+    ``steps`` are those of the longest work-item, and ``waits`` its loads that follow one another:
+    one in each iteration of a loop.  ``streams`` are those in loops that do nothing but load and
+    compute, of which a work-item asks for several at a time.  ``barriers`` are passed by a group.
+    """
+
+    items: float
+    read: float
+    apart: float
+    random: float
+    written: float
+    distinct: float
+    touched: float
+    accesses: float
+    arithmetic: float
+    operations: float
+    special: float
+    doubles: float
+    private: float
+    local: float
+    atomics: float
+    local_atomics: float
+    steps: float
+    waits: float
+    streams: float
+    barriers: float
