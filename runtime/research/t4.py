@@ -29,6 +29,7 @@ from runelift.runtime.versions.forest import Forest
 from runelift.runtime.versions.tuning_file import write_atomically
 
 if TYPE_CHECKING:
+    from runelift.runtime.tuner.autotune import State
     from runelift.runtime.tuner.kernel_parameters.successive_halving import Trial
 
 SCHEMA = "1.0.0"
@@ -199,3 +200,12 @@ def best_configuration(results: Iterable[T4Result]) -> dict[str, int]:
 
     best = min(medians, key=score, default=())
     return dict(best) if solvable and score(best) < float("inf") else {}
+
+
+def export_t4(path: Path, about: Mapping[str, str], state: State) -> None:
+    """Write the files of ``--export-t4``."""
+    write_t4(path, [result for entry in state.thresholds.entries
+                       for result in of_measurements(entry.forest, entry.measurements)], about)
+    for operation in (each for one in state.parameters for each in one.settled if each.trials):
+        write_t4(path.with_name(f"{path.stem}.{operation.operation}{path.suffix}"),
+                    of_trials(operation.trials), about)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -86,7 +86,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def inputs(args: argparse.Namespace, program: Program,
+class DatasetOptions(Protocol):
+    """The options that say which inputs are meant."""
+
+    @property
+    def program(self) -> Path:
+        """The file of the program."""
+
+    @property
+    def entry(self) -> str | None:
+        """The entry point; None: all."""
+
+    @property
+    def input(self) -> Path | None:
+        """A file with the only input."""
+
+    @property
+    def only(self) -> str | None:
+        """A part of the names of datasets."""
+
+
+def inputs(args: argparse.Namespace | DatasetOptions, program: Program,
            datasets: Callable[[Source, str], Sequence[Case]]) -> list[Input]:
     """The inputs that the command line asks for, of the cases that ``datasets`` picks.
 

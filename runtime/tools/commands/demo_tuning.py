@@ -16,17 +16,16 @@ from typing import Any
 
 from runelift.runtime.programs.program import Program
 from runelift.runtime.records.format import show_seconds, table
-from runelift.runtime.tools.commands import INTERRUPTED, tuning_options
-from runelift.runtime.tools.commands.autotune import tune
+from runelift.runtime.tools.commands import INTERRUPTED, autotune, tuning_options
 from runelift.runtime.tools.commands.demo import PROGRAM, source_lines
 from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.styles import show
 from runelift.runtime.tools.commands.tuning_output import write_results
+from runelift.runtime.tools.commands.tuning_request import TuningRequest
 from runelift.runtime.tools.reports.verdict import CERTAIN, SLOWER, Change, changes
 from runelift.runtime.tuner.analysis.winners import standings
 from runelift.runtime.tuner.autotune import State
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
-from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.tuner.result import EntryTuning
 
 KINDS = {"outer": "one work-item adds up a row", "intra": "one work-group adds up a row",
@@ -40,20 +39,6 @@ def tuned(args: argparse.Namespace, path: Path) -> int:
     """Tune the program and say what came of it."""
     started = time.perf_counter()
 
-    def finish(options: argparse.Namespace, program: Program, policy: TuningPolicy, state: State
-               ) -> int:
-        if not state.measured:
-            show("runelift: nothing was measured.", sys.stderr)
-            return INTERRUPTED if state.interrupted else 1
-        if args.keep is not None:
-            write_results(options, program, policy, state, {})
-        demo = Demo.of(program, state, time.perf_counter() - started)
-        if args.json:
-            print_json(demo.facts())
-        else:
-            show("\n".join(demo.lines()))
-        return INTERRUPTED if state.interrupted else 0
-
     if not args.json:
         show(f"The squares of each row of a matrix are added (the example {path.stem}):\n\n"
              + "\n".join(source_lines(path)) + "\n")
@@ -64,7 +49,21 @@ def tuned(args: argparse.Namespace, path: Path) -> int:
         options += ["--html", str(path.with_suffix(".html"))]
     if args.device is not None:
         options += ["--device", args.device]
-    return tune(parser.parse_args(options), finish)
+    request = TuningRequest.of(parser.parse_args(options))
+    with autotune.tuned(request) as result:
+        state = result.state
+        assert state is not None
+        if not state.measured:
+            show("runelift: nothing was measured.", sys.stderr)
+            return INTERRUPTED if state.interrupted else 1
+        if args.keep is not None:
+            write_results(request, result, state, {})
+        demo = Demo.of(result.program, state, time.perf_counter() - started)
+        if args.json:
+            print_json(demo.facts())
+        else:
+            show("\n".join(demo.lines()))
+        return INTERRUPTED if state.interrupted else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 import random
 import sys
@@ -19,9 +18,8 @@ from runelift.rewrite.lift.schedule import Schedule, Step
 from runelift.rewrite.lift.scheduling import Book
 from runelift.runtime.programs.program import Program
 from runelift.runtime.rules.load import load_rules
-from runelift.runtime.tools.commands.open_program import open_program
 from runelift.runtime.tools.commands.tuning_data import tuning_datasets
-from runelift.runtime.tools.commands.tuning_options import EFFORTS
+from runelift.runtime.tools.commands.tuning_request import SearchedSchedules, TuningRequest
 from runelift.runtime.tuner.autotune import State
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.protocols import Dataset
@@ -37,16 +35,17 @@ STOP_SECONDS = 1.0
 """The seconds after which a schedule may be stopped that takes ten times as long as others."""
 
 
-def search_schedules(args: argparse.Namespace, program: Program,
-                     progress: Callable[[str], None] = lambda _: None
-                     ) -> dict[str, ScheduleSearch]:
+def search_schedules(request: TuningRequest, program: Program,
+                     progress: Callable[[str], None] = lambda _: None) -> SearchedSchedules:
     """Search the schedules of all entry points that have datasets.
 
     ``program`` has the schedule that runs without tuning.  The entry points share the budget.
+    Schedules that are worth a version are part of the program from here on.
     """
-    policy = EFFORTS[args.effort].policy
-    datasets = tuning_datasets(args, program)
-    seconds = _seconds(args, policy)
+    policy, asked = request.tuning_policy, request.schedules
+    most_runs = sys.maxsize if asked is None or asked.runs is None else asked.runs
+    datasets = tuning_datasets(request, program)
+    seconds = _seconds(request, policy)
     entries = [fun for fun in program.compiled.core.funs
                if any(each.entry == fun.name for each in datasets)]
     found, book = dict[str, ScheduleSearch](), load_rules(program.compiled.rules).points
@@ -54,19 +53,34 @@ def search_schedules(args: argparse.Namespace, program: Program,
         for fun in entries:
             ours = [each for each in datasets if each.entry == fun.name]
             found[fun.name] = ScheduleSearch(
-                _drawing(args, program, fun, ours, {**BOOK, **book}),
-                _measuring(args, program, fun.name, ours, policy), [each.name for each in ours],
-                args.schedules.runs or sys.maxsize, policy.schedules, seconds / len(entries),
-                progress=progress)
+                _drawing(request, program, fun, ours, {**BOOK, **book}),
+                _measuring(request, program, fun.name, ours, policy), [each.name for each in ours],
+                most_runs, policy.schedules, seconds / len(entries), progress=progress)
             found[fun.name].run()
-    return found
+    return SearchedSchedules(schedule_found(program, found) or request.schedule, found)
 
 
-def _seconds(args: argparse.Namespace, policy: TuningPolicy) -> float:
+def without_unused(request: TuningRequest, program: Program, searched: SearchedSchedules,
+                   state: State) -> SearchedSchedules | None:
+    """The schedules but for those whose versions run on no dataset; None if all do.
+
+    ``state`` has thresholds that were fitted to the times with tuned parameters: before that, a
+    version that gains by them would be dropped.
+    """
+    if state.interrupted or not state.measured:
+        return None
+    used, searches = used_schedules(state), searched.searches
+    for search in searches.values():
+        search.keep(used)
+    if not any(search.unused for search in searches.values()):
+        return None
+    return SearchedSchedules(schedule_found(program, searches) or request.schedule, searches)
+
+
+def _seconds(request: TuningRequest, policy: TuningPolicy) -> float:
     """The seconds that the search may take: those asked for, as far as the budget allows."""
-    most = math.inf if args.budget is None or args.budget.seconds is None else (
-        policy.budget.schedules * args.budget.seconds)
-    asked: float | None = args.schedules.seconds
+    most = math.inf if request.seconds is None else policy.budget.schedules * request.seconds
+    asked = None if request.schedules is None else request.schedules.seconds
     if asked is not None:
         return min(most, asked)
     return most if most < math.inf else policy.schedules.seconds
@@ -88,31 +102,30 @@ def used_schedules(state: State) -> set[Lines]:
     return found
 
 
-def _drawing(args: argparse.Namespace, program: Program, fun: Fun, datasets: Sequence[Dataset],
+def _drawing(request: TuningRequest, program: Program, fun: Fun, datasets: Sequence[Dataset],
              book: Book) -> Drawing:
     sizes = [{str(name): int(value) for name, value in bind_arguments(
         fun, list(each.arguments())).items() if value.dtype == Prim.I64.dtype and not value.shape}
         for each in datasets]
     return Drawing(fun, program.compiled.names, sizes, program.compiled.numbers,
-                   random.Random(args.seed), _of_entry(program.compiled.steps, fun.name), book)
+                   random.Random(request.seed), _of_entry(program.compiled.steps, fun.name), book)
 
 
 def _of_entry(steps: Sequence[Step], entry: str) -> Schedule:
     return Schedule(tuple(each for each in steps if each.entry == entry))
 
 
-def _measuring(args: argparse.Namespace, program: Program, entry: str,
+def _measuring(request: TuningRequest, program: Program, entry: str,
                datasets: Sequence[Dataset], policy: TuningPolicy) -> Measure:
     """The function that measures versions of an entry point in another process."""
     rest = tuple(each for each in program.compiled.steps if each.entry != entry)
 
     def measured(versions: Schedule, rounds: int, seconds: float) -> Measured:
         text = replace(versions, steps=(*rest, *versions.steps)).text
-        scheduled = open_program(argparse.Namespace(**{**vars(args), "schedule": text}),
-                                 tuned=False)
+        scheduled = request.compiled(text)
         assert scheduled.device_info is not None
         forest = scheduled.tree.entry(entry)
-        with running(scheduled, args.time_limit, least=STOP_SECONDS) as runner:
+        with running(scheduled, request.time_limit, least=STOP_SECONDS) as runner:
             if not rounds:
                 return by_default(runner, forest, datasets, seconds)
             job = TuningJob(runner, scheduled.tree, datasets,

@@ -45,7 +45,7 @@ from runelift.runtime.research.compare_strategies import (
 )
 from runelift.runtime.research.forest_of_log import logged_forest, without_gaps
 from runelift.runtime.research.recorded import Noise, Recorded
-from runelift.runtime.tools.commands.autotune import INTERRUPTED
+from runelift.runtime.tools.commands import INTERRUPTED
 from runelift.runtime.tools.commands.open_program import open_program
 from runelift.runtime.tools.commands.options import (
     add_contract,

@@ -6,12 +6,14 @@ import argparse
 
 from runelift.ir.base.errors import UserError
 from runelift.runtime.programs.program import Program
-from runelift.runtime.tools.commands.bench import inputs
+from runelift.runtime.tools.commands.bench import DatasetOptions, inputs
+from runelift.runtime.tools.commands.tuning_request import TuningRequest
 from runelift.runtime.tools.testing.test_blocks import training_of, validation_of
 from runelift.runtime.tuner.measure.protocols import Dataset
 
 
-def tuning_datasets(args: argparse.Namespace, program: Program) -> list[Dataset]:
+def tuning_datasets(args: argparse.Namespace | DatasetOptions, program: Program
+                    ) -> list[Dataset]:
     """The datasets that the command line asks to tune for.
 
     Entry points that only have cases without a name are left out if others have some with one.
@@ -25,12 +27,12 @@ def tuning_datasets(args: argparse.Namespace, program: Program) -> list[Dataset]
             if asked or entry in worth]
 
 
-def kept_out(args: argparse.Namespace, program: Program) -> list[Dataset]:
+def kept_out(request: TuningRequest, program: Program) -> list[Dataset]:
     """The datasets of ``--validate``."""
-    if not args.validate:
+    if not request.validate:
         return []
-    if args.input is not None:
+    if request.input is not None:
         raise UserError("--validate runs the datasets that a program keeps out of tuning, not an "
                         "--input.")
     return [Dataset(name, entry, arguments, expected)
-            for entry, name, arguments, expected in inputs(args, program, validation_of)]
+            for entry, name, arguments, expected in inputs(request, program, validation_of)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Set
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,8 +9,8 @@ from typing import Any
 
 from runelift.ir.base.errors import UserError
 from runelift.runtime.programs.program import Program
-from runelift.runtime.research import t4
 from runelift.runtime.tools.commands.options import warn
+from runelift.runtime.tools.commands.tuning_request import TuningRequest, TuningResult
 from runelift.runtime.tools.pages.document import document, write_page
 from runelift.runtime.tuner.autotune import State
 from runelift.runtime.tuner.costs.log import made_for
@@ -33,15 +32,6 @@ def runs_are_for(program: Program) -> str:
     schedule = program.compiled.schedule
     return " ".join([*(about[key] for key in (PROGRAM, "policy", "device", "driver")),
                      *([f"schedule {digest(schedule)}"] if schedule is not None else [])])
-
-
-def export_t4(path: Path, about: Mapping[str, str], state: State) -> None:
-    """Write the files of ``--export-t4``."""
-    t4.write_t4(path, [result for entry in state.thresholds.entries
-                       for result in t4.of_measurements(entry.forest, entry.measurements)], about)
-    for operation in (each for one in state.parameters for each in one.settled if each.trials):
-        t4.write_t4(path.with_name(f"{path.stem}.{operation.operation}{path.suffix}"),
-                    t4.of_trials(operation.trials), about)
 
 
 def write_found(output: Path, values: Mapping[str, int], about: Mapping[str, Any],
@@ -73,28 +63,30 @@ def write_found(output: Path, values: Mapping[str, int], about: Mapping[str, Any
     return facts_
 
 
-def write_report(args: argparse.Namespace, program: Program, state: State,
+def write_report(request: TuningRequest, result: TuningResult, state: State,
                  held_out: Mapping[str, list[HeldOut]]) -> None:
     """The report of ``--html``."""
     # late: start-up; tunings without a page do without
     from runelift.runtime.tools.reports.html import schedules, tuned
 
+    assert request.html is not None
     *parts, environment = tuned.tuned(
-        state.thresholds, about_runs(args, program), state.parameters, state.guards,
+        state.thresholds, about_runs(request, result.program), state.parameters, state.guards,
         state.validated, held_out, state.final)
-    write_page(args.html, document(f"Tuning of {args.program.name}", [
-        *parts, *schedules.schedule_sections(args.searched), environment]))
+    write_page(request.html, document(f"Tuning of {request.program.name}", [
+        *parts, *schedules.schedule_sections(result.searches), environment]))
 
 
-def about_runs(args: argparse.Namespace, program: Program) -> dict[str, str]:
+def about_runs(request: TuningRequest, program: Program) -> dict[str, str]:
     """The program and device of the runs, which may be others if they are from a log."""
     about = about_program(program)
-    if args.replay is None:
+    if request.replay is None:
         return about
-    others = made_for(args.replay) - {runs_are_for(program)}
+    others = made_for(request.replay) - {runs_are_for(program)}
     kept = {"program", "written"} if others else about.keys()
     return {**{key: value for key, value in about.items() if key in kept},
-            "log": str(args.replay), **({"runs_of": "; ".join(sorted(others))} if others else {})}
+            "log": str(request.replay),
+            **({"runs_of": "; ".join(sorted(others))} if others else {})}
 
 
 def about_program(program: Program) -> dict[str, str]:

@@ -6,7 +6,6 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from runelift.ir.base.errors import UserError
 from runelift.runtime.tools.commands.options import (
     add_contract,
     add_devices,
@@ -27,8 +26,7 @@ from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
 from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL
 from runelift.runtime.tuner.policy import FULL, NORMAL, QUICK, TuningPolicy
-from runelift.runtime.tuner.strategies.instrumentation import measuring_method
-from runelift.runtime.tuner.strategies.trials import Strategy, parse_budget
+from runelift.runtime.tuner.strategies.trials import parse_budget
 
 DEFAULT = "instrumentation"
 
@@ -95,7 +93,6 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
                         help="also try N schedules (rewrites of the program at its rewrite points) "
                              "for up to four minutes, or half of a budget, or as many as there is "
                              "time for, such as 2min; those that gain become versions")
-    parser.set_defaults(searched={})
     parser.add_argument("--objective", choices=[each.value for each in Objective],
                         default=Objective.RELATIVE.value,
                         help="what to make small: the sum of the datasets' times relative to "
@@ -142,58 +139,3 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-v", "--verbose", action="store_true",
                         help="also print the threshold tree, the times of every version, the "
                              "thresholds and notes")
-
-
-def check(args: argparse.Namespace, strategy: Strategy) -> None:
-    """Refuse options that do not go together."""
-    complete = measuring_method(strategy) is not None
-    if args.runs is not None and args.runs < 1:
-        raise UserError("--runs must be at least 1.")
-    if complete and args.budget is not None and args.budget.seconds is None:
-        raise UserError("A number of runs is a --budget for other strategies than "
-                        f"'{strategy.name}', which runs every dataset as often as it needs to; it "
-                        "takes a time, such as 30s.")
-    if args.schedules is not None and 0 in (args.schedules.runs, args.schedules.seconds):
-        raise UserError("--schedules must be at least 1, or some time.")
-    if args.schedules is not None and (args.replay or args.resume or args.import_t4 is not None):
-        raise UserError("--schedules runs programs that there are no runs of yet; leave out "
-                        "--replay, --resume and --import-t4.")
-    if args.resume and (args.replay or not complete):
-        raise UserError("--resume goes on with a log, which only tuning by records has.")
-    if not complete or args.import_t4 is not None:
-        _check_without_records(args)
-    if args.replay and not complete:
-        raise UserError(f"--replay fits to a log, which is what '{DEFAULT}' does; 'runelift "
-                        "tune-compare' simulates other strategies on a log.")
-    if Objective(args.objective).weighs_memory and args.replay:
-        raise UserError(f"--objective {args.objective} needs the datasets themselves, which a log "
-                        "does not have.")
-    if args.objective == Objective.MEMORY.value and args.guards not in (
-            SizeGuardKind.AUTO.value, SizeGuardKind.THRESHOLD.value):
-        raise UserError(f"--guards {args.guards} aims at time alone; --objective memory goes with "
-                        "thresholds.")
-    here = len(args.devices) > 1 or args.all_devices
-    if here and args.scheduler is not None:
-        raise UserError("--scheduler uses all devices of its machines that are like one here: give "
-                        "one --device.")
-    if (here or args.scheduler is not None) and (args.replay or args.import_t4 or not complete):
-        raise UserError("Several devices share the runs of datasets, which only tuning by records "
-                        "has.")
-
-
-def _check_without_records(args: argparse.Namespace) -> None:
-    """Refuse options that need records, which neither a search nor an import has."""
-    for option, given, instead in (
-            ("--objective", args.objective != Objective.RELATIVE.value,
-             "strategies that search minimise the sum of relative times"),
-            ("--guards",
-             args.guards not in (SizeGuardKind.AUTO.value, SizeGuardKind.THRESHOLD.value), ""),
-            ("--leave-one-out", args.leave_one_out, ""),
-            ("--validate", args.validate, ""),
-            ("--export-t4", args.export_t4 is not None, ""),
-            ("--replay", args.replay is not None and args.import_t4 is not None, ""),
-            ("--html", args.html is not None,
-             "'runelift tune-compare --html' shows how strategies fare")):
-        if given:
-            raise UserError(f"{option} needs records of runs with forced versions, which a search "
-                            "or an import does not make" + (f"; {instead}." if instead else "."))

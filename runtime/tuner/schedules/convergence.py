@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from runelift.runtime.tuner.schedules.search import ScheduleSearch
+if TYPE_CHECKING:
+    from runelift.runtime.tuner.schedules.search import ScheduleSearch
 
 Curve: TypeAlias = list[tuple[int, float]]
 """Scores after so many program runs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tuner.schedules.convergence import (
@@ -11,7 +11,9 @@ from runelift.runtime.tuner.schedules.convergence import (
     convergence,
     convergence_facts,
 )
-from runelift.runtime.tuner.schedules.search import ScheduleSearch
+
+if TYPE_CHECKING:
+    from runelift.runtime.tuner.schedules.search import ScheduleSearch
 
 
 def render_schedules(entry: str, search: ScheduleSearch) -> str:

@@ -19,9 +19,7 @@ from runelift.runtime.programs.program import Program
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.time_limits import UNLIMITED, TimeLimit, parse_time_limit
 from runelift.runtime.tuner.workers.local_devices import LocalDevices
-from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.remote import Remote
-from runelift.runtime.tuner.workers.result_checks import ResultChecks
 
 LEAST_LIMIT_SECONDS = 0.5
 """After how many seconds runs may be stopped where the next worker is waiting already."""
@@ -33,6 +31,17 @@ def limit_on(device: DeviceInfo, text: str | None = None) -> TimeLimit:
     return default if text is None else parse_time_limit(text, default)
 
 
+def in_this_process(program: Program) -> Measurable:
+    """The program, which runs in this process: nothing stops it."""
+    # late: start-up; most programs are run in other processes
+    from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
+
+    # late: as above
+    from runelift.runtime.tuner.workers.result_checks import ResultChecks
+
+    return MeasuredProgram(program, ResultChecks())
+
+
 @contextmanager
 def running(program: Program, time_limit: str | None = None, *, least: float = math.inf
             ) -> Iterator[Measurable]:
@@ -42,7 +51,7 @@ def running(program: Program, time_limit: str | None = None, *, least: float = m
     """
     assert program.device_info is not None
     if time_limit == UNLIMITED:
-        yield MeasuredProgram(program, ResultChecks())
+        yield in_this_process(program)
         return
     with Runners([spec_of(program.device_info)]) as runners:
         limit = limit_on(program.device_info, time_limit)

@@ -1,0 +1,137 @@
+"""What a tuning is asked for, and what comes of it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runelift.ir.base.errors import UserError
+from runelift.ir.base.files import require_file
+from runelift.runtime.host.gc_policy import freeze
+from runelift.runtime.programs.compile import compile as compile_program
+from runelift.runtime.programs.program import Program
+from runelift.runtime.tools.commands.tuning_options import EFFORTS
+from runelift.runtime.tuner.policy import TuningPolicy
+from runelift.runtime.tuner.strategies import parse_strategy
+from runelift.runtime.tuner.strategies.trials import Budget, Strategy
+from runelift.runtime.versions.tuning_file import tuning_path
+
+if TYPE_CHECKING:
+    from runelift.runtime.tuner.autotune import State
+    from runelift.runtime.tuner.schedules.search import ScheduleSearch
+    from runelift.runtime.tuner.strategies.tune_by_search import SearchTuning
+
+
+@dataclass(frozen=True, slots=True)
+class TuningRequest:
+    """The options of ``runelift autotune``, by their names; its help says what each means."""
+
+    program: Path
+    entry: str | None
+    runs: int | None
+    input: Path | None
+    only: str | None
+    no_verify: bool
+    no_parameters: bool
+    parameters: str
+    replay: Path | None
+    resume: bool
+    effort: str
+    strategy: str | None
+    budget: Budget | None
+    time_limit: str | None
+    memory: str | None
+    schedules: Budget | None
+    objective: str
+    validate: bool
+    export_t4: Path | None
+    import_t4: Path | None
+    guards: str
+    leave_one_out: bool
+    seed: int
+    output: Path | None
+    devices: Sequence[str]
+    all_devices: bool
+    scheduler: str | None
+    policy: str
+    rules: Path | None
+    schedule: Path | None
+    fp_contract: bool
+    html: Path | None
+    json: bool
+    verbose: bool
+
+    @classmethod
+    def of(cls, args: argparse.Namespace) -> TuningRequest:
+        """The request of a command line."""
+        return cls(**{each.name: getattr(args, each.name) for each in fields(cls)})
+
+    @property
+    def device(self) -> str | None:
+        """The first device that is named; None: the best."""
+        return self.devices[0] if self.devices else None
+
+    @property
+    def several(self) -> bool:
+        """True if several devices or machines share the runs."""
+        return len(self.devices) > 1 or self.all_devices or self.scheduler is not None
+
+    @property
+    def tuning_policy(self) -> TuningPolicy:
+        """The numbers that decide how much is done."""
+        return EFFORTS[self.effort].policy
+
+    @property
+    def seconds(self) -> float | None:
+        """The seconds that all may take; None if there is no such budget."""
+        return None if self.budget is None else self.budget.seconds
+
+    @property
+    def tuning_file(self) -> Path:
+        """The tuning file to write."""
+        return self.output or tuning_path(self.program)
+
+    def search_strategy(self) -> Strategy:
+        """The strategy for versions; UserError if there is none of its name."""
+        return parse_strategy(self.strategy or EFFORTS[self.effort].strategy)
+
+    def compiled(self, schedule: Path | str | None) -> Program:
+        """The program with a schedule, compiled for the device; it runs in other processes."""
+        return compile_program(
+            require_file(self.program), device=self.device, policy=self.policy,
+            fp_contract=self.fp_contract, tuning={}, memory=self.memory, runs=False,
+            rules=self.rules, schedule=schedule)
+
+    def opened(self, schedule: Path | str | None) -> Program:
+        """The program with a schedule, to be tuned; UserError if there is no device for that."""
+        program = self.compiled(schedule)
+        if program.device_info is None:
+            raise UserError(
+                "Tuning needs an OpenCL device; 'runelift doctor' says what is missing.")
+        freeze()
+        return program
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedSchedules:
+    """The searches over schedules by entry point, and the schedule that programs have by them."""
+
+    schedule: Path | str | None
+    searches: Mapping[str, ScheduleSearch] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TuningResult:
+    """The tuned program, and what its schedules and its tuning came to.
+
+    A tuning by records has a ``state``.  A search or an import has ``found`` a configuration for
+    each entry point.  Neither is there if there was nothing to tune.
+    """
+
+    program: Program
+    searches: Mapping[str, ScheduleSearch]
+    state: State | None = None
+    found: Sequence[SearchTuning] | None = None
