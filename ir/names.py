@@ -5,6 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+SKIP = "skip"
+"""The last word of a point that may be left out: the tuner tries both."""
+
+
+def is_skip_name(name: str) -> bool:
+    """True if a name is that of a parameter which leaves a point out if it is 1.
+
+    >>> is_skip_name("main.ys.split_join[0].skip")
+    True
+    """
+    return name.endswith(f"].{SKIP}")
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class VName:

@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from runelift.ir.base.errors import Code, Diagnostic, ProgramError
 from runelift.ir.base.source import Span
+from runelift.ir.names import SKIP, is_skip_name
 
 if TYPE_CHECKING:
     from runelift.ir.syntax import Stm
 
-SKIP = "skip"
-"""The last word of a point that may be left out: the tuner tries both."""
 DEFAULT = 16
 """The value of a number that has a name, until the tuner or ``--param`` gives it one."""
 LARGEST = (1 << 31) - 1
@@ -205,15 +204,6 @@ def settings(stm: Stm) -> tuple[str, ...]:
     Points change nothing before their turn, so rules that respect attributes look at these.
     """
     return tuple(each for each in stm.attrs if not is_point(each)) if stm.attrs else ()
-
-
-def is_skip_name(name: str) -> bool:
-    """True if a name is that of a parameter which leaves a point out if it is 1.
-
-    >>> is_skip_name("main.ys.split_join[0].skip")
-    True
-    """
-    return name.endswith(f"].{SKIP}")
 
 
 def numbers(defaults: Mapping[str, int | None], values: Mapping[str, int]) -> dict[str, int]:

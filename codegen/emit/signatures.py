@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from runelift.ir import imp
-from runelift.ir.imp.traverse import statements
+from runelift.ir.imp.traverse import asked, has_barriers, statements
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 
@@ -44,6 +44,13 @@ def uses_subgroups(kernel: imp.Kernel) -> bool:
 def subgroups_of(kernel: imp.Kernel) -> set[VName]:
     """The constants that are numbers of work-items which exchange values."""
     return {stm.subgroup for stm in statements(kernel.body) if isinstance(stm, imp.Shuffle)}
+
+
+def is_free(kernel: imp.Kernel) -> bool:
+    """True if groups of any size do the same work: work-items read only their place in the grid."""
+    return (set(asked(kernel.body)) <= {imp.Id.GLOBAL_ID} and not kernel.locals
+            and kernel.group is None
+            and not has_barriers(kernel.body))
 
 
 def team_cells(array: VName) -> VName:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from runelift.codegen.emit.signatures import is_free
 from runelift.codegen.plan import plan
-from runelift.codegen.plan.steady_loops import is_free, may_persist
+from runelift.codegen.plan.steady_loops import may_persist
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Size

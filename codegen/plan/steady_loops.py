@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 from runelift.codegen.plan import distribution, plan
-from runelift.ir import imp
-from runelift.ir.imp.traverse import asked, has_barriers
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size
 
@@ -73,10 +71,3 @@ def _is_steady(changing: Set[VName], step: plan.Step) -> bool:
 
 def _mention(changing: Set[VName], sizes: Sequence[Size]) -> bool:
     return any(not changing.isdisjoint(size.variables()) for size in sizes)
-
-
-def is_free(kernel: imp.Kernel) -> bool:
-    """True if groups of any size do the same work: work-items read only their place in the grid."""
-    return (set(asked(kernel.body)) <= {imp.Id.GLOBAL_ID} and not kernel.locals
-            and kernel.group is None
-            and not has_barriers(kernel.body))

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 
 from runelift.ir.base.errors import Diagnostic, ProgramError
 from runelift.ir.base.source import Loc, Source, Span
-from runelift.ir.points import DEFAULT, SKIP, PointMistake, Request, read_request
+from runelift.ir.names import SKIP
+from runelift.ir.points import DEFAULT, PointMistake, Request, read_request
 
 FUSE = "fuse"
 """The line that stands for fusion."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import read_source
 from runelift.ir.base.source import Source
-from runelift.ir.points import is_skip_name
+from runelift.ir.names import is_skip_name
 from runelift.runtime.cache.programs import ProgramEntry, restored
 from runelift.runtime.compilation.compiled import Compiled
 

@@ -6,8 +6,7 @@ import socket
 from collections.abc import Sequence
 
 from runelift.ir.base.errors import UserError
-from runelift.runtime.devices.driver.device_spec import INTERPRETER
-from runelift.runtime.devices.info import DeviceInfo, find_devices, select
+from runelift.runtime.devices.info import DeviceInfo, find_devices, select, spec_of
 
 
 def model_of(info: DeviceInfo) -> str:
@@ -43,14 +42,6 @@ def select_comparable(specs: Sequence[str], *, every: bool = False) -> list[Devi
 def devices_of(model: str) -> list[DeviceInfo]:
     """The usable devices of this machine that are of this model."""
     return [info for info in find_devices() if info.problem is None and model_of(info) == model]
-
-
-def spec_of(info: DeviceInfo | None) -> str:
-    """The text by which :func:`select` finds this device, or the interpreter."""
-    if info is None:
-        return INTERPRETER
-    matching = [each for each in find_devices() if each.matches(info.name)]
-    return f"{info.name}:{[each.handle for each in matching].index(info.handle)}"
 
 
 def place_of(info: DeviceInfo) -> str:

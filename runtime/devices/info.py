@@ -417,3 +417,11 @@ def _tell_none_usable(devices: tuple[DeviceInfo, ...]) -> None:
         bindings_problem() or "none is installed"]
     print("\n".join([f"runelift: no usable OpenCL device ({'; '.join(why)}); the interpreter runs "
                      "instead.", *(f"  {line}" for line in advice(devices))]), file=sys.stderr)
+
+
+def spec_of(info: DeviceInfo | None) -> str:
+    """The text by which :func:`select` finds this device, or the interpreter."""
+    if info is None:
+        return INTERPRETER
+    matching = [each for each in find_devices() if each.matches(info.name)]
+    return f"{info.name}:{[each.handle for each in matching].index(info.handle)}"

@@ -22,6 +22,7 @@ from runelift.codegen.emit.phases import FUSED_KERNEL, PERSISTENT_KERNEL, Persis
 from runelift.codegen.emit.python import FUNCTION, Generated, python_source
 from runelift.codegen.emit.signatures import (
     function_names,
+    is_free,
     parameters,
     subgroups_of,
     uses_subgroups,
@@ -31,7 +32,6 @@ from runelift.codegen.plan.epilogue import split_epilogue
 from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.plan import AllocScanStatus, Launch, Plan, all_steps
 from runelift.codegen.plan.plan import parameters as plan_parameters
-from runelift.codegen.plan.steady_loops import is_free
 from runelift.ir import imp
 from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.names import VName

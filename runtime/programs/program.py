@@ -15,8 +15,7 @@ from runelift.codegen.plan.plan import Interface, ValueSpec, parameters
 from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.devices import forked
-from runelift.runtime.devices.comparable import spec_of
-from runelift.runtime.devices.info import DeviceInfo, select
+from runelift.runtime.devices.info import DeviceInfo, select, spec_of
 from runelift.runtime.displayed import Displayed, Listing
 from runelift.runtime.execution.arguments import check_arguments
 from runelift.runtime.execution.device_array import (

@@ -28,8 +28,8 @@ import pyopencl as cl
 from runelift.ir.base.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.cache import disk, private
 from runelift.runtime.compilation.compiled import Compiled
-from runelift.runtime.devices.comparable import devices_of, model_of, place_of, spec_of
-from runelift.runtime.devices.info import DeviceInfo, find_devices
+from runelift.runtime.devices.comparable import devices_of, model_of, place_of
+from runelift.runtime.devices.info import DeviceInfo, find_devices, spec_of
 from runelift.runtime.host import interrupts
 from runelift.runtime.programs.program import Program
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements

@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,6 +71,10 @@ if TYPE_CHECKING:
     from runelift.runtime.tuner.strategies.tune_by_search import SearchTuning
 
 __all__ = ["configure", "execute", "tuned"]
+SCHEDULES = "runelift.runtime.tools.commands.schedule_search"
+"""The module that searches schedules; other tunings need no compiler."""
+WITHOUT_RECORDS = "runelift.runtime.tools.commands.tuning_by_search"
+"""The module of tunings that have no records; few are such."""
 EXAMPLES = ("runelift autotune examples/mapscan.fut --effort quick -v",
             "runelift autotune examples/lud.fut --budget 30s --html lud.html")
 
@@ -86,11 +91,10 @@ def finish(request: TuningRequest, result: TuningResult) -> int:
     if result.state is not None:
         return finish_tuning(request, result, result.state)
     if result.found is not None:
-        # late: research; most tunings have records
-        from runelift.runtime.tools.commands.tuning_by_search import finish_search
-
         with interrupts.between_runs():
-            return finish_search(request, result, result.found)
+            status: int = import_module(WITHOUT_RECORDS).finish_search(
+                request, result, result.found)
+            return status
     print("The program has one version only: there is nothing to tune.",
           file=sys.stderr if request.json else sys.stdout)
     return 0
@@ -160,21 +164,19 @@ def _search_schedules(request: TuningRequest) -> SearchedSchedules:
     """Search schedules, if the options ask for that."""
     if request.schedules is None:
         return SearchedSchedules(request.schedule)
-    # late: start-up; tunings that do not search schedules need no compiler
-    from runelift.runtime.tools.commands.schedule_search import search_schedules
-
     program = request.opened(request.schedule)
     with display(0) as shown, interrupts.between_runs():
-        return search_schedules(request, program, shown.trying)
+        found: SearchedSchedules = import_module(SCHEDULES).search_schedules(
+            request, program, shown.trying)
+        return found
 
 
 def _without_unused(request: TuningRequest, program: Program, searched: SearchedSchedules,
                     state: State) -> SearchedSchedules | None:
     """The schedules but for those that are used nowhere; None if all are used."""
-    # late: as above
-    from runelift.runtime.tools.commands.schedule_search import without_unused
-
-    return without_unused(request, program, searched, state)
+    found: SearchedSchedules | None = import_module(SCHEDULES).without_unused(
+        request, program, searched, state)
+    return found
 
 
 def _has_choices(request: TuningRequest, program: Program, strategy: Strategy) -> bool:
@@ -186,12 +188,11 @@ def _has_choices(request: TuningRequest, program: Program, strategy: Strategy) -
 def _without_records(request: TuningRequest, strategy: Strategy, program: Program, job: TuningJob
                      ) -> list[SearchTuning]:
     """Tune with a strategy that searches, or by an import."""
-    # late: research; most tunings have records
-    from runelift.runtime.tools.commands.tuning_by_search import imported, searched
-
+    ways = import_module(WITHOUT_RECORDS)
     with interrupts.between_runs():
-        return imported(request, program, job) if request.import_t4 is not None else searched(
-            request, strategy, job)
+        found: list[SearchTuning] = ways.searched(request, strategy, job) if (
+            request.import_t4 is None) else ways.imported(request, program, job)
+        return found
 
 
 def _tune(request: TuningRequest, strategy: Strategy, program: Program, job: TuningJob) -> State:

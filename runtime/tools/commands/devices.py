@@ -11,8 +11,7 @@ import sys
 from dataclasses import asdict, replace
 
 from runelift.ir.base.errors import UserError
-from runelift.runtime.devices.comparable import spec_of
-from runelift.runtime.devices.info import DeviceInfo, find_devices, select
+from runelift.runtime.devices.info import DeviceInfo, find_devices, select, spec_of
 from runelift.runtime.devices.registrations import described, registrations
 from runelift.runtime.records.format import table
 from runelift.runtime.tools.commands.options import add_device, add_json, print_json

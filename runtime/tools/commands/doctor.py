@@ -17,8 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from runelift.runtime.devices.advice import advice
 from runelift.runtime.devices.bindings import bindings_problem
-from runelift.runtime.devices.comparable import spec_of
-from runelift.runtime.devices.info import DeviceInfo, find_devices, register_runtimes
+from runelift.runtime.devices.info import DeviceInfo, find_devices, register_runtimes, spec_of
 from runelift.runtime.devices.registrations import described, registrations
 from runelift.runtime.tools.commands.devices import facts
 from runelift.runtime.tools.commands.options import add_json, print_json

@@ -13,7 +13,7 @@ import re
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,6 @@ from runelift.runtime.tools.commands.options import (
     add_program,
     print_json,
 )
-from runelift.runtime.tools.commands.progress import waiting
 from runelift.runtime.versions.version_names import version_name
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ def execute(args: argparse.Namespace) -> int:
     force = forced(args, program, entry)
     started = time.perf_counter()
     with (version_names_in_errors(program),
-          waiting(f"interpreting {entry}") if info is None else nullcontext()):
+          _waiting(entry) if info is None else nullcontext()):
         results, record = program.run(
             entry, values, force=force,
             record=args.record or (bool(observers) and info is not None))
@@ -112,6 +111,14 @@ def _encounters(forest: Forest, record: Record) -> list[dict[str, Any]]:
     return [{"site": each.site, "version": version_name(sites[each.site].alternatives[each.chosen]),
              "seconds": each.time, "launches": each.launches, "sizes": dict(each.sizes)}
             for each in record.encounters]
+
+
+def _waiting(entry: str) -> AbstractContextManager[None]:
+    """Show how long an entry point has been interpreted."""
+    # late: start-up; runs on devices are not waited for
+    from runelift.runtime.tools.commands.progress import waiting
+
+    return waiting(f"interpreting {entry}")
 
 
 def _arguments(args: argparse.Namespace, wanted: Sequence[Prim]) -> list[Any]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from runelift.ir.base.errors import VersionUnavailable
-from runelift.runtime.devices.comparable import spec_of
+from runelift.runtime.devices.info import spec_of
 from runelift.runtime.programs.program import Program
 from runelift.runtime.tools.commands.open_program import version_names_in_errors
 from runelift.runtime.tuner.measure.measurable import Args

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import TracebackType
 
 from runelift.ir.base.errors import RuneliftError
-from runelift.runtime.devices.comparable import place_of, select_comparable, spec_of
-from runelift.runtime.devices.info import DeviceInfo
+from runelift.runtime.devices.comparable import place_of, select_comparable
+from runelift.runtime.devices.info import DeviceInfo, spec_of
 from runelift.runtime.prebuild.manifest import has_manifest
 from runelift.runtime.processes.build_pool import PROBE_REQUESTS, Builders, how_many
 from runelift.runtime.processes.process import Process

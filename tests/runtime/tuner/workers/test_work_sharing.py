@@ -18,8 +18,8 @@ import pytest
 
 from runelift import compile
 from runelift.ir.base.errors import CompilerBug, UserError
-from runelift.runtime.devices.comparable import model_of, place_of, select_comparable, spec_of
-from runelift.runtime.devices.info import select
+from runelift.runtime.devices.comparable import model_of, place_of, select_comparable
+from runelift.runtime.devices.info import select, spec_of
 from runelift.runtime.host import interrupts
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.tuner.costs.cost_model import costs_of
