@@ -1,1 +1,1 @@
-"""What everything stands on: errors, their codes, source texts, files, JSON, plug-ins."""
+"""The ground floor: errors, their codes, source texts, files, JSON, plug-ins."""

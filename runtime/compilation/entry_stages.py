@@ -1,6 +1,6 @@
-"""What an entry point has become after the stages of the compiler.
+"""An entry point after the stages of the compiler, as programs on disk have it.
 
-A program on disk has it.  To read that, the compiler is not imported.
+The compiler is not imported to read it.
 """
 
 from __future__ import annotations

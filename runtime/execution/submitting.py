@@ -50,7 +50,7 @@ Given: TypeAlias = tuple[list[Buffer], Mapping[str, Any]]
 
 
 def _fusing() -> ModuleType:
-    """What makes fused launches: :mod:`~runelift.runtime.execution.fused_launches`."""
+    """The module that fuses launches: :mod:`~runelift.runtime.execution.fused_launches`."""
     # late: start-up; few command buffers are submitted so often
     from runelift.runtime.execution import fused_launches
 

@@ -1,1 +1,1 @@
-"""What only research needs: comparisons of strategies, algorithms to the letter, T4, Dask."""
+"""Parts for research: comparisons of strategies, algorithms to the letter, T4, Dask."""

@@ -1,1 +1,1 @@
-"""What people use: commands, editors, notebooks, pages, profiles, tests.  Nothing imports it."""
+"""Tools for people: commands, editors, notebooks, pages, profiles, tests.  No other wing imports it."""

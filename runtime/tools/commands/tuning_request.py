@@ -1,4 +1,4 @@
-"""What a tuning is asked for, and what comes of it."""
+"""The request of a tuning, and its result."""
 
 from __future__ import annotations
 
