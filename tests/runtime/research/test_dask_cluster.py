@@ -25,7 +25,7 @@ import sys
 import tempfile
 from pathlib import Path
 from distributed.cli.dask_worker import main
-from runelift.runtime.tuner.workers import dask_cluster
+from runelift.runtime.research import dask_cluster
 do = dask_cluster.do
 def first(task):
     {before}
