@@ -87,14 +87,15 @@ def test_texts_are_the_same_each_time() -> None:
     assert work_source(kernel) == work_source(kernel)
 
 
-def _work(text: str, kind: str, sizes: Mapping[str, int], groups: int, group: int) -> Work:
-    """The work of the first kernel of a kind in a program, which is built for 1 in all constants.
+def _work(text: str, kind: str, sizes: Mapping[str, int], groups: int, group: int,
+          place: int = 0) -> Work:
+    """The work of a kernel of a kind in a program, which is built for 1 in all constants.
 
     ``sizes`` are its scalar arguments by name.
     """
     program = runelift.compile(text, tuning={}, runs=False)
     plan = program.compiled.plan("main", interleave=True, coherent=True)
-    kernel = next(k for k in kernels(plan.steps) if k.kind == kind)
+    kernel = [k for k in kernels(plan.steps) if k.kind == kind][place]
     scalars = [sizes[p.name.base] for p in kernel.params if isinstance(p, imp.ScalarParam)]
     return KernelCost(work_source(kernel))(groups, group, *[1] * len(kernel.built_for), *scalars)
 
@@ -122,6 +123,18 @@ def test_places_that_elements_decide_are_apart() -> None:
     assert work.random == 1024
     assert work.read == 8 * 1024
     assert work.waits == 2
+
+
+BOXES = """entry main [b][p] (near: [b]i64) (xss: [b][p]f32): [b][p]f32 =
+  map2 (\\k xs -> map (\\x -> let other = #[unsafe] xss[k]
+                           in f32.sum (map (* x) other)) xs) near xss"""
+
+
+@pytest.mark.parametrize(("p", "random"), [(1024, 0.0), (64, 0.0), (8, 0.1), (1, 1.0)])
+def test_work_items_of_a_row_share_what_its_element_decides(p: int, random: float) -> None:
+    """The share of accesses at random: neighbours read one row of their box, if it is long."""
+    work = _work(BOXES, "segmap", {"b": 4096 // p, "p": p}, 16, 256, place=-1)
+    assert work.random == pytest.approx(random * 4096 * p, abs=0.02 * 4096 * p)
 
 
 def test_classes_of_operations() -> None:

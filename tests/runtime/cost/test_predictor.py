@@ -44,8 +44,9 @@ def predictor(*costs: str, device: Mapping[str, Any] | None = None) -> Predictor
     """A predictor of choices whose cost functions of facts ``n`` and ``m`` have these bodies."""
     sites = [SimpleNamespace(site=f"s{number}", versions=[None] * text.count("def cost"),
                              costs=text) for number, text in enumerate(costs)]
-    return Predictor(sites, Formulas(dict.fromkeys(("kernel", "other"), WORK)), replace(DEVICE.info, **(device or {})),  # type: ignore[arg-type]
-                     LaunchGeometry(DEVICE), STEPS)
+    formulas = Formulas(dict.fromkeys(("kernel", "other"), WORK))
+    return Predictor(sites, formulas, replace(  # type: ignore[arg-type]
+        DEVICE.info, **(device or {})), LaunchGeometry(DEVICE), STEPS)
 
 
 def cost(number: int, *lines: str) -> str:
