@@ -172,8 +172,7 @@ class Follower:
             return UNKNOWN
         if not prim.is_int:
             return None
-        varies = frozenset((self._lane,)) if index is None else self.forms.varies(index)
-        return self.forms.element(varies, depth)
+        return self.forms.element(of(self._lane) if index is None else index, depth=depth)
 
     def _exchange(self, stm: imp.Atomic | imp.AtomicUpdate | imp.Peek, here: Here) -> None:
         index = self._index(stm.index, here)
@@ -295,7 +294,7 @@ class Follower:
                 return self.forms.bounded(chosen.mul(a).add(chosen.mul(b), -1).add(b))
             if alone and (self.forms.is_size(a.add(b, -1)) or a.constant is not None):
                 return b
-            return self.forms.element(self.forms.varies(a) | self.forms.varies(b))
+            return self.forms.element(a, b)
         if a is None or b is None or isinstance(a, Form) or isinstance(b, Form):
             return None
         return either(self.forms, cond.holds, a, b) if isinstance(cond, Known) else UNKNOWN
@@ -305,7 +304,7 @@ class Follower:
     def _for(self, loop: imp.For, here: Here) -> None:
         start, bound, step = (self._index(e, here) for e in (loop.start, loop.bound, loop.step))
         if start is None:
-            start = self.forms.element(())
+            start = self.forms.element()
         if step is None or not self.forms.is_size(step):
             step = ONE
         self._values[loop.index] = start
@@ -349,7 +348,7 @@ class Follower:
         known = likely == 1 and distance is not None and self.forms.is_size(distance)
         for name, (start, increase) in growing.items():
             self._assign(name, self.forms.bounded(start.add(increase.mul(self.forms.size(trips))))
-                         if known else self.forms.element(start.varies))
+                         if known else self.forms.element(start))
         self._forget(body, growing)
 
     def _is_serial(self, body: Sequence[Stm]) -> bool:
@@ -447,7 +446,7 @@ class Follower:
             if name in self._values and name not in but:
                 value = self._values[name]
                 if isinstance(value, Form):
-                    value = self.forms.element({self._lane, *self.forms.varies(value)})
+                    value = self.forms.element(of(self._lane), value)
                 elif value is not None:
                     value = UNKNOWN
                 self._assign(name, value)
@@ -596,5 +595,4 @@ class Follower:
                 return forms.quotient(a, number(1 << min(max(b.constant, 0), 62)))
         if all(map(forms.is_size, args)) and (found := forms.of_sizes(op, prim, args)) is not None:
             return forms.size(found, fixed=all(map(forms.is_fixed, args)))
-        varies = forms.varies(a) | forms.varies(b)
-        return forms.element(varies)
+        return forms.element(a, b)

@@ -105,11 +105,11 @@ class Forms:
         found.append(atom)
         return atom
 
-    def element(self, varies: Iterable[Atom], depth: int = 0) -> Form:
-        """An unknown number that depends on these atoms."""
+    def element(self, *sources: Form, depth: int = 0) -> Form:
+        """An unknown number that these forms decide."""
         atom = self._atom("element", (), 0, 0)
-        atom.varies = frozenset((atom, *varies))
-        atom.depth = depth
+        atom.varies = frozenset((atom,)).union(*(source.varies for source in sources))
+        atom.sources, atom.depth = sources, depth
         return of(atom)
 
     def is_size(self, form: Form) -> bool:
@@ -132,7 +132,7 @@ class Forms:
             return form
         if self.is_size(form):
             return self.size(self.expr(form))
-        return self.element(self.varies(form))
+        return self.element(form)
 
     def quotient(self, form: Form, by: Form) -> Form:
         """``form / by``, rounded down."""
@@ -146,7 +146,7 @@ class Forms:
             if exact is not None:
                 return exact
         if not self.is_size(by):
-            return self.element(self.varies(form) | self.varies(by))
+            return self.element(form, by)
         if self.is_size(form):
             return self.size(graph.floor(self.expr(form), self.expr(by)),
                              fixed=self.is_fixed(form) and self.is_fixed(by))
@@ -413,7 +413,7 @@ class Forms:
         return self.graph.most(mean, 0), self.graph.most(longest, 0)
 
     def _trips(self, distance: Form, step: Form) -> tuple[Expr, Expr]:
-        """What :meth:`trips` returns, negative for some sizes at which a loop has no iteration."""
+        """The results of :meth:`trips`; negative for some sizes without an iteration."""
         graph, by = self.graph, self.graph.most(self.expr(step), 1)
 
         def up(value: Expr) -> Expr:

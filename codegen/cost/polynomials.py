@@ -16,7 +16,8 @@ class Atom:
     of its values; the last is found when it is asked for.
     """
 
-    __slots__ = ("args", "depth", "fixed", "high", "kind", "low", "mean", "number", "varies")
+    __slots__ = ("args", "depth", "fixed", "high", "kind", "low", "mean", "number",
+                 "sources", "varies")
 
     def __init__(self, number: int, kind: str, args: tuple[Form, ...], low: Expr, high: Expr
                  ) -> None:
@@ -30,6 +31,8 @@ class Atom:
         """For sizes: known when the kernel is compiled."""
         self.depth = 0
         """For elements: the number of loads that follow one another to find them."""
+        self.sources: tuple[Form, ...] = ()
+        """For elements: the forms that decide them, such as the index of a load."""
         self.varies: frozenset[Atom] = frozenset()
 
     def __lt__(self, other: Atom) -> bool:

@@ -172,10 +172,12 @@ class Sums:
         region.add("steps", here.longest, 2)
         if not access.writes:
             self._wait(index, here)
-        if index is None or self._scattered(index):
-            region.add("random", executed)
+        scattered = 1 if index is None else self._scattered(index, here.lanes)
+        region.add("random", graph.mul(executed, scattered))
+        if index is None or scattered == 1:
             self._reach(access, None, executed, here)
             return
+        shared = graph.mul(executed, graph.sub(1, scattered))
         flat = self.forms.resolved(self.forms.unclamped(index))
         edges = edges_along(self.forms, flat, self.lane, here.lanes, size)
         along = [edge for frame in unrolled
@@ -185,7 +187,7 @@ class Sums:
         step = None if loop is None else self._step(flat, loop, size)
         found = moved(self.forms, Box(here.lanes, edges, along, inner), step,
                       1 if loop is None else loop.trips)
-        groups = graph.over(executed, graph.mul(here.lanes, inner))
+        groups = graph.over(shared, graph.mul(here.lanes, inner))
         kept = graph.mul(groups, found.kept)
         region.add("written" if access.writes else "read", kept, SECTOR)
         if found.all is not found.kept and found.all != found.kept:
@@ -193,9 +195,31 @@ class Sums:
             region.add("apart", apart, SECTOR)
         self._reach(access, index, executed, here)
 
-    def _scattered(self, index: Form) -> bool:
-        """True if neighbouring work-items access unknown places."""
-        return any(v.kind == "element" and self.lane in v.varies for v in self.forms.varies(index))
+    def _scattered(self, index: Form, lanes: Expr) -> Expr:
+        """The share of accesses to places that elements decide for each work-item alone.
+
+        Neighbouring work-items share an element whose place is a quotient by a long row.
+        """
+        graph, places, seen = self.graph, list[Expr](), set[Atom]()
+        pending = [index]
+        while pending:
+            for atom in sorted(self.forms.varies(pending.pop()) - seen):
+                if atom.kind != "element" or self.lane not in atom.varies:
+                    continue
+                seen.add(atom)
+                pending += atom.sources
+                for source in atom.sources:
+                    flat = self.forms.resolved(self.forms.unclamped(source))
+                    if any(self.lane in each.varies and each.kind not in ("quotient", "element")
+                           for each in flat.atoms()):
+                        return 1
+                    places += [edge.number for edge in edges_along(
+                        self.forms, flat, self.lane, lanes, 1) if edge.bytes != 0]
+        if not seen:
+            return 0
+        most: Expr = graph.least(graph.mul(*places), lanes)
+        alone = graph.over(graph.sub(most, 1), graph.sub(lanes, 1))
+        return graph.choose(graph.less(1, lanes), alone, 1)
 
     def _step(self, flat: Form, frame: Frame, size: int) -> Expr:
         """The bytes between the places of an access in iterations of a loop."""

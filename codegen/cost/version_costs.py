@@ -14,12 +14,10 @@ scalars of the host that its launches depend on.  So equal facts mean equal cost
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
-from runelift.codegen.cost.totals import ENTRY
-from runelift.codegen.cost.work import argument_names, work_source
+from runelift.codegen.cost.work import arguments_used, work_source
 from runelift.codegen.emit.python import PlanWriter, launch_shape, size_text, variable
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.free_scalars import names_in
@@ -39,15 +37,17 @@ class CostSource:
 
 
 def with_costs(host: plan.Plan) -> plan.Plan:
-    """The plan with the facts and cost functions of each choice."""
-    return replace(host, steps=_Attaching({}).steps(host.steps, frozenset()))
+    """The plan with the facts and cost functions of each choice, and the formulas they call."""
+    works = dict[str, str]()
+    steps = _Attaching(works).steps(host.steps, frozenset())
+    return replace(host, steps=steps, works=works)
 
 
 @dataclass(frozen=True, slots=True)
 class _Attaching:
     """Gives choices their costs; ``works`` has the formulas of kernels met so far, by name."""
 
-    works: dict[str, _Work]
+    works: dict[str, str]
 
     def steps(self, steps: tuple[plan.Step, ...], changing: Set[VName]) -> tuple[plan.Step, ...]:
         """Steps whose choices have costs; ``changing`` scalars differ in steady loops around."""
@@ -68,37 +68,38 @@ class _Attaching:
                 step = replace(step, versions=tuple(
                     replace(each, steps=self.steps(each.steps, changing)) for each in versions))
                 if sum(each.infeasible is None for each in versions) > 1:
-                    source = costs_of_versions(step, changing, self.works)
+                    source = _costs_of_versions(step, changing, self.works)
                     step = replace(step, facts=source.facts, costs=source.text)
         return step
 
 
-def costs_of_versions(choice: plan.Choose, changing: Set[VName] = frozenset(),
-                      works: dict[str, _Work] | None = None) -> CostSource:
+def _costs_of_versions(choice: plan.Choose, changing: Set[VName], works: dict[str, str]
+                       ) -> CostSource:
     """The functions ``cost_K(rt, facts…)`` of the versions K of a choice that can be compiled."""
-    writer = _CostWriter({} if works is None else works)
+    writer = _CostWriter(works)
     bodies = list[tuple[str, list[str]]]()
     for number, version in enumerate(choice.versions):
         if version.infeasible is None:
             bodies.append((f"{ENTRY}_{number}", writer.body(version.steps, changing)))
-    return _functions(bodies, writer, choice)
+    return _functions(bodies, choice)
 
 
-def cost_of_entry(host: plan.Plan) -> CostSource:
-    """The function ``cost(rt, facts…)`` of a whole entry point."""
-    writer = _CostWriter({})
-    return _functions([(ENTRY, writer.body(host.steps, frozenset()))], writer, host)
+def cost_of_entry(host: plan.Plan, works: dict[str, str]) -> CostSource:
+    """The function ``cost(rt, facts…)`` of a whole entry point.
+
+    ``works`` are formulas of kernels by name.  Those that the function calls are added.
+    """
+    return _functions([(ENTRY, _CostWriter(works).body(host.steps, frozenset()))], host)
 
 
-def _functions(bodies: Sequence[tuple[str, list[str]]], writer: _CostWriter, place: object
-               ) -> CostSource:
-    """The functions with these bodies, after those of the work of kernels."""
+def _functions(bodies: Sequence[tuple[str, list[str]]], place: object) -> CostSource:
+    """The functions with these bodies."""
     known = {variable(name): name for name in names_in(place)}
     known |= {variable(name): name for name in plan.DEVICE_SIZES}
     used = dict.fromkeys(name for title, body in bodies
                          for name in _free_names(title, body) if name in known)
     parameters = "".join(f", {name}" for name in used)
-    lines = [line for name in writer.launched for line in writer.works[name].text.splitlines()]
+    lines = list[str]()
     for title, body in bodies:
         lines += [f"def {title}(rt{parameters}):", *body]
     return CostSource("\n".join(lines) + "\n", tuple(known[name] for name in used))
@@ -111,32 +112,13 @@ def _free_names(title: str, body: Sequence[str]) -> Iterator[str]:
     yield from pending[0].co_names
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """The text of the work function of a kernel, and which of its arguments it uses."""
-
-    text: str
-    uses: tuple[bool, ...]
-
-    @classmethod
-    def of(cls, kernel: imp.Kernel) -> _Work:
-        """The work function of a kernel."""
-        head, _, code = work_source(kernel).partition("\n")
-        used = set(re.findall(r"\w+", code))
-        return cls(f"{head.replace('work', _title(kernel), 1)}\n{code}",
-                   tuple(name in used for name in argument_names(kernel).values()))
-
-
 class _CostWriter(PlanWriter):
-    """Writes the steps of a plan as steps that only cost.
+    """Writes the steps of a plan as steps that only cost; ``works`` has the formulas of kernels."""
 
-    ``works`` has the formulas of kernels, ``launched`` the names of those that the steps launch.
-    """
-
-    def __init__(self, works: dict[str, _Work]) -> None:
+    def __init__(self, works: dict[str, str]) -> None:
         super().__init__(replay=False, trials=False)
         self.works = works
-        self.launched: dict[str, None] = {}
+        self._uses: dict[str, tuple[bool, ...]] = {}
         self._unknown: set[VName] = set()
         self._needed: Set[VName] = frozenset()
 
@@ -200,7 +182,6 @@ class _CostWriter(PlanWriter):
 
     def _launch(self, step: plan.Launch, version: str) -> None:
         kernel, args = step.kernel, self._arguments(step)
-        self.launched[kernel.name] = None
         if not self._knows(step.groups, step.group, kernel.constants,
                            [a.length for a in kernel.local_memory]):
             self.line(f"rt.unseen({kernel.name!r})")
@@ -209,8 +190,8 @@ class _CostWriter(PlanWriter):
         given = "".join(f", {UNKNOWN}" if name is None or name in self._unknown else
                         f", {variable(name)}" for name in args)
         teams = "" if kernel.teams is None else f", teams={variable(kernel.teams)}"
-        self.line(f"rt.launch({kernel.name!r}, {shape.groups}, {shape.group}, ({shape.lengths}), "
-                  f"{_title(kernel)}{given}{teams})")
+        self.line(f"rt.launch({kernel.name!r}, {shape.groups}, {shape.group}, ({shape.lengths})"
+                  f"{given}{teams})")
 
     def _arguments(self, step: plan.Launch) -> list[VName | None]:
         """The arguments of a work function, in order; None for those that it does not use."""
@@ -219,9 +200,11 @@ class _CostWriter(PlanWriter):
             arg for arg, p in zip(step.args, kernel.params, strict=True)
             if isinstance(p, imp.ScalarParam))]
         if kernel.name not in self.works:
-            self.works[kernel.name] = _Work.of(kernel)
+            self.works[kernel.name] = work_source(kernel)
+        if kernel.name not in self._uses:
+            self._uses[kernel.name] = arguments_used(self.works[kernel.name])
         return [value if uses and isinstance(value, VName) else None
-                for value, uses in zip(values, self.works[kernel.name].uses, strict=True)]
+                for value, uses in zip(values, self._uses[kernel.name], strict=True)]
 
     def _choose(self, step: plan.Choose) -> None:
         """An inner choice, which costs what the version costs that would run.
@@ -306,11 +289,6 @@ class _CostWriter(PlanWriter):
                     (v.guard and v.guard.sizes(), [need.names() for need in v.needs])
                     for v in versions])}
         return set()
-
-
-def _title(kernel: imp.Kernel) -> str:
-    """The name of the work function of a kernel."""
-    return f"work_{kernel.name}".replace("'", "_q")
 
 
 def _text(atom: object) -> str:

@@ -69,21 +69,17 @@ def _place_private(follower: Follower) -> None:
             regions += [a, b]
 
 
+def arguments_used(source: str) -> tuple[bool, ...]:
+    """True for each argument that a formula uses; the first two are left out."""
+    head, _, code = source.partition("\n")
+    used = set(re.findall(r"\w+", code))
+    return tuple(name in used for name in re.findall(r"\w+", head)[4:])
+
+
 class KernelCost:
-    """The formula of a kernel's work: its text, which can be stored, and what it computes."""
+    """The formula of a kernel's work: its text, and what it computes, compiled when it is asked."""
 
     def __init__(self, source: str) -> None:
-        self.source = source
-
-    @classmethod
-    def of(cls, kernel: imp.Kernel) -> KernelCost:
-        """The formula of a kernel."""
-        return cls(work_source(kernel))
-
-    def __getstate__(self) -> str:
-        return self.source
-
-    def __setstate__(self, source: str) -> None:
         self.source = source
 
     @cached_property

@@ -12,8 +12,8 @@ scalars of type i64; :data:`GROUP_SIZE` and the like are variables that the runt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from runelift.codegen.plan import distribution
@@ -388,10 +388,14 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class Plan(Interface):
-    """The plan of an entry point."""
+    """The plan of an entry point.
+
+    ``works`` has the texts of the formulas of work that costs of versions call, by kernel.
+    """
 
     results: tuple[ValueSpec, ...]
     steps: tuple[Step, ...]
+    works: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 def bodies(step: Step) -> tuple[tuple[Step, ...], ...]:

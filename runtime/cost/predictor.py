@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from runelift.codegen.cost.totals import ENTRY, Work
-from runelift.codegen.emit.host_scalars import SCALARS
+from runelift.codegen.cost.version_costs import ENTRY
+from runelift.codegen.cost.work import KernelCost
 from runelift.codegen.plan.plan import Choose
 from runelift.runtime.cost.device_costs import DeviceCosts
 from runelift.runtime.cost.model import launch_time
@@ -24,8 +24,6 @@ from runelift.runtime.versions.choose import NEVER, UNMET
 FOLLOWED = 16
 """The iterations that stand for all of a longer loop."""
 
-WorkFunction = Callable[..., tuple[float, ...]]
-"""The work of a launch, by its groups, the size of a group, constants and scalars."""
 Amount: TypeAlias = Any
 """Seconds, or totals that a predictor adds up in place of them."""
 
@@ -38,17 +36,29 @@ class _Choosing(Protocol):
         """The predicted seconds of the version that runs at a site."""
 
 
+class Formulas(dict[str, KernelCost]):
+    """Formulas of the work of kernels by name, made from their texts when they are asked for."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.texts = dict(texts)
+
+    def __missing__(self, name: str) -> KernelCost:
+        found = self[name] = KernelCost(self.texts[name])
+        return found
+
+
 class Predictor:
     """Predicts times on one device.  It is the ``rt`` of cost functions while it follows one.
 
-    ``seconds`` are those of the launches so far.
+    ``formulas`` are those of the kernels that cost functions launch.  ``seconds`` are those of the
+    launches so far.
     """
 
     never, unmet = NEVER, UNMET
 
-    def __init__(self, sites: Sequence[Choose], info: DeviceInfo, geometry: LaunchGeometry,
-                 costs: DeviceCosts) -> None:
-        self.costs, self.info = costs, info
+    def __init__(self, sites: Sequence[Choose], formulas: Formulas, info: DeviceInfo,
+                 geometry: LaunchGeometry, costs: DeviceCosts) -> None:
+        self.costs, self.info, self.formulas = costs, info, formulas
         self.seconds: Amount = 0.0
         self._sites = sites
         self._numbers = {site.site: number for number, site in enumerate(sites)}
@@ -95,14 +105,14 @@ class Predictor:
     # What cost functions call
 
     def launch(self, name: str, groups: int, group: int, lengths: tuple[int, ...],
-               work: WorkFunction, *args: Any, teams: int = 1) -> None:
+               *args: Any, teams: int = 1) -> None:
         """Add a launch; Infeasible if it cannot run.
 
         A group has so many ``teams``, each of which is a group of the formula.
         """
         room = self.room(name, group, lengths)
         if groups > 0:
-            found = Work._make(work(groups * teams, group // teams, *args))
+            found = self.formulas[name](groups * teams, group // teams, *args)
             self.seconds += launch_time(
                 self.costs, self.info.units, groups, group, room, found).seconds
 

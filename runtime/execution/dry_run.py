@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,8 +19,8 @@ from runelift.runtime.execution.run import Ending, Force, Run
 ITERATIONS, UNTRACED_ITERATIONS = 3, 16
 """The iterations after which a loop is left whose iterations launch the same kernels.  The second
 number holds until one has been traced."""
-SHORT_TIMEOUT = 4.0
-"""Seconds after which a short dry run ends: a loop with very many iterations needs no further
+MOST_LAUNCHES = 20_000
+"""The launches after which a short dry run ends: a loop with very many iterations needs no further
 kernels, and no more memory."""
 
 
@@ -68,8 +67,7 @@ class ShortRun(DryRun):
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force
                  ) -> None:
         super().__init__(executable, thresholds, force, record=False)
-        self._end = time.perf_counter() + SHORT_TIMEOUT
-        self._items = 0
+        self._launches = self._items = 0
         self._statuses = no_memory(0)
         self.allocate = no_memory
 
@@ -95,8 +93,9 @@ class ShortRun(DryRun):
 
     def _note(self, number: int, constants: tuple[int, ...], groups: int, group: int,
               lengths: Sequence[int]) -> None:
-        """Count the work-items of a launch."""
-        if time.perf_counter() > self._end:
+        """Count a launch, and its work-items."""
+        self._launches += 1
+        if self._launches > MOST_LAUNCHES:
             raise DependsOnDevice("too many launches")
         if sum(lengths) > self.device.info.local_bytes:
             raise Infeasible(f"kernel {self._sites[number].launch}: too little local memory")

@@ -37,7 +37,7 @@ from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.runtime.cache import disk
 from runelift.runtime.cost.device_costs import DeviceCosts, costs_of
-from runelift.runtime.cost.predictor import Predictor, loaded
+from runelift.runtime.cost.predictor import Formulas, Predictor, loaded
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.build import (
     Infeasible,
@@ -229,13 +229,14 @@ class Executable:
         """Predicts the times of versions on the device."""
         given = self.device.costs
         costs = costs_of(self.device.info) if given is None else DeviceCosts(**given)
-        return Predictor(self.generated.sites, self.device.info, self.geometry, costs)
+        return Predictor(self.generated.sites, Formulas(self.plan.works), self.device.info,
+                         self.geometry, costs)
 
     @cached_property
     def whole_cost(self) -> tuple[Callable[..., None], tuple[VName, ...]]:
         """The function that adds up what a whole call costs, and the scalars that it takes."""
-        text, facts = cost_text(self.plan)
-        return loaded(text, self.plan.entry)[ENTRY], facts
+        source = cost_of_entry(self.plan, self.predictor.formulas.texts)
+        return loaded(source.text, self.plan.entry)[ENTRY], source.facts
 
     @cached_property
     def foreseeable(self) -> bool:

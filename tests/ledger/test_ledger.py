@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from runelift.codegen.cost import version_costs
-from runelift.codegen.cost.totals import Work
-from runelift.codegen.cost.work import work_source
+from runelift.codegen.cost.work import Work, work_source
+from runelift.codegen.segops import seghist
 from runelift.ir import imp
+from runelift.ir.guards import Kind
+from runelift.runtime.cost.modelled_device import ModelledDevice, modelled
 from runelift.runtime.devices.profiles import profile
 from runelift.runtime.tools.predictions.modelled_device import ModelledDevice, modelled
 from tests.ledger import ledger
@@ -96,6 +98,31 @@ def test_laws_are_broken_where_they_are() -> None:
 def before() -> list[Row]:
     """The rows of a family."""
     return rows_of(WATCHED, "h200")
+
+
+def test_a_refused_version_of_scans_shows() -> None:
+    """The change of 25 November 2026: each long row had one work-item."""
+    family = next(each for each in FAMILIES if each.stem == "scans_rows")
+    loaded = modelled(compiled_family(family), ModelledDevice(profile("h200")))
+    executable = loaded.executable("rows")
+    for site in executable.generated.sites:
+        executable.infeasible |= {f"{site.site}/{number}": "a branch that would not run"
+                                  for number, version in enumerate(site.versions)
+                                  if version.kind is Kind.FLAT}
+    after = [row(loaded, shape, "h200") for shape in shapes(family)]
+    assert re.search(r"^- rows +n=1,m=10000000 ", changes(family, after), re.M)
+    assert max(float(each.roof) for each in after) > 1000
+    assert any("say why" in each for each in complaints(Page("", tuple(lines(after)), {})))
+
+
+def test_histograms_without_atomic_updates_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Histograms of bytes before there were updates of parts of words."""
+    family = next(each for each in FAMILIES if each.stem == "histograms")
+    monkeypatch.setattr(seghist, "_in_lockstep", seghist._sequential)
+    monkeypatch.setattr(ledger, "compiled_family", compiled_family.__wrapped__)
+    after = rows_of(family, "h200")
+    assert re.search(r"^- marks +k=1000000,n=10000000 ", changes(family, after), re.M)
+    assert max(float(each.roof) for each in after) > 1000
 
 
 def test_a_version_that_cannot_run_shows(before: list[Row]) -> None:

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any
 
-from runelift.codegen.cost.totals import ENTRY, Work
+from runelift.codegen.cost.version_costs import ENTRY
 from runelift.codegen.plan.plan import DEVICE_SIZES, parameters
 from runelift.ir.guards import Kind
 from runelift.runtime.cost.model import launch_time
-from runelift.runtime.cost.predictor import Predictor, WorkFunction
+from runelift.runtime.cost.predictor import Predictor
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.execution.dry_run import no_memory
 from runelift.runtime.execution.executable import Executable
@@ -132,7 +132,8 @@ class _Tracing(Predictor):
     def __init__(self, executable: Executable, thresholds: Mapping[str, int],
                  force: Mapping[str, int]) -> None:
         device, base = executable.device, executable.predictor
-        super().__init__(executable.generated.sites, device.info, executable.geometry, base.costs)
+        super().__init__(executable.generated.sites, base.formulas, device.info,
+                         executable.geometry, base.costs)
         self.functions = base.functions  # type: ignore[method-assign]
         self._plan, self._whole = executable.plan, executable.whole_cost
         self._settings = executable.decisions.under(thresholds, {}).settings
@@ -155,12 +156,12 @@ class _Tracing(Predictor):
         self.seconds += totals
 
     def launch(self, name: str, groups: int, group: int, lengths: tuple[int, ...],
-               work: WorkFunction, *args: Any, teams: int = 1) -> None:
+               *args: Any, teams: int = 1) -> None:
         """Add a launch; Infeasible if it cannot run."""
         room = self.room(name, group, lengths)
         if groups <= 0:
             return
-        found = Work._make(work(groups * teams, group // teams, *args))
+        found = self.formulas[name](groups * teams, group // teams, *args)
         time = launch_time(self.costs, self.info.units, groups, group, room, found)
         self._add(Totals(
             time.seconds, 1.0, found.distinct,

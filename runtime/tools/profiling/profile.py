@@ -229,7 +229,8 @@ def profile_of(runs: Runs, plain: Sequence[float], dataset: str, peaks: Peaks) -
     times = {key: summarise([sum(c.span.seconds for c in each.get(key, ())) for each in by_kernel])
              for key in shown_kernels}
     whole = sum(each.median for each in times.values()) or 1.0
-    predictor = LaunchPredictor(executable.predictor.costs, executable.device.info.units)
+    predictor = LaunchPredictor(executable.predictor.costs, executable.device.info.units,
+                                executable.predictor.formulas)
     kernels = [_kernel(executable, key, commands, _Beside(
         times[key], times[key].median / whole, peaks, predictor))
         for key, commands in shown_kernels.items()]

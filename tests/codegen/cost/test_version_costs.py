@@ -77,14 +77,9 @@ def choices(entry: str) -> list[Choose]:
     return list(loaded(None, "h200").executable(entry).generated.sites)
 
 
-def functions(text: str) -> str:
-    """The functions of versions, without those of kernels' work."""
-    return text[text.index("def cost"):]
-
-
 def whole(entry: str) -> str:
     """The function of an entry point."""
-    return functions(cost_of_entry(loaded(None, "h200").executable(entry).plan).text)
+    return cost_of_entry(loaded(None, "h200").executable(entry).plan, {}).text
 
 
 @pytest.mark.parametrize("entry", ENTRIES)

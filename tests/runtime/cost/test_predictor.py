@@ -14,7 +14,9 @@ import runelift
 from runelift.codegen.cost.totals import Work
 from runelift.runtime.cost.device_costs import DeviceCosts
 from runelift.runtime.cost.model import launch_time
-from runelift.runtime.cost.predictor import FOLLOWED, Predictor
+from runelift.runtime.cost.modelled_device import ModelledDevice, modelled
+from runelift.runtime.cost.predict import Prediction, predict
+from runelift.runtime.cost.predictor import FOLLOWED, Formulas, Predictor
 from runelift.runtime.data.outline import arguments_of_sizes
 from runelift.runtime.devices.limits import LEAST_ITERATIONS
 from runelift.runtime.devices.profiles import profile
@@ -43,9 +45,10 @@ def work(groups, group, steps):
 def predictor(*costs: str, device: Mapping[str, Any] | None = None) -> Predictor:
     """A predictor of choices whose cost functions of facts ``n`` and ``m`` have these bodies."""
     sites = [SimpleNamespace(site=f"s{number}", versions=[None] * text.count("def cost"),
-                             costs=f"{WORK}\n{text}") for number, text in enumerate(costs)]
-    return Predictor(sites, replace(DEVICE.info, **(device or {})),  # type: ignore[arg-type]
-                     LaunchGeometry(DEVICE), STEPS)
+                             costs=text) for number, text in enumerate(costs)]
+    formulas = Formulas(dict.fromkeys(("kernel", "other"), WORK))
+    return Predictor(sites, formulas, replace(  # type: ignore[arg-type]
+        DEVICE.info, **(device or {})), LaunchGeometry(DEVICE), STEPS)
 
 
 def cost(number: int, *lines: str) -> str:
@@ -69,31 +72,31 @@ def seconds(*lines: str, facts: tuple[int, int] = (3, 5), **device: Any) -> floa
     return found
 
 
-LAUNCH = "rt.launch('kernel', 4, 32, (), work, n)"
+LAUNCH = "rt.launch('kernel', 4, 32, (), n)"
 
 
 def test_times_of_launches_add_up() -> None:
     assert seconds("pass") == 0
     assert seconds(LAUNCH) == 3.125
-    assert seconds(LAUNCH, "rt.launch('other', 4, 32, (16, 16), work, m)") == 8.25
+    assert seconds(LAUNCH, "rt.launch('other', 4, 32, (16, 16), m)") == 8.25
     work = Work(*[0.0] * len(Work._fields))._replace(steps=3.0)
     whole = launch_time(STEPS, DEVICE.info.units, 4, 32, 0, work)
     assert seconds(LAUNCH) == whole.seconds
 
 
 @pytest.mark.parametrize(("line", "expected"), [
-    ("rt.launch('none', 0, 32, (), work, n)", 0.0), ("rt.unseen('unknown')", 0.125),
+    ("rt.launch('none', 0, 32, (), n)", 0.0), ("rt.unseen('unknown')", 0.125),
     ("rt.copy(n * 1024)", 6.125), ("rt.wait()", 16.0),
-    ("rt.launch('wide', 1, 0, (), work, n)", math.inf),
-    (f"rt.launch('large', 1, 1, ({DEVICE.info.local_bytes + 1},), work, n)", math.inf),
-    ("rt.launch('none', n // (n - 3), 1, (), work, n)", math.inf),
-    ("rt.launch('huge', 1, 1, (), work, 10.0 ** n ** m ** 5)", math.inf)])
+    ("rt.launch('wide', 1, 0, (), n)", math.inf),
+    (f"rt.launch('large', 1, 1, ({DEVICE.info.local_bytes + 1},), n)", math.inf),
+    ("rt.launch('none', n // (n - 3), 1, (), n)", math.inf),
+    ("rt.launch('huge', 1, 1, (), 10.0 ** n ** m ** 5)", math.inf)])
 def test_other_steps(line: str, expected: float) -> None:
     assert seconds(line) == expected
 
 
 def test_one_that_cannot_run_leaves_the_others_alone() -> None:
-    functions = cost(0, LAUNCH), cost(2, LAUNCH, "rt.launch('wide', 1, 0, (), work, n)"), cost(3)
+    functions = cost(0, LAUNCH), cost(2, LAUNCH, "rt.launch('wide', 1, 0, (), n)"), cost(3)
     text = "".join(functions).replace("cost_3(rt, n, m):", "cost_3(rt, n, m): return")
     found = predictor(text + "# def cost").versions(0, (1, 1), Inner(0.0))
     assert found == (1.125, math.inf, math.inf, 0.0)  # there is no cost_1
@@ -120,7 +123,7 @@ def test_loops_repeat_an_iteration(count: int, steady: bool, coherent: bool) -> 
 def test_some_iterations_stand_for_all(count: int, carried: bool) -> None:
     """Iteration i takes i seconds; the first ones are no sample of that, evenly spread ones are."""
     found = seconds(f"for i in rt.iterations({count}, {carried}):",
-                    "    rt.launch('kernel', 4, 32, (), work, i)")
+                    "    rt.launch('kernel', 4, 32, (), i)")
     whole = sum(range(count)) + count * 0.125
     if count <= FOLLOWED:
         assert found == whole
