@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
 
 SECTOR = 32
 """The bytes that memory moves at least."""
@@ -50,3 +52,22 @@ class Work(NamedTuple):
     waits: float
     streams: float
     barriers: float
+
+
+class KernelCost:
+    """The formula of a kernel's work: its text, and what it computes, compiled when it is asked."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+
+    @cached_property
+    def function(self) -> Callable[..., tuple[float, ...]]:
+        """The function, which returns the fields of a Work in order."""
+        scope: dict[str, Any] = {}
+        exec(compile(self.source, "<work>", "exec"), scope)
+        found: Callable[..., tuple[float, ...]] = scope["work"]
+        return found
+
+    def __call__(self, groups: int, group: int, *sizes: int) -> Work:
+        """The work of a launch."""
+        return Work._make(self.function(groups, group, *sizes))

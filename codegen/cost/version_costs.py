@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
+from runelift.codegen.cost.totals import ENTRY
 from runelift.codegen.cost.work import arguments_used, work_source
 from runelift.codegen.emit.python import PlanWriter, launch_shape, size_text, variable
 from runelift.codegen.plan import distribution, plan

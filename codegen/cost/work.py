@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from functools import cached_property
-from typing import Any
 
 from runelift.codegen.cost.expressions import Printer
 from runelift.codegen.cost.follow import Follower
@@ -74,22 +71,3 @@ def arguments_used(source: str) -> tuple[bool, ...]:
     head, _, code = source.partition("\n")
     used = set(re.findall(r"\w+", code))
     return tuple(name in used for name in re.findall(r"\w+", head)[4:])
-
-
-class KernelCost:
-    """The formula of a kernel's work: its text, and what it computes, compiled when it is asked."""
-
-    def __init__(self, source: str) -> None:
-        self.source = source
-
-    @cached_property
-    def function(self) -> Callable[..., tuple[float, ...]]:
-        """The function, which returns the fields of a Work in order."""
-        scope: dict[str, Any] = {}
-        exec(compile(self.source, "<work>", "exec"), scope)
-        found: Callable[..., tuple[float, ...]] = scope["work"]
-        return found
-
-    def __call__(self, groups: int, group: int, *sizes: int) -> Work:
-        """The work of a launch."""
-        return Work._make(self.function(groups, group, *sizes))

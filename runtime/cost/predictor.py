@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from runelift.codegen.cost.version_costs import ENTRY
-from runelift.codegen.cost.work import KernelCost
+from runelift.codegen.cost.totals import ENTRY, KernelCost
+from runelift.codegen.emit.host_scalars import SCALARS
 from runelift.codegen.plan.plan import Choose
 from runelift.runtime.cost.device_costs import DeviceCosts
 from runelift.runtime.cost.model import launch_time

@@ -235,8 +235,8 @@ class Executable:
     @cached_property
     def whole_cost(self) -> tuple[Callable[..., None], tuple[VName, ...]]:
         """The function that adds up what a whole call costs, and the scalars that it takes."""
-        source = cost_of_entry(self.plan, self.predictor.formulas.texts)
-        return loaded(source.text, self.plan.entry)[ENTRY], source.facts
+        text, facts = cost_text(self.plan, self.predictor.formulas.texts)
+        return loaded(text, self.plan.entry)[ENTRY], facts
 
     @cached_property
     def foreseeable(self) -> bool:

@@ -38,10 +38,13 @@ def persistent_text(kernel: PersistentKernel, bases: Mapping[str, int], late: in
     return persistent_source(kernel, bases, late)
 
 
-def cost_text(plan: Plan) -> tuple[str, tuple[VName, ...]]:
-    """The cost function of a whole call, and the scalars that it takes."""
+def cost_text(plan: Plan, works: dict[str, str]) -> tuple[str, tuple[VName, ...]]:
+    """The cost function of a whole call, and the scalars that it takes.
+
+    ``works`` are formulas of kernels by name.  Those that the function calls are added.
+    """
     # late: start-up; runs choose by the costs of versions, which plans have
     from runelift.codegen.cost.version_costs import cost_of_entry
 
-    found = cost_of_entry(plan)
+    found = cost_of_entry(plan, works)
     return found.text, found.facts

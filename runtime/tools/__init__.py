@@ -1,1 +1,1 @@
-"""Tools for people: commands, editors, notebooks, pages, profiles, tests.  No other wing imports it."""
+"""Tools for people: commands, editors, notebooks, pages, profiles, tests."""

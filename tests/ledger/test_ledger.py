@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from runelift.codegen.cost import version_costs
-from runelift.codegen.cost.work import Work, work_source
+from runelift.codegen.cost.totals import Work
+from runelift.codegen.cost.work import work_source
 from runelift.codegen.segops import seghist
 from runelift.ir import imp
 from runelift.ir.guards import Kind
-from runelift.runtime.cost.modelled_device import ModelledDevice, modelled
 from runelift.runtime.devices.profiles import profile
 from runelift.runtime.tools.predictions.modelled_device import ModelledDevice, modelled
 from tests.ledger import ledger

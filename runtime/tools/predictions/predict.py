@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any
 
-from runelift.codegen.cost.version_costs import ENTRY
+from runelift.codegen.cost.totals import ENTRY
 from runelift.codegen.plan.plan import DEVICE_SIZES, parameters
 from runelift.ir.guards import Kind
 from runelift.runtime.cost.model import launch_time

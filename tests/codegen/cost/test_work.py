@@ -10,8 +10,8 @@ import pytest
 
 import runelift
 from runelift.codegen.cost.explained import explained
-from runelift.codegen.cost.totals import Work
-from runelift.codegen.cost.work import KernelCost, argument_names, work_source
+from runelift.codegen.cost.totals import KernelCost, Work
+from runelift.codegen.cost.work import argument_names, work_source
 from runelift.codegen.plan.plan import kernels
 from runelift.ir import imp
 from runelift.ir.imp.work_counts import count_work

@@ -14,8 +14,6 @@ import runelift
 from runelift.codegen.cost.totals import Work
 from runelift.runtime.cost.device_costs import DeviceCosts
 from runelift.runtime.cost.model import launch_time
-from runelift.runtime.cost.modelled_device import ModelledDevice, modelled
-from runelift.runtime.cost.predict import Prediction, predict
 from runelift.runtime.cost.predictor import FOLLOWED, Formulas, Predictor
 from runelift.runtime.data.outline import arguments_of_sizes
 from runelift.runtime.devices.limits import LEAST_ITERATIONS
