@@ -179,7 +179,11 @@ class ParameterPolicy:
     exhaustive: int = 30
     """Settings of the largest space that is tried in whole."""
     drawn: int = 20
-    """Settings that are drawn of a larger space."""
+    """Settings that are drawn of a larger space, ..."""
+    predicted: int = 400
+    """... and settings whose times are predicted there, ..."""
+    likely: int = 10
+    """... of which so many are tried that are predicted to be the best."""
     finalists: int = 3
     """Settings that are left when halving ends, ..."""
     repeats: int = 5

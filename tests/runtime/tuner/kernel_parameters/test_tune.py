@@ -17,7 +17,14 @@ import runelift
 from runelift.codegen.plan.parameters import Quantity
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.records.record import Record, Timing
-from runelift.runtime.trials.protocol import OperationTime, Search, Searches, UpcomingSettings
+from runelift.runtime.trials.protocol import (
+    OperationTime,
+    PredictedSettings,
+    Request,
+    Search,
+    Searches,
+    UpcomingSettings,
+)
 from runelift.runtime.trials.trial_run import TrialRun
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.kernel_parameters import tune
@@ -50,23 +57,26 @@ def space_of(text: str) -> ParameterSpace:
 
 
 def drive(search: Search, cost: Callable[[Setting], float | Setting | str],
-          ) -> Counter[Setting]:
-    """How often a search asks for each setting."""
+          predicted: Callable[[Setting], float] | None = None) -> Counter[Setting]:
+    """How often a search asks for each setting, in the order in which it first does."""
     asked = Counter[Setting]()
     coming: list[Setting] = []
-    setting: Setting | UpcomingSettings | None = next(search)
-    while setting is not None:
-        if isinstance(setting, UpcomingSettings):
+    request: Request | None = next(search)
+    while request is not None:
+        if isinstance(request, UpcomingSettings):
             assert coming == []
-            coming = list(setting.settings)
+            coming, answer = list(request.settings), None
+        elif isinstance(request, PredictedSettings):
+            answer = None if predicted is None else [*map(predicted, request.settings)]
         else:
-            asked[setting] += 1
-            if setting in coming:
-                coming.remove(setting)
+            asked[request] += 1
+            if request in coming:
+                coming.remove(request)
+            answer = cost(request)
         try:
-            setting = search.send(None if isinstance(setting, UpcomingSettings) else cost(setting))
+            request = search.send(answer)
         except StopIteration:
-            setting = None
+            request = None
     return asked
 
 
