@@ -118,6 +118,15 @@ def predict(executable: Executable, args: Mapping[str, Any],
     return _Tracing(executable, thresholds or {}, force or {}).call(args)
 
 
+def predicted_seconds(executable: Executable, args: Mapping[str, Any],
+                      thresholds: Mapping[str, int], force: Mapping[str, int]) -> float:
+    """The seconds of a call, as :func:`predict` has it; infinite if no version can run."""
+    try:
+        return predict(executable, args, thresholds, force).totals.seconds
+    except (Infeasible, ZeroDivisionError, OverflowError):
+        return math.inf
+
+
 def predict_call(program: LoadedProgram, entry: str, args: Sequence[Any],
                  thresholds: Mapping[str, int] | None = None,
                  force: Mapping[str, int] | None = None) -> Prediction:
