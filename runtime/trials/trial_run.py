@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from runelift.codegen.emit.persistent import PersistentKernel
 from runelift.ir import imp
+from runelift.ir.names import VName
 from runelift.runtime.cost.launches import LaunchPredictor
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.kernel import BoundKernel
@@ -180,7 +181,7 @@ class TrialRun(Run):
 
     def _seconds(self, launch: Launch) -> float:
         kernel = self._sites[launch.number].launch.kernel
-        scalars = dict(zip(kernel.built_for, launch.constants, strict=False))
+        scalars: dict[VName, Any] = dict(zip(kernel.built_for, launch.constants, strict=False))
         scalars |= {param.name: arg for param, arg in zip(kernel.params, launch.args, strict=False)
                     if isinstance(param, imp.ScalarParam) and isinstance(arg, int | float)}
         return self._predictor.time(

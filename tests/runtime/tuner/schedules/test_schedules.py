@@ -62,7 +62,7 @@ def drawing(seed: int = 0) -> Drawing:
     names = Names()
     fun = load(Source("product", PRODUCT), names).funs[0]
     assert {str(p.name) for p in fun.params} >= SIZES[0].keys()
-    return Drawing(fun, names, SIZES, {}, random.Random(seed), ahead=4)
+    return Drawing(fun, names, SIZES, {}, random.Random(seed))
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -153,8 +153,9 @@ class Known:
 
 
 def searched(most: int, known: Known, **options: object) -> ScheduleSearch:
-    search = ScheduleSearch(drawing(), known, ["square", "odd"], most, SchedulePolicy(),
-                            **options)  # type: ignore[arg-type]
+    policy = SchedulePolicy(ranked=8)
+    search = ScheduleSearch(drawing(), known, lambda schedule: (1.0, 1.0), ["square", "odd"],
+                            most, policy, **options)  # type: ignore[arg-type]
     search.run()
     return search
 
