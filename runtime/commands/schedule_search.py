@@ -33,6 +33,7 @@ from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
 from runelift.runtime.tuner.policy import TuningPolicy
+from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.tuner.schedules.drawing import Drawing
 from runelift.runtime.tuner.schedules.measuring import Lines, Measured, by_default, of_replay
 from runelift.runtime.tuner.schedules.ranking import Predict, Seconds
@@ -94,6 +95,25 @@ def used_schedules(state: State) -> set[Lines]:
         found |= {sites[name].alternatives[index].schedule for dataset in entry.costs.datasets
                   for point in dataset.points for name, index in point.taken(state.guarded)}
     return found
+
+
+def with_winners(program: Program, found: Mapping[str, ScheduleSearch], state: State) -> State:
+    """The result if there was no time to measure a dataset: what the search found by itself.
+
+    Thresholds choose a schedule that gained on all datasets, and is alone.
+    """
+    chosen = dict[str, int]()
+    for entry, search in found.items():
+        if len(search.winners) == 1 and search.winners[0].gains(search.datasets):
+            chosen |= {guard.name: 1 for site in program.tree.entry(entry).sites().values()
+                       for each in site.alternatives
+                       if each.schedule and (guard := each.guard) is not None}
+    if not chosen:
+        return state
+    entries = tuple(replace(each, fit=replace(each.fit, kept_default=None, thresholds={
+        **each.fit.thresholds, **{name: value for name, value in chosen.items()
+                                  if name in each.defaults}})) for each in state.thresholds.entries)
+    return replace(state, thresholds=Tuning(entries), searched=True)
 
 
 def _drawing(args: argparse.Namespace, program: Program, fun: Fun, datasets: Sequence[Dataset],

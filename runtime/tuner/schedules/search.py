@@ -126,6 +126,10 @@ class ScheduleSearch:
         self.unused = [each for each in self.winners if each.drawn.lines not in used]
         self.winners = [each for each in self.winners if each.drawn.lines in used]
 
+    def keep_all(self) -> None:
+        """Keep the winners that thresholds do not choose, too."""
+        self.winners, self.unused = [*self.winners, *self.unused], []
+
     @property
     def failures(self) -> Counter[str]:
         """The reasons why drawn schedules failed later, and how many did."""
