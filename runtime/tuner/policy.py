@@ -243,7 +243,7 @@ class SchedulePolicy:
     """Seconds that it may take unless a budget is given."""
     ranked: int = 60
     """Schedules that are ranked by predicted time before the best few are measured, ..."""
-    ranking: float = 0.2
+    ranking: float = 0.25
     """... unless that takes this part of the time."""
     near: float = 0.5
     """Part of those drawn that are near the best ones so far, ..."""

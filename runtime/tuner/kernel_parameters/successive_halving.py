@@ -1,7 +1,7 @@
 """Successive halving: the search for the best setting of one operation, on inputs of runs.
 
 A small space is tried in whole.  Of a large one, settings that differ from the default in one
-parameter are tried, some at random, and some of the best by predicted time.  Then come the
+parameter are tried, and some at random.  So are some of the best by predicted time.  Then come the
 neighbours of the best.  These differ by a step in one parameter; after them come some that do in
 two.  Settings that are predicted to take least (:mod:`runelift.runtime.cost`) are tried first.
 

@@ -27,6 +27,7 @@ from runelift.rewrite.lift.schedule import Schedule, Step
 from runelift.rewrite.lift.scheduling import Asked, Book
 from runelift.rewrite.pipeline import possible_numbers, possible_steps
 from runelift.runtime.compilation.entry_points import rewritten_by
+from runelift.runtime.tuner.schedules.operations import operations
 
 NUMBERS = (2, 3, 4, 5, 7, 8, 16, 32, 64, 128, 256)
 """The values that are tried for numbers of points, besides divisors of sizes."""
@@ -42,6 +43,8 @@ DEEPER = 0.4
 """The weight of a place relative to one that is a lambda further outside."""
 MOST_PRIVATE = 16
 """The largest tile that is copied to private memory: compilers take long for larger ones."""
+LESS_WORK, MORE_WORK = 0.7, 2.0
+"""The work below which a schedule is tried before others, and above which after them."""
 BASE_PART = 0.5
 """The part of walks that begin with what the program asks for."""
 OTHER_PART = 0.25
@@ -66,12 +69,14 @@ class Refusal(Enum):
 class Drawn:
     """A schedule that gives another program, and what this needs.
 
+    ``work`` is the number of its operations relative to the program without it, where it is least.
     ``at_random``: it is neither one of the first, nor like one that was measured before, nor
-    preferred by its predicted time.
+    preferred by its work or its predicted time.
     """
 
     schedule: Schedule
     needs: tuple[Constraint, ...] = ()
+    work: float = 1.0
     at_random: bool = True
 
     @property
@@ -89,7 +94,7 @@ class Drawing:
 
     ``sizes`` has the numbers among the arguments of each dataset.  ``base`` is the schedule by
     which the program runs without tuning; ``values`` are those of program parameters, and
-    ``book`` has the points.
+    ``book`` has the points.  So many are drawn ``ahead``, as some go before others.
     """
 
     fun: Fun
@@ -99,15 +104,19 @@ class Drawing:
     random: random.Random
     base: Schedule = field(default_factory=Schedule)
     book: Book = field(default_factory=lambda: BOOK)
+    ahead: int = 16
     refused: Counter[Refusal] = field(default_factory=Counter)
     _seen: dict[str, Refusal] = field(default_factory=dict)
     _steps: dict[str, list[Step]] = field(default_factory=dict)
+    _plain: list[float] = field(default_factory=list)
+    """The operations of the program that runs without tuning, by dataset."""
 
     def __post_init__(self) -> None:
         for schedule in (Schedule(), self.base):
             done = rewritten_by(self.fun, schedule, Asked(values=self.values), copy(self.names),
                                 book=self.book)
             self._seen[canonical_text(done.fun)] = Refusal.UNCHANGED
+            self._plain = [max(1.0, operations(done.fun, each)) for each in self.sizes]
 
     def first(self) -> Iterator[Drawn]:
         """Schedules to begin with: one array is stored that may be a view, the outermost first.
@@ -123,9 +132,21 @@ class Drawing:
                 self.refused[found] += 1
 
     def draws(self) -> Iterator[Drawn]:
-        """Schedules at random, each of which gives another program."""
-        while (found := self._first(self._walk)) is not None:
-            yield found
+        """Schedules at random, each of which gives another program.
+
+        Several are drawn in place of one: those that save work come first, those that add much
+        last.
+        """
+        waiting, over = list[Drawn](), False
+        while waiting or not over:
+            while len(waiting) < self.ahead and not over:
+                found = self._first(self._walk)
+                over = found is None
+                waiting += [found] if found is not None else []
+            if waiting:
+                best = min(waiting, key=_work_class)  # the first of them
+                waiting.remove(best)
+                yield replace(best, at_random=_work_class(best) > 0)
 
     def near(self, known: Schedule) -> Iterator[Drawn]:
         """Schedules like a known one: with another number or word, a step more, or one less."""
@@ -159,7 +180,9 @@ class Drawing:
         self._seen[text] = Refusal.EQUAL
         if not self._suits(found.needs):
             return Refusal.UNMET
-        return Drawn(schedule, found.needs)
+        return Drawn(schedule, found.needs, min(
+            (operations(found.fun, each) / plain
+             for each, plain in zip(self.sizes, self._plain, strict=True)), default=1.0))
 
     def _suits(self, needs: Sequence[Constraint]) -> bool:
         """True if a dataset may meet all needs."""
@@ -255,6 +278,11 @@ class Drawing:
             case _ if len(steps) < 2 * MOST_STEPS:
                 return self._longer(known)
         return Schedule(tuple(steps))
+
+
+def _work_class(drawn: Drawn) -> int:
+    """0 if a schedule saves work, 2 if it adds much: operations say nothing about memory."""
+    return (drawn.work > LESS_WORK) + (drawn.work > MORE_WORK)
 
 
 def _valued(step: Step, asked: Asked) -> Step:

@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 from typing import TypeAlias
 
 from runelift.ir.errors import CompilerLimitation, UserError
@@ -91,7 +91,7 @@ class ScheduleSearch:
         """All phases of the search, one after the other."""
         ranking, first = Ranking(self.predict, self.drawing.base), self.drawing.first()
         while len(self.candidates) < self.most and self._goes_on(self.policy.exploring):
-            self._rank(ranking, chain(first, self._drawn(ranking)))
+            self._rank(ranking, _in_turn(first, self._drawn(ranking)))
             likely = ranking.take(min(self._together, self.most - len(self.candidates)))
             if not likely:
                 break
@@ -216,4 +216,12 @@ class ScheduleSearch:
         found = [each for each in (self.candidates if candidates is None else candidates)
                  if each.times and not each.failed]
         return sorted(found, key=lambda each: each.score(self.datasets))
+
+
+def _in_turn(one: Iterator[Drawn], other: Iterator[Drawn]) -> Iterator[Drawn]:
+    """Schedules from both as long as there are some."""
+    for each in one:
+        yield each
+        yield from islice(other, 1)
+    yield from other
 

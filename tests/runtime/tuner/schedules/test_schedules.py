@@ -67,7 +67,7 @@ def drawing(seed: int = 0) -> Drawing:
     names = Names()
     fun = load(Source("product", PRODUCT), names).funs[0]
     assert {str(p.name) for p in fun.params} >= SIZES[0].keys()
-    return Drawing(fun, names, SIZES, {}, random.Random(seed))
+    return Drawing(fun, names, SIZES, {}, random.Random(seed), ahead=4)
 
 
 @pytest.mark.parametrize("seed", range(2))
