@@ -41,6 +41,7 @@ from runelift.runtime.commands.schedule_search import (
     schedule_found,
     search_schedules,
     used_schedules,
+    with_winners,
 )
 from runelift.runtime.commands.tuning_data import kept_out, tuning_datasets
 from runelift.runtime.commands.tuning_files import runs_are_for
@@ -96,6 +97,7 @@ def tune(args: argparse.Namespace, finish: Finish) -> int:
     strategy = parse_strategy(args.strategy or EFFORTS[args.effort].strategy)
     check(args, strategy)
     args.device = args.devices[0] if args.devices else None
+    args.with_unused = None
     if args.schedules is not None:
         _search_schedules(args)
     while True:
@@ -151,17 +153,33 @@ def _drop_unused(args: argparse.Namespace, program: Program, state: State) -> bo
     """Drop the schedules whose versions run on no dataset; False if there are none.
 
     ``state`` has thresholds that were fitted to the times with tuned parameters: before that, a
-    version that gains by them would be dropped.
+    version that gains by them would be dropped.  If there was no time for all versions, the best
+    schedule is kept alone.
     """
-    if state.interrupted or not state.measured:
+    if state.interrupted:
         return False
-    used = used_schedules(state)
+    used = used_schedules(state) if state.measured else {
+        search.winners[0].drawn.lines for search in args.searched.values() if search.winners}
     for search in args.searched.values():
         search.keep(used)
     if not any(search.unused for search in args.searched.values()):
         return False
+    args.with_unused = (program, state) if state.measured else None
     args.schedule = schedule_found(program, args.searched) or args.schedule_given
     return True
+
+
+def _more_measured(args: argparse.Namespace, program: Program, state: State
+                   ) -> tuple[Program, State]:
+    """The result from before schedules were dropped, if there was time to measure more datasets."""
+    if not state.measured and args.with_unused is None:
+        return program, with_winners(program, args.searched, state)
+    if args.with_unused is None or state.datasets >= args.with_unused[1].datasets:
+        return program, state
+    for search in args.searched.values():
+        search.keep_all()
+    program, before = args.with_unused
+    return program, replace(before, interrupted=state.interrupted)
 
 
 def _open(args: argparse.Namespace) -> Program:
@@ -211,6 +229,7 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
         runner.leave()
     if may_drop and _drop_unused(args, program, state):
         return None
+    program, state = _more_measured(args, program, state)
     return finish(args, program, job.policy, state)
 
 

@@ -10,9 +10,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.interpret import bind_arguments
 from runelift.ir.points import with_rules
 from runelift.ir.prim import Prim
+from runelift.ir.source import Source
 from runelift.ir.syntax import Fun
 from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.lift.schedule import Schedule, Step
@@ -20,6 +22,10 @@ from runelift.rewrite.lift.scheduling import Book
 from runelift.runtime.commands.open_program import open_program
 from runelift.runtime.commands.tuning_data import tuning_datasets
 from runelift.runtime.commands.tuning_options import EFFORTS
+from runelift.runtime.compilation.compiled import Stages
+from runelift.runtime.cost.modelled_device import ModelledDevice, modelled
+from runelift.runtime.cost.predict import seconds_of_call
+from runelift.runtime.data.outline import outline
 from runelift.runtime.program import Program
 from runelift.runtime.rules.load import load_rules
 from runelift.runtime.tuner.autotune import State
@@ -27,8 +33,10 @@ from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
 from runelift.runtime.tuner.policy import TuningPolicy
+from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.tuner.schedules.drawing import Drawing
 from runelift.runtime.tuner.schedules.measuring import Lines, Measured, by_default, of_replay
+from runelift.runtime.tuner.schedules.ranking import Predict, Seconds
 from runelift.runtime.tuner.schedules.search import Measure, ScheduleSearch
 from runelift.runtime.tuner.thresholds import measure
 from runelift.runtime.tuner.workers.runners import running
@@ -55,7 +63,8 @@ def search_schedules(args: argparse.Namespace, program: Program,
             ours = [each for each in datasets if each.entry == fun.name]
             found[fun.name] = ScheduleSearch(
                 _drawing(args, program, fun, ours, {**BOOK, **book}),
-                _measuring(args, program, fun.name, ours, policy), [each.name for each in ours],
+                _measuring(args, program, fun.name, ours, policy),
+                _predicting(program, fun.name, ours), [each.name for each in ours],
                 args.schedules.runs or sys.maxsize, policy.schedules, seconds / len(entries),
                 progress=progress)
             found[fun.name].run()
@@ -88,6 +97,25 @@ def used_schedules(state: State) -> set[Lines]:
     return found
 
 
+def with_winners(program: Program, found: Mapping[str, ScheduleSearch], state: State) -> State:
+    """The result if there was no time to measure a dataset: what the search found by itself.
+
+    Thresholds choose a schedule that gained on all datasets, and is alone.
+    """
+    chosen = dict[str, int]()
+    for entry, search in found.items():
+        if len(search.winners) == 1 and search.winners[0].gains(search.datasets):
+            chosen |= {guard.name: 1 for site in program.tree.entry(entry).sites().values()
+                       for each in site.alternatives
+                       if each.schedule and (guard := each.guard) is not None}
+    if not chosen:
+        return state
+    entries = tuple(replace(each, fit=replace(each.fit, kept_default=None, thresholds={
+        **each.fit.thresholds, **{name: value for name, value in chosen.items()
+                                  if name in each.defaults}})) for each in state.thresholds.entries)
+    return replace(state, thresholds=Tuning(entries), searched=True)
+
+
 def _drawing(args: argparse.Namespace, program: Program, fun: Fun, datasets: Sequence[Dataset],
              book: Book) -> Drawing:
     sizes = [{str(name): int(value) for name, value in bind_arguments(
@@ -95,6 +123,24 @@ def _drawing(args: argparse.Namespace, program: Program, fun: Fun, datasets: Seq
         for each in datasets]
     return Drawing(fun, program.compiled.names, sizes, program.compiled.numbers,
                    random.Random(args.seed), _of_entry(program.compiled.steps, fun.name), book)
+
+
+def _predicting(program: Program, entry: str, datasets: Sequence[Dataset]) -> Predict:
+    """The function that predicts an entry point with a schedule; nothing is built or run."""
+    assert program.device_info is not None
+    compiled, device = program.compiled, ModelledDevice(program.device_info)
+    inputs = [outline(each.arguments()) for each in datasets]
+
+    def predicted(schedule: Schedule) -> Seconds:
+        loaded = modelled(replace(compiled, stages=Stages(compiled.core), plans={}, unchecked=set(),
+                                  schedule=Source("schedule", schedule.text)), device)
+        loaded.checks_kernels = False
+        try:
+            return tuple(seconds_of_call(loaded, entry, each) for each in inputs)
+        except (UserError, CompilerLimitation):
+            return (math.inf,) * len(inputs)
+
+    return predicted
 
 
 def _of_entry(steps: Sequence[Step], entry: str) -> Schedule:
