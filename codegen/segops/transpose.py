@@ -7,7 +7,7 @@ and the host plan copies the buffer.  Otherwise the runtime chooses a tile, or t
 Kernel ``transpose``: a work-group reads a tile along one dimension, and writes it along the other.
 Rows of the tile are padded, so that elements of a column lie in different banks.  A tile is a
 square where both sides of the array are long.  A short side lies in the tile as a whole, and the
-tile is so much longer the other way (:func:`runelift.runtime.geometry.tiles.transposed`).
+tile is so much longer the other way (:mod:`runelift.runtime.geometry.transpose_tile`).
 Work-items that run apart copy a tile each, by loops.
 
 Kernel ``transpose_words``: elements of one or two bytes, where both sides are whole words.
