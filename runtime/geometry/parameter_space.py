@@ -231,13 +231,18 @@ def default_of(quantity: Quantity, info: DeviceInfo) -> int:
 
 
 def _values(parameter: Parameter, operation: plan.Operation, info: DeviceInfo) -> Sequence[int]:
-    """The possible values of a parameter besides its default, from the shape that asks for it."""
+    """The possible values of a parameter besides its default, from the shapes that ask for it.
+
+    Of several shapes, the one with the largest values decides.
+    """
+    found = list[Sequence[int]]()
     for step in (*operation.early, *plan.all_steps(operation.steps)):
         if isinstance(step, Shape):
             values = geometry_of(step).values(step, info.shares)
-            for name, atom in step.settings().items():
-                if atom == parameter.variable and name in values:
-                    return values[name]
+            found += (values[name] for name, atom in step.settings().items()
+                      if atom == parameter.variable and name in values)
+    if found:
+        return max(found, key=max)
     default = default_of(parameter.quantity, info)
     match parameter.quantity:
         case Quantity.GROUP:
