@@ -413,7 +413,7 @@ class Forms:
         return self.graph.most(mean, 0), self.graph.most(longest, 0)
 
     def _trips(self, distance: Form, step: Form) -> tuple[Expr, Expr]:
-        """The results of :meth:`trips`; negative for some sizes at which a loop has no iteration."""
+        """Results of :meth:`trips`, negative for some sizes at which a loop has no iteration."""
         graph, by = self.graph, self.graph.most(self.expr(step), 1)
 
         def up(value: Expr) -> Expr:
