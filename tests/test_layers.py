@@ -40,12 +40,15 @@ ALLOWED = {
         "rewrite.engine rewrite.analysis rewrite.rules rewrite.flatten rewrite.flatten.rules "
         "rewrite.passes rewrite.lift rewrite.lift.outside rewrite.lift.points",
     "codegen.passes": "codegen.plan",
-    "codegen.emit": "codegen.plan codegen.passes",
-    "codegen.kernel": "codegen.plan codegen.passes",
+    "codegen.plan": "codegen.plan.shapes",
+    "codegen.emit": "codegen.plan codegen.plan.shapes codegen.passes",
+    "codegen.kernel": "codegen.plan codegen.plan.shapes codegen.passes",
     "codegen.cost": "codegen.plan codegen.emit",
-    "codegen.segops": "codegen.plan codegen.passes codegen.kernel",
-    "codegen.intragroup": "codegen.plan codegen.passes codegen.kernel codegen.segops",
-    "codegen.hostplan": "codegen.plan codegen.kernel codegen.segops codegen.intragroup",
+    "codegen.segops": "codegen.plan codegen.plan.shapes codegen.passes codegen.kernel",
+    "codegen.intragroup":
+        "codegen.plan codegen.plan.shapes codegen.passes codegen.kernel codegen.segops",
+    "codegen.hostplan":
+        "codegen.plan codegen.plan.shapes codegen.kernel codegen.segops codegen.intragroup",
     "data": "codegen.plan",
     "displayed": "",
     "versions": "displayed",
@@ -60,10 +63,11 @@ ALLOWED = {
     "devices.driver": "cache host",
     "devices": "codegen.emit cache host devices.driver",
     "devices.profiles": "devices",
-    "geometry": "codegen.plan devices",
+    "geometry": "codegen.plan codegen.plan.shapes devices",
     "processes": "cache host compilation devices.driver devices",
     "execution":
-        "frontend.syntax codegen.plan codegen.passes codegen.emit codegen.cost versions records "
+        "frontend.syntax codegen.plan codegen.plan.shapes codegen.passes codegen.emit "
+        "codegen.cost versions records "
         "cache cost host devices.driver devices execution.host_scalars geometry displayed",
     "execution.probes": "codegen.plan codegen.emit codegen.hostplan devices execution",
     "replay": "codegen.plan codegen.emit versions records host devices execution",

@@ -18,8 +18,9 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from runelift.codegen.cost.work import arguments_used, work_source
-from runelift.codegen.emit.python import PlanWriter, launch_shape, size_text, variable
-from runelift.codegen.plan import distribution, plan
+from runelift.codegen.emit.python import PlanWriter, launch_shape
+from runelift.codegen.emit.python_expressions import size_text, variable
+from runelift.codegen.plan import plan
 from runelift.codegen.plan.free_scalars import names_in
 from runelift.ir import imp
 from runelift.ir.names import VName
@@ -164,7 +165,7 @@ class _CostWriter(PlanWriter):
 
     def _scalar(self, step: plan.Step, version: str) -> None:
         """A step that sets scalars of the host, if something needs them."""
-        names = _set_by(step)
+        names = tuple(plan.sets(step))
         if self._needed.isdisjoint(names):
             return
         if all(self._knows(name) for name in names_in(step) if name not in names):
@@ -218,7 +219,7 @@ class _CostWriter(PlanWriter):
         else:
             self.line(f"rt.choice({step.site!r}, {self.met(step)})")
         self._unknown.update(name for each in step.versions for inner in plan.all_steps(each.steps)
-                             for name in _set_by(inner))
+                             for name in plan.sets(inner))
 
     def _loop(self, step: plan.CountedLoop | plan.WhileLoop, version: str) -> None:
         """A loop: an iteration for all of them, or several if they differ."""
@@ -269,8 +270,7 @@ class _CostWriter(PlanWriter):
         while True:
             before = len(needed)
             for step in inside:
-                names = _set_by(step)
-                if names and not needed.isdisjoint(names):
+                if not needed.isdisjoint(plan.sets(step)):
                     needed |= set(names_in(step))
             if len(needed) == before:
                 return needed
@@ -296,23 +296,6 @@ class _CostWriter(PlanWriter):
 def _text(atom: object) -> str:
     """A scalar as a Python expression."""
     return variable(atom) if isinstance(atom, VName) else str(atom.value)  # type: ignore[attr-defined]
-
-
-def _set_by(step: plan.Step) -> tuple[VName, ...]:
-    """The scalars that a step sets."""
-    match step:
-        case (distribution.GroupShape() | distribution.ScanTileShape()
-              | distribution.ProductTileShape() | distribution.SegmentBlockShape()
-              | distribution.StripShape() | distribution.TransposeTileShape()):
-            return step.names()
-        case distribution.TeamCount(teams, even):
-            return teams, even
-        case distribution.SubGroupSize(name) | distribution.GroupSize(name):
-            return (name,)
-        case distribution.MapWidth(width, flat):
-            return width, flat
-    bound = plan.set_by(step)
-    return () if bound is None else (bound,)
 
 
 def _own_steps(steps: Iterable[plan.Step]) -> Iterator[plan.Step]:

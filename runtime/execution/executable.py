@@ -27,12 +27,12 @@ from runelift.codegen.emit.opencl import (
 )
 from runelift.codegen.emit.persistent import PERSISTENT_KERNEL, PersistentKernel, persistent_source
 from runelift.codegen.emit.python import FUNCTION, Generated, python_source
-from runelift.codegen.plan.distribution import GroupShape, SubGroupSize
 from runelift.codegen.plan.epilogue import split_epilogue
 from runelift.codegen.plan.origins import Origins
 from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.plan import AllocScanStatus, Launch, Plan, all_steps
 from runelift.codegen.plan.plan import parameters as plan_parameters
+from runelift.codegen.plan.shapes.shape import Shape
 from runelift.codegen.plan.steady_loops import is_free
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
@@ -217,7 +217,7 @@ class Executable:
         steps = list(all_steps(plan.steps))
         if any(isinstance(step, AllocScanStatus) for step in steps):
             device.probe_forward_progress()
-        if any(isinstance(step, GroupShape | SubGroupSize) for step in steps):
+        if any(isinstance(step, Shape) and step.needs_subgroups for step in steps):
             device.probe_subgroups()
         contraction = ["-DCONTRACT"] if contract else []
         self.options = [*device.build_options, *contraction]
