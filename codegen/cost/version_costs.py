@@ -97,7 +97,7 @@ def cost_of_entry(host: plan.Plan, works: dict[str, str]) -> CostSource:
 
 def _functions(bodies: Sequence[tuple[str, list[str]]], place: object) -> CostSource:
     """The functions with these bodies."""
-    known = {variable(name): name for name in names_in(place)}
+    known = {variable(name): name for name in set(names_in(place))}
     known |= {variable(name): name for name in plan.DEVICE_SIZES}
     used = dict.fromkeys(name for title, body in bodies
                          for name in _free_names(title, body) if name in known)
@@ -267,13 +267,15 @@ class _CostWriter(PlanWriter):
         """The scalars that launches and the control around them depend on."""
         inside = list(_own_steps(steps))
         needed = {name for step in inside for name in self._asked_by(step)}
+        setting = [(names, step) for step in inside if (names := tuple(plan.sets(step)))]
         while True:
-            before = len(needed)
-            for step in inside:
-                if not needed.isdisjoint(plan.sets(step)):
-                    needed |= set(names_in(step))
-            if len(needed) == before:
+            later = [each for each in setting if needed.isdisjoint(each[0])]
+            if len(later) == len(setting):
                 return needed
+            for names, step in setting:
+                if not needed.isdisjoint(names):
+                    needed.update(names_in(step))
+            setting = later
 
     def _asked_by(self, step: plan.Step) -> set[VName]:
         """The scalars that a step needs to cost something."""

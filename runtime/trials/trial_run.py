@@ -189,7 +189,8 @@ class TrialRun(Run):
 
     @cached_property
     def _predictor(self) -> LaunchPredictor:
-        return LaunchPredictor(self.executable.predictor.costs, self.device.info.units)
+        predictor = self.executable.predictor
+        return LaunchPredictor(predictor.costs, self.device.info.units, predictor.formulas)
 
     @contextmanager
     def _listing(self) -> Iterator[None]:
