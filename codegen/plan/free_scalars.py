@@ -6,7 +6,7 @@ The launches of a run do not depend on their values, so runs with other values c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any
@@ -116,7 +116,7 @@ def names_in(what: Any) -> list[VName]:
 
 
 def _gather(what: Any, found: list[VName]) -> None:
-    kind: Hashable = type(what)
+    kind: Any = type(what)
     if kind is VName:
         found.append(what)
     elif kind is plan.Launch:  # in a loop, whose iterations may be one kernel's
