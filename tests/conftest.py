@@ -14,6 +14,8 @@ from runelift.runtime.devices.info import DeviceInfo, find_devices
 pipeline.EVERY_PASS = True
 os.environ["RUNELIFT_KEEP"] = "0"
 """Tests change the compiler while they run, so programs must not come from the cache."""
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+"""Hundreds of tests start a process, which would compile all modules anew: half of its time."""
 for _name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR"):
     os.environ.pop(_name, None)  # outputs are those on a pipe, whatever terminal tests run in
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from statistics import median
@@ -23,6 +24,7 @@ from runelift.runtime.tuner.strategies import STRATEGIES
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "architecture.md"
 PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+NOTEBOOKS = sorted(ROOT.glob("docs/**/*.ipynb"))
 DESIGN = [page for page in PAGES if page.parent.name == "design" and page.stem != "README"]
 ROOMS = ("ir", "frontend", "rewrite", "codegen", "runtime")
 PARTS = ["Problem", "Idea", "Where", "Limits", "Evidence"]
@@ -31,6 +33,8 @@ FOLDERS = ("", "codegen", "ir/imp", "rewrite", "rewrite/flatten", "rewrite/flatt
            "runtime", "runtime/tuner", "runtime/tuner/strategies")
 """Where the files are that pages name without their folder, or with the last part of it only."""
 FILE = re.compile(r"`([\w/]+\.(?:py|lark|fut|cl))`|\]\(([^):#]+)\)")
+IN_NOTEBOOK = re.compile(r"`(\w+/(?:\w+/)*(?:\w+\.(?:py|lark|fut|cl))?)`")
+"""Files and folders with their path; files without one are those that a notebook writes."""
 PROGRAM = re.compile(r"```futhark\n(.*?)```", re.S)
 BLOCK = re.compile(r"(<!-- stage: (\w+) -->\n```\w*\n)(.*?)(?=```)", re.S)
 TREE = re.compile(r"(<!-- tree: (\w+) by (\w+) -->\n```\n)(.*?)(?=```)", re.S)
@@ -99,6 +103,15 @@ def test_every_file_that_is_named_exists(page: Path) -> None:
             if not any((ROOT / folder / name).exists() for folder in FOLDERS if name)
             and not (link and (page.parent / link).exists())]
     assert gone == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_every_file_that_a_notebook_names_exists(path: Path) -> None:
+    cells = json.loads(path.read_text())["cells"]
+    text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    named = IN_NOTEBOOK.findall(text)
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    assert len(named) >= 30 or path.stem != "12-a-small-compiler"
 
 
 @pytest.mark.parametrize("page", PROSE, ids=[str(page.relative_to(ROOT)) for page in PROSE])

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -72,3 +73,14 @@ def test_every_lesson_is_listed_and_links_lead_somewhere() -> None:
                          if cell.cell_type == "markdown")
         links = re.findall(r"\]\(([^):#]+)\)", text)
         assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+def test_the_small_compiler_is_small() -> None:
+    """At most 600 lines with the exercises, and nothing of ours before it meets the real one."""
+    notebook = nbformat.read(DOCS / "lessons" / "12-a-small-compiler.ipynb", as_version=4)
+    text = "\n".join(cell.source for cell in code_cells(notebook))
+    assert sum(bool(line.strip()) for line in text.splitlines()) <= 600
+    alone, _ = text.split("import runelift\n")
+    imported = set(re.findall(r"^(?:import|from) (\w+)", alone, re.M))
+    assert {"lark", "pyopencl"} < imported
+    assert imported <= {*sys.stdlib_module_names, "lark", "numpy", "pyopencl"}

@@ -19,8 +19,9 @@ from dataclasses import dataclass, replace
 
 from runelift.codegen.cost.totals import ENTRY
 from runelift.codegen.cost.work import arguments_used, work_source
-from runelift.codegen.emit.python import PlanWriter, launch_shape, size_text, variable
-from runelift.codegen.plan import distribution, plan
+from runelift.codegen.emit.python import PlanWriter, launch_shape
+from runelift.codegen.emit.python_expressions import size_text, variable
+from runelift.codegen.plan import plan
 from runelift.codegen.plan.free_scalars import names_in
 from runelift.ir import imp
 from runelift.ir.names import VName
@@ -95,7 +96,7 @@ def cost_of_entry(host: plan.Plan, works: dict[str, str]) -> CostSource:
 
 def _functions(bodies: Sequence[tuple[str, list[str]]], place: object) -> CostSource:
     """The functions with these bodies."""
-    known = {variable(name): name for name in names_in(place)}
+    known = {variable(name): name for name in set(names_in(place))}
     known |= {variable(name): name for name in plan.DEVICE_SIZES}
     used = dict.fromkeys(name for title, body in bodies
                          for name in _free_names(title, body) if name in known)
@@ -163,7 +164,7 @@ class _CostWriter(PlanWriter):
 
     def _scalar(self, step: plan.Step, version: str) -> None:
         """A step that sets scalars of the host, if something needs them."""
-        names = _set_by(step)
+        names = tuple(plan.sets(step))
         if self._needed.isdisjoint(names):
             return
         if all(self._knows(name) for name in names_in(step) if name not in names):
@@ -217,7 +218,7 @@ class _CostWriter(PlanWriter):
         else:
             self.line(f"rt.choice({step.site!r}, {self.met(step)})")
         self._unknown.update(name for each in step.versions for inner in plan.all_steps(each.steps)
-                             for name in _set_by(inner))
+                             for name in plan.sets(inner))
 
     def _loop(self, step: plan.CountedLoop | plan.WhileLoop, version: str) -> None:
         """A loop: an iteration for all of them, or several if they differ."""
@@ -265,14 +266,15 @@ class _CostWriter(PlanWriter):
         """The scalars that launches and the control around them depend on."""
         inside = list(_own_steps(steps))
         needed = {name for step in inside for name in self._asked_by(step)}
+        setting = [(names, step) for step in inside if (names := tuple(plan.sets(step)))]
         while True:
-            before = len(needed)
-            for step in inside:
-                names = _set_by(step)
-                if names and not needed.isdisjoint(names):
-                    needed |= set(names_in(step))
-            if len(needed) == before:
+            later = [each for each in setting if needed.isdisjoint(each[0])]
+            if len(later) == len(setting):
                 return needed
+            for names, step in setting:
+                if not needed.isdisjoint(names):
+                    needed.update(names_in(step))
+            setting = later
 
     def _asked_by(self, step: plan.Step) -> set[VName]:
         """The scalars that a step needs to cost something."""
@@ -295,23 +297,6 @@ class _CostWriter(PlanWriter):
 def _text(atom: object) -> str:
     """A scalar as a Python expression."""
     return variable(atom) if isinstance(atom, VName) else str(atom.value)  # type: ignore[attr-defined]
-
-
-def _set_by(step: plan.Step) -> tuple[VName, ...]:
-    """The scalars that a step sets."""
-    match step:
-        case (distribution.GroupShape() | distribution.ScanTileShape()
-              | distribution.ProductTileShape() | distribution.SegmentBlockShape()
-              | distribution.StripShape() | distribution.TransposeTileShape()):
-            return step.names()
-        case distribution.TeamCount(teams, even):
-            return teams, even
-        case distribution.SubGroupSize(name) | distribution.GroupSize(name):
-            return (name,)
-        case distribution.MapWidth(width, flat):
-            return width, flat
-    bound = plan.set_by(step)
-    return () if bound is None else (bound,)
 
 
 def _own_steps(steps: Iterable[plan.Step]) -> Iterator[plan.Step]:

@@ -11,14 +11,15 @@ from runelift.codegen.cost.totals import SECTOR, Work
 from runelift.ir import imp
 from runelift.ir.names import VName
 
-_COMPUTED = {"items", "distinct"}
+ARGUMENT = "a_"
+"""Opens the names of arguments but for the first two."""
 
 
 def argument_names(kernel: imp.Kernel) -> dict[VName, str]:
     """The names of the arguments of a formula, but for the first two."""
     names = [*kernel.built_for,
              *(p.name for p in kernel.params if isinstance(p, imp.ScalarParam))]
-    return {name: "a_" + re.sub(r"\W", "_", str(name), flags=re.ASCII) for name in names}
+    return {name: ARGUMENT + re.sub(r"\W", "_", str(name), flags=re.ASCII) for name in names}
 
 
 def work_source(kernel: imp.Kernel) -> str:
@@ -69,5 +70,5 @@ def _place_private(follower: Follower) -> None:
 def arguments_used(source: str) -> tuple[bool, ...]:
     """True for each argument that a formula uses; the first two are left out."""
     head, _, code = source.partition("\n")
-    used = set(re.findall(r"\w+", code))
+    used = set(re.findall(rf"\b{ARGUMENT}\w+", code))
     return tuple(name in used for name in re.findall(r"\w+", head)[4:])

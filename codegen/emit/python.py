@@ -3,32 +3,40 @@
 The function takes the runtime ``rt`` (:class:`runelift.runtime.execution.run.Run`), which owns the
 queue, the buffers and the records.  It takes the arguments out of a dictionary, since memory is
 free when no variable holds it.  Steps left when everything has been issued are a second function
-(:mod:`runelift.codegen.plan.epilogue`).  Common scalar operations are Python's, followed by
-``wrap_i32`` and the like; others are ``apply``, the meaning that OPS states.
+(:mod:`runelift.codegen.plan.epilogue`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from runelift.codegen.emit.python_expressions import (
+    atom_text,
+    constraint_text,
+    conversion_text,
+    further,
+    index_text,
+    loc_text,
+    operation_text,
+    size_text,
+    tuple_text,
+    value_text,
+    variable,
+)
 from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of
-from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan import plan
 from runelift.codegen.plan.epilogue import epilogue_inputs, split_epilogue
 from runelift.codegen.plan.free_scalars import FreeScalars
 from runelift.codegen.plan.parameters import Parameter
+from runelift.codegen.plan.shapes.shape import Shape
 from runelift.codegen.plan.write_sets import overwritten_buffers
 from runelift.ir import imp
 from runelift.ir.base import failures
-from runelift.ir.base.errors import CompilerBug
-from runelift.ir.base.source import Loc
-from runelift.ir.constraints import Constraint, Relation
 from runelift.ir.imp.traverse import loaded, variables
 from runelift.ir.names import VName
-from runelift.ir.prim import OPS, Prim
-from runelift.ir.sizes import Applied, CeilDiv, Factor, Greatest, Least, Size
-from runelift.ir.types import Atom
+from runelift.ir.prim import OPS
 
 FUNCTION, EPILOGUE = "main", "ending"
 """The names of every plan's functions; the name of an entry point may be a keyword or a built-in.
@@ -86,7 +94,7 @@ def scalars_source(host: plan.Plan, free: FreeScalars) -> str:
     for name in {**dict.fromkeys(free.params), **dict.fromkeys(free.given)}:
         writer.line(f"{variable(name)} = args[{str(name)!r}]")
     writer.steps(free.steps, host.entry)
-    writer.line(f"return {_tuple((*free.params, *free.derived))}")
+    writer.line(f"return {tuple_text((*free.params, *free.derived))}")
     return "\n".join(writer.lines) + "\n"
 
 
@@ -101,120 +109,9 @@ def _result(spec: plan.ValueSpec) -> str:
     return f"rt.array({variable(spec.name)}, {spec.prim.value!r}, ({shape}))"
 
 
-def variable(name: VName) -> str:
-    """A name as a variable of Python."""
-    return str(name).replace("'", "_q")
-
-
-def atom_text(atom: Atom) -> str:
-    """A scalar as a Python expression."""
-    if isinstance(atom, VName):
-        return variable(atom)
-    value = atom.value
-    if atom.prim.is_float:
-        return f"float({str(float(value))!r})"
-    return repr(bool(value)) if atom.prim is Prim.BOOL else repr(int(value))
-
-
-def _further(atoms: tuple[Atom, ...]) -> str:
-    return "".join(f", {atom_text(a)}" for a in atoms)
-
-
-def _tuple(atoms: Iterable[Atom]) -> str:
-    return f"({''.join(f'{atom_text(a)}, ' for a in atoms)})"
-
-
-def size_text(size: Size) -> str:
-    """A size as a Python expression."""
-    if not size.terms:
-        return "0"
-    parts = []
-    for monomial, coefficient in size.terms:
-        factors = [_factor(f) for f in monomial]
-        if coefficient != 1 or not factors:
-            factors.insert(0, str(coefficient))
-        parts.append("*".join(factors))
-    return " + ".join(parts)
-
-
-def _factor(factor: Factor) -> str:
-    match factor:
-        case VName():
-            return variable(factor)
-        case CeilDiv(num, den):
-            return f"-(-({size_text(num)}) // ({size_text(den)}))"
-        case Least(sizes):
-            return f"min({', '.join(map(size_text, sizes))})"
-        case Greatest(sizes):
-            return f"max({', '.join(map(size_text, sizes))})"
-        case Applied():
-            raise CompilerBug(f"the host plan has an unresolved size {factor}")
-
-
-def _index(exp: imp.Exp) -> str:
-    """An index expression; all its operands are non-negative."""
-    match exp:
-        case imp.Var(name):
-            return variable(name)
-        case imp.Lit(const):
-            return atom_text(const)
-        case imp.Apply(op, _, (left, right)):
-            symbol = {"add": "+", "sub": "-", "mul": "*", "quot": "//", "rem": "%",
-                      "div": "//", "mod": "%"}[op]
-            return f"({_index(left)} {symbol} {_index(right)})"
-        case imp.Convert(_, _, arg):
-            return _index(arg)
-    raise AssertionError(f"{exp} is no index on the host")
-
-
-def _loc(loc: Loc | None) -> str:
-    if loc is None:
-        return "''"
-    return repr("\n".join([f"{loc}", *loc.trace()]))
-
-
-_COMPARISONS = {"eq": "==", "lt": "<", "le": "<="}
-_WRAPPING = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} // {}",
-             "neg": "-{}"}
-_CLOSED = {"mod": "{} % {}", "min": "min({}, {})", "max": "max({}, {})",
-           "and": "{} & {}", "or": "{} | {}", "xor": "{} ^ {}"}
-_INTEGER = frozenset({"shl", "shr", "quot", "rem", "clz", "popc", "pow", "abs", "sgn", "not"})
-_DOUBLE = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "neg": "-{}"}
-_BOOLEAN = {"and": "{} and {}", "or": "{} or {}", "xor": "{} != {}", "not": "not {}"}
-
-
-def _operation(op: str, prim: Prim, args: list[str]) -> str:
-    """A scalar operation as a Python expression; divisors are not zero."""
-    if op in _COMPARISONS:
-        return f"{args[0]} {_COMPARISONS[op]} {args[1]}"
-    if prim.is_int and op in _WRAPPING:
-        return f"wrap_{prim}({_WRAPPING[op].format(*args)})"
-    if prim.is_int and op in _INTEGER:
-        return f"wrap_{prim}(int_{op}({', '.join(args)}, {prim.bits}))"
-    exact = _CLOSED if prim.is_int else _BOOLEAN if prim is Prim.BOOL else (
-        _DOUBLE if prim is Prim.F64 else {})
-    if op in exact:
-        return exact[op].format(*args)
-    return f"apply({op!r}, {prim.value!r}, {', '.join(args)})"
-
-
-def _conversion(from_: Prim, to: Prim, arg: str) -> str:
-    """A conversion as a Python expression."""
-    if from_ is to:
-        return arg
-    if from_ is Prim.BOOL and to.is_int:
-        return f"int({arg})"
-    if from_.is_int and to.is_int:
-        fits = to.least <= from_.least and from_.greatest <= to.greatest
-        return arg if fits else f"wrap_{to}({arg})"
-    if from_.is_int and to is Prim.F64:
-        return f"float({arg})"
-    return f"convert({from_.value!r}, {to.value!r}, {arg})"
-
-
 def _element(read: plan.Read) -> str:
     """The element that is read: a buffer, its type, and the index."""
-    return f"({variable(read.buffer)}, {read.prim.value!r}, {_index(read.index)})"
+    return f"({variable(read.buffer)}, {read.prim.value!r}, {index_text(read.index)})"
 
 
 def _buffers(names: Sequence[VName]) -> str:
@@ -338,13 +235,13 @@ class PlanWriter:
             case plan.Release(names):
                 self.line("".join(f"{variable(n)} = " for n in names) + "None")
             case plan.CopyBuffer(target, source, prim, count, start):
-                offset = "" if start == plan.FROM_START else f", {_index(start)} * {prim.bytes}"
+                offset = "" if start == plan.FROM_START else f", {index_text(start)} * {prim.bytes}"
                 self.line(f"rt.copy({variable(target)}, {variable(source)}, "
                           f"({size_text(count)}) * {prim.bytes}{offset})")
             case plan.Compute():
                 self._compute(step)
             case plan.ConvertScalar(name, from_, to, arg):
-                self._set(name, _conversion(from_, to, atom_text(arg)))
+                self._set(name, conversion_text(from_, to, atom_text(arg)))
             case plan.ComputeSize(name, size):
                 self._set(name, size_text(size))
             case plan.Bind(target, source):
@@ -352,17 +249,17 @@ class PlanWriter:
             case plan.Check(cond, message, args, loc):
                 given = "".join(f", {atom_text(a)}" for a in args)
                 holds = f"rt.known({atom_text(cond)}, True)" if self.named else atom_text(cond)
-                self.line(f"if not {holds}: rt.fail({_loc(loc)}, {message!r}{given})")
+                self.line(f"if not {holds}: rt.fail({loc_text(loc)}, {message!r}{given})")
             case plan.Launch():
                 self._launch(step, version)
             case plan.AllocScanStatus(name, words):
                 self.line(f"{variable(name)} = rt.statuses({size_text(words)})")
-            case (distribution.GroupShape() | distribution.TeamCount()
-                  | distribution.SubGroupSize() | distribution.GroupSize()
-                  | distribution.MapWidth() | distribution.ScanTileShape()
-                  | distribution.ProductTileShape() | distribution.SegmentBlockShape()
-                  | distribution.StripShape() | distribution.TransposeTileShape()):
-                self._distribution(step)
+            case Shape():
+                asked = "".join(f", {name}={value_text(value)}"
+                                for name, value in step.asked(self.changing).items())
+                answers = ", ".join(map(value_text, step.answers()))
+                self.line(f"{answers}{',' * (',' not in answers)} = "
+                          f"rt.shape({type(step).__name__!r}{asked})")
             case _:
                 self._control(step, version)
 
@@ -409,11 +306,11 @@ class PlanWriter:
                 scalars = f"course_{index.tag}"
                 self._loop_scalars(scalars, index, loop_scalars, version)
                 names = (index, *(column for column, _ in loop_scalars.columns))
-                self.line(f"for {_tuple(names)} in "
+                self.line(f"for {tuple_text(names)} in "
                           f"rt.rounds({atom_text(bound)}, {_buffers(carried)}, {scalars}):")
                 self.looped(body, version, *names)
                 if loop_scalars.carried:
-                    self.line(f"{_tuple(loop_scalars.carried)} = {scalars}.carried")
+                    self.line(f"{tuple_text(loop_scalars.carried)} = {scalars}.carried")
             case plan.WhileLoop(cond, body, in_buffer, carried):
                 again = f"rt.read({variable(cond)}, 'bool', 0)" if in_buffer else variable(cond)
                 if self.named and carried is None:
@@ -425,70 +322,22 @@ class PlanWriter:
     def _loop_scalars(self, name: str, index: VName, scalars: plan.LoopScalars,
                       version: str) -> None:
         """A function that computes the scalars of an iteration, and the initial ones."""
-        self.line(f"def {name}({variable(index)}{_further(scalars.carried)}):")
+        self.line(f"def {name}({variable(index)}{further(scalars.carried)}):")
         self.depth += 1
         for step in scalars.steps:
             self.step(step, version)
         sources = {step.target: step.source for step in scalars.following}
         following = tuple(sources.get(scalar, scalar) for scalar in scalars.carried)
-        self.line(f"return {_tuple(column for column, _ in scalars.columns)}, {_tuple(following)}")
+        columns = tuple_text(column for column, _ in scalars.columns)
+        self.line(f"return {columns}, {tuple_text(following)}")
         self.depth -= 1
         prims = "".join(f"{prim.value!r}, " for _, prim in scalars.columns)
-        self.line(f"{name} = rt.course({name}, ({prims}), {_tuple(scalars.carried)})")
-
-    def _distribution(self, step: distribution.Distribution) -> None:
-        """The division of work, which depends on sizes and on the device."""
-        match step:
-            case distribution.GroupShape(_, _, _, chunks, loops, rows, groups, wanted, teams,
-                                         independent, scanned):
-                chunked = "".join(f"{size_text(c.points)}, " for c in chunks)
-                looped = "".join(f"{size_text(size)}, " for size in loops)
-                reduced = "".join(f"({size_text(n)}, {size_text(each)}), " for n, each in rows)
-                changing = "".join(f"{number}, " for number, c in enumerate(chunks)
-                                   if not self.changing.isdisjoint(c.points.variables()))
-                self.line(f"{', '.join(map(variable, step.names()))} = "
-                          f"rt.share_out(({chunked}), ({looped}), ({reduced}), {size_text(groups)}"
-                          f"{_further(wanted)}, {teams}, {independent}, {scanned}"
-                          + (f", ({changing}))" if changing else ")"))
-            case distribution.TeamCount(teams, even, group, groups, size, wanted, independent):
-                self.line(f"{variable(teams)}, {variable(even)} = rt.teams({variable(group)}, "
-                          f"{size_text(groups)}, {size_text(size)}, {atom_text(wanted)}, "
-                          f"{independent})")
-            case distribution.SubGroupSize(subgroup, group):
-                self.line(f"{variable(subgroup)} = rt.subgroup({variable(group)})")
-            case distribution.GroupSize(group, most, size):
-                self.line(f"{variable(group)} = rt.spread({variable(most)}, {size_text(size)})")
-            case distribution.MapWidth(name, flat, points, rows, beside, size, overlapping, most,
-                                       wanted):
-                sizes = ", ".join(map(size_text, (points, rows, beside)))
-                self.line(f"{variable(name)}, {variable(flat)} = rt.width({sizes}, {size}, "
-                          f"{overlapping}, {most}, {atom_text(wanted)})")
-            case distribution.ScanTileShape(points=points, bytes=size, wanted=wanted):
-                self.line(f"{', '.join(map(variable, step.names()))} = "
-                          f"rt.tile({variable(points)}, {size}{_further(wanted)})")
-            case distribution.ProductTileShape(height=height, width=width, batch=batch,
-                                               length=length, wanted=wanted):
-                sizes = ", ".join(map(size_text, (height, width, batch, length)))
-                self.line(f"{', '.join(map(variable, step.names()))} = "
-                          f"rt.block({sizes}, {step.bytes}{_further(wanted)})")
-            case distribution.SegmentBlockShape(height=height, width=width, batch=batch,
-                                                length=length, wanted=wanted):
-                sizes = ", ".join(map(size_text, (height, width, batch, length)))
-                boxes = tuple((box.bytes, box.sides) for box in step.boxes)
-                self.line(f"{', '.join(map(variable, step.names()))} = "
-                          f"rt.coarse({sizes}, {step.slides}, {step.roots}, {step.loops}, "
-                          f"{step.bytes}, {boxes}{_further(wanted)})")
-            case distribution.StripShape(width=width, height=height, batch=batch, length=length):
-                sizes = ", ".join(map(size_text, (width, height, batch, length)))
-                self.line(f"{', '.join(map(variable, step.names()))} = rt.strip({sizes})")
-            case distribution.TransposeTileShape(fast=fast, last=last, group=group):
-                sizes = f"{size_text(fast)}, {size_text(last)}, {step.bytes}, {size_text(group)}"
-                self.line(f"{', '.join(map(variable, step.names()))} = rt.transposed({sizes})")
+        self.line(f"{name} = rt.course({name}, ({prims}), {tuple_text(scalars.carried)})")
 
     def _compute(self, step: plan.Compute) -> None:
         args = [atom_text(a) for a in step.args]
         if OPS[step.op].traps and step.prim.is_int:
-            fail = f"rt.fail({_loc(step.loc)}, {failures.DIVISION!r})"
+            fail = f"rt.fail({loc_text(step.loc)}, {failures.DIVISION!r})"
             divisor = step.args[1]
             if isinstance(divisor, VName):
                 zero = f"rt.known({args[1]}, 1)" if self.named else args[1]
@@ -496,7 +345,7 @@ class PlanWriter:
             elif divisor.value == 0:
                 self.line(fail)
                 return
-        self._set(step.name, _operation(step.op, step.prim, args))
+        self._set(step.name, operation_text(step.op, step.prim, args))
 
     def _set(self, name: VName, exp: str) -> None:
         """Set a scalar to a Python expression."""
@@ -614,7 +463,8 @@ def _need(version: plan.PlanVersion) -> str:
     """
     bytes_ = f"({''.join(f'{_least_bytes(need)}, ' for need in version.needs)})"
     if version.guard is not None and version.guard.needs:
-        bytes_ = f"({bytes_} if {' and '.join(map(_met, version.guard.needs))} else rt.unmet)"
+        needs = " and ".join(map(constraint_text, version.guard.needs))
+        bytes_ = f"({bytes_} if {needs} else rt.unmet)"
     return bytes_
 
 
@@ -628,18 +478,6 @@ def _least_bytes(need: plan.Need) -> str:
     when = " and ".join(variable(cond) if holds else f"not {variable(cond)}"
                         for cond, holds in need.when)
     return f"({least} if {when} else 0)" if when else least
-
-
-def _met(need: Constraint) -> str:
-    """A constraint as a Python expression."""
-    left, right = f"({size_text(need.left)})", f"({size_text(need.right)})"
-    match need.kind:
-        case Relation.DIVIDES:
-            return f"({left} > 0 and {right} % {left} == 0)"
-        case Relation.AT_LEAST:
-            return f"{left} >= {right}"
-        case Relation.EQUAL:
-            return f"{left} == {right}"
 
 
 def _accessed(steps: tuple[plan.Step, ...]) -> tuple[list[VName], list[VName]]:

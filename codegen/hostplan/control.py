@@ -13,9 +13,10 @@ from types import MappingProxyType
 from runelift.codegen.hostplan.arrays import Arrays
 from runelift.codegen.hostplan.coalescing import CARRIED_LAYOUT
 from runelift.codegen.hostplan.loop_scalars import with_loop_scalars
-from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan import plan
 from runelift.codegen.plan.interface import spec_of
 from runelift.codegen.plan.needs import needs
+from runelift.codegen.plan.shapes.group_shape import GroupShape
 from runelift.codegen.plan.steady_loops import may_persist
 from runelift.codegen.plan.views import interleaved
 from runelift.ir import syntax as ir
@@ -236,14 +237,13 @@ def _recorded(exp: ir.Versions) -> tuple[VName, ...]:
 
 
 def _early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
-        tuple[plan.Need, ...], list[distribution.GroupShape], tuple[plan.Step, ...]]:
+        tuple[plan.Need, ...], list[GroupShape], tuple[plan.Step, ...]]:
     """The needs of a version's steps, the choices of group sizes that tell these, and the rest.
 
     The choices are made before a version is chosen, of sizes that are ``known`` there.
     """
     shapes = [s for step in steps if isinstance(step, plan.Operation) for s in step.steps
-              if isinstance(s, distribution.GroupShape)
-              and all(set(size.variables()) <= known for size in s.sizes())]
+              if isinstance(s, GroupShape) and s.inputs() <= known]
     known = {*known, *(p.variable for p in plan.parameters(steps)),
              *(name for shape in shapes for name in shape.names())}
     found = needs(steps, known.__contains__)
@@ -252,7 +252,7 @@ def _early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
     rest = list[plan.Step]()
     for step in steps:
         if isinstance(step, plan.Operation):
-            early = tuple(s for s in step.steps if isinstance(s, distribution.GroupShape)
+            early = tuple(s for s in step.steps if isinstance(s, GroupShape)
                           and s in shapes)
             step = replace(step, early=early,
                            steps=tuple(s for s in step.steps if s not in early))

@@ -22,8 +22,8 @@ from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of, places, share_local_memory
 from runelift.codegen.passes.teams import can_team, mask_absent_teams
-from runelift.codegen.plan import distribution
 from runelift.codegen.plan.parameters import Quantity
+from runelift.codegen.plan.shapes.team_count import TeamCount
 from runelift.codegen.plan.views import View, lit, op, unflat_index, volume
 from runelift.codegen.segops.hist_parts import atomic_update
 from runelift.ir import imp
@@ -81,8 +81,8 @@ def _side_by_side(k: GroupBuilder, lowering: launches.Lowering, space: ir.Space,
     for array in k.locals:
         if array.within is None:
             need = need + cells_of(array) * CELL_BYTES
-    lowering.steps.append(distribution.TeamCount(k.teams, k.even, k.group, groups, need,
-                                                 lowering.setting(Quantity.TEAMS), independent))
+    lowering.steps.append(TeamCount(k.teams, k.even, k.group, groups, need,
+                                    lowering.setting(Quantity.TEAMS), independent))
     present = imp.Var(k.names.fresh("present"))
     surely = imp.Apply("eq", Prim.I64, (imp.Var(k.even), lit(1)))
     exists = imp.Apply("lt", Prim.I64, (launches.GROUP_ID, volume(launches.widths(k, space))))

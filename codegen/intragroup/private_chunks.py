@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from runelift.codegen.kernel.launch_builder import LID, LSIZE
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import PADDING, padded
-from runelift.codegen.plan import distribution
+from runelift.codegen.plan.shapes.group_shape import GroupShape
+from runelift.codegen.plan.shapes.shape import Chunk
 from runelift.codegen.plan.views import (
     Indices,
     View,
@@ -102,15 +103,14 @@ class ChunkBuilder(KernelBuilder):
         self.staged = self.names.fresh("staged")
         self.subgroup = self.names.fresh("subgroup")
 
-    def group_shape(self, groups: Size, wanted: tuple[Atom, Atom], *,
-                    teams: bool) -> distribution.GroupShape:
+    def group_shape(self, groups: Size, wanted: tuple[Atom, Atom], *, teams: bool) -> GroupShape:
         """The step that chooses the constants of the kernel, if possible the wanted ones."""
-        chunks = tuple(distribution.Chunk(each.chunk, each.whole, each.points)
-                       for each in self.layouts.values())
-        return distribution.GroupShape(self.group, self.staged, self.subgroup, chunks,
-                                       tuple(self.loops), tuple(self.rows), groups, wanted, teams,
-                                       scanned=any(each.contiguous
-                                                   for each in self.layouts.values()))
+        layouts = self.layouts.values()
+        return GroupShape(self.group, self.staged, self.subgroup,
+                          tuple(Chunk(each.chunk, each.whole) for each in layouts), groups,
+                          tuple(each.points for each in layouts), tuple(self.loops),
+                          tuple(self.rows), *wanted, teams,
+                          scanned=any(each.contiguous for each in layouts))
 
     # Chunks
 

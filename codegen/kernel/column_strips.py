@@ -231,8 +231,9 @@ class ColumnStrip:
     def each_own(self, work: Callable[[list[Exp], Exp], None]) -> None:
         """The points that do not belong to the previous strip.
 
-        Where columns are read far apart, stores without conditions show compilers the vectors.
-        Where they are not, loads do, and vectors need not last until the stores.
+        Where columns are read far apart, stores without conditions show compilers the vectors, as
+        they do for integers of processors.  Else loads do, and vectors need not last until the
+        stores.
         """
         k, rows, down = self.k, self.rows, self.columns.down
 
@@ -247,7 +248,8 @@ class ColumnStrip:
             k.emit(imp.If(own("le", point[-1], None if down is None else point[down]),
                           tuple(code)))
 
-        if not self.columns.apart:
+        by_loads = k.host.interleave or all(prim.is_float for prim in self.columns.prims)
+        if by_loads and not self.columns.apart:
             self.each(guarded)
             return
         with k.block() as all_own:

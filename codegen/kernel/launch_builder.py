@@ -9,9 +9,12 @@ from functools import reduce
 from runelift.codegen.kernel.kernel_builder import CodeBuilder, PlanEnv, Scratch, Value
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.unrolling import has_loops, unroll_private_arrays, with_unroll_factor
-from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan import plan
 from runelift.codegen.plan.needs import needs
 from runelift.codegen.plan.parameters import Parameters, Quantity
+from runelift.codegen.plan.shapes.group_shape import GroupShape
+from runelift.codegen.plan.shapes.group_size import GroupSize
+from runelift.codegen.plan.shapes.subgroup_size import SubGroupSize
 from runelift.codegen.plan.views import View, ceil_quot, op, unflat_index, volume
 from runelift.ir import imp
 from runelift.ir.analysis.blocks import blocks_of
@@ -188,7 +191,7 @@ class Lowering:
         """Finish and launch what :meth:`builder_of_groups` began."""
         size, subgroup = k.constants
         self._define(size, group or self.group)
-        self.steps.append(distribution.SubGroupSize(subgroup, size))
+        self.steps.append(SubGroupSize(subgroup, size))
         self.build_for_fixed(k)
         self.launch(k, kind, groups, group, fits=fits)
 
@@ -383,7 +386,7 @@ def _group_name(lowering: Lowering, space: Space, *, alone: bool, busy: bool) ->
 def spread_group(lowering: Lowering, items: Size) -> VName:
     """The size of groups that give all compute units some of the work-items."""
     name = lowering.names.fresh("group")
-    lowering.steps.append(distribution.GroupSize(name, lowering.group_size, items))
+    lowering.steps.append(GroupSize(name, lowering.group_size, items))
     return name
 
 
@@ -426,7 +429,7 @@ def choose(lowering: Lowering, cond: Atom, then_: tuple[plan.Step, ...],
     wanted, others = _needs_of(then_), _needs_of(else_)
     if wanted != others:
         names = {name for need in (*wanted, *others) for name in need.names()}
-        shapes = [step for step in (*then_, *else_) if isinstance(step, distribution.GroupShape)
+        shapes = [step for step in (*then_, *else_) if isinstance(step, GroupShape)
                   and not names.isdisjoint(step.names())]
         lowering.steps += shapes
         then_, else_ = (tuple(s for s in side if s not in shapes) for side in (then_, else_))
@@ -441,7 +444,7 @@ def choose(lowering: Lowering, cond: Atom, then_: tuple[plan.Step, ...],
 def _needs_of(branch_: tuple[plan.Step, ...]) -> tuple[plan.Need, ...]:
     """The needs of a branch of an operation that are known before it, or can be."""
     inside = {name for step in plan.all_steps(branch_) for name in plan.sets(step)}
-    inside -= {name for step in branch_ if isinstance(step, distribution.GroupShape)
+    inside -= {name for step in branch_ if isinstance(step, GroupShape)
                for name in step.names()}
     return needs((plan.Operation("", (), branch_),), lambda name: name not in inside)
 

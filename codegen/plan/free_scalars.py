@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from typing import Any
 
 from runelift.codegen.plan import plan
@@ -107,18 +108,31 @@ def _fixing_all(steps: tuple[plan.Step, ...]) -> Iterator[VName]:
         yield from _fixing(step)
 
 
-def names_in(what: Any) -> Iterator[VName]:
+def names_in(what: Any) -> list[VName]:
     """All names in a step, or in a value of one, but for what is inside of kernels."""
-    if isinstance(what, VName):
-        yield what
-    elif isinstance(what, plan.Launch):  # in a loop, whose iterations may be one kernel's
-        yield from _fixing(what)
-        yield from names_in(what.args)
-    elif is_dataclass(what) and not isinstance(what, type):
-        for each in fields(what):
-            yield from names_in(getattr(what, each.name))
+    found: list[VName] = []
+    _gather(what, found)
+    return found
+
+
+def _gather(what: Any, found: list[VName]) -> None:
+    kind: Any = type(what)
+    if kind is VName:
+        found.append(what)
+    elif kind is plan.Launch:  # in a loop, whose iterations may be one kernel's
+        found += _fixing(what)
+        _gather(what.args, found)
     elif isinstance(what, tuple | list | frozenset | set):
         for each in what:
-            yield from names_in(each)
+            _gather(each, found)
     elif isinstance(what, dict):
-        yield from names_in(list(what.items()))
+        _gather(list(what.items()), found)
+    else:
+        for name in _field_names(kind):
+            _gather(getattr(what, name), found)
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    """The names of the fields of a dataclass; none of another type."""
+    return tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()

@@ -11,7 +11,8 @@ from collections.abc import Set
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan import plan
+from runelift.codegen.plan.shapes.shape import Shape
 from runelift.ir.names import VName
 
 NameSet = Set[VName]
@@ -135,11 +136,7 @@ def _used(step: plan.Step) -> NameSet:
             return {source} if isinstance(source, VName) else frozenset()
         case (plan.ComputeSize() | plan.Alloc() | plan.Release() | plan.Compute()
               | plan.ConvertScalar() | plan.Check() | plan.LazyCopy() | plan.AllocScanStatus()
-              | plan.Commit() | distribution.GroupShape() | distribution.TeamCount()
-              | distribution.SubGroupSize() | distribution.GroupSize() | distribution.MapWidth()
-              | distribution.ScanTileShape() | distribution.ProductTileShape()
-              | distribution.StripShape() | distribution.TransposeTileShape()
-              | distribution.SegmentBlockShape()):
+              | plan.Commit() | Shape()):
             return frozenset()
         case (plan.Branch() | plan.CountedLoop() | plan.WhileLoop() | plan.Choose()
               | plan.Fill() | plan.Operation()):

@@ -4,7 +4,7 @@ A plan is a structured program over host scalars, device buffers and views of th
 :mod:`~runelift.codegen.hostplan.host` makes it from the versioned IR.  It asks
 :mod:`~runelift.codegen.hostplan.dispatch` to lower each segmented operation into steps.
 :mod:`~runelift.codegen.emit.python` prints a plan as straight-line Python.  Steps that divide the
-work of a launch are in :mod:`~runelift.codegen.plan.distribution`.
+work of a launch are in :mod:`~runelift.codegen.plan.shapes`.
 
 Buffers hold elements in row-major order.  Sizes are :class:`runelift.ir.sizes.Size` over host
 scalars of type i64; :data:`GROUP_SIZE` and the like are variables that the runtime binds.
@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from runelift.codegen.plan import distribution
-from runelift.codegen.plan.distribution import Distribution, GroupShape
 from runelift.codegen.plan.parameters import Parameter, Quantity
+from runelift.codegen.plan.shapes.group_shape import GroupShape
+from runelift.codegen.plan.shapes.shape import Shape
 from runelift.ir import imp
 from runelift.ir.base.source import Loc
 from runelift.ir.guards import Guard, Kind
@@ -332,8 +332,7 @@ class Commit:
 
 Step: TypeAlias = (
     Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
-    | LazyCopy | Fill | Check | Launch | Distribution | AllocScanStatus | Operation | Branch
-    | CountedLoop
+    | LazyCopy | Fill | Check | Launch | Shape | AllocScanStatus | Operation | Branch | CountedLoop
     | WhileLoop | Choose | Commit
 )
 
@@ -351,18 +350,8 @@ def sets(step: Step) -> Iterator[VName]:
     """The scalars and sizes that a step itself sets."""
     if name := set_by(step):
         yield name
-    match step:
-        case distribution.SubGroupSize(name) | distribution.GroupSize(name):
-            yield name
-        case distribution.MapWidth(width, flat):
-            yield from (width, flat)
-        case distribution.TeamCount(teams, even):
-            yield from (teams, even)
-        case (distribution.GroupShape() | distribution.ScanTileShape()
-              | distribution.ProductTileShape()
-              | distribution.SegmentBlockShape() | distribution.StripShape()
-              | distribution.TransposeTileShape()):
-            yield from step.names()
+    if isinstance(step, Shape):
+        yield from step.names()
 
 
 @dataclass(frozen=True, slots=True)

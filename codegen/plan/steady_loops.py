@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 
-from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan import plan
+from runelift.codegen.plan.shapes.shape import Shape
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size
 
@@ -38,30 +39,14 @@ def _is_steady(changing: Set[VName], step: plan.Step) -> bool:
             return changing.isdisjoint((*args, *cond))
         case plan.ConvertScalar(arg=arg) | plan.Bind(source=arg) | plan.Branch(cond=arg):
             return arg not in changing
-        case distribution.GroupShape():
-            return not _mention(changing, step.sizes())
-        case distribution.TeamCount(groups=groups, bytes=size):
-            return not _mention(changing, [groups, size])
-        case distribution.GroupSize(points=size):
-            return not _mention(changing, [size])
-        case distribution.MapWidth(points=points, rows=rows, beside=beside):
-            return not _mention(changing, [points, rows, beside])
-        case distribution.ScanTileShape(points=tiled):
-            return tiled not in changing
+        case Shape():
+            return changing.isdisjoint(step.inputs())
         case plan.AllocScanStatus(_, words):
             return not _mention(changing, [words])
-        case (distribution.ProductTileShape(height=height, width=width, batch=batch, length=length)
-              | distribution.SegmentBlockShape(height=height, width=width, batch=batch,
-                                               length=length)):
-            return not _mention(changing, [height, width, batch, length])
-        case distribution.StripShape(width=width, height=height, batch=batch, length=length):
-            return not _mention(changing, [width, height, batch, length])
-        case distribution.TransposeTileShape(fast=fast, last=last):
-            return not _mention(changing, [fast, last])
         case plan.Choose(_, versions, sizes):
             guards = [v.guard.par for v in versions if v.guard is not None]
             return changing.isdisjoint(sizes) and not _mention(changing, guards)
-        case plan.Release() | plan.Commit() | plan.Operation() | distribution.SubGroupSize():
+        case plan.Release() | plan.Commit() | plan.Operation():
             return True
         case plan.Fill():  # the first iterations have filled what is promised
             return True

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from runelift.codegen.kernel.kernel_builder import CodeBuilder
-from runelift.codegen.plan import distribution
+from runelift.codegen.plan.shapes.segment_block import Box
 from runelift.codegen.plan.views import (
     PaddedLoad,
     as_padded,
@@ -93,7 +93,7 @@ class BoxedCode:
 
     code: list[Stm]
     before: dict[VName, list[Stm]]
-    boxes: tuple[distribution.Box, ...]
+    boxes: tuple[Box, ...]
 
 
 def with_boxes(k: CodeBuilder, code: Sequence[Stm], changed: Set[VName],
@@ -132,7 +132,7 @@ class _Boxer:
         self.assigned = {s.name for s in statements(code) if isinstance(s, imp.Assign)}
         self.sums = {name: Sum.of(name) for name in (group.segment, group.step, group.row, group.x)}
         self.before: dict[VName, list[Stm]] = {}
-        self.boxes: list[distribution.Box] = []
+        self.boxes: list[Box] = []
 
     def stms(self, code: Sequence[Stm]) -> list[Stm]:
         """Statements that all work-items execute together."""
@@ -192,7 +192,7 @@ class _Boxer:
         self.before[inner] = fetch
         for array in inside.found:
             k.locals.append(imp.LocalArray(array.local, array.prim, array.size(self.group)))
-            self.boxes.append(distribution.Box(array.prim.bytes, tuple(
+            self.boxes.append(Box(array.prim.bytes, tuple(
                 _walks(self.group, side) for side in array.sides)))
         return imp.For(start, loop.start, loop.bound, tile, tuple(around))
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runelift.codegen.kernel import launch_builder as launches
-from runelift.codegen.plan import distribution
+from runelift.codegen.plan.shapes.product_tile import ProductTileShape
 from runelift.codegen.plan.views import ceil_quot, flat_index, lit, op, volume
 from runelift.codegen.segops.product_operands import Side
 from runelift.codegen.segops.product_results import ProductResults
@@ -67,7 +67,7 @@ class SplitProductTile(ProductTile):
 
 
 def _combine_pieces(lowering: launches.Lowering, product: Product,
-                   block: distribution.ProductTileShape, sides: tuple[Side, Side, Side],
+                   block: ProductTileShape, sides: tuple[Side, Side, Side],
                    results: ProductResults, partials: Sequence[Sequence[VName]]) -> None:
     """Launch the kernel.  ``partials`` have all points of a piece, then all of the next.
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence, Set
 from functools import partial
 
 from runelift.codegen.kernel import launch_builder as launches
-from runelift.codegen.plan import distribution
+from runelift.codegen.plan.shapes.product_tile import ProductTileShape
 from runelift.codegen.plan.views import ceil_quot, lit, op, unflat_index, volume
 from runelift.codegen.segops.coarsen import Lanes, coarsen
 from runelift.codegen.segops.product_operands import (
@@ -56,7 +56,7 @@ class ProductTile:
     """
 
     def __init__(self, lowering: launches.Lowering, product: Product,
-                 block: distribution.ProductTileShape, index: Prim, copied: Set[VName],
+                 block: ProductTileShape, index: Prim, copied: Set[VName],
                  unroll: Atom) -> None:
         self.index, self.copied = index, copied
         self.lowering = lowering

@@ -2,14 +2,15 @@
 
 Strategy: taken for products (:mod:`runelift.ir.analysis.products`) if blocks pay for the sizes and
 the device.  If there are few blocks, the reduction is cut into pieces.  The host chooses by
-:class:`~runelift.codegen.plan.distribution.ProductTileShape`, or a schedule does.
+:class:`~runelift.codegen.plan.shapes.product_tile.ProductTileShape`, or a schedule does.
 """
 
 from __future__ import annotations
 
 from runelift.codegen.kernel import launch_builder as launches
-from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Quantity
+from runelift.codegen.plan.shapes.product_tile import ProductTileShape
 from runelift.codegen.segops.product_operands import most_elements, tests_margins
 from runelift.codegen.segops.product_pieces import SplitProductTile
 from runelift.codegen.segops.product_tiles import ProductTile
@@ -41,12 +42,12 @@ def lower_product(lowering: launches.Lowering, product: Product,
                    if asked is None else map(i64, (
                        asked.side, asked.own_rows, asked.own_columns, asked.across, asked.depth,
                        0)))
-    block = distribution.ProductTileShape(
+    block = ProductTileShape(
         fresh("group"), fresh("side"), fresh("across"), fresh("rows"), fresh("columns"),
         fresh("depth"), fresh("down"), fresh("along"), fresh("cells"), fresh("slabs"),
         fresh("pieces"), fresh("split"), height, width, batch,
         Size.of(0) if lengths[0] in computed else multiply(map(lowering.size, lengths)),
-        (sizes[0], sizes[1]), wanted)
+        (sizes[0], sizes[1]), *wanted)
     lowering.steps.append(block)
     lowering.env = launches.WithScalar(lowering.env, block.pieces)
     several = max(map(len, (product.rows, product.columns, product.walks))) > 1

@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from runelift.codegen.kernel import launch_builder as launches
-from runelift.codegen.plan import distribution
 from runelift.codegen.plan.parameters import Quantity
+from runelift.codegen.plan.shapes.map_width import MapWidth
 from runelift.codegen.plan.views import View, ceil_quot, lit, op, volume
 from runelift.ir import imp
 from runelift.ir.base.errors import CompilerLimitation
@@ -55,7 +55,7 @@ def lower_wide(lowering: launches.Lowering, exp: SegMap) -> bool:
         lowering.steps[:] = held
         return False
     rows, beside = (lowering.size(dim.width) for dim in (exp.space[-2:][0], exp.space[-1]))
-    lowering.steps.append(distribution.MapWidth(
+    lowering.steps.append(MapWidth(
         made.width, made.flat, launches.total(lowering, exp.space), rows, beside, made.bytes,
         len(exp.space) > 1 and made.overlapping, made.most,
         lowering.setting(Quantity.WIDTH) if made.lockstep else i64(0)))

@@ -31,8 +31,9 @@ from functools import partial
 
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.passes.rsqrt import is_by_root, with_roots
-from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Quantity
+from runelift.codegen.plan.shapes.segment_block import Box, SegmentBlockShape
 from runelift.codegen.plan.views import View, ceil_quot, lit, op, unflat_index
 from runelift.codegen.segops.coarsen import Lanes, coarsen
 from runelift.codegen.segops.local_tiles import BoxedCode, GroupIndices, with_boxes
@@ -86,12 +87,12 @@ def lower_blocked(lowering: launches.Lowering, segments: Segments | None,
             raise CompilerLimitation("nothing is to be copied")
         together = kernel(boxes=True)
         tiled = launches.branch(lowering, together.launch, "blocks, boxes")
-        sizes = replace(sizes, boxes=together.boxes, wanted=(
-            *sizes.wanted[:4], lowering.setting(Quantity.TILE) if asked is None else i64(
-                asked.tile or MOST_TILE)))
+        sizes = replace(
+            sizes, boxes=together.boxes, wanted_tile=lowering.setting(Quantity.TILE)
+            if asked is None else i64(asked.tile or MOST_TILE))
         if asked is None and 1 < len(sizes.boxes) <= MOST_CHOSEN_BOXES:
             arrays = lowering.setting(Quantity.ARRAYS)
-            sizes = replace(sizes, wanted=(*sizes.wanted, arrays))
+            sizes = replace(sizes, wanted_arrays=arrays)
             for chosen in range(1, (1 << len(sizes.boxes)) - 1):
                 some = launches.branch(lowering, kernel(boxes=True, chosen=chosen).launch,
                                        "blocks, some boxes")
@@ -108,22 +109,22 @@ def lower_blocked(lowering: launches.Lowering, segments: Segments | None,
     launches.choose(lowering, apart, others, steps)
 
 
-def _sizes(lowering: launches.Lowering, exp: SegRed, shared: Sharing, asked: Blocks | None
-           ) -> distribution.SegmentBlockShape:
+def _sizes(lowering: launches.Lowering, exp: SegRed, shared: Sharing,
+           asked: Blocks | None) -> SegmentBlockShape:
     """The numbers of segments and elements, and the names of sizes to be chosen."""
     fresh = lowering.names.fresh
     *outer, width, length = (lowering.size(dim.width) for dim in exp.space)
     height = Size.of(0) if shared.axis == len(outer) else outer.pop(shared.axis)
-    wanted: tuple[Atom, ...] = (
+    wanted: tuple[Atom, Atom, Atom, Atom] = (
         lowering.group_size, lowering.setting(Quantity.POINTS), lowering.setting(Quantity.STEPS),
-        lowering.setting(Quantity.SPLIT), i64(0))
+        lowering.setting(Quantity.SPLIT))
     if asked is not None:
-        wanted = tuple(map(i64, (asked.side * asked.across, asked.own_rows * asked.own_columns,
-                                 asked.depth, 1, 0)))
-    return distribution.SegmentBlockShape(
+        wanted = (i64(asked.side * asked.across), i64(asked.own_rows * asked.own_columns),
+                  i64(asked.depth), i64(1))
+    return SegmentBlockShape(
         fresh("group"), fresh("across"), fresh("split"), fresh("points"), fresh("steps"),
         fresh("cells"), fresh("tile"), height, width, product(outer), length, shared.slides,
-        sum(launches.require_scalar(t).bytes for o in exp.ops for t in o.lam.ret), wanted)
+        sum(launches.require_scalar(t).bytes for o in exp.ops for t in o.lam.ret), *wanted)
 
 
 class _BlockedKernel:
@@ -135,13 +136,13 @@ class _BlockedKernel:
     """
 
     def __init__(self, lowering: launches.Lowering, segments: Segments,
-                 sizes: distribution.SegmentBlockShape,
+                 sizes: SegmentBlockShape,
                  axis: int, *, boxes: bool = False, chosen: int = 0) -> None:
         self.lowering, self.segments, self.sizes, self.axis = lowering, segments, sizes, axis
         self.exp = exp = segments.exp
         self.k = lowering.builder()
         self.tiled, self.chosen = boxes, chosen
-        self.roots, self.loops, self.boxes = False, 0, tuple[distribution.Box, ...]()
+        self.roots, self.loops, self.boxes = False, 0, tuple[Box, ...]()
         *self.k.constants, tile = sizes.names()
         if boxes:
             self.k.constants.append(tile)

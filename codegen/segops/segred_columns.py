@@ -18,7 +18,8 @@ from runelift.codegen.kernel.column_strips import Columns, ColumnStrip, StripRow
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.kernel.soacs import SecondOrder
-from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan import plan
+from runelift.codegen.plan.shapes.strip import StripShape
 from runelift.codegen.plan.views import View, ceil_quot, flat_index, op, unflat_index, volume
 from runelift.codegen.segops.product_operands import element as operand_element
 from runelift.codegen.segops.product_operands import is_near
@@ -163,7 +164,7 @@ def reduce_columns(lowering: launches.Lowering, space: Space, columns: Columns,
                    otherwise: tuple[plan.Step, ...]) -> None:
     """Kernels for strips if they pay for the device and the sizes, else other steps."""
     fresh = lowering.names.fresh
-    strip = distribution.StripShape(
+    strip = StripShape(
         fresh("group"), fresh("columns"), fresh("rows"), fresh("cells"), fresh("pieces"),
         lowering.size(space[-1].width),
         Size.of(1) if columns.down is None else lowering.size(space[columns.down].width),
@@ -183,7 +184,7 @@ def reduce_columns(lowering: launches.Lowering, space: Space, columns: Columns,
 
 
 def _whole(lowering: launches.Lowering, space: Space, columns: Columns,
-           strip: distribution.StripShape) -> None:
+           strip: StripShape) -> None:
     """Whole columns, one strip for each work-item."""
     k = lowering.builder()
     k.constants = list(strip.constants())
@@ -192,7 +193,7 @@ def _whole(lowering: launches.Lowering, space: Space, columns: Columns,
     lowering.launch(k, "columns", _count(strip), Size.var(strip.group))
 
 
-def _strip(k: KernelBuilder, space: Space, columns: Columns, strip: distribution.StripShape,
+def _strip(k: KernelBuilder, space: Space, columns: Columns, strip: StripShape,
            number: Exp) -> ColumnStrip:
     """The code for strip ``number``.
 
@@ -221,14 +222,14 @@ def _strip(k: KernelBuilder, space: Space, columns: Columns, strip: distribution
     return ColumnStrip(k, columns, strip.columns, places[:-1], own, width, rows)
 
 
-def _count(strip: distribution.StripShape) -> Size:
+def _count(strip: StripShape) -> Size:
     """The number of strips."""
     return (strip.batch * ceil_div(strip.height, Size.var(strip.rows))
             * ceil_div(strip.width, Size.var(strip.columns)))
 
 
 def _pieces(lowering: launches.Lowering, space: Space, columns: Columns,
-            strip: distribution.StripShape) -> None:
+            strip: StripShape) -> None:
     """Reduce pieces of columns, then combine the pieces of each column."""
     pieces, points = Size.var(strip.pieces), launches.total(lowering, space)
     partials = [lowering.temporary("partial", prim, points * pieces) for prim in columns.prims]
@@ -248,7 +249,7 @@ def _pieces(lowering: launches.Lowering, space: Space, columns: Columns,
     _combine(lowering, space, columns, strip, partials)
 
 
-def _piece(k: KernelBuilder, space: Space, columns: Columns, strip: distribution.StripShape,
+def _piece(k: KernelBuilder, space: Space, columns: Columns, strip: StripShape,
            partials: Sequence[VName], count: Exp) -> None:
     """The code for a piece of one of ``count`` strips."""
     piece = k.declare("piece", Prim.I64, op("quot", launches.GID, count))
@@ -269,8 +270,7 @@ def _piece(k: KernelBuilder, space: Space, columns: Columns, strip: distribution
 
 
 def _combine(lowering: launches.Lowering, space: Space, columns: Columns,
-             strip: distribution.StripShape,
-             partials: Sequence[VName]) -> None:
+             strip: StripShape, partials: Sequence[VName]) -> None:
     """Combine the pieces of each column, by a work-item per point."""
     k = lowering.builder()
     outs = lowering.results

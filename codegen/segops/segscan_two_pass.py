@@ -27,8 +27,10 @@ from dataclasses import dataclass
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.collectives import group_scan, truth
 from runelift.codegen.passes.barriers import insert_barriers
-from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Quantity
+from runelift.codegen.plan.shapes.scan_tile import ScanTileShape
+from runelift.codegen.plan.shapes.subgroup_size import SubGroupSize
 from runelift.codegen.plan.views import lit, op
 from runelift.codegen.segops.packed_scan import PackedScan
 from runelift.codegen.segops.scan_tiles import Scan, ScanTile, combine
@@ -118,14 +120,14 @@ def _choose_tiles(lowering: launches.Lowering, exp: SegScan,
     """The step that chooses the tiles, and the scan in these."""
     prims = [[launches.require_scalar(t) for t in o.lam.ret] for o in exp.ops]
     fresh = lowering.names.fresh
-    shape = distribution.ScanTileShape(
+    shape = ScanTileShape(
         fresh("group"), fresh("staged"), fresh("chunk"), fresh("window"), fresh("patience"),
         lowering.scalar("points", launches.total(lowering, exp.space)),
         sum(p.bytes for ps in prims for p in ps),
-        (lowering.group_size, lowering.setting(Quantity.CHUNK)))
+        lowering.group_size, lowering.setting(Quantity.CHUNK))
     points, tile = Size.var(shape.points), Size.var(shape.group) * Size.var(shape.chunk)
     subgroup = fresh("subgroup")
-    lowering.steps += [shape, distribution.SubGroupSize(subgroup, shape.group)]
+    lowering.steps += [shape, SubGroupSize(subgroup, shape.group)]
     lowering.env = launches.WithScalar(lowering.env, shape.patience)
     return Scan(exp, prims, shape, subgroup, lowering.scalar("tiles", ceil_div(points, tile)),
                 packed)

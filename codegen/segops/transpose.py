@@ -7,7 +7,7 @@ and the host plan copies the buffer.  Otherwise the runtime chooses a tile, or t
 Kernel ``transpose``: a work-group reads a tile along one dimension, and writes it along the other.
 Rows of the tile are padded, so that elements of a column lie in different banks.  A tile is a
 square where both sides of the array are long.  A short side lies in the tile as a whole, and the
-tile is so much longer the other way (:func:`runelift.runtime.geometry.tiles.transposed`).
+tile is so much longer the other way (:mod:`runelift.runtime.geometry.transpose_tile`).
 Work-items that run apart copy a tile each, by loops.
 
 Kernel ``transpose_words``: elements of one or two bytes, where both sides are whole words.
@@ -23,7 +23,8 @@ from functools import partial
 
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.sequential import KernelBuilder
-from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan import plan
+from runelift.codegen.plan.shapes.transpose_tile import TransposeTileShape
 from runelift.codegen.plan.views import View, ceil_quot, lit, op, unflat_index
 from runelift.ir import imp
 from runelift.ir.imp import Exp
@@ -113,8 +114,7 @@ def _tiled(lowering: launches.Lowering, found: Transposition, sides: tuple[Size,
     height, width, pitch, word = (lowering.names.fresh(base)
                                   for base in ("height", "width", "pitch", "words"))
     prim = elem_of(param.type)
-    shape = distribution.TransposeTileShape(height, width, pitch, word, *sides, prim.bytes,
-                                            lowering.group)
+    shape = TransposeTileShape(height, width, pitch, word, *sides, prim.bytes, lowering.group)
     tiled = launches.branch(lowering, lambda: _launch(lowering, found, sides, shape), "tiles")
     if lowering.interleave and prim.bytes < WORD.bytes and lowering.view(param.name).dense:
         words = launches.branch(lowering, lambda: _launch_words(lowering, found, sides), "words")
@@ -127,7 +127,7 @@ def _tiled(lowering: launches.Lowering, found: Transposition, sides: tuple[Size,
 
 
 def _launch(lowering: launches.Lowering, found: Transposition, sides: tuple[Size, Size],
-            shape: distribution.TransposeTileShape) -> None:
+            shape: TransposeTileShape) -> None:
     k = lowering.builder()
     name = lowering.names.fresh("group")
     group = lowering.group if lowering.interleave else Size.of(1)
@@ -280,7 +280,7 @@ class _Tile(_Copy):
     """The tile of a group: its columns go along dimension ``fast``, its rows along the last one."""
 
     def __init__(self, lowering: launches.Lowering, k: KernelBuilder, found: Transposition,
-                 tile: distribution.TransposeTileShape) -> None:
+                 tile: TransposeTileShape) -> None:
         super().__init__(lowering, k, found)
         self.lengths = [imp.Var(tile.height), imp.Var(tile.width)]
         tiles = [k.declare("tiles", Prim.I64, ceil_quot(side, length))
@@ -335,7 +335,7 @@ class _LocalTile(_Tile):
     """A tile that goes through local memory."""
 
     def __init__(self, lowering: launches.Lowering, k: KernelBuilder, found: Transposition,
-                 tile: distribution.TransposeTileShape) -> None:
+                 tile: TransposeTileShape) -> None:
         super().__init__(lowering, k, found, tile)
         self.memory = k.names.fresh("tile")
         k.locals.append(imp.LocalArray(self.memory, self.prim,

@@ -67,11 +67,7 @@ class Predictor:
         self.group_size, self.num_groups = info.group_size, info.num_groups
         self.sequential_segment, self.local_bytes = info.sequential_segment, info.local_bytes
         self.max_group = info.max_group
-        self.share_out, self.teams, self.subgroup = (
-            geometry.share_out, geometry.teams, geometry.subgroup)
-        self.spread, self.width, self.tile = geometry.spread, geometry.width, geometry.tile
-        self.block, self.coarse, self.strip = geometry.block, geometry.coarse, geometry.strip
-        self.transposed = geometry.transposed
+        self.shape = geometry.shape
 
     def versions(self, number: int, facts: tuple[Any, ...], choosing: _Choosing
                  ) -> tuple[float, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from runelift.runtime.geometry.work_groups import MOST_REMEMBERED
+from runelift.runtime.geometry.shape import MOST_REMEMBERED
 from runelift.runtime.versions.choose import KnownChoices, RequiredVersions
 from runelift.runtime.versions.size_guards import SizeGuard, size_guards_of
 

@@ -27,11 +27,11 @@ from runelift.codegen.emit.signatures import (
     subgroups_of,
     uses_subgroups,
 )
-from runelift.codegen.plan.distribution import GroupShape, SubGroupSize
 from runelift.codegen.plan.epilogue import split_epilogue
 from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.plan import AllocScanStatus, Launch, Plan, all_steps
 from runelift.codegen.plan.plan import parameters as plan_parameters
+from runelift.codegen.plan.shapes.shape import Shape
 from runelift.ir import imp
 from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.names import VName
@@ -213,7 +213,7 @@ class Executable:
         steps = list(all_steps(plan.steps))
         if any(isinstance(step, AllocScanStatus) for step in steps):
             device.probe_forward_progress()
-        if any(isinstance(step, GroupShape | SubGroupSize) for step in steps):
+        if any(isinstance(step, Shape) and step.needs_subgroups for step in steps):
             device.probe_subgroups()
         contraction = ["-DCONTRACT"] if contract else []
         self.options = [*device.build_options, *contraction]

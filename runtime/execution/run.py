@@ -24,7 +24,7 @@ from runelift.runtime.execution.delivery import Delivery
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.issuing import Issuer, program_failure
 from runelift.runtime.execution.loop_scalars import LoopScalars, Row
-from runelift.runtime.geometry.work_groups import MOST_REMEMBERED
+from runelift.runtime.geometry.shape import MOST_REMEMBERED
 from runelift.runtime.host import interrupts
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.recorder import EncounterKind
@@ -104,12 +104,7 @@ class Run(Issuer):
                                       decisions.choices, self.infeasible,
                                       executable.predictor)
         self._obstacle: Exception | None = None
-        geometry = executable.geometry
-        self.share_out, self.teams, self.subgroup = (
-            geometry.share_out, geometry.teams, geometry.subgroup)
-        self.spread, self.width, self.tile = geometry.spread, geometry.width, geometry.tile
-        self.block, self.coarse, self.strip = geometry.block, geometry.coarse, geometry.strip
-        self.transposed = geometry.transposed
+        self.shape = executable.geometry.shape
 
     def uncaptured(self) -> Run:
         """A run like this one, which only runs."""

@@ -1,29 +1,36 @@
-"""Launch geometry on one device: groups, chunks and tiles for the sizes of each launch.
+"""Launch geometry on one device: its answers to launch shapes, for the sizes of each launch.
 
-Host plans call these methods by way of :class:`~runelift.runtime.execution.run.Run`.
+Host plans ask by way of :class:`~runelift.runtime.execution.run.Run`.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+from runelift.codegen.plan.shapes.shape import Shape
 from runelift.runtime.devices.context import Device
-from runelift.runtime.geometry.product_blocks import block, slab_width
-from runelift.runtime.geometry.tiles import (
-    Boxes,
-    Combining,
-    SegmentBatch,
-    coarse,
-    strip,
-    transposed,
-    width,
-)
-from runelift.runtime.geometry.work_groups import (
-    MOST_REMEMBERED,
-    share_out,
-    spread,
-    subgroup_of,
-    teams,
-    tile,
-)
+from runelift.runtime.geometry.group_shape import GROUP_SHAPE
+from runelift.runtime.geometry.group_size import GROUP_SIZE
+from runelift.runtime.geometry.map_width import MAP_WIDTH
+from runelift.runtime.geometry.product_tile import PRODUCT_TILE
+from runelift.runtime.geometry.scan_tile import SCAN_TILE
+from runelift.runtime.geometry.segment_block import SEGMENT_BLOCK
+from runelift.runtime.geometry.shape import MOST_REMEMBERED, Geometry, GeometryLimits
+from runelift.runtime.geometry.strip import STRIP
+from runelift.runtime.geometry.subgroup_size import SUBGROUP_SIZE
+from runelift.runtime.geometry.team_count import TEAM_COUNT
+from runelift.runtime.geometry.transpose_tile import TRANSPOSE_TILE
+
+SHAPES: dict[str, Geometry[Any, Any]] = {each.shape.__name__: each for each in (
+    GROUP_SHAPE, TEAM_COUNT, SUBGROUP_SIZE, GROUP_SIZE, MAP_WIDTH, SCAN_TILE, PRODUCT_TILE,
+    SEGMENT_BLOCK, STRIP, TRANSPOSE_TILE)}
+"""The geometries of all launch shapes, by the names of the classes of the shapes."""
+
+
+def geometry_of(step: Shape) -> Geometry[Any, Any]:
+    """The geometry of a launch shape."""
+    return SHAPES[type(step).__name__]
 
 
 class LaunchGeometry:
@@ -31,98 +38,20 @@ class LaunchGeometry:
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self._shares: dict[tuple[object, ...], tuple[int, ...]] = {}
-        self._teams: dict[tuple[int, ...], tuple[int, int]] = {}
+        self._answers: dict[tuple[object, ...], tuple[Any, ...]] = {}
 
-    def share_out(self, points: tuple[int, ...], loops: tuple[int, ...],
-                  rows: tuple[tuple[int, int], ...], groups: int, lanes: int, chunk: int,
-                  teams: bool, apart: int, scanned: bool,
-                  changing: tuple[int, ...] = ()) -> tuple[int, ...]:
-        """The size of a group and of the chunks of its work-items.
+    def shape(self, shape: str, /, **asked: Any) -> tuple[Any, ...]:
+        """The answers to a shape, given by the name of its class, for facts and settings.
 
-        The parameters are those of :class:`~runelift.codegen.plan.distribution.GroupShape`.  In a
-        loop numbers of points may be ``changing``; few of these come out even.
+        Those that are missing have their defaults.
         """
-        key = points, loops, rows, groups, lanes, chunk, teams, apart, scanned, changing
-        if (shares := self._shares.get(key)) is None:
-            limits = self._device.shares
-            if lanes or chunk:
-                limits = limits.preferring(chunk, lanes)
-            if len(self._shares) >= MOST_REMEMBERED:
-                self._shares.clear()
-            shares = self._shares[key] = share_out(limits, points, loops, groups,
-                                                  rows=rows, teams=teams, apart=apart,
-                                                  scanned=scanned, changing=changing)
-        return shares
-
-    def teams(self, group: int, groups: int, size: int, wanted: int,
-              apart: int) -> tuple[int, int]:
-        """The number of teams in a group, and 1 if the teams come out even, else 0."""
-        key = group, groups, size, wanted, apart
-        if (found := self._teams.get(key)) is None:
-            info = self._device.info
-            if len(self._teams) >= MOST_REMEMBERED:
-                self._teams.clear()
-            count = teams(info.shares, group, groups, size, info.local_bytes, wanted, apart)
-            found = self._teams[key] = count, int(groups % count == 0)
-        return found
-
-    def subgroup(self, group: int) -> int:
-        """The number of work-items of a group that hand each other values."""
-        shares = self._device.shares
-        return subgroup_of(shares, group) if group >= shares.subgroup else 1
-
-    def spread(self, most: int, points: int) -> int:
-        """The size of groups of work-items that have much to do."""
-        return spread(most, points, self._device.info.num_groups)
-
-    def width(self, points: int, rows: int, beside: int, size: int, shares: bool, most: int,
-              wanted: int) -> tuple[int, int]:
-        """The number of points of a map that a work-item has, and 1 if they lie as in one
-        dimension, else 0.
-
-        The parameters are those of :class:`~runelift.codegen.plan.distribution.MapWidth`.
-        """
-        info = self._device.info
-        return width(info.shares, points, rows, beside, size, shares, most,
-                     info.num_groups * info.group_size, wanted)
-
-    def tile(self, points: int, size: int, *wanted: int) -> tuple[int, int, int, int, int]:
-        """The tiles of a scan, and the number of times that a group asks for those before."""
-        info = self._device.info
-        shares = tile(info.shares, points, size, info.num_groups, info.local_bytes, wanted)
-        group, _, chunk, _ = shares
-        return *shares, self._device.patience if points > group * chunk else 0
-
-    def block(self, height: int, width: int, batch: int, length: int, sizes: tuple[int, int],
-              *wanted: int) -> tuple[int, ...]:
-        """The tiles of a product."""
-        info = self._device.info
-        found = block(info.shares, height, width, batch, length, info.units,
-                      sizes, info.local_bytes, wanted)
-        group, side, across, rows, columns, depth, *_, slabs, _, _ = found
-        need = slabs * depth * slab_width(sizes, (side, across), (rows, columns))
-        if group > info.max_group or need > info.local_bytes:  # a schedule asks for too much
-            return (*found[:3], 0, *found[4:])
-        return found
-
-    def coarse(self, height: int, width: int, batch: int, length: int, slides: bool, roots: bool,
-               loops: int, size: int, boxes: Boxes, *wanted: int) -> tuple[int, ...]:
-        """The tiles of segments that are reduced together.
-
-        The parameters are those of :class:`~runelift.codegen.plan.distribution.SegmentBlockShape`.
-        """
-        info = self._device.info
-        found = coarse(info.shares, SegmentBatch(height, width, batch, length),
-                       Combining(slides, roots, loops, size, boxes),
-                       info.units, info.local_bytes, wanted)
-        if found[0] > info.max_group:  # a schedule asks for too much
-            return (*found[:3], 0, *found[4:])
-        return found
-
-    def strip(self, width: int, height: int, batch: int, length: int) -> tuple[int, ...]:
-        """The strips of reductions down columns."""
-        info = self._device.info
-        return strip(info.shares, width, height, batch, length, info.units)
-
-    transposed = staticmethod(transposed)
+        device = self._device
+        key = shape, device.patience, device.shares.subgroup, *asked, *asked.values()
+        if (answer := self._answers.get(key)) is None:
+            if len(self._answers) >= MOST_REMEMBERED:
+                self._answers.clear()
+            geometry = SHAPES[shape]
+            shares = replace(device.shares, patience=device.patience)
+            answer = self._answers[key] = geometry.choose(
+                geometry.request(**asked), GeometryLimits.of(device.info, shares))
+        return answer

@@ -14,26 +14,21 @@ from functools import cached_property
 from random import Random
 from typing import TypeAlias
 
-from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Parameter, Quantity
+from runelift.codegen.plan.shapes.shape import Shape
 from runelift.ir.constraints import System
 from runelift.ir.names import VName
 from runelift.ir.solver.solutions import Solutions
 from runelift.runtime.devices.info import MOST_GROUPS, DeviceInfo
-from runelift.runtime.geometry.defaults import default_of
+from runelift.runtime.geometry.launch_geometry import geometry_of
 from runelift.runtime.geometry.setting_constraints import (
     constraints_of,
     device_quantities,
     limits_of,
     span_of,
 )
-
-LONGEST_PRIVATE_CHUNK = 64
-"""The longest chunk that a work-item of a large group keeps in private memory."""
-LARGEST_GROUP = 1024
-"""Larger groups pay nowhere; on CPUs some devices allow them."""
-MOST_SPLIT = 256
-"""More work-items than this do not share a segment with others beside them."""
+from runelift.runtime.geometry.shape import LARGEST_GROUP, powers
 
 Setting = tuple[int, ...]
 """A value for each parameter of an operation."""
@@ -218,7 +213,7 @@ def space_of(operation: plan.Operation, info: DeviceInfo) -> ParameterSpace:
         name, default = parameter.variable, default_of(parameter.quantity, info)
         own = [limit for limit, names in limits if names == {name}]
         ranges.append(_ParameterRange(parameter, default, tuple(sorted({default, *(
-            value for value in _values(parameter.quantity, operation, info)
+            value for value in _values(parameter, operation, info)
             if all(limit.holds({**device, name: value}) for limit in own))}))))
     return ParameterSpace(operation, tuple(ranges), info)
 
@@ -229,46 +224,37 @@ def _precedence(quantity: Quantity) -> int:
     return first.index(quantity) if quantity in first else len(first)
 
 
-def _values(quantity: Quantity, operation: plan.Operation, info: DeviceInfo) -> Sequence[int]:
-    """The possible values of a parameter besides its default."""
-    shares, default = info.shares, default_of(quantity, info)
-    match quantity:
+def default_of(quantity: Quantity, info: DeviceInfo) -> int:
+    """The default value of a parameter; 0 leaves it to the sizes."""
+    name = plan.PARAMETER_DEFAULTS.get(quantity)
+    return getattr(info, name.base) if isinstance(name, VName) else 0
+
+
+def _values(parameter: Parameter, operation: plan.Operation, info: DeviceInfo) -> Sequence[int]:
+    """The possible values of a parameter besides its default, from the shapes that ask for it.
+
+    Of several shapes, the one with the largest values decides.
+    """
+    found = list[Sequence[int]]()
+    for step in (*operation.early, *plan.all_steps(operation.steps)):
+        if isinstance(step, Shape):
+            values = geometry_of(step).values(step, info.shares)
+            found += (values[name] for name, atom in step.settings().items()
+                      if atom == parameter.variable and name in values)
+    if found:
+        return max(found, key=max)
+    default = default_of(parameter.quantity, info)
+    match parameter.quantity:
         case Quantity.GROUP:
-            return _powers(shares.lanes, LARGEST_GROUP)
+            return powers(info.shares.lanes, LARGEST_GROUP)
         case Quantity.GROUPS:
             return [max(1, default * MOST_GROUPS >> k) for k in range(5)]
         case Quantity.SHORT:
             return [max(1, (default << 4) >> k) for k in range(0, 11, 2)]
-        case Quantity.LANES:
-            alone = all(p.quantity is not Quantity.TEAMS for p in operation.parameters)
-            return _powers(32 if alone and shares.lanes >= 32 else 1, LARGEST_GROUP)
-        case Quantity.TEAMS:
-            return _powers(1, LARGEST_GROUP)
-        case Quantity.WIDTH:
-            return _powers(1, max(s.most for s in plan.all_steps(operation.steps)
-                                  if isinstance(s, distribution.MapWidth)))
-        case Quantity.CHUNK if any(isinstance(s, distribution.ScanTileShape)
-                                   for s in plan.all_steps(operation.steps)):
-            most = LONGEST_PRIVATE_CHUNK if shares.staged else 4 * shares.tile
-            return _powers(max(1, most // 64), most)
-        case Quantity.CHUNK:
-            return _powers(1, shares.max_chunk)
-        case Quantity.SIDE | Quantity.ACROSS | Quantity.DEPTH:
-            return _powers(4, 32)
-        case Quantity.SPLIT | Quantity.PIECES:
-            return _powers(1, MOST_SPLIT)
-        case Quantity.TILE:
-            return [1, *_powers(16, 256)]
-        case Quantity.ARRAYS:
-            boxes = max(len(s.boxes) for s in plan.all_steps(operation.steps)
-                        if isinstance(s, distribution.SegmentBlockShape))
-            return range(1, (1 << boxes) - 1)
-        case Quantity.POINTS | Quantity.STEPS:
-            return _powers(1, 16)
-        case Quantity.ROWS | Quantity.COLUMNS | Quantity.UNROLL:
-            return _powers(1, 16)
+        case _:  # a factor of unrolling, or a size that a schedule decides
+            return powers(1, 16)
 
 
-def _powers(least: int, most: int) -> list[int]:
-    """The powers of two from ``least``, which is one, up to ``most``."""
-    return [1 << k for k in range(least.bit_length() - 1, most.bit_length())]
+def settings_under(host: Mapping[str, ParameterSpace], chosen: Mapping[str, int]) -> Setting:
+    """The values of all parameters; an operation whose setting is not possible has its default."""
+    return tuple(value for space in host.values() for value in space.in_force(chosen))

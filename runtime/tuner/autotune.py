@@ -41,7 +41,8 @@ class State:
 
     ``thresholds`` are by entry point, as are ``parameters`` and ``guards``.  ``validated`` has the
     times of datasets that are kept out of tuning.  ``final`` are those of default, tuned and best
-    version in turn.  ``interrupted``: Ctrl-C ended a stage.
+    version in turn.  ``interrupted``: Ctrl-C ended a stage.  ``searched``: thresholds are those of
+    a search over schedules, as there was no time to measure more.
     """
 
     thresholds: Tuning = field(default_factory=lambda: Tuning(()))
@@ -50,6 +51,7 @@ class State:
     validated: Mapping[str, PairedTimes] = field(default_factory=dict)
     final: tuple[SideBySide, ...] = ()
     interrupted: bool = False
+    searched: bool = False
 
     @property
     def values(self) -> dict[str, int]:
@@ -73,9 +75,14 @@ class State:
 
     @property
     def measured(self) -> bool:
-        """True if some dataset was measured completely."""
-        return bool(self.parameters) or any(
-            entry.costs.datasets for entry in self.thresholds.entries)
+        """True if there is a result: some dataset was measured completely, or in a search."""
+        return bool(self.parameters or self.datasets or self.searched)
+
+    @property
+    def datasets(self) -> set[str]:
+        """The datasets that were measured completely."""
+        return {dataset.name for entry in self.thresholds.entries
+                for dataset in entry.costs.datasets}
 
 
 Stage: TypeAlias = Callable[[TuningJob, State], State]

@@ -179,7 +179,11 @@ class ParameterPolicy:
     exhaustive: int = 30
     """Settings of the largest space that is tried in whole."""
     drawn: int = 20
-    """Settings that are drawn of a larger space."""
+    """Settings that are drawn of a larger space, ..."""
+    predicted: int = 400
+    """... and settings whose times are predicted there, ..."""
+    likely: int = 10
+    """... of which so many are tried that are predicted to be the best."""
     finalists: int = 3
     """Settings that are left when halving ends, ..."""
     repeats: int = 5
@@ -237,10 +241,12 @@ class SchedulePolicy:
 
     seconds: float = 240.0
     """Seconds that it may take unless a budget is given."""
-    first: int = 10
-    """The most candidates that store one array."""
+    ranked: int = 60
+    """Schedules that are ranked by predicted time before the best few are measured, ..."""
+    ranking: float = 0.25
+    """... unless that takes this part of the time."""
     near: float = 0.5
-    """Part of the others that are drawn near the best ones so far, ..."""
+    """Part of those drawn that are near the best ones so far, ..."""
     parents: int = 3
     """... of which there are so many."""
     exploring: float = 0.7

@@ -76,6 +76,16 @@ def plan_of(forest: Forest, text: str) -> dict[str, int]:
     raise UserError(f"{where} has {_range(known)}, not {version}.")
 
 
+def ways_to_versions(sites: tuple[Site, ...], around: Mapping[str, int] | None = None
+                     ) -> Iterator[tuple[str, int, dict[str, int]]]:
+    """The site and index of each version, and the choices that lead to it."""
+    for site in sites:
+        for index, alternative in enumerate(site.alternatives):
+            way = {**(around or {}), site.name: index}
+            yield site.name, index, way
+            yield from ways_to_versions(alternative.sites, way)
+
+
 def _path(sites: tuple[Site, ...], label: str) -> dict[str, int]:
     """The choices that lead to a version."""
     for site in sites:

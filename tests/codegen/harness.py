@@ -10,7 +10,7 @@ import itertools
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -26,7 +26,14 @@ from runelift.codegen.emit.opencl import opencl_program
 from runelift.codegen.emit.signatures import FAILURE_ARGS
 from runelift.codegen.hostplan.dispatch import lower_segop
 from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of
-from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan import plan
+from runelift.codegen.plan.shapes.map_width import MapWidth
+from runelift.codegen.plan.shapes.product_tile import ProductTileShape
+from runelift.codegen.plan.shapes.scan_tile import ScanTileShape
+from runelift.codegen.plan.shapes.segment_block import SegmentBlockShape
+from runelift.codegen.plan.shapes.shape import Shape
+from runelift.codegen.plan.shapes.strip import StripShape
+from runelift.codegen.plan.shapes.team_count import TeamCount
 from runelift.codegen.plan.views import View, row_major
 from runelift.ir import imp
 from runelift.ir.base.errors import ProgramFailure
@@ -58,41 +65,48 @@ from runelift.ir.syntax import Lambda as Lam
 from runelift.ir.syntax import PrimOp as Op
 from runelift.ir.types import ArrayType, Atom, Const, Type, array_of, elem_of, i64, shape_of
 from runelift.runtime.devices.info import find_devices
-from runelift.runtime.geometry.tiles import transposed
-from runelift.runtime.geometry.work_groups import ShareLimits, share_out, spread, subgroup_of
+from runelift.runtime.devices.limits import ShareLimits
+from runelift.runtime.geometry.launch_geometry import SHAPES, geometry_of
+from runelift.runtime.geometry.map_width import MapWidthAnswer
+from runelift.runtime.geometry.product_tile import ProductTileAnswer
+from runelift.runtime.geometry.scan_tile import ScanTileAnswer
+from runelift.runtime.geometry.segment_block import SegmentBlockAnswer
+from runelift.runtime.geometry.shape import GeometryLimits
+from runelift.runtime.geometry.strip import StripAnswer
+from runelift.runtime.geometry.team_count import TeamCountAnswer
 from runelift.runtime.tools.testing.sanitizer import complaints
 
 MODEL = "model"
 """Where the interpreter of the imperative IR runs kernels."""
 
 ROWS = VName("rows", -3)
-"""How many rows of a block a work-item has, see :class:`distribution.ProductTileShape`."""
+"""How many rows of a block a work-item has, see :class:`ProductTileShape`."""
 
 SLABS = VName("slabs", -6)
-"""How many slabs have room, see :class:`distribution.ProductTileShape`."""
+"""How many slabs have room, see :class:`ProductTileShape`."""
 
 ACROSS, DEPTH = VName("across", -21), VName("depth", -22)
 """How many work-items a block has in a row, and how deep its slabs are."""
 
 COLUMNS = 2
-"""How many columns a work-item reduces at a time, see :class:`distribution.StripShape`."""
+"""How many columns a work-item reduces at a time, see :class:`StripShape`."""
 
 STAGED, CHUNK, WINDOW, PATIENCE = (
     VName(base, -tag) for tag, base in enumerate(("staged", "chunk", "window", "patience"), 10))
-"""How groups scan tiles, see :class:`distribution.ScanTileShape`."""
+"""How groups scan tiles, see :class:`ScanTileShape`."""
 
 TEAMS = VName("teams", -4)
-"""How many groups run side by side, see :class:`distribution.TeamCount`."""
+"""How many groups run side by side, see :class:`TeamCount`."""
 
 WIDTH = VName("width", -5)
-"""How many points of a map a work-item has, see :class:`distribution.MapWidth`."""
+"""How many points of a map a work-item has, see :class:`MapWidth`."""
 
 COHERENT = VName("coherent", -7)
 """1 if groups see what others wrote in the same launch."""
 LOCKSTEP = VName("lockstep", -20)
 """1 if kernels are for devices that run neighbouring work-items together; Oclgrind is one."""
 FLAT = VName("flat", -8)
-"""1 if they lie as in one dimension, 2 if they are a row, see :class:`distribution.MapWidth`."""
+"""1 if they lie as in one dimension, 2 if they are a row, see :class:`MapWidth`."""
 
 DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3,
           plan.LOCAL_BYTES: 256, plan.MAX_GROUP: 8, COHERENT: 0, ROWS: 0,
@@ -300,6 +314,28 @@ def usable(name: str) -> Platform:
     return found
 
 
+def noted(monkeypatch: pytest.MonkeyPatch, shape: str, size: str) -> list[int]:
+    """The values of a size of a launch shape that devices choose from now on."""
+    found, geometry = list[int](), SHAPES[shape]
+
+    def choose(asked: Any, limits: GeometryLimits) -> tuple[Any, ...]:
+        answer = geometry.choose(asked, limits)
+        found.append(getattr(answer, size))
+        return answer
+
+    monkeypatch.setitem(SHAPES, shape, replace(geometry, choose=choose))
+    return found
+
+
+def flat(answer: tuple[Any, ...]) -> Iterator[int]:
+    """The sizes of an answer to a launch shape, those of chunks among them."""
+    for each in answer:
+        if isinstance(each, tuple):
+            yield from flat(each)
+        else:
+            yield each
+
+
 class Machine:
     """Executes plan steps; the launches themselves are a subclass's business."""
 
@@ -347,46 +383,11 @@ class Machine:
                     self.scalars[name] = apply(op, prim, *map(self.atom, args))
                 case plan.Branch(cond, then_, else_):
                     self.run(then_ if self.atom(cond) else else_)
-                case distribution.GroupShape():
-                    values = share_out(self.shares, tuple(self.size(c.points) for c in step.chunks),
-                                       tuple(map(self.size, step.loops)),
-                                       self.size(step.groups), teams=step.teams,
-                                       apart=step.independent, rows=tuple(
-                                           (self.size(n), self.size(m)) for n, m in step.rows))
-                    self.scalars.update(zip(step.names(), values, strict=True))
-                case distribution.TeamCount(name, even, groups=groups):
-                    self.scalars[name] = self.scalars[TEAMS]
-                    self.scalars[even] = int(self.size(groups) % self.scalars[TEAMS] == 0)
-                case distribution.SubGroupSize(name, group):
-                    self.scalars[name] = subgroup_of(self.shares, self.scalars[group])
-                case distribution.GroupSize(group, most, points):
-                    self.scalars[group] = spread(self.scalars[most], self.size(points), 2)
-                case distribution.MapWidth(name, flat, rows=rows, most=most):
-                    self.scalars[name] = max(1, min(self.scalars[WIDTH], most, self.size(rows)))
-                    self.scalars[flat] = self.scalars[FLAT]
-                case distribution.ScanTileShape():
-                    given = plan.GROUP_SIZE, STAGED, CHUNK, WINDOW, PATIENCE
-                    self.scalars.update(zip(step.names(), map(self.scalars.get, given),
-                                            strict=True))
                 case plan.AllocScanStatus(name, words):
                     if name not in self.buffers:
                         self.put(name, np.zeros(self.size(words), np.uint64))
-                case distribution.ProductTileShape():
-                    rows, across, depth = map(self.scalars.get, (ROWS, ACROSS, DEPTH))
-                    values = (2 * across, 2, across, rows, 1, depth, depth * rows // across,
-                              depth // 2, rows, self.scalars[SLABS], 1, 1)
-                    self.scalars.update(zip(step.names(), values, strict=True))
-                case distribution.SegmentBlockShape():
-                    self.scalars.update(zip(step.names(), (4, 4, 1, 0, 1, 0, 0), strict=True))
-                case distribution.StripShape(width=width, height=height):
-                    columns = COLUMNS if self.size(width) >= COLUMNS else 0
-                    rows = 2 if self.size(height) >= 2 else 1
-                    values = (1, columns, rows, rows * columns, 2)
-                    self.scalars.update(zip(step.names(), values, strict=True))
-                case distribution.TransposeTileShape(fast=fast, last=last, group=group):
-                    values = transposed(self.size(fast), self.size(last), step.bytes,
-                                        self.size(group))
-                    self.scalars.update(zip(step.names(), values, strict=True))
+                case Shape():
+                    self.scalars.update(zip(step.names(), flat(self.answer(step)), strict=True))
                 case plan.CopyBuffer(target, source, prim, count):
                     self.put(target, self.get(source, prim, (self.size(count),)))
                 case plan.Launch():
@@ -402,6 +403,48 @@ class Machine:
                     self.run(self.choose(versions).steps)
                 case _:
                     self.control(step)
+
+    def answer(self, step: Shape) -> tuple[Any, ...]:
+        """The answer to a launch shape: small sizes, or what the runtime answers."""
+        early = {name for name, atom in step.settings().items()
+                 if isinstance(atom, VName) and atom not in self.scalars}
+        asked = {name: self.value(value) for name, value in step.asked().items()
+                 if name not in early}
+        match step:
+            case TeamCount():
+                return TeamCountAnswer(self.scalars[TEAMS],
+                                       int(asked["groups"] % self.scalars[TEAMS] == 0))
+            case MapWidth():
+                width = max(1, min(self.scalars[WIDTH], step.most, asked["rows"]))
+                return MapWidthAnswer(width, self.scalars[FLAT])
+            case ScanTileShape():
+                return ScanTileAnswer(*(self.scalars[name] for name in (
+                    plan.GROUP_SIZE, STAGED, CHUNK, WINDOW, PATIENCE)))
+            case ProductTileShape():
+                rows, across, depth = (self.scalars[name] for name in (ROWS, ACROSS, DEPTH))
+                return ProductTileAnswer(
+                    2 * across, 2, across, rows, 1, depth, depth * rows // across, depth // 2, rows,
+                    self.scalars[SLABS], 1, 1)
+            case SegmentBlockShape():
+                return SegmentBlockAnswer(4, 4, 1, 0, 1, 0, 0)
+            case StripShape():
+                columns = COLUMNS if asked["width"] >= COLUMNS else 0
+                rows = 2 if asked["height"] >= 2 else 1
+                return StripAnswer(1, columns, rows, rows * columns, 2)
+        geometry = geometry_of(step)
+        return geometry.choose(geometry.request(**asked),
+                               GeometryLimits(self.shares, num_groups=2))
+
+    def value(self, value: Any) -> Any:
+        """A fact or setting with numbers in place of names."""
+        match value:
+            case VName() | Const():
+                return self.atom(value)
+            case Size():
+                return self.size(value)
+            case tuple():
+                return tuple(map(self.value, value))
+        return value
 
     def control(self, step: plan.Step) -> None:
         """What only whole programs do."""

@@ -21,10 +21,10 @@ from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.data.outline import arguments_of_sizes
 from runelift.runtime.devices.profiles import profile
+from runelift.runtime.predictions.modelled_device import ModelledDevice, modelled
+from runelift.runtime.predictions.predict import Prediction, predict_call
 from runelift.runtime.programs.loaded_program import LoadedProgram
 from runelift.runtime.tools.predictions.call import running
-from runelift.runtime.tools.predictions.modelled_device import ModelledDevice, modelled
-from runelift.runtime.tools.predictions.predict import Prediction, predict_call
 from runelift.runtime.versions.forest import Forest, forest_of, plans
 from tests.ledger.shapes import Shape, shapes
 

@@ -17,7 +17,7 @@ from runelift.codegen.segops import seghist
 from runelift.ir import imp
 from runelift.ir.guards import Kind
 from runelift.runtime.devices.profiles import profile
-from runelift.runtime.tools.predictions.modelled_device import ModelledDevice, modelled
+from runelift.runtime.predictions.modelled_device import ModelledDevice, modelled
 from tests.ledger import ledger
 from tests.ledger.ledger import (
     BEST,

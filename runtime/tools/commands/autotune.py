@@ -106,7 +106,7 @@ def tuned(request: TuningRequest) -> Iterator[TuningResult]:
     started = time.perf_counter()
     strategy = request.search_strategy()
     check(request, strategy)
-    searched = _search_schedules(request)
+    searched, before = _search_schedules(request), None
     while True:
         with _running(request, searched, started) as (program, runner, pool):
             held_back = kept_out(request, program)
@@ -128,11 +128,12 @@ def tuned(request: TuningRequest) -> Iterator[TuningResult]:
                 if not state.interrupted:
                     runner.save_manifest()
                 runner.leave()
+            result = replace(result, state=state)
             rest = _without_unused(request, program, searched, state) if may_drop else None
             if rest is None:
-                yield replace(result, state=state)
+                yield _with_most_datasets(result, before)
                 return
-            searched = rest
+            searched, before = rest, result if state.measured else None
 
 
 @contextmanager
@@ -176,6 +177,14 @@ def _without_unused(request: TuningRequest, program: Program, searched: Searched
     """The schedules but for those that are used nowhere; None if all are used."""
     found: SearchedSchedules | None = import_module(SCHEDULES).without_unused(
         request, program, searched, state)
+    return found
+
+
+def _with_most_datasets(result: TuningResult, before: TuningResult | None) -> TuningResult:
+    """The result of a tuning, after which schedules may have been dropped in vain."""
+    if not result.searches:
+        return result
+    found: TuningResult = import_module(SCHEDULES).with_most_datasets(result, before)
     return found
 
 

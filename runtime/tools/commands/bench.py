@@ -215,7 +215,7 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int,
         return {"wall": wall, "device": device, "predicted_seconds": None, "launches": launches,
                 "peak_bytes": peak}
     # late: it uses OpenCL, and programs are also interpreted
-    from runelift.runtime.tools.predictions.predict import predict_call
+    from runelift.runtime.predictions.predict import predict_call
 
     said = predict_call(program.loaded, entry, outline(args), program.thresholds, force)
     measured = MeasuredProgram(program)

@@ -12,6 +12,8 @@ from typing import Any
 from runelift.ir.base.errors import UserError, unknown_entry
 from runelift.runtime.data.outline import arguments_of_sizes, assigned
 from runelift.runtime.devices.profiles import profile, profile_names
+from runelift.runtime.predictions.modelled_device import ModelledDevice, modelled
+from runelift.runtime.predictions.predict import Prediction, predict_call
 from runelift.runtime.programs.loaded_program import LoadedProgram
 from runelift.runtime.tools.commands.explained_program import (
     compiled_source,
@@ -23,9 +25,7 @@ from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.styles import show
 from runelift.runtime.tools.pages.document import write_page
 from runelift.runtime.tools.predictions import call, curves
-from runelift.runtime.tools.predictions.modelled_device import ModelledDevice, modelled
 from runelift.runtime.tools.predictions.page import page
-from runelift.runtime.tools.predictions.predict import Prediction, predict_call
 from runelift.runtime.versions.forest import Forest, forest_of
 
 

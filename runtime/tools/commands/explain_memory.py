@@ -7,6 +7,8 @@ from pathlib import Path
 
 from runelift.codegen.plan.memory import memory_of
 from runelift.ir.base.errors import UserError
+from runelift.runtime.predictions.predict import predict_versions
+from runelift.runtime.programs.program import Program
 from runelift.runtime.tools.commands.explained_program import inputs_of, planned_program
 from runelift.runtime.tools.commands.open_program import pick_entry
 from runelift.runtime.tools.commands.options import print_json
@@ -20,13 +22,20 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     entries = program.entries if args.entry is None else [pick_entry(program, args.entry)]
     if args.sizes and len(entries) > 1:
         raise UserError(f"--sizes are those of one --entry, of {', '.join(entries)}.")
-    found = [explained_memory.ExplainedMemory(
-        program.tree.entry(entry), memory_of(program.loaded.plan(entry)), {
-            name: program.estimate_memory(entry, inputs) for name, inputs in inputs_of(
-                program.loaded, entry, args.sizes, args.only).items()
-        } if program.device_info is not None else {}) for entry in entries]
+    found = [_explained(args, program, entry) for entry in entries]
     if args.json:
         print_json({each.forest.entry: explained_memory.facts(each) for each in found})
     else:
         show("\n\n".join(map(explained_memory.render, found)))
         show(f"\n{explained_memory.LEGEND}")
+
+
+def _explained(args: argparse.Namespace, program: Program, entry: str
+               ) -> explained_memory.ExplainedMemory:
+    forest, loaded = program.tree.entry(entry), program.loaded
+    inputs = {} if program.device_info is None else inputs_of(
+        loaded, entry, args.sizes, args.only)
+    return explained_memory.ExplainedMemory(
+        forest, memory_of(loaded.plan(entry)),
+        {name: program.estimate_memory(entry, given) for name, given in inputs.items()},
+        {name: predict_versions(loaded, forest, given) for name, given in inputs.items()})

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from runelift.ir.base.errors import CompilerLimitation, UserError
+from runelift.ir.base.source import Source
 from runelift.ir.interpret import bind_arguments
 from runelift.ir.points import with_rules
 from runelift.ir.prim import Prim
@@ -16,17 +18,27 @@ from runelift.ir.syntax import Fun
 from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.lift.schedule import Schedule, Step
 from runelift.rewrite.lift.scheduling import Book
+from runelift.runtime.compilation.compiled import Stages
+from runelift.runtime.data.outline import outline
+from runelift.runtime.predictions.modelled_device import ModelledDevice, modelled
+from runelift.runtime.predictions.predict import seconds_of_call
 from runelift.runtime.programs.program import Program
 from runelift.runtime.rules.load import load_rules
 from runelift.runtime.tools.commands.tuning_data import tuning_datasets
-from runelift.runtime.tools.commands.tuning_request import SearchedSchedules, TuningRequest
+from runelift.runtime.tools.commands.tuning_request import (
+    SearchedSchedules,
+    TuningRequest,
+    TuningResult,
+)
 from runelift.runtime.tuner.autotune import State
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
 from runelift.runtime.tuner.policy import TuningPolicy
+from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.tuner.schedules.drawing import Drawing
 from runelift.runtime.tuner.schedules.measuring import Lines, Measured, by_default, of_replay
+from runelift.runtime.tuner.schedules.ranking import Predict, Seconds
 from runelift.runtime.tuner.schedules.search import Measure, ScheduleSearch
 from runelift.runtime.tuner.thresholds import measure
 from runelift.runtime.tuner.workers.runners import running
@@ -54,8 +66,10 @@ def search_schedules(request: TuningRequest, program: Program,
             ours = [each for each in datasets if each.entry == fun.name]
             found[fun.name] = ScheduleSearch(
                 _drawing(request, program, fun, ours, {**BOOK, **book}),
-                _measuring(request, program, fun.name, ours, policy), [each.name for each in ours],
-                most_runs, policy.schedules, seconds / len(entries), progress=progress)
+                _measuring(request, program, fun.name, ours, policy),
+                _predicting(program, fun.name, ours), [each.name for each in ours],
+                most_runs, policy.schedules, seconds / len(entries),
+                progress=progress)
             found[fun.name].run()
     return SearchedSchedules(schedule_found(program, found) or request.schedule, found)
 
@@ -65,16 +79,33 @@ def without_unused(request: TuningRequest, program: Program, searched: SearchedS
     """The schedules but for those whose versions run on no dataset; None if all do.
 
     ``state`` has thresholds that were fitted to the times with tuned parameters: before that, a
-    version that gains by them would be dropped.
+    version that gains by them would be dropped.  If there was no time for all versions, the best
+    schedule is kept alone.
     """
-    if state.interrupted or not state.measured:
+    if state.interrupted:
         return None
-    used, searches = used_schedules(state), searched.searches
+    searches = searched.searches
+    used = used_schedules(state) if state.measured else {
+        search.winners[0].drawn.lines for search in searches.values() if search.winners}
     for search in searches.values():
         search.keep(used)
     if not any(search.unused for search in searches.values()):
         return None
     return SearchedSchedules(schedule_found(program, searches) or request.schedule, searches)
+
+
+def with_most_datasets(result: TuningResult, before: TuningResult | None) -> TuningResult:
+    """The result, or the one ``before`` schedules were dropped if that measured more datasets."""
+    state = result.state
+    assert state is not None
+    if before is None or before.state is None:
+        return result if state.measured else replace(
+            result, state=with_winners(result.program, result.searches, state))
+    if state.datasets >= before.state.datasets:
+        return result
+    for search in result.searches.values():
+        search.keep_all()
+    return replace(before, state=replace(before.state, interrupted=state.interrupted))
 
 
 def _seconds(request: TuningRequest, policy: TuningPolicy) -> float:
@@ -102,6 +133,25 @@ def used_schedules(state: State) -> set[Lines]:
     return found
 
 
+def with_winners(program: Program, found: Mapping[str, ScheduleSearch], state: State) -> State:
+    """The result if there was no time to measure a dataset: what the search found by itself.
+
+    Thresholds choose a schedule that gained on all datasets, and is alone.
+    """
+    chosen = dict[str, int]()
+    for entry, search in found.items():
+        if len(search.winners) == 1 and search.winners[0].gains(search.datasets):
+            chosen |= {guard.name: 1 for site in program.tree.entry(entry).sites().values()
+                       for each in site.alternatives
+                       if each.schedule and (guard := each.guard) is not None}
+    if not chosen:
+        return state
+    entries = tuple(replace(each, fit=replace(each.fit, kept_default=None, thresholds={
+        **each.fit.thresholds, **{name: value for name, value in chosen.items()
+                                  if name in each.defaults}})) for each in state.thresholds.entries)
+    return replace(state, thresholds=Tuning(entries), searched=True)
+
+
 def _drawing(request: TuningRequest, program: Program, fun: Fun, datasets: Sequence[Dataset],
              book: Book) -> Drawing:
     sizes = [{str(name): int(value) for name, value in bind_arguments(
@@ -109,6 +159,24 @@ def _drawing(request: TuningRequest, program: Program, fun: Fun, datasets: Seque
         for each in datasets]
     return Drawing(fun, program.compiled.names, sizes, program.compiled.numbers,
                    random.Random(request.seed), _of_entry(program.compiled.steps, fun.name), book)
+
+
+def _predicting(program: Program, entry: str, datasets: Sequence[Dataset]) -> Predict:
+    """The function that predicts an entry point with a schedule; nothing is built or run."""
+    assert program.device_info is not None
+    compiled, device = program.compiled, ModelledDevice(program.device_info)
+    inputs = [outline(each.arguments()) for each in datasets]
+
+    def predicted(schedule: Schedule) -> Seconds:
+        loaded = modelled(replace(compiled, stages=Stages(compiled.core), plans={}, unchecked=set(),
+                                  schedule=Source("schedule", schedule.text)), device)
+        loaded.checks_kernels = False
+        try:
+            return tuple(seconds_of_call(loaded, entry, each) for each in inputs)
+        except (UserError, CompilerLimitation):
+            return (math.inf,) * len(inputs)
+
+    return predicted
 
 
 def _of_entry(steps: Sequence[Step], entry: str) -> Schedule:

@@ -1,22 +1,26 @@
-"""The device memory of each version, for people: formulas, bytes for inputs, and live arrays."""
+"""The device memory of each version, for people: formulas, bytes for inputs, and live arrays.
+
+Beside the bytes stands the predicted time of a run: what memory buys.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from runelift.codegen.plan.memory import Peak, VersionMemory
 from runelift.ir.solver.formulas import formula
 from runelift.runtime.memory.byte_sizes import show_bytes
 from runelift.runtime.memory.memory_run import Held, MemoryEstimate, VersionNeed
-from runelift.runtime.records.format import table
+from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.versions.forest import Forest
 from runelift.runtime.versions.version_names import described_version
 
 LEGEND = ("Arguments and results count.  Formulas leave out that buffers are rounded up, and bound "
           "what is decided by sizes.  Names that the source does not have are for what the host "
-          "chooses by sizes and the device.")
+          "chooses by sizes and the device.  Times are predicted, not measured.")
 WHOLE = "the run by default"
 SHOWN = 6
 """The most arrays that a line names."""
@@ -24,11 +28,21 @@ SHOWN = 6
 
 @dataclass(frozen=True, slots=True)
 class ExplainedMemory:
-    """The memory of an entry point: formulas, and estimates by input."""
+    """The memory of an entry point: formulas, and estimates by input.
+
+    ``seconds`` are the predicted times of runs by input, for each version by site and index, and
+    for None by default.
+    """
 
     forest: Forest
     formulas: VersionMemory
     estimates: Mapping[str, MemoryEstimate]
+    seconds: Mapping[str, Mapping[tuple[str, int] | None, float]] = field(default_factory=dict)
+
+    def timed(self, label: str, version: tuple[str, int] | None, memory: str) -> str:
+        """The memory behind the predicted time, if that is known."""
+        seconds = self.seconds.get(label, {}).get(version, math.inf)
+        return memory if math.isinf(seconds) else f"{show_seconds(seconds)}, {memory}"
 
     def rows(self) -> Iterator[tuple[str, str, int, VersionMemory]]:
         """The versions: name, site, index, and formulas."""
@@ -46,8 +60,9 @@ def _lines(found: ExplainedMemory) -> Iterator[str]:
     yield f"{found.forest.entry}: device memory of a run"
     if found.estimates:
         head = ["version", *found.estimates]
-        body = [[WHOLE, *(_whole(each) for each in found.estimates.values())]]
-        body += [[name, *(_cell(each, site, index) for each in found.estimates.values())]
+        body = [[WHOLE, *(found.timed(label, None, _whole(each))
+                          for label, each in found.estimates.items())]]
+        body += [[name, *(_cell(found, label, site, index) for label in found.estimates)]
                  for name, site, index, _ in found.rows()]
         yield table([head, *body], "  ")
     yield from (f"  {line}" for line in _formula_lines("outside of choices", found.formulas))
@@ -76,14 +91,16 @@ def _whole(estimate: MemoryEstimate) -> str:
     return ("at least " if estimate.unknown else "") + show_bytes(estimate.bytes)
 
 
-def _cell(estimate: MemoryEstimate, site: str, index: int) -> str:
-    """The bytes of a version on an input."""
+def _cell(found: ExplainedMemory, label: str, site: str, index: int) -> str:
+    """The predicted time and the bytes of a version on an input."""
+    estimate = found.estimates[label]
     need = estimate.need_of(site, index)
     if need is None and not any(each.site == site for each in estimate.encounters):
         return "-"
     if need is None or need.fails:
         return "cannot run"
-    return "unknown" if need.bytes is None else show_bytes(need.bytes)
+    return found.timed(label, (site, index),
+                       "unknown" if need.bytes is None else show_bytes(need.bytes))
 
 
 def _alive(arrays: tuple[Held, ...]) -> str:
@@ -103,10 +120,12 @@ def facts(found: ExplainedMemory) -> dict[str, Any]:
         "outside": _facts_of(found.formulas),
         "versions": {f"{site}/{index}": {
             "name": name, **_facts_of(version),
-            "inputs": {label: _need_facts(each.need_of(site, index))
+            "inputs": {label: _need_facts(each.need_of(site, index),
+                                          found.seconds.get(label, {}).get((site, index)))
                        for label, each in found.estimates.items()}}
             for name, site, index, version in found.rows()},
         "inputs": {label: {"bytes": each.bytes, "unknown": each.unknown or None,
+                           "predicted_seconds": _known(found.seconds.get(label, {}).get(None)),
                            "alive": [{"array": _base(a), "bytes": a.bytes} for a in each.alive]}
                    for label, each in found.estimates.items()}}
 
@@ -117,6 +136,11 @@ def _facts_of(version: VersionMemory) -> dict[str, Any]:
                         for a in peak.arrays] for peak in version.peaks]}
 
 
-def _need_facts(need: VersionNeed | None) -> dict[str, Any] | None:
+def _need_facts(need: VersionNeed | None, seconds: float | None) -> dict[str, Any] | None:
     return None if need is None else {
-        "bytes": need.bytes, "allocated": need.own, "obstacle": need.obstacle or None}
+        "bytes": need.bytes, "allocated": need.own, "obstacle": need.obstacle or None,
+        "predicted_seconds": _known(seconds)}
+
+
+def _known(seconds: float | None) -> float | None:
+    return None if seconds is None or math.isinf(seconds) else seconds

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from runelift.runtime.memory.byte_sizes import show_bytes
+from runelift.runtime.predictions.predict import BOUNDS, PredictedChoice, Prediction, Totals
 from runelift.runtime.records.format import show_seconds, table
-from runelift.runtime.tools.predictions.predict import BOUNDS, PredictedChoice, Prediction, Totals
 from runelift.runtime.versions.forest import Alternative, Forest, Site
 from runelift.runtime.versions.size_names import show_name
 from runelift.runtime.versions.version_names import described_version, version_name

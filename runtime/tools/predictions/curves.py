@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from runelift.runtime.predictions.predict import PredictedChoice, Prediction
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tools.predictions.call import show_count
-from runelift.runtime.tools.predictions.predict import PredictedChoice, Prediction
 from runelift.runtime.versions.forest import Forest, Site
 from runelift.runtime.versions.version_names import version_name
 

@@ -15,9 +15,9 @@ from runelift.ir.prim import Prim
 from runelift.runtime.cost.launches import LaunchPredictor
 from runelift.runtime.cost.peaks import Peaks
 from runelift.runtime.execution.executable import Executable
+from runelift.runtime.predictions.predict import predict
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.statistics import Summary, summarise
-from runelift.runtime.tools.predictions.predict import predict
 from runelift.runtime.tools.profiling.profiled_run import COPY, LOOP, LaunchShape, ProfiledRun
 from runelift.runtime.tools.profiling.timeline import DeviceCommand, Timeline, VersionName, timeline
 

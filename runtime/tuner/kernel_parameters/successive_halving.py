@@ -1,8 +1,9 @@
 """Successive halving: the search for the best setting of one operation, on inputs of runs.
 
 A small space is tried in whole.  Of a large one, settings that differ from the default in one
-parameter are tried, some at random, and then the neighbours of the best.  These differ by a step in
-one parameter; after them come some that do in two.
+parameter are tried, and some at random.  So are some of the best by predicted time.  Then come the
+neighbours of the best.  These differ by a step in one parameter; after them come some that do in
+two.  Settings that are predicted to take least (:mod:`runelift.runtime.cost`) are tried first.
 
 The better half is tried again, and of that the better half.  So most of the time goes to settings
 that are hard to tell apart.  All are tried in turn, so that a drift of the clock frequency affects
@@ -25,7 +26,13 @@ from itertools import islice
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
 from runelift.runtime.tuner.policy import NORMAL, ParameterPolicy
-from runelift.runtime.tuner.trials.protocol import Search, UpcomingSettings
+from runelift.runtime.tuner.trials.protocol import (
+    Answer,
+    PredictedSettings,
+    Request,
+    Search,
+    UpcomingSettings,
+)
 
 LOCAL = "local"
 """The strategy that tries the neighbours of the best."""
@@ -94,7 +101,8 @@ class SuccessiveHalving:
         default = self.space.default
         yield default  # warms up, and is not counted
         if local or self.samples:
-            alive = [s for s in self._entrants() if s != default and s not in self.impossible]
+            entrants = yield from self._entrants()
+            alive = [s for s in entrants if s != default and s not in self.impossible]
         else:
             alive = yield from self._explore(times, same, self.clock() +
                                              self.policy.exploring_part * seconds)
@@ -108,7 +116,8 @@ class SuccessiveHalving:
                 break
             alive = alive[: max(finalists, len(alive) // 2)]
             if local and not self.samples and len(alive) <= finalists:
-                alive = [*alive, *(n for s in alive[:1] for n in self._near(s, times, same))]
+                near = (n for s in alive[:1] for n in self._near(s, times, same))
+                alive = [*alive, *(yield from self._by_prediction([*near]))]
         if default in times:
             least = {s: min(found) for s, found in times.items()}
             least |= {s: least[other] for s, other in same.items() if other in least}
@@ -131,8 +140,7 @@ class SuccessiveHalving:
         return across[:self.policy.drawn * self.policy.thorough]
 
     def _explore(self, times: dict[Setting, list[float]], same: dict[Setting, Setting], end: float,
-                 ) -> Generator[Setting | UpcomingSettings, float | Setting | str | None,
-                                list[Setting]]:
+                 ) -> Generator[Request, Answer, list[Setting]]:
         """Try what the strategy asks for; the best of it."""
         default = self.space.default
         exploring = EXPLORING[self.strategy](self.space, random.Random(self.seed), self.policy)
@@ -161,7 +169,7 @@ class SuccessiveHalving:
                 self.impossible[setting] = seconds
             elif isinstance(seconds, tuple):
                 same[setting] = seconds
-            elif seconds is not None:
+            elif isinstance(seconds, float | int):
                 times.setdefault(setting, []).append(seconds)
                 self._note(now, times)
 
@@ -175,16 +183,28 @@ class SuccessiveHalving:
         if not self.history or ratio < self.history[-1][2]:
             self.history.append((self.tries, now - self._begun, ratio))
 
-    def _entrants(self) -> list[Setting]:
+    def _entrants(self) -> Generator[Request, Answer, list[Setting]]:
         """All settings or some of them, or those that did best on other inputs."""
         if self.samples:
             known = self.samples[0].seconds
             return _ranked(list(known), {s: [self.score(s)] for s in known})[:self.policy.handed_on]
         space, policy = self.space, self.policy
         if space.count <= policy.exhaustive * policy.thorough:
-            return list(space.settings())
-        drawn = islice(space.shuffled(random.Random(self.seed)), policy.drawn * policy.thorough)
-        return list(dict.fromkeys([*space.apart(space.default), *drawn]))
+            return (yield from self._by_prediction([*space.settings()]))
+        few = policy.drawn * policy.thorough
+        drawn = [*islice(space.shuffled(random.Random(self.seed)), max(few, policy.predicted))]
+        likely = (yield from self._by_prediction(drawn))[:policy.likely * policy.thorough]
+        some = dict.fromkeys([*space.apart(space.default), *drawn[:few], *likely])
+        return (yield from self._by_prediction([*some]))
+
+    def _by_prediction(self, settings: list[Setting]
+                       ) -> Generator[Request, Answer, list[Setting]]:
+        """Settings with those first that are predicted to take least, as far as that is known."""
+        seconds = yield PredictedSettings(tuple(settings))
+        if not isinstance(seconds, list):
+            return settings
+        ahead = dict(zip(settings, seconds, strict=True))
+        return sorted(settings, key=lambda s: ahead[s])
 
     def score(self, setting: Setting) -> float:
         """The time of a setting on all inputs, relative to the default; infinite if unknown."""

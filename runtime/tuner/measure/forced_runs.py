@@ -261,8 +261,9 @@ def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: 
 class _DatasetRuns:
     """The runs of a dataset: every plan in turn, and short competitive ones more often.
 
-    The default version runs first, and then those with most parallelism.  Limits of others depend
-    on these (:mod:`~runelift.runtime.tuner.measure.time_limits`,
+    The default version runs first, and then those that are predicted to take least, or have most
+    parallelism.  Limits of others depend on these
+    (:mod:`~runelift.runtime.tuner.measure.time_limits`,
     :mod:`runelift.runtime.records.estimates`).  Plans that are far behind are not repeated.  Where
     only such plans show a version that may be the best of its site, it is repeated with the best
     ones of others.  After the ``deadline`` there is no further run, and plans that have not been
@@ -330,7 +331,9 @@ class _DatasetRuns:
     def _warm_up(self, wanted: list[int]) -> Iterator[LoggedRun]:
         """Make the first runs, as far as these and other datasets do not rule them out."""
         entry, schedule, name = self._entry, self._schedule, self._dataset.name
-        warming = WarmUp(entry, self._dataset, self._args, self._asked, self._extrapolation)
+        wanted = self._quickest_first(wanted)
+        warming = WarmUp(entry, self._dataset, self._args, self._asked, self._todo[wanted[0]],
+                         self._extrapolation)
         schedule.saw_default(warming.default)
         warming.rule_out([run.record for run in self._known if run.record is not None])
         made_before = [run.force for run in self._known]
@@ -339,7 +342,8 @@ class _DatasetRuns:
                 for run in warming.skipped:
                     schedule.ran(schedule.add(run.force), run)
                 yield from (run for run in warming.skipped if run.force not in made_before)
-                wanted = schedule.replace(wanted, warming.instead[::-1], entry.turns)
+                wanted = self._quickest_first(
+                    schedule.replace(wanted, warming.instead[::-1], entry.turns))
                 warming.skipped = []
                 continue
             number = wanted.pop(0)
@@ -349,6 +353,15 @@ class _DatasetRuns:
             self._first[number], over = warming.run(self._todo[number])
             if schedule.warmed_up(number, self._first[number], over):
                 yield self._first[number]
+
+    def _quickest_first(self, numbers: list[int]) -> list[int]:
+        """Plans in the order of their predicted times."""
+        entry = self._entry
+        seconds = entry.program.predicted(
+            self._dataset.entry, self._args, [self._todo[number] for number in numbers],
+            entry.method.thresholds)
+        ahead = dict(zip(numbers, seconds, strict=True))
+        return sorted(numbers, key=lambda number: ahead[number])
 
     def _repeat_first(self) -> Iterator[LoggedRun | _AwaitBuilds]:
         """Repeat competitive first runs once, when their kernels have been built."""

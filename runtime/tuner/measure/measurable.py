@@ -86,6 +86,14 @@ class Measurable(ABC):
 
     # Runs
 
+    def predicted(self, entry: str, args: Args, forces: Sequence[Force],
+                  thresholds: Thresholds | None = None) -> Sequence[float]:
+        """The predicted seconds of runs with each of these versions, infinite if one cannot run.
+
+        They are all alike if there is no prediction.
+        """
+        return [0.0] * len(forces)
+
     @abstractmethod
     def record(self, entry: str, args: Args, *, force: Force | None = None,
                thresholds: Thresholds | None = None) -> Record:

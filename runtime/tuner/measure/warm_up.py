@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 class WarmUp:
     """Runs the plans ``todo`` of a dataset for the first time, after one by default.
 
+    The ``first`` comes next.  The last of ``todo`` has most parallelism.
+
     Records tell how large the dataset is.  Versions that the ``extrapolation`` then rules out are
     ``skipped``, and the plans ``instead`` show the others.  That happens after a short run by
     default, which may not meet all sites, and once more after the first plan.  A plan that runs the
@@ -40,7 +42,8 @@ class WarmUp:
     """
 
     def __init__(self, entry: EntryScope, dataset: Dataset, args: Args,
-                 todo: Sequence[dict[str, int]], extrapolation: Extrapolation | None) -> None:
+                 todo: Sequence[dict[str, int]], first: dict[str, int],
+                 extrapolation: Extrapolation | None) -> None:
         program, forest, estimates = entry.program, entry.forest, entry.estimates
         self._program, self._dataset, self._args = program, dataset, args
         self._forest, self._estimates = forest, estimates
@@ -56,11 +59,13 @@ class WarmUp:
         self._ran = list[LoggedRun]()
         self._behind: dict[str, dict[int, float]] = {}
         self.default = self._best = math.inf
-        *self._rest, last = todo
+        last = todo[-1]
+        self._rest = [force for force in todo if force not in (first, last)]
         ahead = (extrapolation.work_out if extrapolation is not None and program.out_of_process
                  else None)
         with beside_runs(ahead) if ahead else nullcontext():
-            estimates.begin(program.prebuild(dataset.entry, args, [{}], [last]))
+            estimates.begin(program.prebuild(
+                dataset.entry, args, [{}], [last] if first == last else [first, last]))
             with suppress(UserError, CompilerLimitation):
                 self.default = program.time(dataset.entry, args, thresholds=self._thresholds)
             is_short = (extrapolation is not None and bool(extrapolation.runs)

@@ -114,7 +114,8 @@ class ReplayRun(Run):
             again = bool(encounter.attempts)
             visit = _Visit(encounter, state, () if again else self._save(changed), again)
             self._visits.append(visit)
-            agenda = self._once(encounter, state) if again else self._all(encounter, state, pars)
+            agenda = self._once(encounter, state) if again else self._all(
+                encounter, state, pars, self.chooser.predicted(number, facts))
             for attempt in self._attempts:
                 attempt.disturbed |= not again
             ended = False
@@ -178,9 +179,15 @@ class ReplayRun(Run):
         yield min(encounter.attempts, key=lambda version: state.ratios.get(version, math.inf))
 
     def _all(self, encounter: ReplayedEncounter, state: RaceState,
-             pars: Sequence[int]) -> Iterator[int]:
-        """The versions to run at an encounter that is new."""
+             pars: Sequence[int], predicted: Sequence[float]) -> Iterator[int]:
+        """The versions to run at an encounter that is new.
+
+        The default comes first, since its time limits the others.  Those that are predicted to take
+        least come next.
+        """
         running = [k for k in encounter.feasible if not self.race.excludes(f"{encounter.site}/{k}")]
+        if not state.encounters:
+            running.sort(key=lambda k: (k != encounter.default, predicted[k], -k))
         state.encounters += 1
         left = state.left(1.0 if self.race.late else self.race.factor)
         if self.race.late and not left:  # nothing is known, and there is no time to find out
@@ -203,14 +210,8 @@ class ReplayRun(Run):
 
     def _rounds(self, encounter: ReplayedEncounter, state: RaceState, running: Sequence[int],
                 lost: Mapping[int, float]) -> Iterator[int]:
-        """All versions, then those that stay in the race.
-
-        The default comes first, since its time limits the others.  Versions with more parallelism
-        come next, as they do not take very long.
-        """
+        """All versions, then those that stay in the race."""
         started = time.perf_counter()
-        if state.encounters == 1:
-            running = sorted(running, key=lambda k: (k != encounter.default, -k))
         for turn in range(self.race.rounds if state.encounters == 1 else 1):
             for version in rotated([k for k in running if k in encounter.feasible],
                                    state.encounters - 1 + turn):

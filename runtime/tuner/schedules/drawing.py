@@ -70,7 +70,8 @@ class Drawn:
     """A schedule that gives another program, and what this needs.
 
     ``work`` is the number of its operations relative to the program without it, where it is least.
-    ``at_random``: it is neither one of the first, nor like one that was measured before.
+    ``at_random``: it is neither one of the first, nor like one that was measured before, nor
+    preferred by its work or its predicted time.
     """
 
     schedule: Schedule

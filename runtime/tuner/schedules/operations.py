@@ -1,7 +1,8 @@
 """The scalar operations of a program on inputs of known sizes, before anything is compiled.
 
 They say which rewrites save work: a sum that is hoisted out of a loop takes less time whatever the
-device.  They say nothing about memory, so programs with about as many are not told apart.
+device.  They say nothing about memory, so programs with about as many are not told apart.  To count
+them takes a hundredth of a predicted time, so they say which programs are predicted first.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Successive halving over schedules, each measured as a version of the program.
 
-The first candidates store an array each that may be a view.  Others are drawn at random, or near
-the best ones so far.  Several are measured together, beside the program without a schedule, so that
-a drift of clock frequencies affects all alike.  Those that gain are measured again, with more
+The first schedules store an array each that may be a view.  Others are drawn at random, or near
+the best ones so far.  All are ranked by predicted time, and the first are candidates
+(:mod:`~runelift.runtime.tuner.schedules.ranking`).  Several are measured together, beside the
+program without a schedule, so that a drift of clock frequencies affects all alike.  Those that gain
+are measured again, with more
 rounds.  So is the better half of them, until all that are left fit in one program.  Those that are
 the best on a dataset become versions for good.
 
@@ -22,10 +24,12 @@ from typing import TypeAlias
 from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.rewrite.lift.alternatives import MOST_VERSIONS
 from runelift.rewrite.lift.schedule import Schedule
+from runelift.runtime.host import interrupts
 from runelift.runtime.tuner.policy import SchedulePolicy
 from runelift.runtime.tuner.schedules.candidates import Candidate, best_somewhere
 from runelift.runtime.tuner.schedules.drawing import Drawing, Drawn
 from runelift.runtime.tuner.schedules.measuring import Measured
+from runelift.runtime.tuner.schedules.ranking import Predict, Ranking
 
 Measure: TypeAlias = Callable[[Schedule, int, float], Measured]
 """Compile a program with these versions, and measure all of them on all datasets.
@@ -47,12 +51,13 @@ class Advance:
 class ScheduleSearch:
     """A search over the schedules of an entry point, and what it has found so far.
 
-    At most ``most`` candidates are drawn, in so many ``seconds``, and ``runs`` program runs are
+    At most ``most`` candidates are measured, in so many ``seconds``, and ``runs`` program runs are
     made.  ``unused`` gain on a dataset, but thresholds do not choose them.
     """
 
     drawing: Drawing
     measure: Measure
+    predict: Predict
     datasets: Sequence[str]
     most: int
     policy: SchedulePolicy
@@ -84,15 +89,13 @@ class ScheduleSearch:
 
     def _search(self) -> None:
         """All phases of the search, one after the other."""
-        first = list(islice(self.drawing.first(), min(self.most, self.policy.first)))
-        if first:
-            self._try(first)
+        ranking, first = Ranking(self.predict, self.drawing.base), self.drawing.first()
         while len(self.candidates) < self.most and self._goes_on(self.policy.exploring):
-            drawn = list(islice(self._drawn(), min(self._together,
-                                                   self.most - len(self.candidates))))
-            if not drawn:
+            self._rank(ranking, _in_turn(first, self._drawn(ranking)))
+            likely = ranking.take(min(self._together, self.most - len(self.candidates)))
+            if not likely:
                 break
-            self._try(drawn)
+            self._try(likely)
         alive, rounds = self._gaining(self._ranked()), self.policy.rounds
         alive = alive[:self.policy.finalists * self._together]
         while len(alive) > self._together and self._goes_on():
@@ -104,6 +107,16 @@ class ScheduleSearch:
             self._measure_all(alive, rounds)
         self.winners = best_somewhere(alive, self.datasets, self.policy.worthwhile)
 
+    def _rank(self, ranking: Ranking, drawn: Iterator[Drawn]) -> None:
+        """Predict some schedules more."""
+        end = self.clock() + self.policy.ranking * self.seconds
+        for each in islice(drawn, self.policy.ranked):
+            ranking.add(each)
+            interrupts.check()
+            if self.clock() > end:
+                break
+        self.progress(f"{ranking.number} schedules ranked")
+
     def _gaining(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Those that seem to gain on a dataset."""
         return [each for each in candidates if each.score(self.datasets) < 1]
@@ -112,6 +125,10 @@ class ScheduleSearch:
         """Keep the winners with these steps: thresholds choose no other."""
         self.unused = [each for each in self.winners if each.drawn.lines not in used]
         self.winners = [each for each in self.winners if each.drawn.lines in used]
+
+    def keep_all(self) -> None:
+        """Keep the winners that thresholds do not choose, too."""
+        self.winners, self.unused = [*self.winners, *self.unused], []
 
     @property
     def failures(self) -> Counter[str]:
@@ -136,10 +153,14 @@ class ScheduleSearch:
         return self.clock() - self._begun < part * self.seconds and (
             self.runs is None or self.made < self.runs)
 
-    def _drawn(self) -> Iterator[Drawn]:
-        """Schedules near the best ones so far, in turn, and others at random between them."""
-        best = self._gaining(self._ranked())[:self.policy.parents]
-        sources = [self.drawing.near(each.drawn.schedule) for each in best]
+    def _drawn(self, ranking: Ranking) -> Iterator[Drawn]:
+        """Schedules near the best ones so far, in turn, and others at random between them.
+
+        These have been measured; those that are predicted to be the best come after them.
+        """
+        best = [*(each.drawn for each in self._gaining(self._ranked())),
+                *ranking.gaining(self.policy.parents)][:self.policy.parents]
+        sources = [self.drawing.near(each.schedule) for each in best]
         at_random: Iterator[Drawn] = self.drawing.draws()
         share = 0.0
         while True:
@@ -195,4 +216,12 @@ class ScheduleSearch:
         found = [each for each in (self.candidates if candidates is None else candidates)
                  if each.times and not each.failed]
         return sorted(found, key=lambda each: each.score(self.datasets))
+
+
+def _in_turn(one: Iterator[Drawn], other: Iterator[Drawn]) -> Iterator[Drawn]:
+    """Schedules from both as long as there are some."""
+    for each in one:
+        yield each
+        yield from islice(other, 1)
+    yield from other
 

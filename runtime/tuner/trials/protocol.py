@@ -16,11 +16,21 @@ class UpcomingSettings:
     settings: tuple[Setting, ...]
 
 
-Search: TypeAlias = Generator[Setting | UpcomingSettings, "float | Setting | str | None", None]
+@dataclass(frozen=True, slots=True)
+class PredictedSettings:
+    """Settings whose predicted seconds are asked for, without a launch."""
+
+    settings: tuple[Setting, ...]
+
+
+Request: TypeAlias = Setting | UpcomingSettings | PredictedSettings
+Answer: TypeAlias = float | Setting | str | list[float] | None
+Search: TypeAlias = Generator[Request, Answer, None]
 """Asks for settings and is sent the seconds that each took, or why one cannot run.
 
 For one that launches the same kernels in the same way as another one did before, it is sent that.
-What is said to be :class:`UpcomingSettings` is answered with None.
+What is said to be :class:`UpcomingSettings` is answered with None.  For :class:`PredictedSettings`
+the answer is a list, infinite for a setting that cannot run; None if there is no prediction.
 """
 OperationId: TypeAlias = tuple[str, int]
 """The name of an operation, and how often it has been met before in a run."""

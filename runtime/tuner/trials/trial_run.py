@@ -12,13 +12,18 @@ is that of some iterations of its kernel.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from runelift.codegen.emit.phases import PersistentKernel
+from runelift.ir import imp
+from runelift.ir.names import VName
+from runelift.runtime.cost.launches import LaunchPredictor
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer
@@ -37,6 +42,8 @@ from runelift.runtime.records.recorder import busy
 from runelift.runtime.tuner.trials.protocol import (
     OperationId,
     OperationTime,
+    PredictedSettings,
+    Request,
     Search,
     Searches,
     UpcomingSettings,
@@ -72,6 +79,7 @@ class TrialRun(Run):
         self._trying = False
         self._refusal = ""
         self._wanted: dict[NeededKernels, None] | None = None
+        self._listed: list[Launch] = []
         self._launched: list[tuple[int, int, int]] = []
         self._tracing: _TracedTrials | None = None
         self._traced: _TracedTrials | None = None
@@ -106,9 +114,11 @@ class TrialRun(Run):
         held = self._held(search, [b for b in written if id(b.handle) in handles])
         asked = next(held, None)
         while asked is not None:
-            outcome = None
+            outcome: Outcome | list[float] | None = None
             if isinstance(asked, UpcomingSettings):
                 yield from self._prepared(asked.settings)
+            elif isinstance(asked, PredictedSettings):
+                outcome = yield from self._predicted(asked.settings)
             else:
                 first = self.recorder.issued
                 self._trying, self._refusal, self._launched = True, "", []
@@ -119,7 +129,7 @@ class TrialRun(Run):
             asked = _answered(held, outcome)
 
     def _held(self, search: Search, changed: Sequence[Buffer],
-              ) -> Generator[Setting | UpcomingSettings, Outcome | None, None]:
+              ) -> Generator[Request, Outcome | list[float] | None, None]:
         """The requests of a search; each setting finds the buffers as they were before."""
         assert self.recorder is not None
         kept = [(buffer, self.copied(buffer))
@@ -128,8 +138,10 @@ class TrialRun(Run):
         asked = next(search, None)
         while asked is not None:
             outcome = yield asked
-            found: float | Setting | str | None = None
-            if outcome is not None and not isinstance(asked, UpcomingSettings):
+            found: float | Setting | str | list[float] | None = None
+            if isinstance(outcome, list):
+                found = outcome
+            elif outcome is not None and isinstance(asked, tuple):
                 found, launched = outcome
                 if not isinstance(found, str):
                     same = seen.setdefault(launched, asked)
@@ -148,6 +160,38 @@ class TrialRun(Run):
             yield from settings
         self._trying = False
 
+    def _predicted(self, settings: Sequence[Setting]) -> Generator[Setting, None, list[float]]:
+        """The predicted seconds of settings: each is gone through, but nothing is issued."""
+        found = list[float]()
+        self._trying, self._wanted = True, {}
+        for setting in settings:
+            self._refusal, self._listed = "", []
+            yield setting
+            found.append(self._foreseen(self._refusal or self._listed))
+        self._trying, self._wanted = False, None
+        return found
+
+    def _foreseen(self, launches: Sequence[Launch] | str) -> float:
+        """The predicted seconds of launches; infinite if something keeps them from running."""
+        room = self.device.info.local_bytes
+        if isinstance(launches, str) or any(
+                each.group <= 0 or sum(each.lengths) > room for each in launches):
+            return math.inf
+        return sum(map(self._seconds, launches))
+
+    def _seconds(self, launch: Launch) -> float:
+        kernel = self._sites[launch.number].launch.kernel
+        scalars: dict[VName, Any] = dict(zip(kernel.built_for, launch.constants, strict=False))
+        scalars |= {param.name: arg for param, arg in zip(kernel.params, launch.args, strict=False)
+                    if isinstance(param, imp.ScalarParam) and isinstance(arg, int | float)}
+        return self._predictor.time(
+            kernel, (launch.groups, launch.group, sum(launch.lengths)), scalars).seconds
+
+    @cached_property
+    def _predictor(self) -> LaunchPredictor:
+        predictor = self.executable.predictor
+        return LaunchPredictor(predictor.costs, self.device.info.units, predictor.formulas)
+
     @contextmanager
     def _listing(self) -> Iterator[None]:
         """Build what is wanted meanwhile, several programs at a time."""
@@ -161,16 +205,24 @@ class TrialRun(Run):
         """Run a prepared kernel, or note it."""
         if self._wanted is None:
             super().issue(number, groups, group, lengths, *args)
-        elif groups > 0 and group > 0:
-            self._wanted[self.executable.wanted(number, ())] = None
+        else:
+            self._list(Launch(number, (), groups, group, lengths, args))
 
     def issue_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
                     lengths: tuple[int, ...], *args: Any) -> None:
         """Run a kernel that is built for constants, or note it."""
         if self._wanted is None:
             super().issue_built(number, constants, groups, group, lengths, *args)
-        elif groups > 0 and group > 0:
-            self._wanted[self.executable.wanted(number, constants)] = None
+        else:
+            self._list(Launch(number, constants, groups, group, lengths, args))
+
+    def _list(self, launch: Launch) -> None:
+        """Note a launch, and the kernel that it needs."""
+        assert self._wanted is not None
+        if launch.groups > 0:
+            self._listed.append(launch)
+            if launch.group > 0:
+                self._wanted[self.executable.wanted(launch.number, launch.constants)] = None
 
     def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
         """Copy, unless launches are only noted."""
@@ -259,11 +311,13 @@ class TrialRun(Run):
         held = self._held(traced.search, [b for b in traced.iteration.before if b is not None])
         asked = next(held, None)
         while asked is not None:
-            outcome = None
+            outcome: Outcome | list[float] | None = None
             if isinstance(asked, UpcomingSettings):
                 with self._listing():
                     for setting in asked.settings:
                         traced.loop(self, setting)
+            elif isinstance(asked, PredictedSettings):
+                outcome = [self._foreseen(traced.others[each]) for each in asked.settings]
             else:
                 outcome = self._timed(traced.loop(self, asked), run)
             asked = _answered(held, outcome)
@@ -297,8 +351,7 @@ class TrialRun(Run):
                 for operations, first, last in self._spans for operation in operations]
 
 
-def _answered(asking: Generator[Setting | UpcomingSettings, Answer, None], answer: Answer,
-              ) -> Setting | UpcomingSettings | None:
+def _answered(asking: Generator[Request, Answer, None], answer: Answer) -> Request | None:
     """The next request; None if that was all."""
     try:
         return asking.send(answer)

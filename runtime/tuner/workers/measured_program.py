@@ -77,6 +77,15 @@ class MeasuredProgram(Measurable):
         """Keep what was built for the next tuning."""
         self.program.loaded.prebuilder.save_manifest()
 
+    def predicted(self, entry: str, args: Args, forces: Sequence[Force],
+                  thresholds: Thresholds | None = None) -> Sequence[float]:
+        """The predicted seconds of runs with each of these versions."""
+        # late: start-up; only the tuner predicts forced versions
+        from runelift.runtime.predictions.predict import predicted_seconds
+
+        about = *self._bound(entry, args), self._chosen(thresholds)
+        return [predicted_seconds(*about, force) for force in forces]
+
     def record(self, entry: str, args: Args, *, force: Force | None = None,
                thresholds: Thresholds | None = None, samples: bool = True) -> Record:
         """The record of a run, whose results are thrown away.

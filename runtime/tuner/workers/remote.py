@@ -166,6 +166,13 @@ class Remote(Measurable):
             return None
         return items
 
+    def predicted(self, entry: str, args: Args, forces: Sequence[Force],
+                  thresholds: Thresholds | None = None) -> Sequence[float]:
+        """The predicted seconds of runs with each of these versions."""
+        args = self._there(args)
+        return self._ask_about(args, lambda session: session.predicted(
+            args.number, entry, list(forces), thresholds))
+
     def record(self, entry: str, args: Args, *, force: Force | None = None,
                thresholds: Thresholds | None = None) -> Record:
         """The record of a run."""

@@ -112,6 +112,13 @@ class Session:
         return self.measured.timing(entry, self.placed[number], force=force,
                                     thresholds=self._same(thresholds))
 
+    def predicted(self, number: int, entry: str, forces: Sequence[Force],
+                  thresholds: Thresholds | None) -> Sequence[float]:
+        """``Measurable.predicted``."""
+        self._prepare(entry)
+        return self.measured.predicted(entry, self.placed[number], forces,
+                                       self._same(thresholds))
+
     def record(self, number: int, entry: str, force: Force | None,
                thresholds: Thresholds | None) -> Record:
         """``Measurable.record``."""

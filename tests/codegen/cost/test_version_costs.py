@@ -19,9 +19,9 @@ from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.data.outline import arguments_of_sizes
 from runelift.runtime.devices.profiles import profile
 from runelift.runtime.execution.dry_run import no_memory
+from runelift.runtime.predictions.modelled_device import ModelledDevice, modelled
+from runelift.runtime.predictions.predict import Prediction, predict
 from runelift.runtime.programs.loaded_program import LoadedProgram
-from runelift.runtime.tools.predictions.modelled_device import ModelledDevice, modelled
-from runelift.runtime.tools.predictions.predict import Prediction, predict
 
 DEVICES = {name: ModelledDevice(profile(name)) for name in ("h200", "pocl")}
 PROGRAM = """

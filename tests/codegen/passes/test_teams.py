@@ -17,8 +17,7 @@ from runelift.ir.imp.check import check
 from runelift.ir.imp.interpret import Launch, run
 from runelift.ir.imp.parse import parse
 from runelift.ir.names import VName
-from runelift.runtime.geometry.launch_geometry import LaunchGeometry
-from tests.codegen.harness import by_groups
+from tests.codegen.harness import by_groups, noted
 
 PRESENT = imp.Var(VName("present", 9))
 
@@ -144,16 +143,7 @@ LENGTHS = [1, 31, 32, 100]
 @pytest.fixture
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows were side by side in the launches so far."""
-    found: list[int] = []
-    teams = LaunchGeometry.teams
-
-    def note(self: LaunchGeometry, *args: int) -> tuple[int, int]:
-        chosen = teams(self, *args)
-        found.append(chosen[0])
-        return chosen
-
-    monkeypatch.setattr(LaunchGeometry, "teams", note)
-    return found
+    return noted(monkeypatch, "TeamCount", "teams")
 
 
 @pytest.mark.sweep(keep=["oclgrind", "checked", "in place"])

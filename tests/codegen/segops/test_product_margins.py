@@ -16,7 +16,6 @@ from runelift.ir.base.errors import VersionUnavailable
 from runelift.ir.base.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.info import DeviceInfo
-from runelift.runtime.geometry import launch_geometry
 from runelift.runtime.versions.forest import plans
 from tests.codegen.harness import ROWS, SLABS
 from tests.codegen.segops.test_product_tiles import CONVOLUTION, STRIDED, Blocks
@@ -100,7 +99,7 @@ def test_no_place_outside_is_read(name: str, size: tuple[int, ...]) -> None:
 def test_versions_agree_with_the_interpreter(name: str, blocks: Blocks,
                                              installed: DeviceInfo,
                                              monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch_geometry, "block", lambda *_: blocks.sizes())
+    blocks.force(monkeypatch)
     program = runelift.compile(TEXTS[name], device=installed.name, tuning={})
     program.loaded.info = replace(program.device_info, interleaves=True)
     interpreter = runelift.compile(TEXTS[name], device="interpreter")

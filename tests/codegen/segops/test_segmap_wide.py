@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan import plan
+from runelift.codegen.plan.shapes.map_width import MapWidth
 from runelift.ir.base.errors import RuneliftError
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import Level, SegMap
 from runelift.ir.types import i64
-from runelift.runtime.geometry.launch_geometry import LaunchGeometry
 from runelift.runtime.versions.forest import plans
-from tests.codegen.harness import FLAT, LOCKSTEP, WIDTH, agree
+from tests.codegen.harness import FLAT, LOCKSTEP, WIDTH, agree, noted
 from tests.codegen.segops.test_segops import Points
 
 I64 = Prim.I64
@@ -50,16 +50,7 @@ PROGRAMS = {"shifted": SHIFTED, "two": TWO, "in-place": IN_PLACE, "grid": GRID, 
 @pytest.fixture
 def widths(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many points the work-items of maps had so far."""
-    found: list[int] = []
-    width = LaunchGeometry.width
-
-    def note(self: LaunchGeometry, *args: int) -> tuple[int, int]:
-        points, flat = width(self, *args)
-        found.append(points)
-        return points, flat
-
-    monkeypatch.setattr(LaunchGeometry, "width", note)
-    return found
+    return noted(monkeypatch, "MapWidth", "width")
 
 
 @pytest.mark.parametrize("flat", [0, 1])
@@ -139,7 +130,7 @@ def test_maps_with_loops_have_a_work_item_for_each_point() -> None:
     program = runelift.compile("entry main [n] (xs: [n]i32): [n]i32 ="
                                " map (\\x -> loop y = x for _i < x do y * 3) xs", device="pocl")
     steps = list(plan.all_steps(program.compiled.plan("main").steps))
-    assert not any(isinstance(step, distribution.MapWidth) for step in steps)
+    assert not any(isinstance(step, MapWidth) for step in steps)
 
 
 def in_lockstep(program: runelift.Program) -> runelift.Program:

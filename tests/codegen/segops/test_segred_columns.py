@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from runelift.codegen.segops.segred_columns import columns_of_reduction
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import Index, Level, Param, SegDim, SegRed
 from runelift.ir.types import ArrayType
-from runelift.runtime.geometry import launch_geometry
+from runelift.runtime.geometry.launch_geometry import SHAPES
+from runelift.runtime.geometry.strip import STRIP, StripAnswer
 from runelift.runtime.versions.forest import plans
 from tests.codegen.harness import MODEL, Builder, agree
 
@@ -60,8 +62,10 @@ def arguments(name: str, n: int, m: int) -> list[np.ndarray[Any, Any]]:
 @pytest.mark.parametrize("strip", [
     (1, 1, 1, 1, 1), (1, 2, 3, 6, 1), (1, 4, 2, 8, 3)])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_strips(name: str, strip: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch_geometry, "strip", lambda *_: strip)
+def test_strips(name: str, strip: tuple[int, int, int, int, int],
+                monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SHAPES, "StripShape",
+                        replace(STRIP, choose=lambda asked, limits: StripAnswer(*strip)))
     program = runelift.compile(PROGRAMS[name], device="pocl", tuning={})
     steps = list(all_steps(program.compiled.plan("main").steps))
     kinds = {s.kernel.name.rsplit("_", 2)[0] for s in steps if isinstance(s, Launch)}

@@ -20,9 +20,9 @@ from runelift.runtime.devices.limits import LEAST_ITERATIONS
 from runelift.runtime.devices.profiles import profile
 from runelift.runtime.execution.dry_run import no_memory
 from runelift.runtime.geometry.launch_geometry import LaunchGeometry
+from runelift.runtime.predictions.modelled_device import ModelledDevice, modelled
+from runelift.runtime.predictions.predict import Prediction, predict
 from runelift.runtime.programs.loaded_program import LoadedProgram
-from runelift.runtime.tools.predictions.modelled_device import ModelledDevice, modelled
-from runelift.runtime.tools.predictions.predict import Prediction, predict
 
 DEVICE = ModelledDevice(profile("h200"))
 STEPS = DeviceCosts(**{

@@ -22,6 +22,7 @@ from runelift.ir.base.codes import CODES
 from runelift.ir.base.errors import CompilerBug, CompilerLimitation, UserError
 from runelift.runtime.data.values import load_values
 from runelift.runtime.devices.info import find_devices
+from runelift.runtime.memory.byte_sizes import show_bytes
 from runelift.runtime.tools.commands import cli
 from runelift.runtime.tools.commands import test as test_command
 from runelift.runtime.tools.commands.cli import COMMANDS, main
@@ -374,6 +375,15 @@ entry main [n][m] (xss: [n][m]f32): [n]f32 =
                            "n=10", "m=1000").out)["result"]["main"]
     bytes_ = [version["inputs"]["n=10, m=1000"]["bytes"] for version in facts["versions"].values()]
     assert bytes_[1] < bytes_[0] < bytes_[2]
+    given = facts["inputs"]["n=10, m=1000"]
+    seconds = [version["inputs"]["n=10, m=1000"]["predicted_seconds"]
+               for version in facts["versions"].values()]
+    assert given["predicted_seconds"] == min(seconds)
+    cost = json.loads(run("explain", path, "--cost", "--json", "--device", "pocl", "--sizes",
+                          "n=10", "m=1000").out)["result"]["entries"]["main"]
+    assert str(min(seconds)) in json.dumps(cost)
+    assert f", {show_bytes(given['bytes'])}" in run(
+        "explain", path, "--memory", "--device", "pocl", "--sizes", "n=10", "m=1000").out
     assert facts["versions"]["main.versions_0/1"]["name"] == "V2 (intra)"
     for wrong, said in ((["n=10"], "The sizes of 'main' are m, n, and --sizes gives n."),
                         (["n=10", "m"], "'m' should be NAME=N")):

@@ -13,11 +13,11 @@ from runelift.ir.base.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.data.outline import arguments_of_sizes
 from runelift.runtime.devices.profiles import profile
+from runelift.runtime.predictions.modelled_device import ModelledDevice, modelled
+from runelift.runtime.predictions.predict import predict_call
 from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tools.predictions.call import advantage, running
 from runelift.runtime.tools.predictions.curves import GRID
-from runelift.runtime.tools.predictions.modelled_device import ModelledDevice, modelled
-from runelift.runtime.tools.predictions.predict import predict_call
 from runelift.runtime.versions.forest import entry_forest, plans
 from tests.screens import MISSING, PROGRAM, screens
 

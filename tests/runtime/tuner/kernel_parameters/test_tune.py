@@ -16,6 +16,7 @@ import pytest
 import runelift
 from runelift.codegen.plan.parameters import Quantity
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
+from runelift.runtime.predictions.predict import predict_call
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.kernel_parameters import tune
@@ -26,7 +27,14 @@ from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import NORMAL
-from runelift.runtime.tuner.trials.protocol import OperationTime, Search, Searches, UpcomingSettings
+from runelift.runtime.tuner.trials.protocol import (
+    OperationTime,
+    PredictedSettings,
+    Request,
+    Search,
+    Searches,
+    UpcomingSettings,
+)
 from runelift.runtime.tuner.trials.trial_run import TrialRun
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import Forest, Forests
@@ -50,23 +58,26 @@ def space_of(text: str) -> ParameterSpace:
 
 
 def drive(search: Search, cost: Callable[[Setting], float | Setting | str],
-          ) -> Counter[Setting]:
-    """How often a search asks for each setting."""
+          predicted: Callable[[Setting], float] | None = None) -> Counter[Setting]:
+    """How often a search asks for each setting, in the order in which it first does."""
     asked = Counter[Setting]()
     coming: list[Setting] = []
-    setting: Setting | UpcomingSettings | None = next(search)
-    while setting is not None:
-        if isinstance(setting, UpcomingSettings):
+    request: Request | None = next(search)
+    while request is not None:
+        if isinstance(request, UpcomingSettings):
             assert coming == []
-            coming = list(setting.settings)
+            coming, answer = list(request.settings), None
+        elif isinstance(request, PredictedSettings):
+            answer = None if predicted is None else [*map(predicted, request.settings)]
         else:
-            asked[setting] += 1
-            if setting in coming:
-                coming.remove(setting)
+            asked[request] += 1
+            if request in coming:
+                coming.remove(request)
+            answer = cost(request)
         try:
-            setting = search.send(None if isinstance(setting, UpcomingSettings) else cost(setting))
+            request = search.send(answer)
         except StopIteration:
-            setting = None
+            request = None
     return asked
 
 
@@ -132,6 +143,33 @@ def test_the_nearest_setting_has_values_that_go_together() -> None:
     assert 1 <= found[Quantity.COLUMNS] <= 4
     wanted[Quantity.SIDE] = 0
     assert all(space.allows(s) for s in (space.nearest(wanted), *list(space.settings())[:50]))
+
+
+@pytest.mark.parametrize("text", [MAP, SCAN])
+def test_settings_that_are_predicted_to_be_quick_are_tried_first(text: str) -> None:
+    contest = SuccessiveHalving(space_of(text))
+    settings = list(contest.space.settings())
+    cost = distance(contest.space, settings[-1])
+    asked = drive(contest.search("a", 1.0, 1e9), cost, cost)
+    default, *order = asked
+    assert default == contest.space.default
+    few = NORMAL.parameters.likely
+    assert sorted(order[:few], key=cost) == order[:few]
+    assert cost(order[0]) == min(map(cost, settings))
+    assert contest.best() == settings[-1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_wrong_predictions_drop_nothing(seed: int) -> None:
+    """Settings that are tried without predictions are tried with wrong ones, too."""
+    space = space_of(SCAN)
+    settings = list(space.settings())
+    cost = distance(space, settings[len(settings) * (seed + 1) // 4])
+    plain, misled = SuccessiveHalving(space, seed), SuccessiveHalving(space, seed)
+    asked = [drive(plain.search("a", 1.0, 1e9), cost),
+             drive(misled.search("a", 1.0, 1e9), cost, lambda setting: -cost(setting))]
+    assert cost(misled.best()) <= max(2, cost(plain.best()))
+    assert set(space.apart(space.default)) <= asked[0].keys() & asked[1].keys()
 
 
 def test_what_cannot_run_is_asked_for_once() -> None:
@@ -309,6 +347,33 @@ def test_runs_go_on_as_if_nothing_had_been_tried() -> None:
     np.testing.assert_array_equal(
         program._result(results[0], program.loaded.plan("main").results[0], False), expected[0])
     assert [operation for operation, _ in run.met()] == [operation for operation, _ in met]
+
+
+def test_trials_predict_settings_without_a_launch() -> None:
+    """The predicted seconds are those of the launches that a setting leads to."""
+    program = runelift.compile(PRODUCT, device="pocl", tuning={})
+    spaces = {space.operation.name: space for space in program.spaces("main")}
+    args = [np.ones((64, 48), np.float32), np.ones((48, 32), np.float32)]
+    (name, _), _ = max(MeasuredProgram(program).try_settings("main", args), key=lambda met: met[1])
+    space = spaces[name]
+    settings = [space.default, *(s for s in space.neighbours(space.default))]
+    predicted, taken = list[Any](), list[Any]()
+
+    def search() -> Search:
+        before = program.loaded.executable("main").build_seconds
+        predicted.append((yield PredictedSettings(tuple(settings))))
+        assert program.loaded.executable("main").build_seconds == before
+        predicted.append((yield PredictedSettings((settings[0],))))
+        taken.append((yield settings[0]))
+
+    MeasuredProgram(program).try_settings("main", args, searches={(name, 0): search})
+    seconds, (again,) = predicted
+    assert len(seconds) == len(settings)
+    assert seconds[0] == again > 0
+    assert len(set(seconds)) > 1
+    assert isinstance(taken[0], float)
+    launched = predict_call(program.loaded, "main", args).totals.seconds
+    assert seconds[0] == pytest.approx(launched, rel=0.01)
 
 
 def test_trials_tell_what_launches_the_same() -> None:

@@ -33,7 +33,8 @@ def test_random_drawing_is_that_of_all_drawings(count: int) -> None:
 
 def search_of(*scores: tuple[float, bool]) -> ScheduleSearch:
     """A search that has measured candidates with these scores, some of them drawn near others."""
-    search = ScheduleSearch(None, None, ["d"], 9, SchedulePolicy())  # type: ignore[arg-type]
+    search = ScheduleSearch(None, None, None, ["d"], 9,  # type: ignore[arg-type]
+                            SchedulePolicy())
     for number, (score, near) in enumerate(scores, 1):
         drawn = Drawn(Schedule(), at_random=not near)
         search.candidates.append(Candidate(drawn, {"d": score}, times=1,

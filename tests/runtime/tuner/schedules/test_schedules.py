@@ -21,29 +21,37 @@ from runelift.ir.base.errors import UserError
 from runelift.ir.base.source import Source
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
-from runelift.ir.syntax import Program, Versions
+from runelift.ir.syntax import Program as Core
+from runelift.ir.syntax import Versions
 from runelift.rewrite.lift.canonical import canonical_text
 from runelift.rewrite.lift.points import LATE
 from runelift.rewrite.lift.schedule import Schedule, read_schedule
 from runelift.rewrite.lift.scheduling import Asked
 from runelift.rewrite.pipeline import possible_numbers
 from runelift.runtime.compilation.entry_points import rewritten_by
+from runelift.runtime.programs.program import Program
 from runelift.runtime.tools.commands.cli import main
-from runelift.runtime.tools.commands.schedule_search import used_schedules
+from runelift.runtime.tools.commands.schedule_search import (
+    used_schedules,
+    with_most_datasets,
+    with_winners,
+)
+from runelift.runtime.tools.commands.tuning_request import TuningResult
 from runelift.runtime.tuner.autotune import State
 from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards
+from runelift.runtime.tuner.costs.log import Measurements
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
 from runelift.runtime.tuner.policy import SchedulePolicy
-from runelift.runtime.tuner.result import Tuning
+from runelift.runtime.tuner.result import Tuning, default_thresholds
 from runelift.runtime.tuner.schedules.candidates import Candidate, best_somewhere
 from runelift.runtime.tuner.schedules.drawing import Drawing, Drawn
 from runelift.runtime.tuner.schedules.measuring import Measured, by_default
 from runelift.runtime.tuner.schedules.report import render_schedules, schedule_facts
 from runelift.runtime.tuner.schedules.search import ScheduleSearch
-from runelift.runtime.tuner.thresholds import measure
+from runelift.runtime.tuner.thresholds import conclude, measure
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.result_checks import ResultChecks
 from runelift.runtime.versions.size_guards import Leaf
@@ -82,7 +90,7 @@ def test_drawn_schedules_differ_match_and_suit_a_dataset(seed: int) -> None:
             xss, yss = (np.random.default_rng(seed).random(shape).astype(np.float32)
                         for shape in ((n, m), (m, p)))
             np.testing.assert_allclose(
-                interpret(Program((done.fun,)), "main", [xss, yss])[0], xss @ yss, rtol=1e-4)
+                interpret(Core((done.fun,)), "main", [xss, yss])[0], xss @ yss, rtol=1e-4)
     assert len(texts) == len(drawn) == 9
     assert source.refused.total() < 16
 
@@ -95,7 +103,7 @@ def test_drawn_schedules_differ_match_and_suit_a_dataset(seed: int) -> None:
 def test_numbers_are_drawn_from_all_that_fit_a_dataset(text: str, fits: list[list[int]]) -> None:
     source = drawing()
     (step,) = read_schedule(Source("s", text), LATE).steps
-    assert possible_numbers(Program((source.fun,)), source.names, Asked(Schedule()), step,
+    assert possible_numbers(Core((source.fun,)), source.names, Asked(Schedule()), step,
                             source._pool, source._suits) == fits
     drawn = {source._numbered(Schedule(), step).request.arguments for _ in range(60)}
     assert {each[0] for each in drawn} <= set(fits[0])
@@ -153,8 +161,9 @@ class Known:
 
 
 def searched(most: int, known: Known, **options: object) -> ScheduleSearch:
-    search = ScheduleSearch(drawing(), known, ["square", "odd"], most, SchedulePolicy(),
-                            **options)  # type: ignore[arg-type]
+    policy = SchedulePolicy(ranked=8)
+    search = ScheduleSearch(drawing(), known, lambda schedule: (1.0, 1.0), ["square", "odd"],
+                            most, policy, **options)  # type: ignore[arg-type]
     search.run()
     return search
 
@@ -261,6 +270,7 @@ def test_scores_count_where_a_schedule_is_chosen() -> None:
 
 # Programs that run
 
+ALONE = "main.ys interchange()\nor\n"
 SCHEDULES = "main.ys interchange()\nor\nmain.ys ab_tile(4, 4, none)\nor\n"
 
 
@@ -312,6 +322,51 @@ def test_schedules_are_used_if_thresholds_or_size_guards_choose_them() -> None:
 
     assert [used(index) for index in range(3)] == [{first}, {second}, set()]
     assert used(2, guard=1) == {second}
+
+
+def found_by_search(program: Program, *ratios: dict[str, float]) -> dict[str, ScheduleSearch]:
+    """A search that ended with a winner for each of these times."""
+    search = ScheduleSearch(drawing(), Known(), lambda schedule: (1.0, 1.0), ["square", "odd"], 9,
+                            SchedulePolicy())
+    search.winners = [Candidate(Drawn(Schedule()), each, times=1) for each in ratios]
+    return {"main": search}
+
+
+def unmeasured(program: Program) -> State:
+    """The result of a tuning that had no time."""
+    forest = program.tree.entry("main")
+    return State(Tuning((conclude(forest, default_thresholds(forest), Measurements("main")),)))
+
+
+def test_a_budget_that_ends_before_any_dataset_leaves_what_the_search_found() -> None:
+    program = runelift.compile(PRODUCT, device="pocl", tuning={}, schedule=ALONE)
+    guard = program.tree.entry("main").trees[0].alternatives[0].guard
+    assert guard is not None
+    before = unmeasured(program)
+    assert not before.measured
+    gains = {"square": 0.5, "odd": 0.8}
+    found = with_winners(program, found_by_search(program, gains), before)
+    assert found.measured
+    assert {name: value for name, value in found.values.items() if value} == {guard.name: 1}
+    for searched_ in ([{"square": 0.5, "odd": 1.2}], [{"square": 0.5}], [gains, gains], []):
+        assert with_winners(program, found_by_search(program, *searched_), before) == before
+
+
+def test_a_result_of_more_datasets_is_kept_where_time_ends_after_schedules_were_dropped() -> None:
+    first = runelift.compile(PRODUCT, device="pocl", tuning={}, schedule=SCHEDULES)
+    second = runelift.compile(PRODUCT, device="pocl", tuning={}, schedule=ALONE)
+    run, forest = MeasuredProgram(first, ResultChecks()), first.tree.entry("main")
+    inputs = [Dataset("square", "main", lambda: [np.ones((12, 8), np.float32),
+                                                 np.ones((8, 4), np.float32)])]
+    job = TuningJob(run, first.tree, inputs, method=ReplayRuns(rounds=1), verify=False)
+    measured = State(Tuning((measure(job.on(forest)),)))
+    search = found_by_search(second, {"square": 0.5})
+    search["main"].unused = [Candidate(Drawn(Schedule()), {}, times=1)]
+    before, after = TuningResult(first, search, measured), TuningResult(second, search, measured)
+    assert with_most_datasets(after, before) == after
+    assert len(search["main"].unused) == 1
+    assert with_most_datasets(replace(after, state=unmeasured(second)), before) == before
+    assert (len(search["main"].winners), search["main"].unused) == (2, [])
 
 
 def test_autotune_searches_and_its_file_gives_the_same_kernels(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.devices.context import Device
-from runelift.runtime.devices.info import described
+from runelift.runtime.devices.info import DeviceInfo, described
 from runelift.runtime.devices.memory import Buffer, Pool
 from runelift.runtime.devices.profiles import DeviceProfile
 from runelift.runtime.execution.dry_run import no_memory
@@ -17,11 +17,12 @@ from runelift.runtime.programs.loaded_program import LoadedProgram
 
 
 class ModelledDevice(Device):
-    """A device without hardware, for dry runs, as a profile says what it is."""
+    """A device without hardware, for dry runs, like one with a profile, or one that is there."""
 
-    def __init__(self, profile: DeviceProfile) -> None:
-        self.costs = profile.costs
-        self._know(described(profile.limits))
+    def __init__(self, like: DeviceProfile | DeviceInfo) -> None:
+        if isinstance(like, DeviceProfile):
+            self.costs = like.costs
+        self._know(described(like.limits) if isinstance(like, DeviceProfile) else like)
         self.pool = Pool(None, self.info)
         self.plain, self.failure = None, (None, None)
         self.counters: Buffer = no_memory(0)

@@ -25,6 +25,8 @@ from runelift.runtime.versions.choose import (
     LocalBytes,
     VersionChooser,
 )
+from runelift.runtime.versions.forest import Forest
+from runelift.runtime.versions.version_names import ways_to_versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,23 @@ def predict(executable: Executable, args: Mapping[str, Any],
     return _Tracing(executable, thresholds or {}, force or {}).call(args)
 
 
+def predicted_seconds(executable: Executable, args: Mapping[str, Any],
+                      thresholds: Mapping[str, int], force: Mapping[str, int]) -> float:
+    """The seconds of a call, as :func:`predict` has it; infinite if no version can run."""
+    try:
+        return predict(executable, args, thresholds, force).totals.seconds
+    except (Infeasible, ZeroDivisionError, OverflowError):
+        return math.inf
+
+
+def seconds_of_call(program: LoadedProgram, entry: str, args: Sequence[Any],
+                    force: Mapping[str, int] | None = None) -> float:
+    """The seconds of a call without thresholds, as :func:`predict_call` has it; or infinite."""
+    executable = program.executable(entry)
+    bound = program.bind(executable.plan, list(args), lambda array: no_memory(array.nbytes))
+    return predicted_seconds(executable, bound, {}, force or {})
+
+
 def predict_call(program: LoadedProgram, entry: str, args: Sequence[Any],
                  thresholds: Mapping[str, int] | None = None,
                  force: Mapping[str, int] | None = None) -> Prediction:
@@ -124,6 +143,14 @@ def predict_call(program: LoadedProgram, entry: str, args: Sequence[Any],
     executable = program.executable(entry)
     bound = program.bind(executable.plan, list(args), lambda array: no_memory(array.nbytes))
     return predict(executable, bound, thresholds, force)
+
+
+def predict_versions(program: LoadedProgram, forest: Forest, args: Sequence[Any]
+                     ) -> dict[tuple[str, int] | None, float]:
+    """The seconds of a call with each version, by site and index; those by default for None."""
+    return {None: seconds_of_call(program, forest.entry, args), **{
+        (site, index): seconds_of_call(program, forest.entry, args, way)
+        for site, index, way in ways_to_versions(forest.trees)}}
 
 
 class _Tracing(Predictor):

@@ -19,8 +19,8 @@ from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.info import DeviceInfo, described, limits_of
 from runelift.runtime.devices.profiles import DeviceProfile, profile
 from runelift.runtime.execution.dry_run import DependsOnDevice, ShortRun, no_memory
+from runelift.runtime.predictions.modelled_device import ModelledDevice, modelled
 from runelift.runtime.programs.loaded_program import LoadedProgram
-from runelift.runtime.tools.predictions.modelled_device import ModelledDevice, modelled
 from tests.ledger.shapes import FAMILIES, Shape, shapes
 
 SOME = ("reductions_rows", "scans", "histograms", "products", "stencils_time", "softmax",
@@ -108,7 +108,7 @@ def test_no_driver_is_needed(tmp_path: Path) -> None:
     code = f"""
 from runelift.ir.base.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
-from runelift.runtime.tools.predictions.modelled_device import ModelledDevice, modelled
+from runelift.runtime.predictions.modelled_device import ModelledDevice, modelled
 from runelift.runtime.devices.profiles import profile
 from runelift.runtime.data.outline import arguments_of_sizes
 loaded = modelled(compile_source(Source("rows", {ROWS!r})), ModelledDevice(profile("h200")))

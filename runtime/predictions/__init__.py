@@ -1,0 +1,1 @@
+"""Predictions of whole calls, also on devices that are not there."""

@@ -1,0 +1,93 @@
+"""Drawn schedules by predicted time: those that are likely to gain are built and measured.
+
+A prediction needs a host plan with its formulas of work, and neither built kernels nor a device.
+So there are many for each schedule that is measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from runelift.rewrite.lift.schedule import Schedule
+from runelift.runtime.tuner.schedules.drawing import Drawn
+
+Seconds: TypeAlias = tuple[float, ...]
+"""The predicted seconds on each dataset; infinite where a program cannot run."""
+Predict: TypeAlias = Callable[[Schedule], Seconds]
+"""Predicts a program with a schedule, in place of the one that it asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """A drawn schedule, its predicted seconds, and those relative to the program without it."""
+
+    drawn: Drawn
+    seconds: Seconds
+    ratios: Seconds
+
+    @property
+    def score(self) -> tuple[float, float]:
+        """The mean ratio if the program without it runs where that is quicker, and if it does not.
+
+        The second tells schedules apart of which none gains.
+        """
+        return _mean([min(1.0, each) for each in self.ratios]), _mean(self.ratios)
+
+    @property
+    def alike(self) -> tuple[str, ...]:
+        """The predicted times, rounded: most schedules with equal ones run equal kernels."""
+        return tuple(f"{each:.2e}" for each in self.seconds)
+
+
+class Ranking:
+    """Drawn schedules that have not been measured, by predicted time; ``number`` were ranked."""
+
+    def __init__(self, predict: Predict, base: Schedule) -> None:
+        self._predict, self._plain = predict, predict(base)
+        self._waiting = list[_Ranked]()
+        self._taken = {self._ranked(Drawn(base), self._plain).alike}
+        self.number = 0
+
+    def add(self, drawn: Drawn) -> None:
+        """Predict a schedule."""
+        self._waiting.append(self._ranked(drawn, self._predict(drawn.schedule)))
+        self.number += 1
+
+    def gaining(self, count: int) -> list[Drawn]:
+        """So many schedules that are predicted to gain most, if any are."""
+        return [each.drawn for each in self._ordered()[:count] if each.score[0] < 1]
+
+    def take(self, count: int) -> list[Drawn]:
+        """The schedules to measure next, which wait no longer.
+
+        Those come first that are predicted to be quickest.  Of some that are predicted alike, one
+        is taken before others.  Of several, the last is one of those drawn at random, whatever is
+        predicted: predictions may be wrong.
+        """
+        chosen = [each for each in self._waiting if each.drawn.at_random][:count > 1]
+        likely = [each for each in self._ordered() if each not in chosen]
+        new = list({each.alike: each for each in reversed(likely)
+                    if each.alike not in self._taken}.values())[::-1]
+        known = [each for each in likely if each not in new]
+        likely = [*new, *known][:count - len(chosen)]
+        self._taken |= {each.alike for each in (*likely, *chosen)}
+        self._waiting = [each for each in self._waiting
+                         if each not in likely and each not in chosen]
+        return [*(replace(each.drawn, at_random=False) for each in likely),
+                *(each.drawn for each in chosen)]
+
+    def _ordered(self) -> list[_Ranked]:
+        return sorted(self._waiting, key=lambda each: each.score)
+
+    def _ranked(self, drawn: Drawn, seconds: Seconds) -> _Ranked:
+        return _Ranked(drawn, seconds, tuple(
+            each / plain if plain < math.inf else 1.0
+            for each, plain in zip(seconds, self._plain, strict=True)))
+
+
+def _mean(ratios: Sequence[float]) -> float:
+    """The geometric mean."""
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else 1.0
