@@ -177,6 +177,15 @@ def fold_lanes(k: SecondOrder, lanes: Lanes, ops: Sequence[Operator],
     return k.declare("start", Prim.I64, op("add", start, op("mul", rows, count)))
 
 
+def _has_vectors_by_loads(operator: Operator) -> bool:
+    """True if compilers for processors make vectors of a strip's totals without being shown.
+
+    They do for selections of floats, such as the greatest one (PoCL 3 with LLVM 14, measured).
+    """
+    selects = operator.primitive is None or operator.primitive[0] not in ("add", "mul")
+    return selects and any(isinstance(t, Prim) and t.is_float for t in operator.lam.ret)
+
+
 @dataclass(frozen=True, slots=True)
 class StripRows:
     """The rows of a strip: ``count`` of them, in all ``cells`` points; ``own`` is the first one.
@@ -208,15 +217,15 @@ class ColumnStrip:
             self.first_row = k.declare("first", Prim.I64, imp.Apply("min", Prim.I64, (
                 rows.own, op("sub", rows.width, imp.Var(rows.count)))))
 
-    def each(self, work: Callable[[list[Exp], Exp], None]) -> None:
-        """An unrolled loop over the points: the indices of one and its number."""
+    def each(self, work: Callable[[list[Exp], Exp], None], *, unroll: bool = True) -> None:
+        """A loop over the points, unrolled or not: the indices of one and its number."""
         k, rows = self.k, self.rows
 
         def column(outer: Sequence[Exp], c: Exp, cell: Exp) -> None:
             work([*outer, k.declare("column", Prim.I64, op("add", self.first, c))], cell)
 
         if rows is None:
-            k.loop(self.breadth, lambda c: column(self.outer, c, c), base="c", unroll=True)
+            k.loop(self.breadth, lambda c: column(self.outer, c, c), base="c", unroll=unroll)
             return
 
         def row(r: Exp) -> None:
@@ -224,16 +233,17 @@ class ColumnStrip:
             assert self.columns.down is not None
             point[self.columns.down] = k.declare("row", Prim.I64, op("add", self.first_row, r))
             k.loop(self.breadth, lambda c: column(point, c, op(
-                "add", op("mul", r, self.breadth), c)), base="c", unroll=True)
+                "add", op("mul", r, self.breadth), c)), base="c", unroll=unroll)
 
-        k.loop(imp.Var(rows.count), row, base="r", unroll=True)
+        k.loop(imp.Var(rows.count), row, base="r", unroll=unroll)
 
-    def each_own(self, work: Callable[[list[Exp], Exp], None]) -> None:
-        """The points that do not belong to the previous strip.
+    def each_own(self, totals: Sequence[VName],
+                 work: Callable[[list[Exp], Sequence[Exp]], None]) -> None:
+        """Call ``work`` with the indices and totals of each point of no previous strip.
 
-        Where columns are read far apart, stores without conditions show compilers the vectors, as
-        they do for integers of processors.  Else loads do, and vectors need not last until the
-        stores.
+        Where columns are read far apart, stores without conditions show compilers the vectors.
+        Where they are not, loads do, and vectors need not last until the stores.  For sums and
+        integers, compilers for processors want such stores nevertheless: into private arrays.
         """
         k, rows, down = self.k, self.rows, self.columns.down
 
@@ -242,22 +252,38 @@ class ColumnStrip:
             return found if rows is None or row is None else imp.Apply("and", Prim.BOOL, (
                 found, imp.Apply(name, Prim.I64, (rows.own, row))))
 
+        def plain(point: list[Exp], c: Exp) -> None:
+            work(point, self.held(totals, c))
+
         def guarded(point: list[Exp], c: Exp) -> None:
             with k.block() as code:
-                work(point, c)
+                plain(point, c)
             k.emit(imp.If(own("le", point[-1], None if down is None else point[down]),
                           tuple(code)))
 
-        by_loads = k.host.interleave or all(prim.is_float for prim in self.columns.prims)
-        if by_loads and not self.columns.apart:
-            self.each(guarded)
+        if not self.columns.apart:
+            by_loads = k.host.interleave or any(map(_has_vectors_by_loads, self.columns.ops))
+            if not by_loads:
+                totals = self._kept(totals)
+            self.each(guarded, unroll=by_loads)
             return
         with k.block() as all_own:
-            self.each(work)
+            self.each(plain)
         with k.block() as some_own:
             self.each(guarded)
         whole = own("eq", self.first, None if rows is None else self.first_row)
         k.emit(imp.If(whole, tuple(all_own), tuple(some_own)))
+
+    def _kept(self, totals: Sequence[VName]) -> list[VName]:
+        """Copies of the totals in private arrays."""
+        k, prims = self.k, self.columns.prims
+        copies = [k.names.fresh("kept") for _ in prims]
+        k.emit(*(imp.DeclareArray(name, prim, self.length)
+                 for name, prim in zip(copies, prims, strict=True)))
+        self.each(lambda _, c: k.emit(*(
+            imp.Store(name, c, value, prim)
+            for name, value, prim in zip(copies, self.held(totals, c), prims, strict=True))))
+        return copies
 
     def reduce(self, start: Exp, end: Exp) -> list[VName]:
         """Reduce rows, from ``start`` to ``end`` of the outermost loop; private arrays hold the
@@ -301,5 +327,5 @@ class ColumnStrip:
     def whole(self, outs: Sequence[View]) -> None:
         """Reduce whole columns and write their results."""
         totals = self.reduce(lit(0), self.k.scalar(self.columns.lengths[0]))
-        self.each_own(lambda point, c: self.columns.finish(
-            self.k, outs, point, self.held(totals, c)))
+        self.each_own(totals, lambda point, values: self.columns.finish(
+            self.k, outs, point, values))

@@ -261,12 +261,12 @@ def _piece(k: KernelBuilder, space: Space, columns: Columns, strip: StripShape,
     totals = work.reduce(start, k.declare("end", Prim.I64, end))
     shape = launches.widths(k, space)
 
-    def keep(point: Sequence[Exp], c: Exp) -> None:
+    def keep(point: Sequence[Exp], values: Sequence[Exp]) -> None:
         place = op("add", op("mul", piece, volume(shape)), flat_index(point, shape))
         k.emit(*(imp.Store(mem, place, value, prim) for mem, value, prim in zip(
-            partials, work.held(totals, c), columns.prims, strict=True)))
+            partials, values, columns.prims, strict=True)))
 
-    work.each_own(keep)
+    work.each_own(totals, keep)
 
 
 def _combine(lowering: launches.Lowering, space: Space, columns: Columns,
