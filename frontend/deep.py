@@ -20,7 +20,7 @@ PYTHON_FRAMES = 8000
 DEEP_FRAMES = 400_000
 """The greatest depth in a thread with a large stack."""
 DEEP_STACK = 1 << 30
-"""The bytes of that stack: enough for all frames, also for those that C code calls."""
+"""The bytes of that stack: enough for all frames, also for frames that C code calls."""
 
 _one_at_a_time = threading.Lock()
 """Python has one stack size for new threads, and one limit of recursion for all threads."""

@@ -44,7 +44,7 @@ class Mention(NamedTuple):
 
 @dataclass(slots=True)
 class Scope:
-    """The names that can be used at a place, or those of a module or module type.
+    """The names that can be used at a place, or the names of a module or module type.
 
     ``parameters`` are the names of the modules that a parametric module takes, in order.
     """

@@ -73,7 +73,7 @@ def checked_module(module: module_ast.Module, only: str = "", memory: Memory | N
                     ) -> ast.Flat:
     """Check a program that is parsed, of which perhaps ``only`` one entry point is wanted.
 
-    The errors are those of the parser, and those of the declarations that could be parsed.
+    The errors come from the parser, and from checking the declarations that could be parsed.
     ``memory`` holds what was found when it was checked before it changed.
     """
     try:

@@ -20,7 +20,7 @@ from runelift.ir.base.source import Source, Span
 
 @dataclass(slots=True)
 class _File:
-    """The mentions of a file, the names at its end, and those that other files see."""
+    """The mentions of a file, the names at its end, and the names that other files see."""
 
     mentions: list[Mention] = field(default_factory=list)
     scope: Scope = field(default_factory=Scope)
@@ -44,7 +44,7 @@ class References:
         return self._file(path).mentions
 
     def exported(self, path: Path) -> Scope:
-        """The names that a file hands to those that import it."""
+        """The names that a file hands to the files that import it."""
         return self._file(path).exported
 
     def value(self, path: Path, name: str) -> Definition | None:
@@ -76,7 +76,7 @@ class References:
         return self._files[path]
 
     def link(self, module: Scope, signature: Scope) -> None:
-        """Have the members of a module and those of a module type that it has share their names."""
+        """Link each member of a module with the member of its module type that has its name."""
         pairs = [(own, wanted) for name, wanted in signature.values.items()
                  if (own := module.values.get(name)) is not None]
         pairs += [(own, wanted) for name, wanted in signature.types.items()
@@ -132,7 +132,7 @@ class _Walk:
     # Declarations
 
     def declarations(self, decs: Iterable[module_ast.Dec], scope: Scope, exported: Scope) -> None:
-        """Follow declarations: they extend ``scope`` and what others see of it."""
+        """Follow declarations: they extend ``scope``, and ``exported``, which importers see."""
         for dec in decs:
             self._declaration(dec, scope, exported, exported)
 
@@ -166,7 +166,7 @@ class _Walk:
         exported.add(new)
 
     def _module(self, mod: module_ast.ModExp, scope: Scope) -> Scope:
-        """The names of a module; those of its body for a parametric one."""
+        """The names of a module; for a parametric module, the names of its body."""
         match mod:
             case module_ast.ModName(span, name):
                 return self._module_path(span, (*name.quals, name.name), scope) or Scope()
@@ -357,7 +357,7 @@ class _Walk:
                 self._visit(getattr(node, name), scope)
 
     def _special(self, node: Node, scope: Scope) -> bool:
-        """Nodes with names or binders; False for all others."""
+        """Follow a node with names or binders; False for every other node."""
         match node:
             case ast.Name(span, name):
                 self._mention(span, scope.values.get(name.name))

@@ -19,10 +19,11 @@ def check(program: ir.Program, phase: str = "core") -> None:
     * Every name is bound once and before its use.
     * Operands have the types that operations need.
     * Results match patterns.
-    * Segmented operations occur in phase ``versioned`` only, as do versions, except those that
-      schedules make.  These do not stand in lambdas.
+    * Segmented operations occur in phase ``versioned`` only.  So do versions, unless a schedule
+      made them.
+    * Versions that a schedule made do not stand in lambdas.
     * The needs of a guard are about numbers in scope.
-    * Operations of level LOCAL occur only inside of GROUP ones.
+    * Operations of level LOCAL occur only inside of operations of level GROUP.
     """
     for fun in program.funs:
         checker = _Checker(fun.name, phase)

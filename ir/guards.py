@@ -26,7 +26,7 @@ class Kind(Enum):
     REWRITTEN = "rewritten"
     """Statements as a schedule rewrites them, flattened; they may hold more versions."""
     ORIGINAL = "original"
-    """The statements as they are without a schedule, beside rewritten ones."""
+    """The statements as they are without a schedule, beside rewritten statements."""
 
 
 @dataclass(frozen=True, slots=True)

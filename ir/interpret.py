@@ -62,7 +62,7 @@ def interpret(program: ir.Program, entry: str, args: Sequence[Value], *,
 
 def interpret_fun(fun: ir.Fun, args: Sequence[Value], *,
                   choose: Choose = last_version) -> list[Value]:
-    """The results of a function without those that are sizes of others.
+    """The results of a function, without results that are only sizes of other results.
 
     UserError also if the machine has too little memory.
     """
@@ -496,7 +496,7 @@ def _stack_like(rows: list[list[Value]], like: list[Value],
 def _known_shape(type_: Type, env: Env) -> tuple[int, ...]:
     """The shape of elements that do not exist; sizes known only inside count as 0.
 
-    So do those that elements would have failed with, as they are below 0.
+    A size below 0, with which an element would have failed, counts as 0, too.
     """
     return tuple(max(0, int(s.value) if isinstance(s, Const) else int(env.get(s, 0)))
                  for s in shape_of(type_))

@@ -275,7 +275,7 @@ MEANING: dict[str, Callable[..., Scalar]] = {
 
 
 NOT_BY_F32 = frozenset({"bits", "nextafter", "fma"})
-"""The operations on f16 that are not those on f32, rounded."""
+"""The operations on f16 that are not computed on f32 and then rounded."""
 
 
 def apply(name: str, prim: Prim, *args: Scalar) -> Scalar:

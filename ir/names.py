@@ -55,7 +55,7 @@ class Names:
         return VName(base if isinstance(base, str) else base.base, tag)
 
     def made(self) -> int:
-        """The number of tags given out so far: names made from now on have higher ones."""
+        """The number of tags given out so far: names made from now on have higher tags."""
         return self._next - 1
 
     def back_to(self, before: Names) -> None:

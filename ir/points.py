@@ -34,7 +34,7 @@ LARGEST = (1 << 31) - 1
 class Number:
     """A numeric parameter of a point, such as a tile size: a positive i64, fixed or tuned.
 
-    The last ones may have a ``default``, and can be left out.
+    The last parameters of a point may have a ``default``, and can be left out.
     """
 
     name: str
@@ -143,7 +143,7 @@ class Request:
         return self.text(tuple(map(str, self.arguments)))
 
     def text(self, words: tuple[str, ...]) -> str:
-        """The text with these arguments; the last ones are left out if they have their defaults."""
+        """The text with these arguments; last arguments that are defaults are left out."""
         kinds = parameters_of(self.point)
         while words and words[-1] == str(kinds[len(words) - 1].default):
             words = words[:-1]
@@ -207,7 +207,7 @@ def settings(stm: Stm) -> tuple[str, ...]:
 
 
 def numbers(defaults: Mapping[str, int | None], values: Mapping[str, int]) -> dict[str, int]:
-    """The values of parameters that points name (those with a default), and of :data:`SKIP`."""
+    """The values of parameters with a default (points name them), and of :data:`SKIP`."""
     return {**{name: values.get(name) or default for name, default in defaults.items()
                if default is not None},
             **{name: value for name, value in values.items() if is_skip_name(name)}}

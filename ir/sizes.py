@@ -147,7 +147,7 @@ class Size:
 
 
 def _substitute(size: Size, f: Callable[[VName], Size], known: dict[int, Size]) -> Size:
-    """``size.substitute(f)``; ``known`` has those of operands, which sizes share."""
+    """``size.substitute(f)``; ``known`` has the results for operands, which sizes share."""
     match size.terms:
         case () | (((), _),):
             return size

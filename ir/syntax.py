@@ -36,7 +36,7 @@ Names bound by a pattern may appear in the types of later names of the same patt
 that only the expression knows travels as one more result before the array, such as the length of
 a filtered array.
 
-``Type`` and ``Atom`` are those of :mod:`~runelift.ir.types`, ``Guard`` is that of
+``Type`` and ``Atom`` are defined in :mod:`~runelift.ir.types`, ``Guard`` in
 :mod:`~runelift.ir.guards`.  Nodes have no methods beyond properties of themselves; functions over
 the union live in :mod:`~runelift.ir.traverse`, :mod:`~runelift.ir.pretty`,
 :mod:`~runelift.ir.check` and :mod:`~runelift.ir.interpret`.

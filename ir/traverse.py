@@ -30,7 +30,7 @@ def is_flat(exp: ir.Exp) -> bool:
 
 
 def bodies_of(exp: ir.Exp) -> tuple[ir.Body, ...]:
-    """The bodies directly inside ``exp``, not those of its lambdas."""
+    """The bodies directly inside ``exp``, without the bodies of its lambdas."""
     if type(exp) in FLAT:
         return ()
     match exp:
@@ -48,12 +48,12 @@ def bodies_of(exp: ir.Exp) -> tuple[ir.Body, ...]:
 
 
 def bodies_inside(exp: ir.Exp) -> tuple[ir.Body, ...]:
-    """The bodies directly inside ``exp``, then those of its lambdas."""
+    """The bodies directly inside ``exp``, then the bodies of its lambdas."""
     return (*bodies_of(exp), *(lam.body for lam in lambdas_of(exp)))
 
 
 def statements_inside(bodies: Iterable[ir.Body]) -> Iterator[ir.Stm]:
-    """The statements of bodies, each followed by those inside of it."""
+    """The statements of bodies, each followed by the statements inside of it."""
     for body in bodies:
         for stm in body.stms:
             yield stm
@@ -61,7 +61,7 @@ def statements_inside(bodies: Iterable[ir.Body]) -> Iterator[ir.Stm]:
 
 
 def statements_at_host(body: ir.Body) -> Iterator[ir.Stm]:
-    """The statements of a body and of those inside of it, but for segmented operations."""
+    """The statements of a body and of all bodies inside, but not inside segmented operations."""
     for stm in body.stms:
         yield stm
         if not isinstance(stm.exp, ir.SEGOPS):
@@ -336,7 +336,7 @@ def stm_of(before: ir.Stm, exp: ir.Exp) -> ir.Stm:
 
 
 def body_of(before: ir.Body, stms: Sequence[ir.Stm], result: tuple[Atom, ...]) -> ir.Body:
-    """A body; the one that was there if its statements are the same ones."""
+    """A body: ``before`` itself, if its statements and results are these objects."""
     same = len(stms) == len(before.stms) and all(map(operator.is_, stms, before.stms))
     return before if same and result == before.result else ir.Body(tuple(stms), result)
 
@@ -422,7 +422,7 @@ def bound_by(exp: ir.Exp) -> Iterator[VName]:
 
 
 def needed_for(stms: Sequence[ir.Stm], wanted: Iterable[Atom]) -> tuple[ir.Stm, ...]:
-    """Those of the statements that must run before ``wanted`` are known, in order."""
+    """The statements that must run before ``wanted`` are known, in order."""
     names, chosen = {a for a in wanted if isinstance(a, VName)}, list[ir.Stm]()
     for stm in reversed(stms):
         if any(p.name in names for p in stm.pat):

@@ -1,4 +1,4 @@
-"""Atoms, and the types of values: primitive ones, and arrays of them.
+"""Atoms, and the types of values: primitive types, and arrays of them.
 
 The IR and everything made from it have them in common.  Host plans and kernels speak of constants,
 sizes and elements, too, but know nothing of statements.

@@ -150,8 +150,8 @@ def optimise(program: Program, names: Names, rewriting: Rewriting | None = None,
     """The core program after :data:`STANDARD`, and after rewrite points in between.
 
     ``rewriting`` says which rules and passes are left out and how often rules may fire; its trace
-    sees every firing.  ``points`` are those to take, by default those of the program.  ``watch``
-    sees the program after each pass.
+    sees every firing.  ``points`` are the points to take, by default the points of the program.
+    ``watch`` sees the program after each pass.
     """
     points, passes = points or Scheduling(BOOK), STANDARD
     program = points.begin(program)

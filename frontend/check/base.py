@@ -71,7 +71,7 @@ class Binding:
 
 @dataclass(slots=True)
 class Scope:
-    """The names in scope: those inside of a declaration, and the declarations, which all share."""
+    """The names in scope: local names of a declaration, and the declarations, which all share."""
 
     values: Layered[str, Binding] = field(default_factory=Layered)
     sizes: dict[str, Size] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class Base(ABC):
         self._looping = False
         """True while a value that a loop carries is inferred: coercions may change its sizes."""
         self._written: dict[Hashable, tuple[VName, ast.Exp | None]] = {}
-        """The sizes that are expressions, by structure; those of results may be written nowhere."""
+        """The sizes that are expressions, by structure; a result's size may be written nowhere."""
         self._bound: set[VName] = set()
         """The sizes that patterns and size parameters of the top-level declaration bind."""
         self._computed: set[VName] = set()

@@ -45,7 +45,7 @@ class Carried:
         return cls(start, own, end)
 
     def consumed(self, consumed: dict[Origin, Span], declared: list[bool]) -> set[int]:
-        """The leaves that the loop consumes, and those that flow into them.
+        """The leaves that the loop consumes, and the leaves that flow into them.
 
         As in Futhark, stars alone do not always make a parameter consumed.  They do not if a next
         value that is to be unique has a name in the body.

@@ -24,7 +24,7 @@ _COMPUTED = (ast.Apply, ast.BinExp, ast.Range, ast.IndexExp, ast.IfExp, ast.Matc
 def check_causality(dec: ast.ValDec, unknown: Collection[VName]) -> list[Diagnostic]:
     """Errors in the order in which sizes of a checked declaration are computed.
 
-    ``unknown`` are those that have no name before.
+    ``unknown`` are the sizes that have no name before they are computed.
     """
     order = _Order(unknown)
     order.exp((*dec.params, dec.body))

@@ -107,7 +107,7 @@ class Checker(Settling):
     # Declarations that were checked before
 
     def remember(self, memory: Memory) -> dict[str, Checked]:
-        """Keep what this check finds, and go on with the names and types of earlier ones.
+        """Keep what this check finds, and go on with the names and types of earlier checks.
 
         The result are the declarations that are known.
         """
@@ -412,7 +412,7 @@ class Checker(Settling):
                     self.expect(Prim.I64, binding.scheme.type, node.span, "a size")
 
     def _settle_coerced(self) -> None:
-        """The sizes ``[]`` of coercions that nothing decides about are those of the values."""
+        """A size ``[]`` of a coercion that nothing decides about is the size of the value."""
         if not self._coerced:
             return
         undecided = self._undecided() - self.solved.parameters
@@ -423,7 +423,7 @@ class Checker(Settling):
         self._coerced.clear()
 
     def _undecided(self) -> set[VName]:
-        """The sizes that inference has yet to find, apart from those of names in scope."""
+        """The sizes that inference has yet to find, without the sizes of names in scope."""
         local = [b.scheme.type for b in self.scope.values.values() if b.local]
         used = set[VName]().union(*(ty.sizes_in(self.solved.resolve(type_)) for type_ in local))
         return self.solved.flexible - used

@@ -101,7 +101,7 @@ MOST_LOOKED_AT = 100
 
 
 def is_function(exp: ast.Exp) -> bool:
-    """True if an argument profits from knowing the types of the others first."""
+    """True if an argument is better checked after the other arguments."""
     todo = [exp]
     for _ in range(MOST_LOOKED_AT):
         if not todo:

@@ -191,7 +191,7 @@ class Inference(Loops):
         return type_
 
     def _forget_sizes(self, type_: ty.Type) -> ty.Type:
-        """The type with all sizes replaced by unknown ones."""
+        """The type with an unknown size in place of each size."""
         type_ = self.solved.resolve(type_)
         fresh = {v: self.solved.size_meta() for v in ty.sizes_in(type_)}
         return loosen(ty.replace_names(type_, {}, fresh), self.solved)
@@ -200,7 +200,7 @@ class Inference(Loops):
 
     def _apply_to(self, type_: ty.Type, args: tuple[ast.Exp, ...], exp: ast.Exp,
                   expected: ty.Type | None = None) -> ty.Type:
-        """Apply a function; arguments that are lambdas are checked after the others."""
+        """Apply a function; arguments that are lambdas are checked after all other arguments."""
         pending: list[tuple[ast.Exp, ty.Arrow]] = []
         for number, arg in enumerate(args):
             type_ = self._arrow(type_, exp, number, args)
@@ -217,7 +217,7 @@ class Inference(Loops):
         return type_
 
     def _result(self, function: ty.Arrow, codomain: ty.Type, call: tuple[ast.Exp, ...]) -> ty.Type:
-        """The type of a function's result, with fresh sizes; equal calls have equal ones.
+        """The type of a function's result, with fresh sizes; equal calls have equal sizes.
 
         ``call`` are the function and the arguments that it has by now.
         """
@@ -338,7 +338,7 @@ class Inference(Loops):
         return ty.with_changing(result, inner)
 
     def _made_inside(self, type_: ty.Type, made: int) -> set[VName]:
-        """The sizes in a type that were made since and are not those of expressions in scope.
+        """The sizes in a type that were made since, and that no expression in scope has.
 
         Names that were ``made`` before have lower tags.
         """
@@ -347,7 +347,7 @@ class Inference(Loops):
         return inside - self._written_outside() if inside else inside
 
     def _with_field(self, type_: ty.Type, path: tuple[str, ...], new: ty.Type) -> ty.Type:
-        """A type of records with a field of type ``new``, whose sizes may be others."""
+        """A type of records with the field ``path`` of type ``new``, which may have other sizes."""
         head = self.solved.head(type_)
         if not path:
             return new

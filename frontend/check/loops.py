@@ -1,4 +1,4 @@
-"""Inference of loops: which sizes of their values stay the same, and which change."""
+"""Inference of loops: which sizes of their values stay equal, and which change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Loops(Indexing):
     """Infers loops."""
 
     def _loop(self, exp: ast.LoopExp) -> Type:
-        """Sizes that the body changes are unknown to it; those that stay equal are one size.
+        """Sizes that the body changes are unknown to it; sizes that stay equal are one size.
 
         The body is inferred anew, with fewer sizes that are known, until it changes none of them.
         """
@@ -51,7 +51,7 @@ class Loops(Indexing):
         del self._typed[typed:], self._operators[operators:]
 
     def _without_zeros(self, exp: ast.LoopExp, init: Type) -> tuple[Type, Renewed]:
-        """``init`` with unknown sizes for those that are 0, and are computed from themselves.
+        """``init`` with an unknown size for each size 0 that the body computes from itself.
 
         As in Futhark, a body that makes n + n of n changes the size, though 0 + 0 is 0.
         """
@@ -74,7 +74,7 @@ class Loops(Indexing):
         return self._vary(init, zero, varying), varying
 
     def _joined_loop(self, exp: ast.LoopExp, result: Type, body: Type) -> Type:
-        """The type of the values of any iteration, from those before and after one."""
+        """The type of the values of any iteration, from their types before and after one."""
         try:
             return self.solved.join(result, body)
         except TypeMismatch:
@@ -108,7 +108,7 @@ class Loops(Indexing):
         raise self._error("bad-pattern", pattern.span, "A loop without '=' needs names.")
 
     def _loop_body(self, exp: ast.LoopExp, init: Type) -> tuple[Type, Type]:
-        """The type of the loop's values, and of the next ones that its body makes."""
+        """The type of the loop's values, and of the next values that its body makes."""
         bound = self.infer(exp.form.bound) if isinstance(exp.form, ast.ForForm) else None
         array = self.infer(exp.form.array) if isinstance(exp.form, ast.ForInForm) else None
         with self.inner_scope():

@@ -54,7 +54,7 @@ class Memory:
         self.known: dict[str, Checked] = {}
 
     def begin(self) -> dict[str, Checked]:
-        """The declarations that are known when a check begins; ``known`` gets those of this one."""
+        """The declarations that are known when a check begins; it adds its own to ``known``."""
         known, self.known = self.known, {}
         self._rounds += 1
         if self._rounds % ROUNDS == 0:

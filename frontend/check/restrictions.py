@@ -61,7 +61,7 @@ def computed_sizes(params: Sequence[ast.Pattern], domains: Sequence[ty.Type],
                    unknown: Collection[VName], bound: Collection[VName]) -> Iterator[Diagnostic]:
     """A parameter has no size that only the body of its function knows.
 
-    Those are ``unknown`` sizes that it computes, and names that are ``bound`` in it.
+    Only the body knows ``unknown`` sizes that it computes, and names that are ``bound`` in it.
     """
     for param, domain in zip(params, domains, strict=True):
         sizes = ty.sizes_in(domain)

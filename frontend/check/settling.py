@@ -83,7 +83,7 @@ class Settling(Inference):
                     "cannot be that of an array element."))
 
     def _settled(self, type_: ty.Type, span: Span) -> ty.Type:
-        """A type with all that is known and defaults for the rest."""
+        """A type with all that is known, and with defaults for all that is unknown."""
         known = self.solved.resolve(type_)
         if isinstance(known, Prim) or not (open_ := ty.metas(known)):
             return known

@@ -1,7 +1,7 @@
 """Inference of sum types: constructors, ``match`` and the patterns that need not fit.
 
-The type of ``#a e`` is one that has a constructor ``a``; which others it has is found by
-unification with a type that says so.
+The type of ``#a e`` has a constructor ``a``.  Its other constructors are found by unification with
+a type that names them.
 """
 
 from __future__ import annotations

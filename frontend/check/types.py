@@ -36,7 +36,7 @@ class Abbreviation:
     kind: str = ""
     """``~`` if sizes, ``^`` if functions may be inside."""
     anonymous: tuple[VName, ...] = ()
-    """The sizes that ``[]`` and ``?[n].t`` have in the definition: others each time it is used."""
+    """The sizes of ``[]`` and ``?[n].t`` in the definition: new sizes each time it is used."""
     hidden: bool = False
     """True if programs do not know the definition."""
 
@@ -109,7 +109,7 @@ class TypeReader:
     bound: Mapping[str, Own] = field(default_factory=dict)
     """The names of ``?[n].t`` and ``(n: i64) -> t`` around."""
     of_result: bool = False
-    """True in the result of a function type, whose sizes may be others for each call."""
+    """True in the result of a function type, whose sizes may differ from call to call."""
 
     def read(self, exp: ast.TypeExp) -> ty.Type:
         """The type that ``exp`` denotes; ProgramError if it names an unknown type."""

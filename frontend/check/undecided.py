@@ -20,8 +20,9 @@ def undecided_sizes(nodes: Sequence[ast.Exp | ast.Pattern | ast.ValDec],
                     is_open: Callable[[VName], bool]) -> Iterator[Diagnostic]:
     """An error for each size that is open at the end of a declaration, where it comes from.
 
-    Those are sizes of functions that are used, of annotations, and of values of sum types that
-    are not there.  Types of ``nodes`` and sizes of ``binders`` have all that is known in them.
+    Open sizes stand in functions that are used, in annotations, and in constructors of a sum type
+    that the value does not have.  Types of ``nodes`` and sizes of ``binders`` have all that is
+    known in them.
     Source: Futhark's error index, "ambiguous size".
     """
     told: set[VName] = set()
@@ -55,7 +56,7 @@ def undecided_sizes(nodes: Sequence[ast.Exp | ast.Pattern | ast.ValDec],
 
 
 def _takes(type_: Type | None, size: Size) -> bool:
-    """True if a function has arguments of a size, which others make then."""
+    """True if an argument of a function has the size: then another expression makes the size."""
     while isinstance(type_, Arrow):
         if not sizes_in(type_.domain).isdisjoint(size.variables()):
             return True

@@ -280,7 +280,7 @@ class Substitution:
     def own_sizes(self, function: ty.Arrow) -> set[VName]:
         """The sizes of a function's result that are its argument, or computed from it.
 
-        Only lambdas and local functions have some: others forget what the sizes are.
+        Only lambdas and local functions have such sizes; other functions forget what they are.
         """
         found: set[VName] = set()
 
@@ -501,7 +501,7 @@ def _same_names(left: tuple[tuple[str, ty.Type], ...],
 
 
 def _members(type_: ty.Type, kind: type[ty.Sum] | type[ty.Record]) -> dict[str, ty.Type]:
-    """The constructors or fields of a type; those of a tuple are numbers."""
+    """The constructors or fields of a type; the fields of a tuple are numbers."""
     match type_:
         case ty.Record(fields) | ty.Sum(fields) if isinstance(type_, kind):
             return dict(fields)

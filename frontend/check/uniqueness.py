@@ -364,7 +364,7 @@ class Walk:
             self.consume(found, span)
 
     def result(self, type_: Type | None, fresh: Unique, found: Origins, name: str) -> Tree:
-        """The tree of a call's result: its parts that are not unique may all be the same."""
+        """The tree of a call's result: parts that are not unique may be aliases of each other."""
         tree = shared(type_, found)
         unique = flags(tree, fresh)
         if not found and unique.count(False) > 1:
@@ -460,7 +460,7 @@ class Walk:
             self.part(getattr(node, name), env, skip)
 
     def part(self, value: object, env: Env, skip: tuple[Node, ...]) -> None:
-        """Walk an expression, or those in a tuple or slice."""
+        """Walk an expression, or all expressions in a tuple or slice."""
         if isinstance(value, tuple):
             for item in value:
                 if not isinstance(item, ast.Literal):

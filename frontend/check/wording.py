@@ -130,7 +130,7 @@ def _is_float(solved: Substitution, type_: Type) -> bool:
 
 
 def _field_difference(wanted: Mapping[str, Type], given: Mapping[str, Type]) -> str:
-    """The fields that are missing, and those that should not be there."""
+    """The fields that are missing, and the fields that should not be there."""
     missing, extra = sorted(wanted.keys() - given.keys()), sorted(given.keys() - wanted.keys())
     said = [f"{what} {', '.join(names)}." for what, names in
             (("It lacks", missing), ("There is no", extra)) if names]

@@ -90,7 +90,7 @@ class Builder:
 
     @contextmanager
     def attribute(self, attr: str) -> Iterator[None]:
-        """Statements of the innermost body get an attribute; those of bodies inside do not."""
+        """Statements of the innermost body get an attribute; statements in bodies inside do not."""
         if not self.steered and steers_flattening(attr):
             yield
             return
@@ -224,8 +224,8 @@ class Builder:
         """Make ``atom`` known outside of the body that was built as ``inside``, if it can be.
 
         The statements that compute it leave the body, with the checks of the same operations.  They
-        stay if they depend on the parameters.  They also stay if they make an array that others
-        there use, since those may consume it.
+        stay if they depend on the parameters.  They also stay if they make an array that a
+        remaining statement uses, since that statement may consume the array.
         """
         leaving = _needed((atom,), inside)
         if leaving is None:

@@ -122,7 +122,7 @@ def _entry(module: ast.Flat, entry: ast.ValDec, needed: set[str], evaluator: Eva
 
 def _declarations_before(module: ast.Flat, entry: ast.ValDec, needed: set[str],
                          evaluator: Evaluator) -> tuple[Environment, list[_Place]]:
-    """The environment of an entry point, and those of the declarations that it needs."""
+    """The environment of an entry point, and of each declaration that it needs."""
     env: Environment = Layered()
     places: list[_Place] = []
     for dec in module.decs:
@@ -139,7 +139,7 @@ def _declarations_before(module: ast.Flat, entry: ast.ValDec, needed: set[str],
 
 def _expressions(evaluator: Evaluator, names: set[VName],
                  places: Iterable[_Place]) -> dict[str | VName, Value]:
-    """The values of those of ``names`` that stand for expressions of declarations."""
+    """The values of each of ``names`` that stands for an expression of a declaration."""
     found: dict[str | VName, Value] = {}
     for dec, env in places if names else ():
         known = inside(env)

@@ -167,7 +167,7 @@ class Evaluator:
              sizes: set[str]) -> None:
         """Bind the names of ``pattern``; ``sizes`` are size names that are still free.
 
-        They are in scope behind it: sizes in its types are those of names around it.
+        The names are in scope behind the pattern.  A size in its types means a name around it.
         """
         names: dict[str | VName, Value] = {}
         self._bind_part(pattern, value, env, sizes, names)
@@ -458,7 +458,7 @@ class Evaluator:
     def _unflatten(self, exp: ast.Name, rank: int, env: Env) -> Value:
         """``unflatten`` to the sizes that the type checker has found.
 
-        One of them may be unknown, if the length of the array and the others tell.
+        One size may be unknown: it follows from the length of the array and the other sizes.
         """
         factors = sorted(exp.sizes, key=lambda name: name.tag)
         sizes = [size_atom(self, exp.sizes[name], env, exp.span) for name in factors]

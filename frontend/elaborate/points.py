@@ -42,7 +42,7 @@ def attach(builder: Builder, attr: str, value: Value, span: Span) -> None:
 
 
 def parameters_of(module: ast.Flat) -> dict[str, int | None]:
-    """The tuning parameters of a program, with their values in points unless others are given.
+    """The tuning parameters of a program, with the values that its points take by default.
 
     A parameter is named by ``#[param(name)] value`` or by a point, or by both.  Its value in points
     is the literal there, or else :data:`DEFAULT`; None if no point names it.

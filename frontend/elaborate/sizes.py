@@ -110,7 +110,7 @@ def note_written(e: Evaluator, exp: ast.TypeExp, env: Environment) -> None:
 def result_sizes(e: Evaluator, fun: ast.LambdaExp, env: Env) -> Env:
     """``env`` that knows the sizes of results of ``fun`` that do not depend on its arguments.
 
-    They are computed before its body, so that all of its branches have the same ones.
+    The sizes are computed before the body of ``fun``, so that all its branches share them.
     """
     assert isinstance(fun.type, ty.Arrow)
     sizes = ty.sizes_in(fun.type) - ty.params_in(fun.type)
@@ -127,7 +127,7 @@ def result_sizes(e: Evaluator, fun: ast.LambdaExp, env: Env) -> Env:
 
 
 def note_values(e: Evaluator, exps: Iterable[ast.Exp], env: Environment) -> None:
-    """Note the sizes that stand for those of ``exps`` whose names are in scope."""
+    """Note the value of each of ``exps`` that is a size, if its names are in scope."""
     for node in exps:
         if node.as_size is not None and computed(node.as_size) not in env and (
                 _in_scope(e, node, env)):

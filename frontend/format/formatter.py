@@ -314,4 +314,4 @@ _STEPS: dict[str, Callable[[Formatter], object]] = {
     ".": Formatter._mark, "?": Formatter._exists,
     **dict.fromkeys(("(", "[", "{", ".(", ".["), Formatter._open), "#[": Formatter._attribute,
     **dict.fromkeys((")", "]", "}"), Formatter._close), ",": Formatter._comma}
-"""Steps for words and marks; all others are operands or operators."""
+"""Steps for words and marks; all other tokens are operands or operators."""

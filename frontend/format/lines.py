@@ -18,7 +18,7 @@ class Lines:
         self.indent = 0
         """The column at which the current line begins."""
         self.number = 0
-        """The current line, among those with code."""
+        """The number of the current line, counted among lines with code."""
 
     def comment(self, word: Word) -> None:
         """Add a comment: behind the current line, or before the next one."""

@@ -44,8 +44,8 @@ class Place(NamedTuple):
 class Break(NamedTuple):
     """A place where a line may be broken; the least of a line is the best.
 
-    Those with equal ``rank``, ``depth`` and ``strength`` in the same frame go together, unless they
-    are as weak as ``FILLING``.
+    Places with equal ``rank``, ``depth`` and ``strength`` in one frame are broken together, unless
+    they are as weak as ``FILLING``.
     """
 
     rank: int

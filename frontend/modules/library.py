@@ -17,7 +17,7 @@ from runelift.ir.base.source import Source
 
 
 def with_library(program: ast.Flat) -> ast.Flat:
-    """``program`` with the library functions that it names in front, and those that these name."""
+    """``program`` behind the library functions that it names, directly or through another."""
     used: set[str] = set()
     named = _names(program)
     if _defined().isdisjoint(name.rpartition(".")[2] for name in named):
@@ -38,7 +38,7 @@ def _text() -> str:
 
 @cache
 def _defined() -> frozenset[str]:
-    """The names that the library's text defines, without those of their modules."""
+    """The names that the library's text defines, without the names of their modules."""
     return frozenset(re.findall(r"^ *def ([\w']+)", _text(), re.MULTILINE))
 
 

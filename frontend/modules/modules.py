@@ -58,7 +58,7 @@ T = TypeVar("T")
 NOTHING = Signature()
 EMPTY = Structure()
 LIFTED = ("", "~", "^")
-"""Marks of types, from those that may least to those that may most."""
+"""Marks of types, from the mark that allows least to the mark that allows most."""
 
 
 def flatten_modules(module: module_ast.Module, read: Reader) -> ast.Flat:
@@ -74,7 +74,7 @@ def flatten_modules(module: module_ast.Module, read: Reader) -> ast.Flat:
 
 
 MOST_DECLARATIONS = 100_000
-"""The most declarations of a program, of which each use of a parametric module makes new ones."""
+"""The most declarations of a program; each use of a parametric module makes more of them."""
 
 
 class _Evaluator:
@@ -125,7 +125,7 @@ class _Evaluator:
         """Evaluate declarations: they extend ``scope`` and, unless local, ``exported``.
 
         Errors are noted.  ProgramError without text if a declaration with errors may define any
-        name: nothing is known about those that follow.
+        name: nothing is known then about the declarations that follow.
         """
         seen: dict[tuple[type[module_ast.Dec], str], Span] = {}
         for dec in decs:
@@ -159,7 +159,7 @@ class _Evaluator:
         return found
 
     def _unparsed(self, span: Span, others: Structure) -> Structure:
-        """The names that a declaration without a tree may add to those of ``others``.
+        """The names that a declaration without a tree may add to the names of ``others``.
 
         ProgramError if it may define any name.
         """
@@ -501,7 +501,7 @@ class _Evaluator:
 
     def _check_specs(self, found: Structure, table: Structure, sig: Signature,
                      path: str, span: Span) -> dict[str, ast.QualName]:
-        """Declarations that have types only if the members have those that are specified.
+        """Add declarations that have types only if the members have the types of the module type.
 
         The result are the functions that have these types: their own may be more general.
         """

@@ -8,7 +8,7 @@
 
 The loop finds the arguments of the last call, and the rest of the body makes its result.  A
 parameter that every call passes on stays outside of the loop, so that it may be a function.  Size
-parameters are those of the present arguments.  Other recursion is left for the type checker
+parameters are the sizes of the present arguments.  Other recursion is left for the type checker
 to refuse: it would take a stack for each work-item.  (Futhark has recursion since release 0.27.)
 """
 
@@ -22,7 +22,10 @@ from runelift.frontend.syntax.nodes import duplicate, walk
 
 
 def as_loop(dec: ast.ValDec) -> ast.ValDec:
-    """A function without calls of itself; the same one if it has none, or others than last ones."""
+    """A function without calls of itself.
+
+    The result is ``dec`` itself if it has no calls of itself, or if one of them is not last.
+    """
     names = [node for node in walk(dec.body) if _mentions(node, dec.name)]
     if not names or _binds((dec.type_params, dec.params, dec.body), dec.name):
         return dec
@@ -93,7 +96,7 @@ def _new_names(dec: ast.ValDec, count: int) -> list[str]:
 
 
 def _at_ends(exp: ast.Exp, work: Callable[[ast.Exp], ast.Exp | None]) -> ast.Exp | None:
-    """An expression with ``work`` of those that may be evaluated last, for its value.
+    """An expression with ``work`` of each part that may be evaluated last, for its value.
 
     None stands for an expression that is never evaluated.
     """

@@ -43,7 +43,7 @@ def _fields(node: Any, scope: Structure, **others: Structure) -> Any:
 
 
 def _special(node: Any, scope: Structure) -> Any:
-    """Nodes with names or binders; None for all others."""
+    """A node with names or binders, renamed; None for every other node."""
     match node:
         case ast.Name(span, name):
             return ast.Name(span, find_value(name, scope, span))
@@ -101,7 +101,7 @@ def with_params(scope: Structure, type_params: Iterable[ast.SizeParam | ast.Type
 
 
 def _renamed_params(params: Iterable[ast.Pattern], scope: Structure) -> tuple[ast.Pattern, ...]:
-    """Parameters, each of which knows the names that those before it bind."""
+    """Parameters, each of which knows the names that the parameters before it bind."""
     renamed: list[ast.Pattern] = []
     for param in params:
         renamed.append(rename(param, scope))

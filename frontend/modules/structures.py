@@ -65,7 +65,7 @@ class Structure:
                      if (found := type_member(prim, name)) is not None), None)
 
     def add(self, other: Structure) -> None:
-        """Take in all names of another structure, which hide those that were known before."""
+        """Take in all names of another structure, which hide names that were known before."""
         for prim in other.opened:
             self._hide_members(prim)
         self.values |= other.values

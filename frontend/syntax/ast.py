@@ -3,7 +3,7 @@
 Nodes follow Futhark's grammar, carry their source span and compare by identity.  The parser
 leaves ``Exp.type`` and ``Pattern.type`` as None; the type checker fills them in (see
 :mod:`runelift.frontend.syntax.types`), and the elaborator reads them.  Types, patterns and
-expressions are one grammar, as each of them may stand in the others.
+expressions are one grammar, as they may contain each other.
 """
 
 from __future__ import annotations
@@ -297,7 +297,7 @@ IndexDim: TypeAlias = "Exp | SliceExp"
 
 @dataclass(slots=True, eq=False)
 class IndexExp(Exp):
-    """``a[i, j:k]``; fewer indices than dimensions leave the inner ones whole."""
+    """``a[i, j:k]``; inner dimensions without an index stay whole."""
 
     array: Exp
     dims: tuple[IndexDim, ...]
@@ -588,7 +588,7 @@ class Flat(Node):
     """A program without modules (:mod:`runelift.frontend.modules.modules`), and the files it
     imports.
 
-    ``only`` is the entry point that is wanted, if others are not.  ``errors`` are those found so
+    ``only`` is the entry point that is wanted, if not all are.  ``errors`` are the errors found so
     far, ``broken`` the names of the declarations that have them.
     """
 

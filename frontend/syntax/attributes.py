@@ -1,6 +1,6 @@
-"""The attributes ``#[...]``: the known ones, and reports about unknown ones.
+"""The attributes ``#[...]``: known attributes, and reports about unknown attributes.
 
-Those that are rewrite points have their signatures in :mod:`runelift.ir.points`.
+An attribute that is a rewrite point has its signature in :mod:`runelift.ir.points`.
 """
 
 from __future__ import annotations

@@ -549,7 +549,7 @@ def _without_attrs(children: list[Any]) -> list[Any]:
 
 
 def _as_tuple(fields: list[tuple[str, Any]]) -> tuple[Any, ...] | None:
-    """The components, if the fields are ``0``, ``1``, ... and so those of a tuple."""
+    """The components, if the fields are ``0``, ``1``, ..., as the fields of a tuple are."""
     known = dict(fields)
     labels = [str(k) for k in range(len(fields))]
     if len(fields) == 1 or set(known) != set(labels):

@@ -1,8 +1,8 @@
 """Dictionaries that grow by a binding without a copy of what they hold already.
 
 A layered dictionary is a stack of dictionaries, newest first, of which only the newest is written.
-Small ones are merged as in a binary counter, so their number stays about log n.  A chain of n
-definitions costs n log n, where a copy for each would cost n squared.
+Small dictionaries are merged as in a binary counter, so their number stays about log n.  A chain
+of n definitions costs n log n, where a copy for each would cost n squared.
 """
 
 from __future__ import annotations

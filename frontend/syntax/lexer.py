@@ -18,8 +18,9 @@ from lark.lexer import BasicLexer, ContextualLexer, LexerState, Token
 class SharedLexer(ContextualLexer):
     """Finds the tokens that Lark's contextual lexer finds, with places but without lines.
 
-    Both try the terminals in the same order.  So the first one that matches among all is the first
-    among those that may stand here, if it is one of these.  Elsewhere Lark's lexer decides.
+    Both lexers try the terminals in one order.  This lexer takes the first terminal that matches,
+    if it may stand here.  Lark's lexer tries only terminals that may stand here, so it would take
+    this terminal, too.  In all other cases Lark's lexer decides.
     """
 
     def __init__(self, conf: LexerConf, states: dict[int, Collection[str]],

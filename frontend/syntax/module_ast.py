@@ -179,7 +179,7 @@ Dec: TypeAlias = ValDec | TypeDec | ModDec | SigDec | OpenDec | LocalDec | Broke
 class Module(Node):
     """A source file.
 
-    ``errors`` are those of the parser.  If it is ``in_doubt``, they leave open what the other
+    ``errors`` are the errors of the parser.  If it is ``in_doubt``, they leave open what the other
     declarations are, so that these cannot be checked.
     """
 

@@ -22,11 +22,11 @@ NodeType = TypeVar("NodeType", bound=Node)
 _NOTES = frozenset({"span", "type", "as_size", "op_type", "operator"})
 """Fields that hold no syntax."""
 _FLAGS = frozenset({"specified", "only_checks", "sealed", "instance", "hidden"})
-"""The fields with keywords that modules fill; the checker fills the others."""
+"""The keyword fields that modules fill; the checker fills all other keyword fields."""
 
 
 class _Fields(NamedTuple):
-    """The names of the fields of a kind of node: all, and those of the functions below."""
+    """The names of the fields of a kind of node: all, and the fields for each function below."""
 
     all: tuple[str, ...]
     parts: tuple[str, ...]

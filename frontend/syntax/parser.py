@@ -33,7 +33,7 @@ def parse(source: Source, text: str | None = None) -> module_ast.Module:
 
 
 def parse_recovering(source: Source, text: str | None = None) -> module_ast.Module:
-    """The declarations of a source file, those that cannot be parsed among them.
+    """The declarations of a source file, also declarations that cannot be parsed.
 
     The errors are in the module.  ``text`` is as for :func:`parse`.
     """

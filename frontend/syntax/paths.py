@@ -1,7 +1,7 @@
 """Paths into values: ``.f``, ``[i, j:k]``, ``[i].f[j]``, which updates and sections follow.
 
 An update along a path of fields, or of one index, is a single node
-(:mod:`~runelift.frontend.syntax.ast`).  One along a mixed path is made of those:
+(:mod:`~runelift.frontend.syntax.ast`).  An update along a mixed path is made of such nodes:
 ``a with [i].f = v`` takes ``a[i]`` out, updates its field, and puts it back.  The names that it
 binds begin with an underscore, which nothing in a program can use.
 """

@@ -1,7 +1,7 @@
 """Recovery from syntax errors: parsing goes on at the next declaration.
 
 This is panic mode (Aho, Lam, Sethi and Ullman, Compilers, 2nd edition, 4.8.3).  The parser's stack
-knows the lists of declarations around an error: that of the file, and those of modules.  Their
+knows the lists of declarations around an error: the list of the file, and of each module.  Their
 indentation says in which of them the next declaration stands.  The stack shrinks to that list, and
 the token ``BROKEN`` takes the place of the text that is passed over.
 

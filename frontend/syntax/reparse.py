@@ -20,10 +20,10 @@ from runelift.ir.points import PlacedAttribute
 def reparse(source: Source, old: module_ast.Module) -> module_ast.Module:
     """The declarations of a text, as :func:`parse_recovering` finds them.
 
-    ``old`` are those of an earlier text, without errors.  The change is what stands between the
-    common start and the common end of both texts.  A parser with one token of look-ahead knows a
-    declaration by its text and the token behind it.  So one keeps its tree if it and its neighbour
-    towards the change are what they were.
+    ``old`` are the declarations of an earlier text, without errors.  The change is what stands
+    between the common start and the common end of both texts.  A parser with one token of
+    look-ahead knows a declaration by its text and the token behind it.  So a declaration keeps its
+    tree if it and its neighbour towards the change are what they were.
     """
     before, after = old.span.source.text, source.text
     start, end = common_ends(before, after)

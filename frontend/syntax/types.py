@@ -21,12 +21,12 @@ class Facts(NamedTuple):
     type_variables: frozenset[VName]
     metas: frozenset[MetaVar]
     sizes: frozenset[VName]
-    """But for those that calls of functions make."""
+    """The size variables, without sizes that calls of functions make."""
     params: frozenset[VName]
     """The names that function types give to their arguments."""
     all_sizes: frozenset[VName]
     leaves: int
-    """The number of components at the bottom: of those of components, and so on."""
+    """The number of innermost components: a component with components inside does not count."""
     variables: int
     """The number of variables that a value of the type needs: also for parts of sums."""
     arrays: bool
@@ -68,7 +68,7 @@ class _Interned(type):
     _making: ClassVar[Lock] = Lock()
     """Two threads must not make two equal objects."""
     key: Callable[..., tuple[object, ...]]
-    """Of the fields of an object: a value that equal objects share, and no others."""
+    """A value, from the fields of an object: two objects share it exactly if they are equal."""
 
     def __call__(cls, *args: Any, **fields: Any) -> Any:
         key = cls, cls.key(*args, **fields)
@@ -87,7 +87,7 @@ class _Compound(_Type, metaclass=_Interned):
 
     @staticmethod
     def key(*values: Any) -> tuple[object, ...]:
-        """A value that equal types share, and no others."""
+        """A value that two types share exactly if they are equal."""
         return values
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -151,7 +151,7 @@ class Abstract(Sum):
 
     @property
     def shown(self) -> str:
-        """The name as the program has it: without the number that tells it from others."""
+        """The name as the program has it: without the number that makes it unique."""
         return re.sub(r"'\d+$", "", self.name)
 
     @property
@@ -161,7 +161,7 @@ class Abstract(Sum):
 
 
 MOST_SHOWN = 500
-"""The most parts of a type that a message shows; "..." stands for the rest."""
+"""The most parts of a type that a message shows; "..." stands for all further parts."""
 
 Unique: TypeAlias = "bool | tuple[Unique, ...]"
 """The parts of a type that are marked with ``*``.
@@ -190,7 +190,7 @@ class Arrow(_Compound):
     def key(domain: Type, codomain: Type, consumes: Unique = False, fresh: Unique = False,
             param: VName | None = None, exists: frozenset[VName] = frozenset()
             ) -> tuple[object, ...]:
-        """The fields, with those that are left out."""
+        """The fields, with the defaults of fields that are left out."""
         return domain, codomain, consumes, fresh, param, exists
 
 
@@ -345,7 +345,7 @@ _NONE = Facts(frozenset(), frozenset(), frozenset(), frozenset(), frozenset(), 1
 
 
 def _unexamined(type_: Type) -> list[Type]:
-    """The compound parts of a type whose facts are unknown, inner ones before outer ones."""
+    """The compound parts of a type whose facts are unknown, inner parts before outer parts."""
     found: list[Type] = []
     left: list[tuple[Type, bool]] = [(type_, False)]
     seen: set[int] = set()
@@ -403,15 +403,15 @@ def metas(type_: Type) -> frozenset[MetaVar]:
 
 
 def sizes_in(type_: Type) -> frozenset[VName]:
-    """The size variables that occur in a type, but for those that calls of functions make."""
+    """The size variables that occur in a type, without sizes that calls of functions make."""
     return facts(type_).sizes
 
 
 def parts(type_: Type, into: Callable[[Type], bool] = lambda _: True,
           head: Callable[[Type], Type] = lambda part: part) -> Iterator[Type]:
-    """A type and all types in it, outer ones first, each once however often it stands there.
+    """A type and all types in it, outer types first, each once however often it stands there.
 
-    Those inside of a type are left out if ``into`` says no.  ``head`` is applied to each first.
+    The types inside of a type are left out if ``into`` says no.  ``head`` is applied to each first.
     """
     left, seen = [type_], set[int]()
     while left:

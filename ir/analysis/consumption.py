@@ -1,4 +1,4 @@
-"""Consumed arrays: those whose memory an in-place operation may reuse.
+"""Consumed arrays: an in-place operation may reuse the memory of each of them.
 
 The meaning of a program is by value, so consumption never decides whether a rewrite is right.  It
 decides whether a rewrite is good.  A consumed array that lives longer turns an update in place into

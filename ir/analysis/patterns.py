@@ -80,7 +80,7 @@ class Affine:
 
     @property
     def varies(self) -> bool:
-        """True if it is not the same for all work-items at all times."""
+        """True if two work-items, or two iterations, may have different values of the sum."""
         return bool(self.points or self.counters) or not self.known
 
 
@@ -174,7 +174,10 @@ class _Part:
     dims: tuple[Affine | _Open, ...]
 
     def at(self, indices: Sequence[Affine | _Open]) -> tuple[Affine | _Open, ...]:
-        """The indices of the array around, for ``indices`` of the view; others stay open."""
+        """The indices of the array around, for the first ``indices`` of the part.
+
+        Dimensions of the part without an index stay open.
+        """
         own = iter([*indices, *[_Open()] * len(self.dims)])
         return tuple(dim.at(next(own)) if isinstance(dim, _Open) else dim for dim in self.dims)
 

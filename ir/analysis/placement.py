@@ -2,7 +2,7 @@
 
 ``a' = a with [s] <- ys``, where ``ys = segmap ...``: if nothing is between the two, the map may
 make ``ys`` in the memory of ``a``.  :mod:`runelift.rewrite.passes.short_circuit` brings updates
-there, and marks those whose work-items do not overwrite what others read.
+there.  It marks an update if no work-item overwrites what another work-item reads.
 :mod:`runelift.codegen.hostplan.in_place` checks that the memory is free.
 """
 
@@ -72,7 +72,7 @@ def placements(stms: Sequence[Stm]) -> Iterator[Placement]:
 
 
 def by_root(placed: Sequence[Placement]) -> dict[VName, list[Placement]]:
-    """Placements by the array that they change.  Only those of one array may overlap."""
+    """Placements by the array that they change; overlapping placements change one array."""
     found: dict[VName, list[Placement]] = {}
     for placement in placed:
         found.setdefault(placement.root, []).append(placement)

@@ -1,4 +1,4 @@
-"""Products: maps whose points share elements, as those of a product of matrices do.
+"""Products: maps whose points share elements, as the points of a product of matrices do.
 
 A reduction over k runs at every point (i, j).  It combines elements of arrays that vary with i and
 k only with elements of arrays that vary with j and k only.  Each of i, j and k stands for any
@@ -84,7 +84,8 @@ class Walk:
 class Operand:
     """An element that a product combines, and the statements that it needs.
 
-    They are those around the reduction, and for each loop the elements and statements.
+    ``before`` are the statements before the reduction.  ``walks`` has the elements and statements
+    of each loop of the reduction.
     """
 
     param: ir.Param
@@ -231,8 +232,8 @@ class Product(Nest):
     """A map that is a product.
 
     The dimensions of its space are ``rows``, ``columns``, of which the last one is one, and
-    ``batch``.  ``left`` are the operands that vary with rows and not with columns, ``right`` those
-    that vary with columns and not with rows.  All other operands vary with neither.
+    ``batch``.  ``left`` are the operands that vary with rows and not with columns.  ``right`` are
+    the operands that vary with columns and not with rows.  All other operands vary with neither.
     """
 
     exp: ir.SegMap

@@ -13,7 +13,7 @@ _OURS = ("runelift", "IPython", "ipykernel")
 
 
 def brief_lines(lines: Sequence[str], most: int) -> list[str]:
-    """So many lines at most; of more, those in the middle are left out."""
+    """At most ``most`` of the lines: if there are more, lines in the middle are left out."""
     if len(lines) <= most:
         return list(lines)
     return [*lines[:most - 2], "  …", lines[-1]]

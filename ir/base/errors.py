@@ -111,7 +111,7 @@ class Diagnostic:
 
 
 def in_order(errors: Iterable[Diagnostic], main: Source) -> list[Diagnostic]:
-    """Errors by their places: those in the text ``main`` first, then those of each other text."""
+    """Errors by their places: errors in the text ``main`` first, then each other text's errors."""
     return sorted(errors, key=lambda each: (each.span.source is not main, each.span.source.name,
                                             each.span.start))
 

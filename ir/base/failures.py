@@ -37,8 +37,8 @@ def nonzero(divisor: object) -> str:
 def access(parts: Sequence[int], checked: bool = True) -> str:
     """An access out of bounds.  A dimension is written with as many values as ``parts`` says.
 
-    Those are an index, or the start and stop of a slice, or with its step; the sizes of the array
-    follow.  If not ``checked``, a device would go on with any value.
+    The values are an index, or the start and stop of a slice, perhaps with its step.  The sizes of
+    the array follow.  If not ``checked``, a device would go on with any value.
     """
     dims = ", ".join(":".join(["{}"] * count) for count in parts)
     unsafe = "" if checked else "  It is #[unsafe]: a device does not check this access."

@@ -1,6 +1,6 @@
 """JSON that is checked against types before anything is made of it.
 
-The types are those of dataclasses and named tuples, so each field has one declaration.
+Dataclasses and named tuples give the types, so each field has one declaration.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ Lines: TypeAlias = Iterator[str]
 
 
 def placed(lines: Iterable[str], *locs: Loc | None) -> Lines:
-    """The lines; those without places stand for these, if there are any.
+    """The lines; a line without places gets the places ``locs``, if there are any.
 
     >>> [line] = placed(["x"], Loc("f", 1, 2))
     >>> [indented] = indent([line], "  ")

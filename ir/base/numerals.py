@@ -8,7 +8,7 @@ import re
 MOST_DIGITS = 400
 """Whole numbers with more digits are above the greatest number of every type."""
 BEYOND = 10**MOST_DIGITS
-"""A number above all types that stands for larger ones."""
+"""A number above the range of every type.  It stands for all larger numbers, too."""
 _WHOLE = re.compile(r"[0-9]{1,18}")
 
 

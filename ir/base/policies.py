@@ -19,7 +19,7 @@ WITHOUT = "+without-"
 
 
 def policies() -> tuple[str, ...]:
-    """The names of all policies, those of installed packages last."""
+    """The names of all policies; policies of installed packages come last."""
     return (*POLICIES, *(each.name for each in plugins.declared(plugins.POLICIES)
                          if each.name not in POLICIES))
 

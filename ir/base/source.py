@@ -12,7 +12,7 @@ from runelift.ir.base.visible import one_line, visible
 WIDTH = 120
 """Characters of a source line that errors show at most."""
 LEAST, GUTTER = 20, 7
-"""Characters of a source line that are shown in any case, and those before it."""
+"""Characters of a source line that are always shown, and characters in front of the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,8 @@ class Span:
 def _cut(line: str, before: int, width: int, most: int = WIDTH) -> tuple[str, int, int]:
     """A line of at most ``most`` characters around a span, and the place of the span in it.
 
-    The span begins after ``before`` characters and has ``width`` ones.  At most half of the line
-    is marked.
+    The span begins after ``before`` characters and is ``width`` characters long.  At most half of
+    the line is marked.
 
     >>> _cut("a" * 200, 190, 10)[1:]
     (110, 10)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 MOST_SHOWN = 20_000
-"""The most characters of a message; the middle of longer ones is left out."""
+"""The most characters of a message; the middle of a longer message is left out."""
 _STEERING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]")

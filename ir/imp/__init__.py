@@ -289,8 +289,8 @@ class Peek:
 class Fence:
     """An acquire and release fence on global memory, for all work-items of all groups.
 
-    Others that see a later write of this work-item also see its earlier writes.  Its later reads
-    are no older than its earlier reads.
+    A work-item that sees a write after the fence also sees the writes before it.  Reads after the
+    fence are no older than reads before it.
     """
 
 

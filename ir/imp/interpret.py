@@ -114,7 +114,7 @@ class _Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Under:
-    """The kind of accesses under a lock, which do not race with others under it."""
+    """The kind of accesses under a lock; two accesses under one lock do not race."""
 
     locks: VName
     number: int
@@ -134,7 +134,7 @@ class _Log:
 
     def touch(self, place: int, kind: _Kind | _Under, who: int, stm: Stm | None
               ) -> tuple[int, _Kind | _Under, Stm | None] | None:
-        """Note an access; the first of the others that it races with, and what that one does."""
+        """Note an access; the first work-item that it races with, and what this one does there."""
         accesses = self.touched.get(place)
         if accesses is None:
             self.touched[place] = {kind: {who: stm}}
@@ -199,7 +199,7 @@ class _Machine:
         return buffers
 
     def _local_memory(self) -> dict[VName, _Memory]:
-        """The local arrays of a group; those within others share their cells and their log."""
+        """The local arrays of a group; an array within another shares its cells and its log."""
         memories: dict[VName, _Memory] = {}
         for array in self.kernel.local_memory:
             cells = np.zeros(self.launch.lengths[array.name], array.prim.dtype)
@@ -247,9 +247,9 @@ class _Machine:
                 return
 
     def _shuffle(self, shuffle: imp.Shuffle, items: Sequence[_Item]) -> None:
-        """Hand on what work-items offer to those of their sub-group that want it.
+        """Hand on what work-items offer to the work-items of their sub-group that want it.
 
-        Those of a group that is too many want nothing in particular.
+        A work-item of a group that is too many receives the value that it offers itself.
         """
         part, size = self.launch.constants[shuffle.subgroup], self.launch.group_size
         for place, item in enumerate(items):

@@ -39,7 +39,7 @@ _PARTS: dict[type, Callable[[Any], tuple[Exp, ...]]] = {
     imp.Convert: lambda exp: (exp.arg,),
     imp.Load: lambda exp: (exp.index,),
     imp.Select: lambda exp: (exp.cond, exp.then_, exp.else_)}
-"""The expressions that are made of others."""
+"""The expressions that have expressions inside."""
 
 
 def blocks(stm: Stm) -> tuple[tuple[Stm, ...], ...]:
@@ -49,7 +49,7 @@ def blocks(stm: Stm) -> tuple[tuple[Stm, ...], ...]:
 
 
 def statements(code: Iterable[Stm]) -> list[Stm]:
-    """All statements of ``code``, also those inside of others."""
+    """All statements of ``code``, and all statements inside of them."""
     found: list[Stm] = []
     _add(code, found)
     return found
@@ -132,7 +132,7 @@ def touched_by(stm: Stm) -> set[VName]:
 
 
 def named_by(stm: Stm) -> VName | None:
-    """The memory that a statement itself names; its expressions name those that they load from."""
+    """The memory that a statement itself names, not in its expressions."""
     if isinstance(stm, imp.Store | imp.Atomic | imp.AtomicUpdate | imp.Peek):
         return stm.mem
     return stm.locks if isinstance(stm, imp.Locked) else None
@@ -153,7 +153,10 @@ def map_parts(exp: Exp, change: Callable[[Exp], Exp]) -> Exp:
 
 
 def map_statement(stm: Stm, change: Callable[[Exp], Exp], inside: Callable[[Stm], Stm]) -> Stm:
-    """A statement with the expressions that it evaluates itself changed, and those inside of it."""
+    """A statement with ``change`` of its expressions and ``inside`` of the statements in it.
+
+    ``change`` gets only expressions that the statement itself evaluates.
+    """
     match stm:
         case imp.Declare(_, _, init):
             return stm if init is None else replace(stm, init=change(init))

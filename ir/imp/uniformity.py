@@ -1,8 +1,8 @@
-"""Uniformity analysis: values that are the same for all work-items that come to a barrier together.
+"""Uniformity analysis: values that are equal for all work-items that come to a barrier together.
 
-Every value is *uniform* (the same for all of them) or *varying*.  Control flow around a barrier
-must be uniform.  The work-items are those of a group, or of several groups that run side by side.
-For several groups, the number of the group and the contents of memory may vary, too.
+Every value is *uniform* (equal for all these work-items) or *varying*.  Control flow around a
+barrier must be uniform.  The work-items belong to one group, or to several groups that run side by
+side.  For several groups, the number of the group and the contents of memory may vary, too.
 
 Source: Karrenberg and Hack, Improving performance of OpenCL on CPUs, 2012, section 3 (divergence
 analysis).
@@ -23,7 +23,7 @@ VARYING_AMONG_GROUPS = VARYING_IN_GROUP | {Id.GROUP_ID}
 
 
 def within_group(code: Sequence[Stm], shared: Iterable[VName]) -> Uniformity:
-    """Uniformity in one group, whose work-items see the same in the memories ``shared``."""
+    """Uniformity in one group; all its work-items see equal contents of the memories ``shared``."""
     return _settled(Uniformity(VARYING_IN_GROUP, frozenset(shared)), code)
 
 
@@ -52,7 +52,7 @@ def _settled(uniformity: Uniformity, code: Sequence[Stm]) -> Uniformity:
 
 @dataclass(slots=True)
 class Uniformity:
-    """The names that vary; memory ``shared`` looks the same to all work-items after any write."""
+    """The names that vary; all work-items see equal contents of ``shared`` after any write."""
 
     ids: frozenset[Id]
     shared: frozenset[VName] = frozenset()

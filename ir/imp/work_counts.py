@@ -12,8 +12,8 @@ identities and what is computed from them are known; elements of memory are not.
 * Of long loops whose iterations differ, some iterations stand for all.
 
 The bytes that a device must move at least are the compulsory traffic of Williams, Waterman and
-Patterson 2009 (Roofline, section 3).  They are those from the first to the last element of a buffer
-that is accessed, or the accesses if these are fewer.
+Patterson 2009 (Roofline, section 3).  For each buffer, they reach from the first element that is
+accessed to the last one.  If the accesses are fewer bytes, they are counted instead.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Work:
     """The work of a launch, or of several.
 
     ``operations`` are by type.  ``loads`` and ``stores`` are the bytes that work-items access, by
-    buffer.  ``bytes`` are those that the device must move at least.
+    buffer.  ``bytes`` is the number of bytes that the device must move at least.
     """
 
     operations: dict[Prim, float] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Work:
     data_dependent: bool = False
     """A branch or loop depends on elements."""
     sampled: bool = False
-    """Some groups or iterations stand for others."""
+    """Only some groups or iterations were counted; they stand for all."""
 
     @property
     def accessed(self) -> float:
@@ -196,7 +196,7 @@ class _Counter:
                     pass
 
     def _assign(self, name: VName, found: Value, weight: Array) -> None:
-        """Assign to a variable of the work-items that are here; the others keep theirs."""
+        """Assign to a variable of the work-items that are here; it stays in other work-items."""
         here = weight > 0
         if not here.all():
             before = self._values.get(name)

@@ -1,4 +1,4 @@
-"""Proving that sizes and indices are not negative, divide or equal others, from known facts.
+"""Proofs from known facts: a size is not negative, divides a size, or equals a size.
 
 A fact is a :class:`~runelift.ir.sizes.Size` that is at least 0.  A goal is proved by refutation:
 its negation and the facts that are connected with it are combined until no variable is left.  If a
@@ -142,8 +142,11 @@ class Facts:
             cases // len(options)) for option in options)
 
     def _connected(self, claim: Size) -> Iterator[list[Linear]]:
-        """The facts that share a variable with the claim; with those, the ones that share one
-        with them; and so on.  Later facts come first, as they are about the nearest names.
+        """The facts that are connected with the claim, in growing lists.
+
+        Facts of the first list share a variable with the claim.  Each further list adds the facts
+        that share a variable with facts of the list before it.  Later facts come first, as they are
+        about the nearest names.
         """
         reached, found = claim.variables(), list[Linear]()
         left = [*reversed(self._prepared)]
@@ -199,7 +202,7 @@ def _never_divides(divisor: Size, size: Size) -> bool:
 
 @lru_cache(REMEMBERED_PROOFS)
 def _contradictory(facts: frozenset[Linear]) -> bool:
-    """True if the inequalities cannot all hold; passes often ask the same again."""
+    """True if the inequalities cannot all hold; passes often repeat a question."""
     system = {*facts, *_products(facts)}
     if _has_model(system):
         return False

@@ -34,7 +34,7 @@ Bounds: TypeAlias = tuple[int | None, int | None]
 
 
 class Impossible(Exception):
-    """No values meet a constraint, whatever the others are."""
+    """A constraint that no possible values meet."""
 
     def __init__(self, constraint: Constraint, why: str) -> None:
         super().__init__(why)
@@ -104,7 +104,7 @@ def _normal(each: Constraint) -> object:
 
 
 def _independent(constraints: list[Constraint], domains: Domains) -> Iterator[Constraint]:
-    """The constraints that do not follow from the others and from the ranges of variables."""
+    """The constraints that do not follow from other constraints and from ranges of variables."""
     ranges = [fact for name, values in domains.items() for fact in (
         Size.var(name) - values[0], Size.of(values[-1]) - Size.var(name))]
     kept = {number: each.left - each.right for number, each in enumerate(constraints)
@@ -178,7 +178,9 @@ def _possible(each: Constraint, name: VName, value: int, domains: Domains) -> bo
 
 
 def bounds(size: Size, domains: Domains) -> Bounds:
-    """Bounds of a size whose variables have values of ``domains``; others are not bounded.
+    """Bounds of a size whose variables have values of ``domains``.
+
+    A variable that ``domains`` does not name has no bounds.
 
     >>> n, m = VName("n", 1), VName("m", 2)
     >>> bounds(Size.var(n) * Size.var(m) * 2 - Size.var(m), {n: (1, 5), m: (3, 4)})

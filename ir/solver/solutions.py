@@ -70,7 +70,7 @@ class _Check:
 
 @dataclass(slots=True)
 class _Finding:
-    """Derived quantities whose inputs are known; values are remembered by those of the inputs."""
+    """Derived quantities whose inputs are known; they are remembered by the values of inputs."""
 
     derived: Derived
     found: dict[tuple[int, ...], Sequence[int]] = field(default_factory=dict)
@@ -149,7 +149,7 @@ class _Asked:
 
 
 def _asked(steps: Sequence[Sequence[_Check | _Finding]], order: Sequence[VName]) -> list[_Asked]:
-    """The part of the choices before that each step and those after it ask for."""
+    """For each step, the part of earlier choices that it or a later step asks for."""
     found, known = list[_Asked](), set[VName]()
     for depth, now in enumerate(steps):
         names, sums = set[VName](), set[Size]()
@@ -172,7 +172,7 @@ def _asked(steps: Sequence[Sequence[_Check | _Finding]], order: Sequence[VName])
 
 
 def _parts(constraint: Constraint, known: Set[VName]) -> Iterator[Size]:
-    """Sums over known variables that decide, together, how a constraint depends on the others."""
+    """Sums over known variables: their values say what a constraint asks of unknown variables."""
     both = constraint.kind is Relation.DIVIDES
     sides = (constraint.left, constraint.right) if both else (constraint.left - constraint.right,)
     for side in sides:
@@ -203,7 +203,7 @@ def _connected(system: System) -> Iterator[Collection[VName]]:
 
 
 def _components(system: System) -> list[set[VName]]:
-    """The sets of parameters, in their order, that nothing connects with others."""
+    """The connected sets of parameters, in their order; nothing connects two sets."""
     found: dict[VName, set[VName]] = {name: {name} for name in system.domains}
     for names in _connected(system):
         joined = set(names).union(*(found.get(name, ()) for name in names))
@@ -214,8 +214,9 @@ def _components(system: System) -> list[set[VName]]:
 def _ordered(system: System, names: Sequence[VName]) -> tuple[VName, ...]:
     """The order in which parameters are chosen, one that completes constraints early.
 
-    The first one given comes first.  Others follow that complete the most, and are connected with
-    those before them; where that is even, the one given first.
+    The first of ``names`` comes first.  Each next parameter completes the most constraints.  Where
+    several complete as many, the next parameter shares the most constraints with parameters chosen
+    before.  Where several share as many, the next parameter is the first of them in ``names``.
     """
     left, order = list(names[1:]), list(names[:1])
     about = [each.variables() for each in system.constraints] + [
@@ -292,7 +293,7 @@ class Solutions:
         return (self.solution(number) for number in range(self.count))
 
     def nearest(self, wanted: dict[VName, int]) -> dict[VName, int] | None:
-        """A solution with these values, or with others near them; None if there is no solution.
+        """A solution with these values, or with values near them; None if there is no solution.
 
         Values are as near as they can be after those decided before; steps in the domain count.
         """

@@ -283,7 +283,7 @@ class Known:
         return stm_of(stm, exp)
 
     def pass_by(self, stm: ir.Stm) -> None:
-        """Learn what a statement says to those after it."""
+        """Learn the facts that hold after a statement."""
         if not is_flat(stm.exp):
             self.declare(stm.pat)
         else:

@@ -1,4 +1,4 @@
-"""A walk over bodies, inner bodies first, for passes that rewrite statements in view of others."""
+"""A walk over bodies, inner bodies first, for passes that look at several statements at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runelift.rewrite.engine.rule import Rewriting
 
 
 class OutwardWalk:
-    """A walk whose ``rewritten`` sees a body's statements when those inside of them are done.
+    """A walk whose ``rewritten`` sees a body's statements when all bodies inside are done.
 
     ``defs`` are the statements that made the names of this body and of the bodies before.
     """

@@ -47,7 +47,11 @@ def let(pat: Sequence[Param], atoms: Sequence[Atom]) -> tuple[Stm, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """Columns of results of which some are equal: which to keep, where the others occur first."""
+    """Columns of results of which some are equal.
+
+    ``keep`` says for each column if it is kept.  ``first`` has, for each dropped column, the number
+    of the equal column that is kept.
+    """
 
     keep: list[bool]
     first: dict[int, int]

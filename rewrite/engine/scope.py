@@ -53,8 +53,8 @@ class KnownExpressions:
 class Scope(Ranges):
     """The definitions, types and ranges of names.
 
-    ``bounds`` holds names that are at least 0 and less than an atom.  ``sizes`` are those of the
-    arguments of the function.  ``depths`` says how many lambdas stand around a definition,
+    ``bounds`` holds names that are at least 0 and less than an atom.  ``sizes`` are the sizes
+    of the arguments of the function.  ``depths`` says how many lambdas stand around a definition,
     ``depth`` how many stand here.  ``consumed`` are arrays that an in-place update reuses: a rule
     must not make them live longer.  ``live`` are the names that are used after the statement
     (during the backward walk only).  ``copies`` are names that are known to be other atoms,

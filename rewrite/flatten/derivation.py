@@ -1,4 +1,4 @@
-"""The derivation of a flattening: which rule fired on which expression, and why others did not."""
+"""The derivation of a flattening: which rule fired on which expression, or why it did not."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from runelift.ir.syntax import Stm
 class Step:
     """One judgement: ``rule`` fired on ``what``, or was refused because of ``note``.
 
-    Under the nest ``around``, it made the statements ``after`` of those ``before``.  Rules are
-    named by their titles: those for something else, with why (``unlike``), and those that were not
-    tried as this one came first (``later``).
+    Under the nest ``around``, it made the statements ``after`` of the statements ``before``.
+    ``unlike`` are the titles of rules for other expressions, each with the reason.  ``later`` are
+    the titles of rules that were not tried, because this rule came first.
     """
 
     depth: int

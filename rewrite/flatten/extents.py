@@ -71,7 +71,7 @@ class _Extents:
     def versions(self, stm: ir.Stm, versions: ir.Versions) -> Iterator[ir.Stm]:
         """Versions whose kernels have bounds; if none has, the last one alone.
 
-        Of those that schedules make all stay, as only the last one needs nothing.
+        Versions that schedules made all stay, as only the last version has no needs.
         """
         able = [v for v in versions.alternatives
                 if versions.by_schedules or not _has_unbounded(v.body)]
@@ -255,7 +255,10 @@ def _wanted(space: ir.Space, body: ir.Body) -> list[VName]:
 
 def _visit(body: ir.Body, bound: dict[VName, ir.Stm | None], used: dict[VName, None],
            fixed: set[VName]) -> None:
-    """Collect what ``body`` binds, the sizes it uses, and those that no statement can follow."""
+    """Collect the names that ``body`` binds, the sizes that it uses, and the ``fixed`` sizes.
+
+    A fixed size is bound by the very statement, or loop, that binds an array with this size.
+    """
     for stm in body.stms:
         for param in stm.pat:
             bound[param.name] = stm

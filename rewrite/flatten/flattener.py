@@ -40,8 +40,8 @@ class Flattener:
     kind ``within``: flat, or outer, with a work-item for each point.  ``alone`` is set where that
     made a difference.
 
-    Rules that are ``disabled`` by the user do not fire, and say so.  Those that are ``unwanted``
-    here are not tried.
+    Rules that are ``disabled`` by the user do not fire, and say so.  Rules that are
+    ``unwanted`` here are not tried.
     """
 
     fun: str

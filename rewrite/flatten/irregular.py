@@ -23,7 +23,7 @@ from runelift.rewrite.flatten.nest import Nest, whole
 
 
 def in_turn(flattener: Flattener, stm: ir.Stm, kernel: ir.SegOp) -> tuple[ir.Stm, ...]:
-    """Statements of the host that mean the same as ``stm``, whose points do not run at once."""
+    """Statements of the host with the meaning of ``stm``, whose points do not run at once."""
     if isinstance(kernel, ir.SegAccumulate):
         raise CompilerLimitation("A function that writes to an accumulator makes an array whose "
                                  "size is not known before it runs.")

@@ -32,8 +32,8 @@ ALL: tuple[Level | None, ...] = (None, *Level)
 def legal(chain: Sequence[Level | None]) -> bool:
     """True if the parallel loops of a chain are over the grid, or over groups and inside of them.
 
-    Loops over the work-items of a group stand inside of one over groups, which those at grid level
-    have no part in.
+    A loop over the work-items of a group stands inside of a loop over groups.  Loops at grid level
+    do not occur together with either.
     """
     parallel = [level for level in chain if level is not None]
     if Level.GRID in parallel:
@@ -58,8 +58,9 @@ def launched_once(chain: Sequence[Level | None]) -> bool:
 def mappings(depth: int, *, inside_group: bool = False) -> tuple[Levels, ...]:
     """The useful mappings of a perfect nest, on the host or in a kernel that a group executes.
 
-    None has a loop of launches.  Those with few loops over the grid or groups come first, as they
-    store the least in global memory.  Of these, those without barriers come first.
+    None has a loop of launches.  Mappings with few loops over the grid or groups come first, as
+    they store the least in global memory.  Of equal mappings, a mapping without barriers comes
+    first.
     """
     around, levels = ((Level.GROUP,), (None, Level.LOCAL)) if inside_group else ((), ALL)
 
@@ -76,8 +77,9 @@ def mappings(depth: int, *, inside_group: bool = False) -> tuple[Levels, ...]:
 def further(depth: int) -> tuple[Levels, ...]:
     """The mappings of a perfect nest of ``depth`` loops inside of a group that rule G3 adds.
 
-    At least one loop is sequential and one local.  Those with the fewest sequential loops come
-    first, and of these the one whose sequential loops are innermost: it stores the least.
+    At least one loop is sequential and one local.  Mappings with the fewest sequential loops come
+    first.  Of these, the mapping whose sequential loops are innermost is first: it stores the
+    least.
 
     >>> for each in further(2):
     ...     print(in_words((Level.GROUP, *each)))

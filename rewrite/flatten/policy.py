@@ -73,7 +73,7 @@ def all_versions(site: Candidates) -> frozenset[Kind]:
 
 
 def classic(site: Candidates) -> frozenset[Kind]:
-    """The versions that Futhark 0.26 keeps: those with a score above 1 (spec B.3)."""
+    """The versions that Futhark 0.26 keeps: a version is kept for a score above 1 (spec B.3)."""
     if Kind.REDOMAP in site.kinds:
         return site.kinds
     keep = {Kind.FLAT}
@@ -100,8 +100,9 @@ MOST_MAPPINGS = 6
 def further_mappings(keep: Policy, chain: Sequence[Stm]) -> tuple[Levels, ...]:
     """The further mappings of the loops of a perfect nest inside of a group, under a policy.
 
-    ``full`` keeps all.  ``all`` keeps those that run only narrow loops sequentially: loops of a
-    constant width that is not worth the work-items of a group.  Other policies keep none.
+    ``full`` keeps all.  ``all`` keeps a mapping if exactly its narrow loops are sequential.  A
+    narrow loop has a constant width that is not worth the work-items of a group.  Other policies
+    keep none.
     """
     if len(chain) < 2 or keep not in (full, all_versions):
         return ()

@@ -29,7 +29,7 @@ SERVANTS = frozenset({"G5", "sequential"})
 """Rules that run nothing in parallel themselves."""
 
 CHEAP_CHAIN = 16
-"""The most arithmetic operations that a definition may run, including those that it needs.
+"""The most arithmetic operations that a definition may run, with the definitions it needs.
 
 A separate kernel would cost a launch, which is thousands of operations of one work-item.
 """
@@ -45,7 +45,7 @@ class Walk:
         self.pending: list[ir.Stm] = []
         self.parallel = 0
         self.loc: Loc | None = None
-        """The place of the present statement, for those that are made for it."""
+        """The place of the present statement; statements that are made for it get this place."""
         self._later: Set[VName] = frozenset()
         self._needed: set[VName] = set()
         self._arithmetic: dict[VName, frozenset[VName]] = {}

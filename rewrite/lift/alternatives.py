@@ -1,10 +1,11 @@
 """Several schedules in one program: versions of the statements that schedules rewrite.
 
 A schedule turns a program into another one that computes as much.  The statements that differ
-become a :class:`~runelift.ir.syntax.Versions` node: rewritten ones first, each behind a guard, then
-those of the program itself.  What both programs begin and end with stays outside.  The guard of a
-rewritten version *needs* the conditions under which the rewrite holds, as far as they are not
-proved.  Schedules that rewrite statements elsewhere make another site.
+become a :class:`~runelift.ir.syntax.Versions` node.  Rewritten statements come first, each version
+behind a guard, and the statements of the program itself last.  What both programs begin and end
+with stays outside.  The guard of a rewritten version *needs* the conditions under which the rewrite
+holds, as far as they are not proved.  Schedules that rewrite statements elsewhere make another
+site.
 
 Source: Mogers 2023, section 6.2, and Henriksen et al. 2019 for programs with several versions.
 """
@@ -170,13 +171,13 @@ def _without_views(first: int, last: int, ours: ir.Body, theirs: ir.Body, pairin
 
 
 def _views(stms: Iterable[ir.Stm]) -> Iterator[VName]:
-    """The arrays that statements make as views of others."""
+    """The arrays that statements make as views of other arrays."""
     return (p.name for stm in stms if isinstance(stm.exp, ir.VIEWS) for p in stm.pat
             if isinstance(p.type, ArrayType))
 
 
 def _types(fun: ir.Fun) -> dict[VName, Type]:
-    """The types of the names that a function binds, but for those inside its statements."""
+    """The types of a function's parameters and of the names that its outermost statements bind."""
     return {p.name: p.type for p in (*fun.params, *(p for stm in fun.body.stms for p in stm.pat))}
 
 

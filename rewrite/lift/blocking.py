@@ -87,7 +87,8 @@ class BlockedNest:
               inner: VName | None) -> bool:
         """Follow a step at a statement inside; False if it asks for more than blocks.
 
-        ``fun`` is the function before the step, ``inner`` what the rewrite names for further ones.
+        ``fun`` is the function before the step.  ``inner`` is the name that the rewrite gives to
+        further steps.
         """
         following = {inner} if inner is not None else set[VName]()
         match point:
@@ -323,7 +324,7 @@ def _without_points(stm: ir.Stm) -> ir.Stm:
 
 
 def _with_statement(body: ir.Body, new: ir.Stm) -> ir.Body:
-    """A body with a statement in place of those that bind the same names."""
+    """A body with the statement ``new`` in place of the statements that bind its names."""
     bound, stms, put = {p.name for p in new.pat}, list[ir.Stm](), False
     for stm in body.stms:
         if bound.isdisjoint(p.name for p in stm.pat):

@@ -54,7 +54,7 @@ def exploring(book: Mapping[str, Point]) -> Callable[[Program, Names, bool], lis
 def requests(point: Point, number: int, rank: int) -> Iterator[Request]:
     """A point with each combination of words; numbers have their default, or else ``number``.
 
-    Words are those for an array with so many dimensions.
+    Words that order dimensions are for arrays with ``rank`` dimensions.
     """
     options: list[tuple[int | str, ...]] = [
         _words(kind, rank) if isinstance(kind, Choice) else (kind.default or number,)
@@ -64,7 +64,7 @@ def requests(point: Point, number: int, rank: int) -> Iterator[Request]:
 
 
 def _words(kind: Choice, rank: int) -> tuple[str, ...]:
-    """The words of a choice; of the many orders of dimensions those of a rank."""
+    """The words of a choice; if they are orders of dimensions, only the orders of a rank."""
     return kind.words if kind.words is not ORDERS else tuple(
         each for each in ORDERS if len(each) == rank)
 
@@ -147,7 +147,7 @@ class _Fitting(At):
 
 
 def _pool(kind: Parameter, pool: Sequence[int]) -> Sequence[int]:
-    """The values to try: those that number loops are few."""
+    """The values to try; a parameter with a default, which numbers loops, has few."""
     if not isinstance(kind, Number):
         return ()
     return pool if kind.default is None else (1, 2, 3, 4)

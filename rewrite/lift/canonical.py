@@ -44,7 +44,7 @@ class Pairing:
 
     @property
     def right(self) -> Mapping[VName, VName]:
-        """The names of the first program, by those of the second."""
+        """The name in the first program for each name in the second program."""
         return self._right
 
     def pair_statements(self, left: ir.Stm, right: ir.Stm, types: Types = ({}, {})) -> bool:

@@ -1,4 +1,4 @@
-"""Needs of rewritten programs: conditions on sizes, of which those are left that nothing proves.
+"""Needs of rewritten programs: conditions on sizes, as far as nothing proves them.
 
 A condition that follows from what is known where a version is chosen is dropped.  One that can
 never hold removes the version at compile time.  What is left is tested when the program is called.
@@ -58,7 +58,7 @@ class Knowledge:
              ours: Mapping[VName, VName]) -> tuple[Constraint, ...]:
         """The needs that are not proved, about numbers that are known here.
 
-        They come from a program with other names: ``ours`` translates those that are bound in
+        They come from a program with other names: ``ours`` translates the names that are bound in
         both, and ``definitions`` has its statements.  Raises Unknown or Impossible.
         """
         left = dict[Constraint, None]()

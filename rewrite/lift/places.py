@@ -30,7 +30,7 @@ class Place:
 
 
 def places(fun: Fun) -> Iterator[Place]:
-    """The statements of an entry point that bind something, each before those inside of it."""
+    """The statements of an entry point that bind something, each before the statements inside."""
     return _places((fun.body,), fun.name)
 
 

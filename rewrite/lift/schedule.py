@@ -2,7 +2,7 @@
 
 A line is a step, ``place point(arguments)``.  Blank lines and lines that begin with ``--`` mean
 nothing.  The line ``fuse`` stands for fusion.  The steps before it see the program as it is
-written, those after it see reductions that maps have been fused with.
+written.  The steps after it see reductions that maps have been fused with.
 
 The line ``or`` stands between two schedules.  Each of them gives a version of the program; the last
 one is what runs where no other is chosen (:mod:`runelift.rewrite.lift.alternatives`).
@@ -83,7 +83,7 @@ class Schedule:
 
     @property
     def numbers(self) -> dict[str, int | None]:
-        """The program parameters that the steps name, with the value unless others are given."""
+        """The program parameters that the steps name, with the values that they have by default."""
         own = {name: DEFAULT for each in self.steps for name in each.request.names}
         return {**{name: value for each in self.versions for name, value in each.numbers.items()},
                 **own}

@@ -1,9 +1,10 @@
-"""The points of one compilation: those that the program or a schedule asks for, taken in order.
+"""The points of one compilation, which the program or a schedule asks for, taken in order.
 
-Points that change the program across kernels are taken before fusion, those that need reductions
-fused with maps after it.  Until then a point is an attribute of a statement, and changes nothing.
+Points that change the program across kernels are taken before fusion.  Points that need reductions
+fused with maps are taken after it.  Until then a point is an attribute of a statement, and changes
+nothing.
 
-Source: Mogers 2023, sections 6.2.2 and 6.2.3 (outer points before inner ones).
+Source: Mogers 2023, sections 6.2.2 and 6.2.3 (outer points before inner points).
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ MOST_STEPS = 1000
 class Asked:
     """The points to take: a ``schedule``, or None for the attributes of the program.
 
-    ``values`` are those of program parameters that points name; a step whose name
+    ``values`` are the values of program parameters that points name.  A step whose name
     (:meth:`Step.skip_name`) has the value 1 is left out.
     """
 
@@ -74,7 +75,7 @@ class Asked:
 class Scheduling:
     """The state of one compilation.
 
-    ``taken`` are the steps so far, ``left_out`` the numbers of those that are skipped.  ``needs``
+    ``taken`` are the steps so far, ``left_out`` the numbers of steps that are skipped.  ``needs``
     are conditions under which the result computes as much; without such a list, the result tests
     them itself.
     """
@@ -235,7 +236,7 @@ class Scheduling:
 
 
 class _Values(dict[str, int]):
-    """The values of program parameters, with those that are not given."""
+    """The values of program parameters; a parameter without a given value has its default."""
 
     def __init__(self, asked: Asked) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
 """Filters: reductions of chosen elements, and last elements of scans, need no array in between.
 
 A filter is flags, their running sums, and a scatter to the places that the sums tell.  A reduction
-of its result goes through all elements instead, and takes the neutral element for those that are
-left out.  The number of chosen elements is then the sum of the flags.
+of its result goes through all elements instead, and takes the neutral element for each element that
+is left out.  The number of chosen elements is then the sum of the flags.
 """
 # ruff: noqa: D403 (a law begins with what it is about)
 

@@ -4,8 +4,8 @@ Bodies are fused from the inside out.  Inside a body, the dependence graph decid
 operations can become one if no third statement needs the first and is needed by the second.
 What stands between them moves in front of the fused operation, or behind it if it needs the
 first.  Nothing moves past an operation that consumes an array it reads, and nothing that
-depends on an assertion moves in front of it.  No computation is repeated: a result that others
-need stays a result of the fused operation.
+depends on an assertion moves in front of it.  No computation is repeated: a result that a third
+statement needs stays a result of the fused operation.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class _Graph:
         return None
 
     def _fuse(self, number: int, position: int, rule: Rule) -> int | None:
-        """Replace two nodes by one if the order of the others allows it."""
+        """Replace two nodes by one if the order of the statements between them allows it."""
         first, second = self.nodes[number], self.nodes[position]
         around = self._around(number, position)
         if around is None:

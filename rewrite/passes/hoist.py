@@ -90,7 +90,7 @@ def hoist_invariant(hoister: Hoister, stm: ir.Stm) -> int | None:
     """map (λx → let y = e₁ in e₂) xs ⇒ let y = e₁ in map (λx → e₂) xs
 
     Provided: x does not occur in e₁, e₁ cannot fail even where the map has no elements, and
-    nothing consumes y.  The same for loops; for branches if y is a size.
+    nothing consumes y.  The statement also leaves loops, and branches if y is a size.
     Does not handle: scalars that a kernel left on the device, which the host would have to read.
     """
     here = len(hoister.frames) - 1
@@ -131,8 +131,8 @@ def hoist_stored(hoister: Hoister, stm: ir.Stm) -> int | None:
 def hoist_quotient(hoister: Hoister, stm: ir.Stm) -> tuple[int, list[ir.Stm], ir.Stm] | None:
     """map (λx → let y = a / b in e) xs ⇒ let y = a / (b or 1) in map (λx → assert b ≠ 0; e) xs
 
-    Provided: x occurs neither in a nor in b, and y is a size.  The same for other divisions and for
-        remainders.
+    Provided: x occurs neither in a nor in b, and y is a size.  The rule also takes other divisions
+        and remainders.
     Because: a width that is known outside of a map makes what is inside regular.
     """
     exp = stm.exp
@@ -421,7 +421,7 @@ class Hoister:
 
 
 def size_names(fun: ir.Fun) -> frozenset[VName]:
-    """The names that are sizes of arrays, and those from which such names are computed."""
+    """The names that are sizes of arrays, and the names from which such sizes are computed."""
     found: set[VName] = set()
     made: dict[VName, ir.Exp] = {}
 

@@ -1,4 +1,4 @@
-"""In-place results: those of a map that can be made in the memory of an array that it may look at.
+"""In-place results of a map, made in the memory of an array that the map may look at.
 
 ``a with [s] <- ys``, where ``ys = segmap ...``: the work-items could write the elements of ``ys``
 into the memory of ``a``, if that is not looked at any more.  They run in any order.  So no other
@@ -172,7 +172,7 @@ class _Judge:
 
 
 def _views(body: ir.Body, names: Set[VName]) -> set[VName]:
-    """The names, and those of views of their arrays; a copy may be a view."""
+    """The names, and the names of views of their arrays; a copy may be a view."""
     found = set(names)
     for stm in body.stms:
         if view_of(stm.exp) in found or (isinstance(stm.exp, ir.Copy | ir.Replicate)
@@ -185,7 +185,7 @@ def _is_orderly(body: ir.Body, position: int, names: Set[VName], exact: Set[VNam
                 direct: Set[int] = frozenset()) -> bool:
     """True if a work-item looks at a row before it begins to write its result there.
 
-    It sees parts of the row under ``names``, and the very row under the ``exact`` ones of them.
+    It sees parts of the row under ``names``.  Under the names ``exact`` it sees exactly the row.
     The statements ``direct`` look at it under the name of the array.
     """
     names, exact = _views(body, names), set(exact)

@@ -54,7 +54,7 @@ class Nest:
 
     @property
     def independent(self) -> bool:
-        """True if no level reads arrays that depend on those around it."""
+        """True if no level reads arrays that depend on the levels around it."""
         vary: set[VName] = set()
         for level in self.levels:
             if not vary.isdisjoint(level.arrays):

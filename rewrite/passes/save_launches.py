@@ -49,7 +49,7 @@ class _Walk:
     rewriting: Rewriting
 
     def body(self, body: ir.Body, own: Set[VName] = frozenset()) -> ir.Body:
-        """A body of the host, those inside of it first; ``own`` are the parameters of its loop."""
+        """A body of the host, inner bodies first; ``own`` are the parameters of its loop."""
         stms = [stm_of(stm, self._inside(stm.exp)) for stm in body.stms]
         body = body_of(body, stms, body.result)
         for each in (scatter_with_map, copy_beside, fill_together):
@@ -93,7 +93,7 @@ def scatter_with_map(body: ir.Body, place: int, names: Names) -> Stms | None:
 
     Provided: the scatter reads ys element by element, nothing else reads it before, and neither
     writes to what f reads.  f is scalar code; not both may fail.
-    Because: what is written at a work-item's own place is a map's result, and others may need it.
+    Because: each work-item writes f at its place in a, so a becomes ys, which may be needed later.
     """
     stms, scatter = body.stms, body.stms[place]
     exp = scatter.exp
@@ -116,7 +116,7 @@ def scatter_with_map(body: ir.Body, place: int, names: Names) -> Stms | None:
 
 
 def _fits(made: ir.Stm, scatter: ir.Stm) -> bool:
-    """True if a statement is a map whose work-items can do those of a scatter, too."""
+    """True if a statement is a map whose work-items can also do the work of a scatter."""
     one, two = made.exp, scatter.exp
     if not isinstance(one, ir.SegMap) or not isinstance(two, ir.SegScatter):
         return False
@@ -148,7 +148,7 @@ def _is_calm(exp: ir.Exp) -> bool:
 def _scattered(made: ir.Stm, scatter: ir.Stm, elements: Mapping[VName, VName],
                needed: Sequence[ir.Param],
                names: Names) -> Iterator[ir.Stm]:
-    """The scatter that does the map, too, and returns those of its results that are ``needed``."""
+    """The scatter that does the map, too, and also returns the ``needed`` results of the map."""
     one, two = made.exp, scatter.exp
     assert isinstance(one, ir.SegMap)
     assert isinstance(two, ir.SegScatter)
@@ -306,7 +306,7 @@ def _filled(fills: Sequence[ir.Stm], names: Names) -> ir.Stm:
 
 
 def _without(stms: Stms, names: Container[VName]) -> Stms:
-    """The statements but for those that bind ``names``."""
+    """The statements without each statement that binds one of ``names``."""
     return tuple(stm for stm in stms if not stm.pat or stm.pat[0].name not in names)
 
 

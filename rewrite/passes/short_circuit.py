@@ -59,7 +59,7 @@ class _Walk:
     rewriting: Rewriting
 
     def body(self, body: ir.Body, known: Known, views: Views) -> ir.Body:
-        """A body of the host; ``views`` are those of arrays that are known around it."""
+        """A body of the host; ``views`` are the views of arrays that are known around it."""
         body = with_rearranged_results(body, known.types, self.names, self.rewriting)
         body = self._with_parts(body, known)
         body = self._with_moves(body, known.inner(), views)
@@ -203,7 +203,7 @@ class _Rest:
                      for a in self.body.result)
 
     def rename(self, renamed: Mapping[VName, VName]) -> None:
-        """Give other names to what was known under the old ones."""
+        """Replace old names by new names in the statements to come."""
         for old, new in renamed.items():
             names = self.before.pop(old, [old])
             self.before.setdefault(new, [new]).extend(names)
@@ -227,7 +227,7 @@ class _Rest:
 class _Site:
     """An update, with the statements of its body before and after it.
 
-    ``back``: statements that come after the update, before all others.
+    ``back`` are statements that come directly after the update.
     """
 
     names: Names

@@ -54,7 +54,7 @@ def further_rules() -> dict[str, tuple[Plugin, Rule]]:
 
 
 def _forward() -> RuleBook:
-    """The rules of the forward walk, those of installed packages included."""
+    """The rules of the forward walk, with the rules of installed packages."""
     further = further_rules()
     return _with(tuple(rule for _, rule in further.values())) if further else FORWARD
 

@@ -46,7 +46,7 @@ def _sinkable(body: ir.Body, own: Set[VName]) -> dict[VName, ir.Stm]:
     defs = {p.name: stm for stm in stms for p in stm.pat}
     place = {p.name: n for n, stm in enumerate(stms) for p in stm.pat}
     last = dict[VName, int]()
-    """The place where each of those that can go is needed for the last time."""
+    """The last place where a statement that can go is needed, for each such statement."""
     for name, stm in reversed(found.items()):
         users = [n for n, each in enumerate(stms) if name in free_vars(each)]
         ends = [_end(stms[n], n, name, last) for n in users]

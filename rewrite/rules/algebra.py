@@ -1,4 +1,4 @@
-"""Scalar algebra.  Float laws are those that hold bit by bit under IEEE 754."""
+"""Scalar algebra.  Each law about floats holds bit by bit under IEEE 754."""
 # ruff: noqa: D403 (a law begins with what it is about)
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def _is_float(param: ir.Param) -> bool:
 def _alike(here: _Value, swapped: _Value, pair: int, same: bool) -> bool:
     """True if a result is equal to that of swapped operands, which may be the ``same``.
 
-    Equal floats are not always the same, since zeros have signs.  But elements that have equal
+    Equal floats may be different values, since zeros have signs.  But elements that have equal
     places, too, are one element.
     """
     match here, swapped:

@@ -175,7 +175,10 @@ def branch_common(scope: Scope, stm: ir.Stm) -> Replacement:
 
 
 def _first_scalars(body: ir.Body) -> Iterator[ir.Stm]:
-    """The operations that make one scalar each, but those that may fail only if they are first."""
+    """The operations that make one scalar each.
+
+    An operation that may fail is left out if an earlier statement may fail.
+    """
     fails = False
     for stm in body.stms:
         if is_scalar(stm) and isinstance(stm.exp, ir.Index | ir.PrimOp | ir.Convert) and not (

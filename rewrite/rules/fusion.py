@@ -1,9 +1,9 @@
 """Fusion: laws about two array operations of the same width, next to each other.
 
-A fusion rule takes two statements and the results of the first that others need too.  It returns
-one statement that binds the results of both.  :data:`reduce_by_rows` gives a reduction the width of
-what it reads.  :mod:`~runelift.rewrite.passes.fuse` decides when two statements may be brought
-together.
+A fusion rule takes two statements, and the results of the first that further statements need.  It
+returns one statement that binds the results of both.  :data:`reduce_by_rows` gives a reduction the
+width of what it reads.  :mod:`~runelift.rewrite.passes.fuse` decides when two statements may be
+brought together.
 
 Source: Henriksen, Design and Implementation of the Futhark Programming Language, 2017, ch. 5.
 """
@@ -237,7 +237,7 @@ HORIZONTAL: tuple[Rule, ...] = (
 
 
 def joined(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
-    """One statement for two; of the first one's further results those in ``needed`` stay."""
+    """One statement for two; results of the first that are ``needed`` stay results."""
     one, two = first.exp, second.exp
     assert isinstance(one, ir.Map | ir.Redomap | ir.Scanomap)
     assert isinstance(two, ir.Soac)

@@ -191,7 +191,7 @@ def index_reshape(scope: Scope, stm: ir.Stm) -> Replacement:
     """(reshape s xs)[i...] ⇒ xs[i...]
 
     Provided: s and the shape of xs have the same rank and differ in at most one dimension.
-    Because: the number of elements is the same, so the sizes that differ are equal too.
+    Because: both arrays have as many elements, so the sizes that are written differently are equal.
     """
     match stm.exp:
         case ir.Index(array, dims, checked):

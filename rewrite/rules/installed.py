@@ -45,7 +45,7 @@ def _rules(plugin: Plugin) -> tuple[Rule, ...]:
 
 
 def _blamed(plugin: Plugin, rule: Rule) -> Rule:
-    """The rule, whose mistakes are those of its package."""
+    """The rule; an error in it names its package."""
     def apply(scope: Scope, stm: Stm) -> Replacement:
         try:
             new: Replacement = rule.apply(scope, stm)

@@ -22,7 +22,7 @@ def loop_of_sums(scope: Scope, stm: ir.Stm) -> Replacement:
     """loop s = a for i < n do s + e ⇒ a + redomap (+) 0 (λi → e) (iota n)
 
     Provided: it stands outside of all lambdas.  The type is an integer type, e is scalar code
-    without s, and n is not negative.  The same for several values, and products and extremes.
+    without s, and n is not negative.  The rule also takes several values, products and extremes.
     Because: one work-item would run the loop alone.
     Does not handle: floats, whose sums depend on the order.
     """

@@ -18,7 +18,7 @@ from runelift.rewrite.engine.scope import Scope
 
 
 def operands(soac: ir.Map | ir.Redomap | ir.Scanomap) -> int:
-    """The number of the lambda's results that are operands of operators; others become arrays."""
+    """The number of the lambda's results that operators take; its further results become arrays."""
     return 0 if isinstance(soac, ir.Map) else sum(len(op.neutral) for op in soac.ops)
 
 

@@ -234,8 +234,8 @@ def _counted(scope: Scope, stm: ir.Stm, width: Atom, counters: set[VName], bound
              ) -> tuple[_Part, tuple[ir.Dim, ...]] | None:
     """The part that a counter of ``width`` goes through, and the indices of its elements.
 
-    Indices in front of the counter are the same for all elements.  If those behind it are too, they
-    are fixed as well, unless what makes the array stands here and could be fused.
+    Indices in front of the counter do not vary from element to element.  If indices behind it do
+    not either, they are fixed as well, unless what makes the array stands here and could be fused.
     """
     match stm.exp:
         case ir.Index(name, named, False) if name not in bound:
@@ -267,7 +267,7 @@ def _indexed(row: VName, dims: tuple[ir.Dim, ...]) -> ir.AtomExp | ir.Index:
 
 
 def _with_inputs(soac: ir.Soac, keep: list[bool], copies: tuple[ir.Stm, ...]) -> ir.Soac:
-    """``soac`` with some of its inputs; ``copies`` bind the parameters of the others."""
+    """``soac`` with some of its inputs; ``copies`` bind the parameters of the dropped inputs."""
     lam = ir.Lambda(pick(soac.lam.params, keep),
                  ir.Body((*copies, *soac.lam.body.stms), soac.lam.body.result), soac.lam.ret)
     return replace(soac, lam=lam, arrays=pick(soac.arrays, keep))

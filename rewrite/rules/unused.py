@@ -105,7 +105,7 @@ def unused_loop_parameter(scope: Scope, stm: ir.Stm) -> Replacement:
 
 
 def _needed_by_loop(loop: ir.Loop, wanted: list[bool]) -> set[VName]:
-    """The wanted parameters, and all that their next values need, directly or through others."""
+    """The wanted parameters, and all that their next values need, directly or indirectly."""
     carried = {p.param.name: (p.param, result)
                for p, result in zip(loop.params, loop.body.result, strict=True)}
     maker = {p.name: stm for stm in loop.body.stms for p in stm.pat}

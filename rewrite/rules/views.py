@@ -107,7 +107,7 @@ def input_view(scope: Scope, stm: ir.Stm) -> Replacement:
 def input_of_view(scope: Scope, stm: ir.Stm) -> Replacement:
     """map f (transpose (map g xs)) ⇒ map (λi → f (transpose (map g xs))[i]) (iota n)
 
-    Provided: g only looks.  The same for slices, and for windows in place of the map.
+    Provided: g only looks.  The rule also takes slices, and windows in place of the map.
     Because: the index goes through the layout to what is looked at.
     """
     soac = stm.exp

@@ -25,8 +25,8 @@ from runelift.rewrite.rules.index import IndexTerms
 def map_layouts(scope: Scope, stm: ir.Stm) -> Replacement:
     """map (λx → slide x) xs ⇒ slide' xs
 
-    Provided: slide' is along the next dimension.  The same for pad, rearrange,
-    reshape, and several of them.
+    Provided: slide' is along the next dimension.  The rule also takes pad, rearrange, reshape, and
+    several of them.
     Because: a view of the whole is a view of each row.
     """
     match stm.exp:

@@ -46,7 +46,7 @@ FLATTENING: tuple[FlatteningRule, ...] = (
     writes.update_under_nest,
     writes.concat_under_nest,
 )
-"""All rules; those with the same head are tried in this order."""
+"""All rules; rules with the same head are tried in this order."""
 
 RULES: dict[type, tuple[FlatteningRule, ...]] = {
     head: tuple(rule for rule in FLATTENING if head in rule.heads)

@@ -59,8 +59,8 @@ def maps_in_blocks(walk: Walk, stm: ir.Stm) -> str | None:
 def loop_of_elements(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ #[sequential_outer] map (λx → e) xs ⇒ Σ ⊢ loop (ys = 0) for i < n do ys with [i] <- e
 
-    The elements come one after the other, with x = xs[i]; e itself is flattened as ever.  The same
-    for reductions and scans, which carry their accumulators.
+    The elements come one after the other, with x = xs[i]; e itself is flattened as ever.  The rule
+    also takes reductions and scans: their loops carry the accumulators.
     """
     soac = stm.exp
     assert isinstance(soac, ir.Map | ir.Redomap | ir.Scanomap)

@@ -99,7 +99,8 @@ def branch_interchange(walk: Walk, stm: ir.Stm) -> str | None:
 def versions_at_top(walk: Walk, stm: ir.Stm) -> str | None:
     """∅ ⊢ versions (g: e, …) ⇒ versions (g: (∅ ⊢ e), …)
 
-    They are programs that schedules made.  Those that a nest is mapped to stand below.
+    The versions are programs that schedules made.  Versions of one nest, which flattening makes,
+    stand inside of them.
     """
     exp, flattener = node_of(stm, ir.Versions), walk.flattener
     flattener.derivation.fired("G8", stm, f"{len(exp.alternatives)} programs, by schedules")

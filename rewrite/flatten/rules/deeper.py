@@ -17,8 +17,8 @@ from runelift.rewrite.flatten.mapping import Levels
 def with_levels(lam: ir.Lambda, chain: Sequence[ir.Stm], levels: Levels) -> ir.Lambda:
     """``lam``, whose body is the perfect nest ``chain``, with its loops at these levels.
 
-    The loops inside of the last local one are run by one work-item; others that are sequential are
-    loops of the group.
+    One work-item runs the loops inside of the last local loop.  Every other sequential loop is a
+    loop of the group.
     """
     last = max(place for place, level in enumerate(levels) if level is not None)
     return replace(lam, body=_marked(lam.body, chain, levels, last))

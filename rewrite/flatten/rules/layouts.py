@@ -13,8 +13,8 @@ from runelift.rewrite.flatten.walk import Walk
 def layout_under_nest(walk: Walk, stm: Stm) -> str | None:
     """Σ ⊢ rearrange p xs ⇒ rearrange (id, p) xs'      xs := xs'[i...]
 
-    Provided xs' is known outside of Σ.  The outer dimensions that Σ fixes stay in front.  The same
-    for reshape.
+    Provided xs' is known outside of Σ.  The outer dimensions that Σ fixes stay in front.  The rule
+    also takes reshape.
     """
     exp = stm.exp
     assert isinstance(exp, Rearrange | Reshape)

@@ -60,9 +60,9 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
 
     Provided e has parallelism; Σ' = Σ, ⟨x ∈ xs⟩.  The three bodies are e_top, e_middle and
     e_flat of the paper.  A candidate that would be no different from another, or that is
-    irregular, is not built; the policy may drop others.  The kinds are the mappings of two loops
-    (:mod:`~runelift.rewrite.flatten.mapping`).  A kernel has no guards, so the last of them stands
-    alone inside a group.  Where the policy divides groups, e_middle is a choice between both:
+    irregular, is not built; the policy may drop more candidates.  The kinds are the mappings of two
+    loops (:mod:`~runelift.rewrite.flatten.mapping`).  A kernel has no guards, so the last kind
+    stands alone inside a group.  Where the policy divides groups, e_middle is a choice of two:
     if t ≤ Par(rows of e) then one work-item per row else one per element.
     """
     soac = node_of(stm, ir.Map)
@@ -127,7 +127,7 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
 
 def _tell_mappings(walk: Walk, stm: ir.Stm, nest: Nest, lam: ir.Lambda,
                    alternatives: Sequence[ir.Version]) -> None:
-    """Note the mapping of each version: the levels of Σ, and those of what is inside."""
+    """Note the mapping of each version: the levels of the loops of Σ, and of the loops inside."""
     around, chain = len(nest.space), perfect_chain(lam.body)
     inside: dict[Kind, str] = {}
     for levels in mappings(2):

@@ -38,8 +38,8 @@ def vector_operator_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     ⇒ Σ ⊢ map (λy → redomap ⊕ e (λx → f y) xs) ys
 
     The vectors are never stored.  Where ys is x, a row of xs, y is a column and x its element.
-    The map may follow cheap arithmetic, and iotas and replicates, which go outside.  The same for
-    scan, with its result transposed back.  Nested vectors take one dimension at a time.
+    The map may follow cheap arithmetic, and iotas and replicates, which go outside.  The rule also
+    takes scan, whose result is transposed back.  Nested vectors take one dimension at a time.
     """
     assert isinstance(stm.exp, ir.Redomap | ir.Scanomap)
     virtual, soac = _virtual_outside(stm.exp)
@@ -173,7 +173,7 @@ def redomap_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ redomap ⊕ e f xs ⇒ if t ≤ Par(Σ, ⟨x ∈ xs⟩) then segred (Σ, ⟨x ∈ xs⟩) ⊕ e f
                             else (Σ ⊢ reduce ⊕ e (map f xs))
 
-    Provided f has parallelism.  The same for scans.  An operator over arrays that G4 cannot
+    Provided f has parallelism.  The rule also takes scans.  An operator over arrays that G4 cannot
     interchange takes the second side without a guard.
     """
     soac = stm.exp
@@ -255,7 +255,7 @@ def _split_map(walk: Walk, stm: ir.Stm) -> list[ir.Stm]:
 def reduction_without_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ redomap ⊕ e f xs ⇒ segred (Σ, ⟨x ∈ xs⟩) ⊕ e f      f has no parallelism
 
-    The same with segscan for scans.  Provided ⊕ and e are the same at all points of Σ.
+    A scan becomes a segscan.  Provided ⊕ and e do not depend on the point of Σ.
     """
     soac = stm.exp
     assert isinstance(soac, ir.Redomap | ir.Scanomap)

@@ -41,7 +41,7 @@ MOST_APPLICATIONS = 100
 
 @dataclass(frozen=True, slots=True)
 class OutsideRules:
-    """The rules of a file: as ``points``, and those of them that are ``always`` applied."""
+    """The rules of a file: all as ``points``, and the rules that are ``always`` applied."""
 
     points: Mapping[str, Point] = field(default_factory=dict)
     always: tuple[Rule, ...] = ()
@@ -159,7 +159,7 @@ def _bodies(body: ir.Body) -> Iterator[ir.Body]:
 
 
 def _outermost_first(body: ir.Body) -> Iterator[tuple[ir.Body, ir.Stm]]:
-    """The statements of a body from the last to the first, then those inside; with their bodies."""
+    """The statements of a body, last first, then of the bodies inside; each with its body."""
     todo = [body]
     while todo:
         inner: list[ir.Body] = []

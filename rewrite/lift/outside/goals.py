@@ -27,7 +27,8 @@ class Match:
 
     ``atoms``, ``functions`` and ``types`` are what parameters stand for.  ``locals_`` pairs
     variables that the sides bind.  ``inner`` are names of the program bound in matched lambdas.
-    ``statements`` are those that the left side stands for, by the first name that they bind.
+    ``statements`` are the statements that the left side stands for, by the first name that each
+    binds.
     """
 
     atoms: dict[VName, Atom] = field(default_factory=dict)
@@ -48,7 +49,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The definitions and types of names that are known at a statement, and a supply of others."""
+    """The definitions and types of names that are known at a statement, and a supply of names."""
 
     defs: MutableMapping[VName, ir.Stm]
     types: MutableMapping[VName, Type]

@@ -37,9 +37,9 @@ class _TypedMapper(Mapper):
 
 def instance(fun: ir.Fun, match: Match, params: tuple[ir.Param, ...], names: Names,
              bound: Mapping[VName, VName] = NOTHING) -> ir.Body:
-    """The body of a side; ``params`` are those of the left side, which ``match`` is about.
+    """The body of a side; ``params`` are the left side's parameters, which ``match`` is about.
 
-    All names that it binds are fresh, but for those that ``bound`` gives others.
+    Each name that the body binds becomes its name in ``bound``, or else a fresh name.
     """
     known: dict[VName, Atom] = {}
     functions: dict[VName, ir.Lambda] = {}

@@ -186,7 +186,7 @@ class _Matcher:
         return [("type", type_, given), *pairs("atom", own, theirs_[:len(own)])]
 
     def _type(self, ours: Type, theirs: Type, match: Match) -> list[Goal] | None:
-        """Elements of types agree; sizes follow from those of parameters.
+        """Elements of types agree; their sizes follow from the sizes of parameters.
 
         A type parameter stands for the rest of a type: a primitive type, or rows.
         """

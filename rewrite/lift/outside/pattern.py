@@ -118,7 +118,7 @@ def _check_parameters(rule: OutsideRule) -> None:
 
 
 def names_in(fun: ir.Fun) -> set[VName]:
-    """The parameters that a side of a rule decides about: those that it uses, and their sizes."""
+    """The parameters that a side of a rule decides about: all that it uses, and their sizes."""
     used = free_vars(fun.body) | {stm.exp.function for stm in statements_inside((fun.body,))
                                   if isinstance(stm.exp, ir.Call)}
     return used | {size for p in fun.params if p.name in used for size in shape_of(p.type)

@@ -49,7 +49,7 @@ def join_split(scope: Scope, stm: ir.Stm, given: Arguments) -> Rewrite | str:
 
 
 class _Joined:
-    """The inputs of the joined loops, and the statements in front of those of the innermost."""
+    """The inputs of the joined loops, and the statements before the innermost loop's body."""
 
     def __init__(self, views: Views, nest: Nest, size: Atom) -> None:
         self.views, self.nest, self.size = views, nest, size

@@ -57,7 +57,7 @@ def _destinations(exp: ir.Exp) -> set[VName]:
 
 
 def _divided(scope: Scope, stm: ir.Stm) -> Rewrite | str:
-    """The last array operation in a map apart from those before it."""
+    """The last array operation in a map, divided from the array operations before it."""
     exp = stm.exp
     if not isinstance(exp, ir.Map):
         return "no array operation and no view makes what it reads"
@@ -84,7 +84,7 @@ def _divided(scope: Scope, stm: ir.Stm) -> Rewrite | str:
 
 def _two(scope: Scope, stm: ir.Stm, exp: ir.Map, first: ir.Lambda, crossing: list[ir.Param],
          rest: tuple[ir.Stm, ...]) -> Rewrite:
-    """The map that makes what crosses, and the map with the rest."""
+    """The map that makes the ``crossing`` arrays, and the map with the statements ``rest``."""
     arrays = tuple(scope.fresh(p.name, array_of((exp.width,), p.type)) for p in crossing)
     before = ir.Stm(arrays, ir.Map(exp.width, rename_lambda(first, scope.names), exp.arrays),
                     storage("global"), stm.loc)

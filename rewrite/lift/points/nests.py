@@ -39,7 +39,7 @@ class Nest:
 
     @property
     def bound(self) -> set[VName]:
-        """The names that the loops bind; those of the body are not among them."""
+        """The names that the loops bind, without the names that the body binds."""
         params = {p.name for loop in self.loops for p in loop.params}
         return params | {p.name for loop in self.loops for s in loop.before for p in s.pat}
 

@@ -129,7 +129,7 @@ def _guarded(scope: Scope, nest: Nest, index: Atom, width: Atom, neutral: Sequen
 
 
 def _dependent(nest: Nest, k: int) -> set[VName]:
-    """The names that depend on the element of a loop, but for those of the body."""
+    """The names outside of the body that depend on the element of loop ``k``."""
     found: set[VName] = set()
     for n, loop in enumerate(nest.loops):
         found |= {p.name for p, a in zip(loop.params, loop.arrays, strict=True)

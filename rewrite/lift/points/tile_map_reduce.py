@@ -22,7 +22,7 @@ def tile_map_reduce(scope: Scope, stm: ir.Stm, given: Arguments) -> Rewrite | st
     (λ(as', bs') → map (λa → map (λb → redomap ⊕ e g (a, b)) bs') as') (tiles of as, tiles of bs)
 
     Provided: the tile divides the length of the reduction, which has one length for all elements.
-    The operator and its neutral element are the same for all.
+    The operator and its neutral element do not depend on the element.
     Because: a tile of rows can be stored where it is read often.
         There may be any number of maps, also none, and any number of inputs, which vary with any
         of them.  The operator is known here, as reductions keep it apart from the function.
