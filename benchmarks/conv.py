@@ -11,7 +11,7 @@ spellings are
 - ``matrix``: windows stored as a matrix, then a product of matrices;
 - ``implicit``: that product, with elements of the matrix computed where they are read;
 - ``one_sum``: one sum over all elements of a filter, by quotients;
-- ``slices``: windows as slices, then sums; ``pixels``: with pixels counted by one index.
+- ``slices``: windows as slices, then sums; ``pixels``: like ``slices``, with one index of pixels.
 
 All results are compared with NumPy's.  Columns are
 

@@ -357,8 +357,9 @@ def in_turn(program: Program, entry: str, args: Sequence[Any],
 
 def beside(program: Program, dataset: Dataset, known: DatasetCosts, one: Mapping[str, int],
            other: Mapping[str, int]) -> tuple[float, float, float]:
-    """The time of ``other`` over that of ``one``, run in turn, with its interval; 1 if equal
-    versions run.
+    """The time of ``other`` over that of ``one``, with its interval; 1 if equal versions run.
+
+    Both run in turn.
     """
     settings = other.keys() - one.keys()
     if known.path(one) == known.path(other) and not settings:

@@ -1,6 +1,4 @@
-"""Adopting the results of another tuner: stale results are reported, and usable results run before
-they are kept.
-"""
+"""Adopting the results of another tuner: stale results are reported, usable results run first."""
 
 from __future__ import annotations
 

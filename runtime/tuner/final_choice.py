@@ -24,11 +24,9 @@ from runelift.runtime.versions.forest import Forest, plans
 from runelift.runtime.versions.size_guards import GuardedThresholds, Leaf
 
 CANDIDATES = 3
-"""The most single versions that run beside the default and the tuned choice."""
+"""The most single versions that run beside the default and the tuned choice, ..."""
 NEAR = 1.5
-"""A single version runs only if it takes at most this many times as long as the best, by the
-records.
-"""
+"""... of versions that take no more times as long as the best version, by the records."""
 
 
 def compare_choices(job: TuningJob, entries: Mapping[str, EntryTuning], tuned: GuardedThresholds

@@ -35,9 +35,10 @@ class RepetitionPolicy:
     brief_seconds: float = 0.005
     """Runs with fewer seconds are brief.  Longer runs have enough launches to average chance."""
     records: int = 3
-    """Repetitions of a brief run that are also recorded.  Of a longer run, one repetition is.
+    """Repetitions of a brief run that are also recorded.
 
-    Records of long runs hardly differ, and a short run takes longer between records.
+    Of a longer run, only one repetition is recorded.  Records of long runs hardly differ, and a
+    short run takes longer between records.
     """
     kept_bytes: int = 1 << 28
     """Bytes of inputs that the host keeps until they are measured.

@@ -185,8 +185,7 @@ def _by_default(tuning: EntryTuning, found: Fit, kept: set[str], why: str) -> En
 
 
 def kept_default(tuning: EntryTuning, why: str) -> EntryTuning:
-    """The default thresholds, for the reason ``why``, in place of the thresholds that were found.
-    """
+    """The default thresholds in place of the found thresholds, for the reason ``why``."""
     if tuning.fit.kept_default:
         return tuning
     return replace(_by_default(tuning, tuning.fit, set(), why), verified={})

@@ -44,8 +44,7 @@ from runelift.runtime.tuner.thresholds import measure
 from runelift.runtime.tuner.workers.runners import running
 
 STOP_SECONDS = 1.0
-"""The seconds after which a schedule may be stopped that takes ten times as long as other
-schedules.
+"""The seconds after which a schedule may be stopped that is ten times as slow as another schedule.
 """
 
 

@@ -38,13 +38,11 @@ LEGEND = (f"{PREDICTED}: the version predicted to be fastest runs; a threshold i
 TRIABLE = 1_000_000_000
 """Most costs of encounters that an exhaustive search may look at."""
 QUICK = 1_000_000
-"""Most such costs if the thresholds are exact, so that the search would find no better thresholds.
-"""
+"""Most such costs if thresholds are exact, so that the search would find no better thresholds."""
 
 
 def held_out_rows(found: list[HeldOut]) -> list[list[str]]:
-    """Times of each dataset with thresholds that are fitted to all other datasets; the head first.
-    """
+    """Times of each dataset with thresholds fitted to all other datasets; the head first."""
     return [["left out", "default", "with the others'", "with its own", "slower by"],
             *([each.dataset, show_seconds(each.default), show_seconds(each.seconds),
                show_seconds(each.oracle),

@@ -70,8 +70,7 @@ class Change:
 
     @property
     def best(self) -> float:
-        """The seconds of the best single version; NaN if it was not run beside the other choices.
-        """
+        """The seconds of the best single version; NaN if it was not run beside other choices."""
         return self.final.median(BEST) if self.final else math.nan
 
     @property

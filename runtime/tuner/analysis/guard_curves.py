@@ -56,8 +56,7 @@ class GuardCurves:
 
     @property
     def break_even(self) -> str:
-        """The parallelism at which both sides have equal costs, in words; empty if there is none.
-        """
+        """The parallelism at which both sides have equal costs, in words; empty if unknown."""
         if not self.crossovers:
             return ""
         low, high = (f"{pick(self.crossovers):,.0f}" for pick in (min, max))

@@ -62,7 +62,7 @@ class LoggedRun:
 
     @property
     def executions(self) -> int:
-        """The number of times that the program ran for it.  Runs to warm up do not count."""
+        """The number of times that the program ran.  Runs to warm up do not count."""
         if self.left_out:
             return 0
         return max(1, (self.record is not None and not self.again) + (self.time is not None))
@@ -350,8 +350,7 @@ def _line(text: str) -> _Line:
 
 
 _Names: TypeAlias = dict[tuple[str, str], tuple[Set[str], Set[str]]]
-"""The names of sizes and of guards by entry point and site.  All encounters of a site share them.
-"""
+"""The names of sizes and of guards by entry point and site; all encounters of a site share them."""
 
 
 def _check_encounters(encounters: Sequence[Encounter], names: _Names, entry: str) -> None:

@@ -38,8 +38,7 @@ def leave_one_out(costs: Costs, default: Mapping[str, int],
                   aim: Objective = Objective.RELATIVE,
                   guards: SizeGuardKind = SizeGuardKind.THRESHOLD
                   ) -> list[HeldOut]:
-    """Each dataset with thresholds fitted to all other datasets; empty if there is only one
-    dataset.
+    """Each dataset with thresholds fitted to all other datasets; empty for a single dataset.
 
     Finer ``guards`` are fitted to the other datasets as well.  The oracle has thresholds alone.
     """

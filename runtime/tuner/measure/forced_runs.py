@@ -86,7 +86,7 @@ class ForcedRuns:
         return replace(self, every=True)
 
     def within(self, seconds: float) -> ForcedRuns:
-        """This method with a budget of at most so many seconds."""
+        """A copy of this method whose budget is at most so many ``seconds``."""
         return replace(self, budget=min(seconds, self.budget))
 
     def following(self, policy: TuningPolicy) -> ForcedRuns:
@@ -94,7 +94,7 @@ class ForcedRuns:
         return replace(self, policy=policy)
 
     def of(self, some: Sequence[Force]) -> ForcedRuns:
-        """This method for some plans only."""
+        """A copy of this method for some plans only."""
         return replace(self, only=tuple(some))
 
     def plans(self, forest: Forest) -> Sequence[Force]:
@@ -148,8 +148,7 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
 
 
 class _Measuring:
-    """The measuring of all datasets of an entry point: the runs so far, and the datasets that wait.
-    """
+    """The measuring of an entry point: the runs so far, and the datasets that wait."""
 
     def __init__(self, entry: EntryScope, datasets: Sequence[Dataset], log: RunStore | None,
                  progress: Callable[[Progress], None]) -> None:
@@ -413,9 +412,7 @@ class _DatasetRuns:
                     if not any(runs_as(force, self._first[number]) for number in numbers)]
 
     def _repeated(self, numbers: Sequence[int], repeat: int) -> Iterator[LoggedRun]:
-        """Make the runs of all ``numbers`` of plans that are wanted again after ``repeat``
-        repetitions.
-        """
+        """Repeat the plans, by number, that are wanted again after ``repeat`` repetitions."""
         schedule, todo = self._schedule, self._todo
         wanted = [number for number in numbers if schedule.wants(number, repeat)]
         size = len(wanted) if math.isinf(self._deadline) else 1

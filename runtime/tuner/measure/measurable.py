@@ -167,6 +167,5 @@ class Measurable(ABC):
         return None
 
     def unexpected(self, entry: str, args: Args, expected: Sequence[Any]) -> str | None:
-        """The first difference of the results by default from the ``expected`` results, in words.
-        """
+        """The first difference of the default results from the ``expected`` results, in words."""
         return None

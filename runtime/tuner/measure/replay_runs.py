@@ -57,11 +57,11 @@ class ReplayRuns:
         return 1
 
     def surely(self, known: Measurements | None = None) -> ReplayRuns:
-        """This method without racing: a version leaves the race only if it had to be stopped."""
+        """A copy of this method in which only versions that had to be stopped leave the race."""
         return replace(self, factor=math.inf, stopped=known.stopped if known else {})
 
     def within(self, seconds: float) -> ReplayRuns:
-        """This method with a budget of at most so many seconds."""
+        """A copy of this method whose budget is at most so many ``seconds``."""
         return replace(self, budget=min(seconds, self.budget))
 
     def following(self, policy: TuningPolicy) -> ReplayRuns:

@@ -117,8 +117,7 @@ def _taken(run: LoggedRun, record: Record) -> float:
 
 @dataclass(slots=True, eq=False)
 class _Gathered:
-    """An encounter, whichever runs it was in: its attempts by version, and its nested encounters.
-    """
+    """An encounter in all runs that had it: its attempts by version, and its nested encounters."""
 
     attempts: dict[int, int] = field(default_factory=dict)
     within: dict[tuple[str, int], _Gathered] = field(default_factory=dict)

@@ -225,8 +225,9 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The point of a site with the most work, and for each version the largest point where it
-    ``was_run``.
+    """The point of a site with the most work.
+
+    For each version, ``was_run`` has the point with the most work of all points where it was run.
     """
 
     largest: _Work
@@ -309,8 +310,7 @@ def merged(one: Mapping[str, Mapping[int, float]], other: Mapping[str, Mapping[i
 
 def remaining_plans(forest: Forest, behind: Mapping[str, Mapping[int, float]],
                     records: Sequence[Record]) -> list[dict[str, int]]:
-    """The fewest plans that show all versions which are not ``behind`` and not in the ``records``.
-    """
+    """The fewest plans that show all versions neither ``behind`` nor in the ``records``."""
     sites = forest.sites().values()
     others = {site.name: {version for version in range(len(site.alternatives))
                           if version not in behind.get(site.name, ())} for site in sites}

@@ -20,9 +20,7 @@ from runelift.runtime.records.recorder import Command, Recorder, lone_seconds
 from runelift.runtime.records.statistics import median
 
 EncounterKey: TypeAlias = tuple[str, int, tuple[tuple[str, int], ...]]
-"""An encounter within a version: its site, its number among the encounters of that site, and its
-sizes.
-"""
+"""An encounter within a version: its site, its number at this site, and its sizes."""
 
 
 class OutOfReplayMemory(Exception):

@@ -64,8 +64,9 @@ def expected_least(scores: Sequence[float], count: int) -> float:
 
 
 def least_quantile(scores: Sequence[float], count: int, part: float) -> float:
-    """The bound that the least of ``count`` draws from ascending ``scores`` meets in a ``part`` of
-    cases.
+    """The score that the least of ``count`` draws does not exceed in a ``part`` of cases.
+
+    The draws are from ascending ``scores``, with repetition.
 
     >>> least_quantile([1.0, 2.0, 3.0, 4.0], 1, 0.5), least_quantile([1.0, 2.0, 3.0, 4.0], 3, 0.5)
     (2.0, 1.0)

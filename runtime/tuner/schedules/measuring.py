@@ -89,8 +89,7 @@ def by_default(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
 def _warmed_up(program: Measurable, dataset: Dataset, args: Sequence[object],
                forces: Sequence[Force], made: Sequence[tuple[Site, int, Lines]], found: Measured,
                end: float) -> list[int]:
-    """The numbers of the ``forces`` whose forced version runs.  Number 0 is the original program.
-    """
+    """The numbers of the ``forces`` whose forced version runs.  Number 0 is the original."""
     alive = list[int]()
     for number, force in enumerate(forces):
         if number and time.perf_counter() > end:

@@ -38,9 +38,7 @@ class _Ranked:
 
     @property
     def alike(self) -> tuple[str, ...]:
-        """The predicted times, rounded: most schedules with equal predicted times run equal
-        kernels.
-        """
+        """The predicted times, rounded.  Most schedules with equal times run equal kernels."""
         return tuple(f"{each:.2e}" for each in self.seconds)
 
 

@@ -153,9 +153,10 @@ class ScheduleSearch:
             self.runs is None or self.made < self.runs)
 
     def _drawn(self, ranking: Ranking) -> Iterator[Drawn]:
-        """Schedules near the best ones so far, in turn, and others at random between them.
+        """Schedules near the best schedules so far, in turn, and random schedules between them.
 
-        These have been measured; those that are predicted to be the best come after them.
+        Measured schedules that gain come first.  Schedules that are predicted to be the best
+        follow.
         """
         best = [*(each.drawn for each in self._gaining(self._ranked())),
                 *ranking.gaining(self.policy.parents)][:self.policy.parents]

@@ -30,9 +30,7 @@ def active(trials: SearchState, *, guesses: int = 3) -> dict[str, int]:
 
 @strategy("active-endpoints")
 def active_endpoints(trials: SearchState, *, guesses: int = 3) -> dict[str, int]:
-    """Like :func:`active`, but it ends when both neighbours of the best try are worse (algorithm
-    7).
-    """
+    """Like :func:`active`, until both neighbours of the best try are worse (algorithm 7)."""
     def line(count: int, cost: Callable[[int], float]) -> int:
         """An index that was tried and is no worse than its neighbours."""
         known = _first(count, cost, guesses, trials.random)

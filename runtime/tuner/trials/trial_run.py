@@ -278,7 +278,7 @@ class TrialRun(Run):
             traced.last = len(launches)
 
     def run_loop(self, loop: RunLoop) -> None:
-        """Have one kernel do the iterations of a loop, after the iterations for trials."""
+        """Have one kernel do the iterations of a loop, after its trial iterations."""
         count = min(loop.count, MOST_TRIAL_ITERATIONS)
         self._try_loop(lambda tried: run_loop(
             self, replace(tried, first=loop.first, count=count)))
@@ -286,8 +286,7 @@ class TrialRun(Run):
             super().run_loop(loop)
 
     def run_while_loop(self, loop: RunLoop) -> None:
-        """Have one kernel do the iterations of a ``while`` loop, after the iterations for trials.
-        """
+        """Have one kernel do the iterations of a ``while`` loop, after its trial iterations."""
         done = self.allocate(8)
         self._try_loop(lambda tried: run_some(self, replace(tried, count=MOST_TRIAL_ITERATIONS),
                                               done))

@@ -105,10 +105,11 @@ class MeasuredProgram(Measurable):
 
     def timing(self, entry: str, args: Args, *, force: Force | None = None,
                thresholds: Thresholds | None = None) -> Timing:
-        """The seconds of a run without a record, and those until all commands were issued.
+        """The seconds of a run without a record, and the seconds until all commands were issued.
 
-        A run that builds kernels is made again.  So is a short one that is slower than those after
-        it (:func:`~runelift.runtime.execution.command_buffer.prepare`), unless the device is late.
+        A run that builds kernels is made again.  So is a short run that is slower than the runs
+        after it (:func:`~runelift.runtime.execution.command_buffer.prepare`), unless the device is
+        late.
         """
         loaded = self.program.loaded
         plan, executable = loaded.plan(entry), loaded.executable(entry)

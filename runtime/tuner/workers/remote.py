@@ -282,8 +282,7 @@ class Remote(Measurable):
             args.number, entry, before, after))
 
     def unexpected(self, entry: str, args: Args, expected: Sequence[Any]) -> str | None:
-        """The first difference of the results by default from the ``expected`` results, in words.
-        """
+        """The first difference of the default results from the ``expected`` results, in words."""
         args = self._there(args)
         return self._ask_about(args, lambda session: session.unexpected(
             args.number, entry, expected))

@@ -1,5 +1,4 @@
-"""Checks of results while a program is tuned: each choice of versions is compared with the default
-version.
+"""Checks of results while a program is tuned, by comparison with the default version.
 
 A choice of versions is checked once on each dataset, on the device.  The default version is the
 reference, so that it is never the one to blame.  What it should compute itself is known where a

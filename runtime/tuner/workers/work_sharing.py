@@ -133,7 +133,7 @@ class SharedMeasuring:
         return self.method.runs(forest)
 
     def surely(self, known: Measurements | None = None) -> SharedMeasuring:
-        """This measuring, but that nothing is estimated."""
+        """A copy of this measuring in which nothing is estimated."""
         return replace(self, method=self.method.surely(known))
 
     def following(self, policy: TuningPolicy) -> SharedMeasuring:
@@ -141,11 +141,11 @@ class SharedMeasuring:
         return replace(self, method=self.method.following(policy))
 
     def within(self, seconds: float) -> SharedMeasuring:
-        """This measuring in at most so many seconds."""
+        """A copy of this measuring that takes at most so many ``seconds``."""
         return replace(self, seconds=min(seconds, self.seconds))
 
     def of(self, some: Sequence[Force]) -> SharedMeasuring | None:
-        """This measuring for some plans only."""
+        """A copy of this measuring for some plans only."""
         method = self.method.of(some)
         return None if method is None else replace(self, method=method)
 

@@ -1,5 +1,4 @@
-"""The page about one tuning: its facts as pictures, and as tables for readers who cannot see them.
-"""
+"""The page of a tuning: its facts as pictures, and as tables for readers who cannot see these."""
 
 from __future__ import annotations
 
