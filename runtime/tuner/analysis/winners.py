@@ -20,9 +20,9 @@ class Standing:
     """The result of a version on a dataset.
 
     ``seconds`` is the device time in the version, summed over the ``encounters`` of its site.
-    ``best`` is the number of encounters at which the version is the best.  Only encounters that
-    happen if every choice is the best count there.  ``chosen`` is the number of encounters at which
-    the version is chosen.
+    ``best`` is the number of encounters at which the version is the best.  It only counts
+    encounters that happen if every choice is the best.  ``chosen`` is the number of encounters at
+    which the version is chosen.
     """
 
     seconds: float

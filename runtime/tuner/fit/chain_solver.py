@@ -95,8 +95,8 @@ class Chain:
     """One site with all of its encounters.  A bit mask says which encounters reach the site.
 
     ``passing`` are the candidates of each guard with the encounters that they let pass.  ``inside``
-    are the chains of the sites inside of each version.  With each inner chain comes a list: the
-    inner encounters for each encounter of this site.
+    are the chains of the sites inside of each version.  With each inner chain comes a list of bit
+    masks: the inner encounters of each encounter of this site.
     """
 
     def __init__(self, site: Site, points: Sequence[EncounterCosts]) -> None:

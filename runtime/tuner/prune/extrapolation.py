@@ -90,10 +90,10 @@ class Extrapolation:
     def behind(self, records: Sequence[Record]) -> dict[str, dict[int, float]]:
         """The versions that are skipped, by site, with their times relative to the best.
 
-        ``records`` are runs of the dataset at hand.  Versions that they chose are not skipped.  At
-        sites with less work than on the datasets before, no version is skipped.  Nor are versions
-        that failed there, or that there was no time for.  These runs are first runs, so only
-        kernels tell where the most work was.
+        ``records`` are runs of the dataset at hand.  Versions that they chose are not skipped.  Nor
+        are versions that failed on the datasets before, or that there was no time for.  At sites
+        with less work than on these datasets, no version is skipped.  These runs are first runs, so
+        only kernels tell where the most work was.
         """
         if not self.runs:
             return {}
