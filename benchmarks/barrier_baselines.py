@@ -135,10 +135,10 @@ class _Graph:
 
     def block(self, code: Code, path: tuple[int, ...], before: dict[int, Place | None]
               ) -> dict[int, Place | None]:
-        """Add the accesses of a block; those that come last.
+        """Add the accesses of a block.  The result has the accesses that come last.
 
-        ``before`` are those that come first, with the place where a barrier behind it would go
-        unless that is at the next access.
+        ``before`` has the accesses in front of the block.  Each has the place where a barrier
+        behind it would go, or None if that is at the next access.
         """
         for place, stm in enumerate(code):
             here = path, place

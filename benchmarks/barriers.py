@@ -3,11 +3,11 @@
 ``python benchmarks/barriers.py [--only PART] [--json OUT]``
 
 All versions of each example run on small data, with the kernels for devices that run work-items in
-lockstep, in the interpreter of kernels.  Each launch of a kernel with barriers runs three times:
-as it is, and with the barriers of ``benchmarks/barrier_baselines.py``.  A number is what a group
-executes, summed over launches; ``needed`` are those that do not work around PoCL.  Beside each
-method is ``needed`` for the launches in which it is right.  In the others it has a data race, or
-finds no place for a barrier.
+lockstep, in the interpreter of kernels.  Each launch of a kernel with barriers runs three times: as
+it is, and with the barriers of ``benchmarks/barrier_baselines.py``.  A number is what a group
+executes, summed over launches; ``needed`` counts the barriers that do not work around PoCL.  Beside
+each method is ``needed`` for the launches in which it is right.  In all other launches the method
+has a data race, or finds no place for a barrier.
 """
 
 from __future__ import annotations

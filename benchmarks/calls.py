@@ -4,8 +4,8 @@
 
 Each row is a way to call an entry point of one or two kernels.  Its array of floats comes from the
 host or is on the device, and so for its result.  Runelift, PyOpenCL, and the driver by way of
-ctypes issue the commands that it needs, in turn.  The others check nothing, and keep their
-buffers.  Times are medians in microseconds.  ``x`` is Runelift's time over that of PyOpenCL.
+ctypes issue the commands that it needs, in turn.  PyOpenCL and the driver check nothing, and keep
+their buffers.  Times are medians in microseconds.  ``x`` is Runelift's time over that of PyOpenCL.
 """
 
 from __future__ import annotations

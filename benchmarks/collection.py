@@ -5,7 +5,7 @@
 rows that FILE does not have, for at most ``--budget`` seconds, and prints the tables of FILE.
 ``python benchmarks/collection.py --json FILE...`` prints the tables of all files together.
 
-A row is a dataset of an entry point: those of the test blocks, or with ``--rows`` those of
+A row is a dataset of an entry point.  Datasets come from the test blocks, or with ``--rows`` from
 ``compare.py``.  Missing files of data are generated (``collection_data.py``).  The peer, our
 default and our forced versions take turns on equal data.  Times are medians of microseconds for a
 call with inputs and results on the device.  With ``--tuned``, ours is also tuned for each row.  So
@@ -14,7 +14,7 @@ is the peer, by ``NAME.tuning`` in PEERS where there is such a file.
 Each program runs in another process, with empty caches.  With ``--jobs``, several are compiled and
 built at a time; one of them has the device.  ``cold`` is the time until its first result, Python's
 own start left out; with ``--jobs`` it has what the other builds cost.  ``host`` is the part of our
-default's time in which no kernel ran; ``bytes`` are those of inputs and results together.
+default's time in which no kernel ran; ``bytes`` counts the bytes of inputs and results together.
 """
 
 from __future__ import annotations
@@ -174,9 +174,9 @@ def _rows_of(options: argparse.Namespace, program: Any, path: Path) -> Iterator[
 
 
 def _values(program: Any, entry: str, case: Case, made: dict[tuple[int, str], Any]) -> list[Any]:
-    """The input of a case.  Arrays of random numbers are those of the row before, if they can be.
+    """The input of a case.  Arrays of random numbers are taken from the row before, if they fit.
 
-    ``made`` holds these by their place and type.
+    ``made`` holds these arrays by their place and type.
     """
     prims = [param.prim for param in program.interface(entry).params]
     if isinstance(case.input, Path) and not case.input.exists():

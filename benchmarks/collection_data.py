@@ -1,7 +1,7 @@
 """Inputs for programs of the public benchmark collection whose files are not in its tree.
 
 Each generator makes values of the types, sizes and properties that its program asks for.  They are
-of our own making: results differ from those that the collection's files lead to.
+of our own making: results differ from the results with the collection's files.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def recipe_for(file: Path) -> Recipe | None:
 
 
 def values_for(file: Path) -> Values | None:
-    """The values that stand for a missing input file: each time the same ones."""
+    """The values that stand for a missing input file: equal values each time."""
     recipe = recipe_for(file)
     return None if recipe is None else recipe(np.random.default_rng(list(file.name.encode())))
 
@@ -251,7 +251,7 @@ def _clear(pixels: int, dates: int, history: int) -> Recipe:
 
 
 def _cloudy(pixels: int, dates: int, history: int) -> Recipe:
-    """As above, where half of the observations are missing."""
+    """Like :func:`_clear`, but half of the observations are missing."""
     def make(rng: np.random.Generator) -> Values:
         images = _seasons(rng, pixels, dates)
         images[rng.random(images.shape, np.float32) < 0.5] = np.nan

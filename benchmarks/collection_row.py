@@ -43,7 +43,7 @@ def prebuild(program: Any, entry: str, values: Sequence[Any], forced: float) -> 
 
 
 def _grown(before: int, after: int) -> int | None:
-    """The most bytes of a run, None if those of a run before hide them."""
+    """The most bytes of a run, None if a run before needed as many bytes or more."""
     return after if after > before else None
 
 

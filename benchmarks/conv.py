@@ -3,14 +3,15 @@
 ``python benchmarks/conv.py [--device NAME] [--only PARTS] [--spellings NAMES] [--small] [--best]
 [--fp-contract] [--peer FUTHARK] [--seconds N] [--budget SECONDS] [--json FILE]``
 
-The rows are the nine different layers of VGG-16, and others of another form.  These are filters of
-1x1 and 5x5, every second window, a small image with many channels, and a batch.  The spellings are
+The rows are the nine different layers of VGG-16, and further layers of another form.  These have
+filters of 1x1 and 5x5, every second window, a small image with many channels, and a batch.  The
+spellings are
 
-- ``direct``: sums of sums that test each index, ``padded``: the same on a stored padded image;
+- ``direct``: sums of sums that test each index, ``padded``: these sums on a stored padded image;
 - ``matrix``: windows stored as a matrix, then a product of matrices;
 - ``implicit``: that product, with elements of the matrix computed where they are read;
 - ``one_sum``: one sum over all elements of a filter, by quotients;
-- ``slices``: windows as slices, then sums; ``pixels``: the same, with pixels counted by one index.
+- ``slices``: windows as slices, then sums; ``pixels``: like ``slices``, with one index of pixels.
 
 All results are compared with NumPy's.  Columns are
 
@@ -121,9 +122,11 @@ SPELLINGS = ("direct", "padded", "matrix", "implicit", "one_sum", "slices", "pix
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A layer: its channels and sides, and those of its filters; ``batch`` images, 0 for one.
+    """A layer with ``channels`` of ``height`` times ``width`` pixels.
 
-    With ``--small``, channels and sides are divided, so that processors can do it.
+    It has so many ``filters`` of ``side`` times ``side`` pixels.  ``batch`` is the number of
+    images, 0 for a single image.  With ``--small``, channels and sides are divided, so that
+    processors can do it.
     """
 
     name: str
@@ -279,7 +282,7 @@ class Spelling:
         self.inputs = []
 
     def begin(self, values: tuple[Floats, ...]) -> None:
-        """Place the inputs for runs in turn with others."""
+        """Place the inputs for runs in turn with the runs of other programs."""
         self.inputs = self.run.place(list(values))
         self.run.warm_up("main", self.inputs, force=self.force)
 

@@ -1,4 +1,4 @@
-"""Time the versions that run by default beside all others, on nests of many sizes.
+"""Time the versions that run by default beside all other versions, on nests of many sizes.
 
 ``python benchmarks/defaults.py [--device NAME] [--only PART] [--budget SECONDS] [--json FILE]``
 
@@ -111,7 +111,7 @@ class Nest(NamedTuple):
 
 
 def main() -> None:
-    """Measure all rows and print the slow ones."""
+    """Measure all rows and print the slow rows."""
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device")

@@ -20,7 +20,7 @@ Times are medians of host time for a call with inputs and outputs on the device;
 are compared.  Rows that FILE has already, of this device and with no shorter search, are not
 measured again.  So a run may go on where one ended.
 
-Source of programs and sizes: Fernández-Fabeiro and others, An automatic optimizer for heterogeneous
+Source of programs and sizes: Fernández-Fabeiro et al., An automatic optimizer for heterogeneous
 devices.
 """
 

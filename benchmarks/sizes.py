@@ -1,4 +1,4 @@
-"""Sizes of our examples for tuning, and others that are held out.
+"""Sizes of our examples for tuning, and further sizes that are held out.
 
 Each program trains on the sizes of its anchor rows and of its test blocks.  Sizes between and
 beyond them are held out.  They are meant for a GPU; on a processor every number is divided by the

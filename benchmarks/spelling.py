@@ -121,7 +121,7 @@ def family_times(args: argparse.Namespace, family: str, inputs: list[str]) -> li
 
 
 def keys(inputs: list[str]) -> list[Any] | None:
-    """The arguments of a histogram with keys below the number of bins; None for others."""
+    """The arguments of a histogram with keys below the number of bins; None for other inputs."""
     if not inputs[-1].startswith("=keys"):
         return None
     height, width, bins = (int(text.split("i")[0]) for text in inputs[-1].split()[1:])

@@ -1,4 +1,4 @@
-"""Time commands from the start of a process: short ones, and the first answer of each example.
+"""Time commands from the start of a process: short commands, and the first answer of each example.
 
 ``python benchmarks/start.py [--device NAME] [--only PART] [--lines N] [--runs N] [--json OUT]``
 

@@ -1,4 +1,4 @@
-"""The worth of tuning on a device: on the sizes that were tuned for, and on others.
+"""The worth of tuning on a device: on the sizes that were tuned for, and on other sizes.
 
 ``python benchmarks/tuners.py [--device NAME] [--programs NAME...] [--build] [--json OUT]``
 ``python benchmarks/tuners.py --strategies [--programs lud variant]``
@@ -22,7 +22,7 @@ is done, and says
 - ``tuned / default`` on the training dataset where it is greatest, with its 95 % confidence
   interval.  ``slower`` counts the datasets on which it is slower for certain, by more than 1 %;
 - ``beside best``: how much slower, by the log, than two best thresholds of an exhaustive search.
-  These are the best of those that slow no dataset down, and the best of all.  Only datasets count
+  One choice slows no dataset down; the other choice is the best of all.  Only datasets count
   of which runs side by side do not refute the log;
 - ``held out``: how much slower than the oracle on sizes that were not tuned for: median and worst.
 
@@ -251,8 +251,9 @@ def behind(costs: Costs, default: Mapping[str, int], tuned: Mapping[str, int]
            ) -> tuple[float, float, int | None]:
     """The loss against the best thresholds that slow nothing down, and against the best of all.
 
-    The default thresholds slow nothing down, even where no others do not.  The third number counts
-    the combinations of which they are the best; there is no loss without datasets.
+    The default thresholds slow nothing down, even where all other thresholds slow something down.
+    The third number counts the combinations of which they are the best; there is no loss without
+    datasets.
     """
     if not costs.datasets:
         return 0.0, 0.0, 0
@@ -356,7 +357,10 @@ def in_turn(program: Program, entry: str, args: Sequence[Any],
 
 def beside(program: Program, dataset: Dataset, known: DatasetCosts, one: Mapping[str, int],
            other: Mapping[str, int]) -> tuple[float, float, float]:
-    """``other`` over ``one``, run in turn, with its interval; 1 where both run the same."""
+    """The time of ``other`` over that of ``one``, with its interval; 1 if equal versions run.
+
+    Both run in turn.
+    """
     settings = other.keys() - one.keys()
     if known.path(one) == known.path(other) and not settings:
         return 1.0, 1.0, 1.0

@@ -3,8 +3,8 @@
 ``python benchmarks/tuning.py --futhark FUTHARK [--theirs FOLDER] [--device NAME]
 [--programs NAME...] [--sittings N] [--limit SECONDS] [--json OUT]``
 
-Both tune for the same datasets, those of the anchor rows, and the same program text.  With a folder
-of the public futhark-benchmarks the peer tunes the text found there, if any.
+Both tune the same program text for the datasets of the anchor rows.  With a folder of the public
+futhark-benchmarks the peer tunes the text found there, if any.
 
 A *sitting* begins with empty caches, also of the OpenCL driver.  It is a run of
 ``futhark autotune`` (which compiles the program first) and one of

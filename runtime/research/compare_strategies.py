@@ -51,9 +51,9 @@ class JudgedSearch:
 class Comparison:
     """Strategies on the datasets of one entry point.
 
-    ``searches`` has those of each strategy, one per seed.  ``best`` is the least known sum of
-    relative times, and ``tried`` the number of combinations that it is the least of.  That is None
-    if there are too many to try: the best that any strategy or the fit found stands in.
+    ``searches`` has the searches of each strategy, one per seed.  ``best`` is the least known sum
+    of relative times, and ``tried`` the number of combinations that it is the least of.  That is
+    None if there are too many to try: the best that any strategy or the fit found stands in.
     ``interrupted``: Ctrl-C ended it, and strategies are missing.  ``default_known``: ``untuned`` is
     by the default thresholds, not by guards that are all false.
     """
@@ -77,8 +77,8 @@ class Comparison:
 class Problem:
     """The search for the best thresholds of an entry point.
 
-    Its ``costs`` judge thresholds, beside those by ``default``.  ``oracle`` makes a program for a
-    seed that searches can run.
+    Its ``costs`` judge thresholds, beside the ``default`` thresholds.  ``oracle`` makes a program
+    for a seed that searches can run.
     """
 
     costs: Costs
@@ -176,7 +176,7 @@ def explanation(comparison: Comparison) -> list[str]:
 
 
 def _size_variance(comparison: Comparison) -> Iterator[str]:
-    """The guards that are compared with several values in a run, and the others."""
+    """The guards that are compared with several values in a run, and all other guards."""
     found = {each.guard: set[str]() for each in _findings(comparison)}
     for each in _findings(comparison):
         if each.size_variant:

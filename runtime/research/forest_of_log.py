@@ -95,7 +95,7 @@ def without_gaps(costs: Costs, measurements: Measurements) -> tuple[Costs, int]:
 
 
 def _filled(point: EncounterCosts, left_out: AbstractSet[Inside], factor: float) -> EncounterCosts:
-    """An encounter and those inside of it."""
+    """An encounter and its nested encounters, with estimates for versions ``left_out``."""
     inner = {k: tuple(_filled(p, left_out, factor) for p in points)
              for k, points in point.inner.items()}
     gaps = {k for k, cost in point.own.items()

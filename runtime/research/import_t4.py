@@ -1,4 +1,4 @@
-"""Adopting the results of another tuner: stale ones are reported, others run before they stay."""
+"""Adopting the results of another tuner: stale results are reported, usable results run first."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _T4Target(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _UsableResults:
-    """The results of a file that a program can use, and the problems of the rest."""
+    """The results of a file that a program can use, and the problems of all other results."""
 
     results: tuple[T4Result, ...]
     problems: tuple[str, ...]

@@ -17,11 +17,11 @@ def instrumentation_literal(trials: SearchState, *, every: bool = False) -> dict
     """One node after the other, each where the sum of its two curves is least (equation 3.1).
 
     The curves are the times of all encounters if the guard holds, and if it does not.  One run per
-    version and dataset tells all of them, as the thesis says of its cache.  Nodes below are tuned
-    and those above reach the node, so guards that compete for encounters are not weighed together;
-    :mod:`~runelift.runtime.tuner.strategies.instrumentation` does that.  Of equally good thresholds
-    the greatest is taken, as in algorithm 2.  Versions that other datasets rule out are run only
-    with ``every``.
+    version and dataset tells all of them, as the thesis says of its cache.  Nodes below are tuned,
+    and the nodes above are set such that the node is reached.  So guards that compete for
+    encounters are not weighed together; :mod:`~runelift.runtime.tuner.strategies.instrumentation`
+    does that.  Of equally good thresholds the greatest is taken, as in algorithm 2.  Versions that
+    other datasets rule out are run only with ``every``.
     """
     costs = trials.instrument(ForcedRuns(every=every))
     tuned: dict[str, int] = {}

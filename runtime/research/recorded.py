@@ -98,7 +98,7 @@ class Recorded:
         return self._compared[dataset, guard]
 
     def instrument(self, method: MeasuringMethod) -> MeasuredCosts:
-        """The costs of the log; with noise, of runs drawn from those in the log."""
+        """The costs of the log.  With noise, they are the costs of runs drawn from the log."""
         count = method.runs(self.forest) * len(self.datasets)
         if self.measurements is None:
             return MeasuredCosts(self.costs, 0.0, count, count)

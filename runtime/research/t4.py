@@ -3,10 +3,11 @@
 A T4 file is a JSON object with ``schema_version`` and ``results``.  A result has a configuration
 (parameters by name), times in milliseconds, and a mark if it is valid.  The schema is version 1.0.0
 of the Auto-Tuning Association.  ``metadata``, which it leaves open, has the program and device.
-Times that were not taken, as those of compilation, are left out.
+Times that were not taken, such as the time of compilation, are left out.
 
-A forced version is written as the thresholds that lead to it.  Those of the guards before it are
-never reached, and that of its guard always is.  The dataset is one more parameter.
+A forced version is written as the thresholds that lead to it.  Parallelism never reaches the
+thresholds of the guards before it, and always reaches the threshold of its guard.  The dataset is
+one more parameter.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class T4Results:
 
 
 def of_measurements(forest: Forest, measurements: Measurements) -> Iterator[T4Result]:
-    """The runs with forced versions, repeated ones together."""
+    """The runs with forced versions.  Repeated runs become one result."""
     runs: dict[tuple[str, tuple[tuple[str, int], ...]], list[LoggedRun]] = defaultdict(list)
     for run in measurements.runs:
         if not run.reference:

@@ -40,9 +40,10 @@ class State:
     """The results of the stages so far.
 
     ``thresholds`` are by entry point, as are ``parameters`` and ``guards``.  ``validated`` has the
-    times of datasets that are kept out of tuning.  ``final`` are those of default, tuned and best
-    version in turn.  ``interrupted``: Ctrl-C ended a stage.  ``searched``: thresholds are those of
-    a search over schedules, as there was no time to measure more.
+    times of datasets that are kept out of tuning.  ``final`` has the times of the default, the
+    tuned and the best version, which are run in turn.  ``interrupted``: Ctrl-C ended a stage.
+    ``searched``: the thresholds come from the search over schedules, as there was no time to
+    measure more.
     """
 
     thresholds: Tuning = field(default_factory=lambda: Tuning(()))
@@ -145,7 +146,7 @@ def tune_parameters(job: TuningJob, state: State) -> State:
 
 
 def tune_size_guards(job: TuningJob, state: State) -> State:
-    """Fit the size guards that the job asks for, and keep those that runs bear out.
+    """Fit the size guards that the job asks for, and keep a guard only if runs confirm it.
 
     They are fitted to the costs with the parameters that were chosen.
     """
@@ -208,7 +209,7 @@ def _untuned(state: State, why: str) -> State:
 
 @contextmanager
 def _report(job: TuningJob, state: State) -> Iterator[None]:
-    """Have a thread work on the report of the thresholds while others run."""
+    """Have a thread write the report of the thresholds while other work goes on."""
     if job.report is None or not job.program.out_of_process:
         yield
         return

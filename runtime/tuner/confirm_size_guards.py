@@ -38,11 +38,11 @@ class ConfirmedSizeGuards:
     """The finer guards of an entry point.
 
     ``versions`` are the names of versions by site, ``titles`` what to call sites, and ``sizes``
-    what to say of sizes.  ``before`` and ``after`` are times by dataset, with thresholds alone and
-    with the guards, by the records; ``verified`` those of paired runs.  ``loss`` is the fraction by
-    which datasets that are left out of the fit are slower than with thresholds.  It is 0 if that
-    cannot be known, and None if it has not been worked out yet.  ``why`` tells why there are no
-    guards.
+    what to say of sizes.  ``before`` and ``after`` are times by dataset, computed from the records.
+    ``before`` is with thresholds alone, and ``after`` is with the guards.  ``verified`` has the
+    times of paired runs.  ``loss`` is the fraction by which datasets that are left out of the fit
+    are slower than with thresholds.  It is 0 if that cannot be known, and None if it has not been
+    worked out yet.  ``why`` tells why there are no guards.
     """
 
     entry: str
@@ -63,10 +63,10 @@ def fit_guards(tuning: EntryTuning, guards: SizeGuardKind, *,
                ahead: bool = False) -> ConfirmedSizeGuards:
     """The finer guards for the records of an entry point.
 
-    Trees decide about sizes that were not measured, too.  Their depth is the best for datasets
-    that are left out of the fit, and on those they must not do worse than thresholds.  That takes
-    fits to all other datasets, which are made once for an entry point.  With ``ahead`` they are
-    made only if they decide whether anything is to be run.
+    Trees decide about sizes that were not measured, too.  Their depth is the best for datasets that
+    are left out of the fit.  On these datasets, trees must not be slower than thresholds.  To know
+    that, a fit to all other datasets is made for each dataset, once for an entry point.  With
+    ``ahead``, these fits are made only if they decide whether anything is to be run.
     """
     if guards is SizeGuardKind.AUTO:
         return _automatic(tuning, ahead=ahead)
@@ -102,7 +102,10 @@ def _automatic(tuning: EntryTuning, *, ahead: bool) -> ConfirmedSizeGuards:
 
 
 def _remembered(tuning: EntryTuning, found: ConfirmedSizeGuards) -> ConfirmedSizeGuards:
-    """The versions that nearby sizes choose for known ones, without a guess for others."""
+    """The versions that nearby sizes choose for known sizes.
+
+    No version is guessed for unknown sizes.
+    """
     finer: dict[str, SizeGuard] = {site: each.memo() if isinstance(each, NearestSizes) else each
                                    for site, each in found.finer.items()}
     guarded = GuardedThresholds(tuning.fit.thresholds, finer)
@@ -115,7 +118,10 @@ def _by_memo(tuning: EntryTuning) -> ConfirmedSizeGuards:
 
 
 def _known(tuning: EntryTuning, guards: SizeGuardKind) -> Costs:
-    """The costs by all runs: where runs side by side refute the forced ones, they count."""
+    """The costs by all runs.
+
+    Where runs side by side refute forced runs, the runs side by side count.
+    """
     return keeping(tuning.costs, tuning.unmoved, tuning.defaults, guards)
 
 
@@ -175,11 +181,12 @@ def confirm_guards(job: TuningJob, tuning: EntryTuning, refined: ConfirmedSizeGu
                    values: Mapping[str, int]) -> ConfirmedSizeGuards:
     """The guards as far as no dataset is slower with them than with ``values`` alone.
 
-    Datasets that get slower keep their versions, and the guards are fitted again.  So do those
-    without times of frequent runs, and, before anything is run, those that hardly gain by the
-    records.  Some dataset must be faster for certain, or by the records those left out of the fit.
-    If the latter is not known yet, a thread works it out while guards run.  If these guess badly, a
-    memo has their choices for known sizes.
+    Datasets that get slower keep their versions, and the guards are fitted again.  So do datasets
+    without times of frequent runs.  Before anything is run, so do datasets that hardly gain by the
+    records.  The guards are kept if some dataset is faster for certain.  They are also kept if
+    datasets left out of the fit are faster by the records.  If that is not known yet, a thread
+    works it out while guards run.  If the guards guess badly, a memo has their choices for known
+    sizes.
     """
     def confirmed(refined: ConfirmedSizeGuards, loss: Callable[[], float]) -> ConfirmedSizeGuards:
         return _confirmed(job, tuning, refined, values, loss)

@@ -24,9 +24,9 @@ from runelift.runtime.versions.forest import Forest, plans
 from runelift.runtime.versions.size_guards import GuardedThresholds, Leaf
 
 CANDIDATES = 3
-"""Single versions that run beside the others at most, ..."""
+"""The most single versions that run beside the default and the tuned choice, ..."""
 NEAR = 1.5
-"""... of those that take no more times as long as the best by the records."""
+"""... of versions that take no more times as long as the best version, by the records."""
 
 
 def compare_choices(job: TuningJob, entries: Mapping[str, EntryTuning], tuned: GuardedThresholds
@@ -54,10 +54,10 @@ def compare_choices(job: TuningJob, entries: Mapping[str, EntryTuning], tuned: G
 
 def _choices(entry: EntryTuning, costs: DatasetCosts, tuned: GuardedThresholds
              ) -> dict[str, Choice]:
-    """The choices to run; those that lead to the same runs are one object.
+    """The choices to run.  Choices that lead to equal runs are one object.
 
-    Single versions run with the parameters that were chosen, too.  A few of them run, as records
-    of close ones may mislead.
+    Single versions run with the parameters that were chosen, too.  Several single versions run, as
+    records may mislead where versions are nearly equally fast.
     """
     forest, defaults = entry.forest, entry.defaults
     known = not entry.costs.incomplete.get(costs.name)
@@ -110,9 +110,10 @@ def single_versions(forest: Forest, thresholds: Mapping[str, int]) -> list[Guard
 
 def versions_run(forest: Forest, costs: DatasetCosts, thresholds: Mapping[str, int]
                  ) -> tuple[str, ...]:
-    """The versions that run on a dataset, with the number of times if a loop runs others, too.
+    """The versions that run on a dataset.
 
-    Versions that launch nothing are left out.
+    A version has a count if its site also runs another version.  Versions that launch nothing are
+    left out.
     """
     sites, counts, all_of = forest.sites(), Counter[str](), Counter[str]()
     for point in costs.points:

@@ -44,7 +44,8 @@ class TuningJob:
 
     ``parameters`` is the search for parameters of kernels, if they are to be tuned, and
     ``size_guards`` the kind of guards beside thresholds.  ``held_back`` are datasets that are only
-    run by default and tuned.  ``recorded`` are runs by entry point, in place of new ones.
+    run by default and tuned.  ``recorded`` are runs by entry point.  If they are given, no new runs
+    are made.
 
     ``memory`` has the device memory of runs, where the objective asks for it.
 

@@ -33,11 +33,12 @@ class RepetitionPolicy:
     alike: float = 0.02
     """Fraction by which two times of runs that are not brief may differ to be enough."""
     brief_seconds: float = 0.005
-    """Runs with fewer seconds are brief; longer ones have launches enough to average chance."""
+    """Runs with fewer seconds are brief.  Longer runs have enough launches to average chance."""
     records: int = 3
-    """Repetitions of a brief run that are also recorded; of others one is.
+    """Repetitions of a brief run that are also recorded.
 
-    Records of long runs hardly differ, and a short run takes longer between records.
+    Of a longer run, only one repetition is recorded.  Records of long runs hardly differ, and a
+    short run takes longer between records.
     """
     kept_bytes: int = 1 << 28
     """Bytes of inputs that the host keeps until they are measured.
@@ -45,7 +46,7 @@ class RepetitionPolicy:
     Kernels for these are built together.  Random arrays are made later and do not count.
     """
     device_bytes: int = 1 << 29
-    """Bytes of all inputs that may wait on the device while others are measured."""
+    """Bytes of all inputs that may wait on the device while other datasets are measured."""
     replay_runs: int = 3
     """Runs without a record beside a replayed one, and times as many replays of short runs."""
     divide_seconds: float = 10.0
@@ -101,7 +102,7 @@ class ComparisonPolicy:
     guard_harm: float = 0.1
     """Fraction by which size guards may be slower than thresholds on datasets left out.
 
-    With few datasets, those left out lie outside of all others.
+    With few datasets, the sizes of a dataset left out lie outside of all known sizes.
     """
 
 
@@ -133,7 +134,7 @@ class FitPolicy:
     steepness: float = 0.02
     """Least power of the parallelism at which two fitted lines say where they cross."""
     preference: float = 0.05
-    """Fraction by which other versions cost more than those that a dataset keeps."""
+    """Fraction by which other versions cost more than the versions that a dataset keeps."""
     unlike_devices: float = 1.25
     """Ratio of speeds from which on times of two devices are not compared."""
     guard_depth: int = 3
@@ -189,7 +190,7 @@ class ParameterPolicy:
     repeats: int = 5
     """... and trials of each of them at least."""
     handed_on: int = 6
-    """Settings that were best on some inputs and are tried on others."""
+    """Settings that were best on some inputs and are tried on other inputs."""
     exploring_part: float = 0.7
     """Part of the time for other strategies to explore; the rest goes to the best they found."""
     worthwhile: float = 0.02
@@ -246,7 +247,7 @@ class SchedulePolicy:
     ranking: float = 0.25
     """... unless that takes this part of the time."""
     near: float = 0.5
-    """Part of those drawn that are near the best ones so far, ..."""
+    """Part of the drawn schedules that are near the best schedules so far, ..."""
     parents: int = 3
     """... of which there are so many."""
     exploring: float = 0.7

@@ -39,7 +39,10 @@ class EntryTuning:
 
     @property
     def known(self) -> Costs:
-        """The costs by all runs: where runs side by side refute the forced ones, they count."""
+        """The costs by all runs.
+
+        Where runs side by side refute forced runs, the runs side by side count.
+        """
         return self.costs.frozen(self.unmoved, self.defaults) if self.unmoved else self.costs
 
     @property

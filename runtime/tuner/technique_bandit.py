@@ -26,7 +26,7 @@ class TechniqueBandit(Generic[Technique]):
         self._recent: deque[tuple[Technique, bool]] = deque(maxlen=window)
 
     def choose(self) -> Technique:
-        """The technique for the next try; of equal ones the first."""
+        """The technique for the next try.  Of equally good techniques, it is the first."""
         return max(self._techniques, key=self._worth)
 
     def note(self, technique: Technique, better: bool) -> None:

@@ -120,7 +120,7 @@ def conclude(forest: Forest, defaults: dict[str, int], measurements: Measurement
 
 
 def drop_small_gains(job: TuningJob, tuning: EntryTuning) -> EntryTuning:
-    """Keep the default thresholds if others would gain next to nothing."""
+    """Keep the default thresholds if the found thresholds would gain next to nothing."""
     found, costs = tuning.fit, tuning.costs
     worthwhile = costs.policy.comparison.worthwhile
     if not job.verify or found.kept_default or objective(
@@ -185,7 +185,7 @@ def _by_default(tuning: EntryTuning, found: Fit, kept: set[str], why: str) -> En
 
 
 def kept_default(tuning: EntryTuning, why: str) -> EntryTuning:
-    """The default thresholds, for a reason, in place of those that were found."""
+    """The default thresholds in place of the found thresholds, for the reason ``why``."""
     if tuning.fit.kept_default:
         return tuning
     return replace(_by_default(tuning, tuning.fit, set(), why), verified={})

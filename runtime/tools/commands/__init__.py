@@ -1,7 +1,7 @@
 """The sub-commands of the command line, one module each, with the options that they share.
 
-They may import everything.  :mod:`~runelift.runtime.tools.commands.cli` imports a command by its
-name, so that others start quickly.
+They may import everything.  :mod:`~runelift.runtime.tools.commands.cli` only imports the command
+that is called, by its name, so that each command starts quickly.
 """
 
 from __future__ import annotations

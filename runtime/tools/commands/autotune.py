@@ -2,18 +2,18 @@
 
 Runs every code version on every dataset, and solves for the thresholds that are best for all of
 them together.  Checks the result against the default.  Then tries other settings of the kernels
-that take time, unless --no-parameters or --no-verify is given, and checks those, too.  Writes
-PROGRAM.tuning, which 'run', 'bench' and 'test' then use, and facts in PROGRAM.tuning.json.
+that take time, unless --no-parameters or --no-verify is given, and checks these settings, too.
+Writes PROGRAM.tuning, which 'run', 'bench' and 'test' then use, and facts in PROGRAM.tuning.json.
 
 Every run is logged in PROGRAM.tuning.log as soon as it is over.  Ctrl-C ends the measuring: the
-thresholds are then fitted to what has been measured.  If datasets are tagged 'tune', those are
-tuned for, else all that are not tagged 'notune' or 'disable'.  Cases without a name are used only
-if there are no others.
+thresholds are then fitted to what has been measured.  If datasets are tagged 'tune', they are tuned
+for.  Otherwise all datasets that are not tagged 'notune' or 'disable' are.  Cases without a name
+are used only if there are no other cases.
 
 The program runs in a separate process.  It is ended and started again where a version takes far too
 long or crashes (--time-limit).
 
-With --schedules, rewrites of the program are tried before that, and those that gain become further
+With --schedules, rewrites of the program are tried before that.  Rewrites that gain become further
 versions of it.  Their steps are kept beside the tuning file.
 
 With --strategy replay, one run per dataset is enough: all versions run at every encounter, on the
@@ -174,7 +174,7 @@ def _search_schedules(request: TuningRequest) -> SearchedSchedules:
 
 def _without_unused(request: TuningRequest, program: Program, searched: SearchedSchedules,
                     state: State) -> SearchedSchedules | None:
-    """The schedules but for those that are used nowhere; None if all are used."""
+    """The schedules without unused schedules; None if all are used."""
     found: SearchedSchedules | None = import_module(SCHEDULES).without_unused(
         request, program, searched, state)
     return found
@@ -242,7 +242,7 @@ def _end(request: TuningRequest, started: float) -> float:
 
 
 def _size_guards(request: TuningRequest) -> SizeGuardKind:
-    """The kind of size guards; those that aim at time alone do not go with least memory."""
+    """The kind of size guards.  Guards that aim at time alone do not go with least memory."""
     kind = SizeGuardKind(request.guards)
     return SizeGuardKind.THRESHOLD if (
         kind is SizeGuardKind.AUTO and request.objective == Objective.MEMORY.value) else kind

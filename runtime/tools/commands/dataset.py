@@ -1,4 +1,4 @@
-"""Make values: random ones for types, such as [10][20]f32, and others as they are given.
+"""Make values: random values for types, such as [10][20]f32, and given values as they are.
 
 A file that ends in .npy, .npz, .in or .data stands for the values in it.  So formats can be
 converted, and given data joined with random data.
@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _values(generator: Generator, text: str) -> Sequence[Value | RandomArray]:
-    """The values that an argument stands for; random ones are made when they are written."""
+    """The values that an argument stands for.  Random values are made when they are written."""
     if Path(text).suffix in FILES:
         return load_values(Path(text))
     return generator.recipes([parse_spec(text)])

@@ -1,6 +1,6 @@
 """List the OpenCL devices, the preferred first, with their limits.
 
-The first usable one that is not a simulator is what 'run' and the others use without --device.
+Without --device, 'run' and all other commands use the first usable device that is not a simulator.
 Runtimes that are registered but cannot be used are named on standard error.
 """
 

@@ -1,6 +1,7 @@
 """Say what Runelift finds on this machine: OpenCL runtimes and devices, and which can be used.
 
-For others it says why not, and what to do about it.  Exits with 0 if a device can be used.
+If a device cannot be used, it says why not, and what to do about it.  Exits with 0 if a device can
+be used.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Explain the code of an error, with an example and its cure, or how a program is flattened.
 
-For a program, it says which rule fired on which expression, the result, and why others did not
+For a program, it says which rule fired on which expression, the result, and why other rules did not
 apply.  With --parameters, it lists the parameters of the kernels on a device, which 'run --param'
 sets and 'autotune' chooses, and the constraints on them.  With --kernels, it lists the classes of
 the kernels that each code version may run, their launches, and stored intermediates.  With
@@ -10,9 +10,9 @@ or for --sizes.  With --cost, it lists what each code version is predicted to co
 reference to an array, which says what elements work-items have in common.  With --barriers, it
 lists the barriers of kernels, and the accesses that each of them separates; --dot draws the graph
 of accesses.  With --schedule, it prints the rewrite points of the program, a step a line, and which
-others match; --steps adds the program after each step.  --file FILE explains the program with
-another schedule.  With --html, it writes a page for a browser: passes, flattening, versions and
-kernels.  Lines that belong together can be marked there.
+other points match.  With --steps, it adds the program after each step.  With --file FILE, it
+explains the program with another schedule.  With --html, it writes a page for a browser: passes,
+flattening, versions and kernels.  Lines that belong together can be marked there.
 
 Without an argument, list the codes.
 """

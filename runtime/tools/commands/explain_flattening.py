@@ -1,4 +1,4 @@
-"""Explain which rule of flattening fired where, and why others did not apply."""
+"""Explain which rule of flattening fired where, and why other rules did not apply."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def explain(args: argparse.Namespace, path: Path) -> None:
 
 
 def _facts(step: Step) -> dict[str, Any]:
-    """A step for ``--json``: its expressions are those that ``dump`` prints."""
+    """A step for ``--json``: its expressions are printed as by ``dump``."""
     return {"depth": step.depth, "rule": step.rule, "fired": step.fired, "what": step.what,
             "note": step.note, "loc": None if step.loc is None else asdict(step.loc)}

@@ -134,7 +134,9 @@ def _lines(points: Scheduling, dumps: Mapping[int, Fun]) -> Iterator[str]:
 
 
 def _joined(requests: Iterable[Request]) -> Iterator[str]:
-    """The texts of requests; those of one point become one if they are all combinations of words.
+    """The texts of requests.
+
+    The requests of a point become one text if they are all combinations of words.
 
     >>> from runelift.ir.points import read_request
     >>> list(_joined([read_request("materialise(local)"), read_request("materialise(private)")]))

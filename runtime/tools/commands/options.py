@@ -42,7 +42,7 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
 
 
 class _Policies(tuple[str, ...]):
-    """The policies of Runelift; those of packages are among them, and are asked for last."""
+    """The policies of Runelift.  Policies of packages are among them, and are asked for last."""
 
     __slots__ = ()
 
@@ -55,7 +55,7 @@ _POLICIES = _Policies(POLICIES)
 
 
 def _policy(name: str) -> str:
-    """The name of a policy; the error names those of packages, too."""
+    """The name of a policy.  The error names the policies of packages, too."""
     if name not in _POLICIES:
         raise argparse.ArgumentTypeError(f"there is no policy '{name:.40}'; there are "
                                          f"{', '.join(policies())}")

@@ -1,7 +1,7 @@
 """Print the rewrite rules with their laws: the optimiser's, rewrite points, then flattening.
 
 Behind them are the rules, policies, strategies and observers of installed packages.  With --rules,
-print those of a file instead, after they have been tested.
+print the rules of a file instead, after they have been tested.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def all_rules() -> Iterator[_Listed]:
 
 
 def _call(point: Point) -> str:
-    """A point with its parameters, and the defaults of those that may be left out."""
+    """A point with its parameters.  Parameters that may be left out have their defaults."""
     return f"{point.name}({', '.join(map(_parameter, point.parameters))})"
 
 

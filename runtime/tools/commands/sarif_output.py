@@ -23,8 +23,8 @@ ROOT = "%SRCROOT%"
 def sarif_log(found: Sequence[dict[str, Any]], arguments: Sequence[str] = ()) -> dict[str, Any]:
     """The log of a command line with errors and warnings, which are in the form of ``--json``.
 
-    Those without a place in a file are no results, but notifications: the command has not done what
-    it was asked for.
+    Errors without a place in a file are no results, but notifications: the command has not done its
+    task.
     """
     results = [each for each in found if "file" in each]
     others = [each for each in found if "file" not in each]

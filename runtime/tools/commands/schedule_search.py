@@ -44,7 +44,8 @@ from runelift.runtime.tuner.thresholds import measure
 from runelift.runtime.tuner.workers.runners import running
 
 STOP_SECONDS = 1.0
-"""The seconds after which a schedule may be stopped that takes ten times as long as others."""
+"""The seconds after which a schedule may be stopped that is ten times as slow as another schedule.
+"""
 
 
 def search_schedules(request: TuningRequest, program: Program,
@@ -76,7 +77,7 @@ def search_schedules(request: TuningRequest, program: Program,
 
 def without_unused(request: TuningRequest, program: Program, searched: SearchedSchedules,
                    state: State) -> SearchedSchedules | None:
-    """The schedules but for those whose versions run on no dataset; None if all do.
+    """The schedules whose versions run on a dataset; None if the versions of all schedules do.
 
     ``state`` has thresholds that were fitted to the times with tuned parameters: before that, a
     version that gains by them would be dropped.  If there was no time for all versions, the best

@@ -146,7 +146,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def limit_of(args: argparse.Namespace) -> TimeLimit:
-    """The limit of ``--version-limit``; the first run of a version may take as long as others."""
+    """The limit of ``--version-limit``.  The first run of a version has the limit of later runs."""
     limit = parse_time_limit(args.version_limit, TimeLimit(least=LEAST_VERSION_SECONDS))
     return replace(limit, first=limit.most)
 
@@ -274,7 +274,7 @@ class _Tester:
 
     def _guarded(self, path: Path, line: int, what: str, body: Callable[[], None],
                  quiet: bool = False) -> None:
-        """Run ``body``; whatever it raises is the failure of this test and not of the others."""
+        """Run ``body``.  An error that it raises fails this test, and no other test."""
         message = cause = ""
         self._shown.begun(f"{path.name}: {what}")
         try:

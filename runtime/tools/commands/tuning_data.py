@@ -1,4 +1,4 @@
-"""The datasets that ``runelift autotune`` tunes for, and those that it keeps out."""
+"""The datasets that ``runelift autotune`` tunes for, and the datasets that it keeps out."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def tuning_datasets(args: argparse.Namespace | DatasetOptions, program: Program
                     ) -> list[Dataset]:
     """The datasets that the command line asks to tune for.
 
-    Entry points that only have cases without a name are left out if others have some with one.
-    Such cases are quick tests, and not worth tuning for.
+    An entry point may only have cases without a name.  It is left out if another entry point has
+    named cases.  Such cases are quick tests, and not worth tuning for.
     """
     asked = args.entry is not None or args.input is not None
     worth = {entry for case in training_of(program.compiled.source)

@@ -78,7 +78,7 @@ def write_report(request: TuningRequest, result: TuningResult, state: State,
 
 
 def about_runs(request: TuningRequest, program: Program) -> dict[str, str]:
-    """The program and device of the runs, which may be others if they are from a log."""
+    """The program and device of the runs.  Runs from a log may be of another program or device."""
     about = about_program(program)
     if request.replay is None:
         return about

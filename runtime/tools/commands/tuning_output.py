@@ -99,7 +99,7 @@ def write_results(request: TuningRequest, result: TuningResult, state: State,
 def write_so_far(request: TuningRequest, program: Program, state: State) -> None:
     """Write what the stages have found so far: the next one may be killed.
 
-    The facts are only those that runs need; the others take longer.
+    Only the facts that runs need are written, as all other facts take longer to compute.
     """
     about = {**about_program(program), UNFINISHED: True, **_facts_for_runs(program, state)}
     write_found(request.tuning_file, state.values, about, program, _tuned(state))
@@ -153,7 +153,7 @@ def _is_verbose(request: TuningRequest, state: State) -> bool:
 
 def _texts(request: TuningRequest, result: TuningResult, state: State,
            held_out: Mapping[str, list[HeldOut]]) -> Iterator[str]:
-    """The texts below the verdict: those that options ask for, or all."""
+    """The texts below the verdict: the texts that options ask for, or all texts."""
     verbose = _is_verbose(request, state)
     yield from starmap(render_schedules, result.searches.items())
     if verbose:

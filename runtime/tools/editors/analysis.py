@@ -38,7 +38,8 @@ class Analysis:
     """The findings about a text.  ``module`` is None if it cannot be parsed.
 
     ``flat`` is the program with types; None if it has mistakes in them.  ``recovered`` has the
-    declarations that can be parsed if others cannot.  ``silent``: the parser had no warnings.
+    declarations that can be parsed, if some declarations cannot.  ``silent``: the parser had no
+    warnings.
     """
 
     source: Source

@@ -17,8 +17,8 @@ from runelift.runtime.versions.version_names import described_version
 class CodeVersions:
     """The versions in a text.
 
-    ``constructs`` has those of each construct that has several, by line and column from 1.
-    ``trees`` are the threshold trees of the entry points.
+    ``constructs`` has the versions of each construct with several versions, by line and column from
+    1.  ``trees`` are the threshold trees of the entry points.
     """
 
     text: str

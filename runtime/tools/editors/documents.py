@@ -1,7 +1,7 @@
 """Texts that are open or saved, and the newest analysis of each that is of use.
 
 A text that is being typed has mistakes most of the time.  Types come from the last text without
-any; places before and behind what changed since then are the same ones, moved.
+mistakes.  Places before the changes since then stay, and places behind the changes are moved.
 """
 
 from __future__ import annotations

@@ -51,7 +51,8 @@ class Workspace:
     def programs(self) -> set[Path]:
         """The open files, and the programs in the folders of the editor.
 
-        If it shows none, those are the folders of open files, without the folders inside of them.
+        If the editor shows no folder, the folders of open files count, without the folders inside
+        of them.
         """
         found = {each.path for each in self.documents.values()}
         given = self.folders or {path.parent for path in found}
@@ -61,7 +62,7 @@ class Workspace:
         return found
 
     def importers(self, wanted: Iterable[Path]) -> set[Path]:
-        """Files, and all programs that import them, perhaps through others."""
+        """Files, and all programs that import them, perhaps through other files."""
         users: dict[Path, set[Path]] = {}
         for path in self.programs():
             document = self.at(path)

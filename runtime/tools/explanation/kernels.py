@@ -22,7 +22,7 @@ from runelift.runtime.versions.version_names import described_version
 class KernelShown:
     """A kernel: its class, what it is made for, and the number of its text.
 
-    Of the ``lines`` of its body, ``linked`` ones stand for a place in the source.
+    Its body has so many ``lines``.  So many of them are ``linked`` to a place in the source.
     """
 
     name: str

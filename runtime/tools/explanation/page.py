@@ -73,7 +73,7 @@ def explained(compiled: Compiled, history: History, *, entries: Iterable[str], c
               device: DeviceInfo | None) -> str:
     """The text of the page; ``history`` has watched the compilation.
 
-    Kernels are those for a device; without one, those for GPUs.
+    Kernels are made for ``device``.  If it is None, they are made for GPUs.
     """
     texts = Texts(compiled.source)
     shown = [_entry(compiled, history, name, texts, device) for name in entries]
@@ -114,7 +114,7 @@ def _entry(compiled: Compiled, history: History, name: str, texts: Texts,
 
 
 def _passes(done: Iterable[PassDone], texts: Texts) -> Iterator[PassShown]:
-    """The passes; those in a row that change nothing become one, with all their names."""
+    """The passes.  Passes in a row that change nothing become one pass, with all their names."""
     shown = (_pass(each, texts) for each in done)
     for idle, group in groupby(shown, lambda each: each.changes is None):
         if idle:

@@ -15,7 +15,7 @@ from runelift.runtime.geometry.parameter_space import ParameterSpace
 def render(found: Iterable[ParameterSpace]) -> str:
     """The parameters of operations with their values, the default in brackets, as text.
 
-    Constraints follow, those that the values of a parameter and of the device decide left out.
+    Constraints follow, without the constraints that values of a parameter and of the device decide.
     """
     lines, before, after = list[str](), 0, 0
     for space in found:

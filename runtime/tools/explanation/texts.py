@@ -13,7 +13,10 @@ from runelift.ir.base.lines import places
 from runelift.ir.base.source import Loc, Source, in_source
 
 Numbers: TypeAlias = int | list[int]
-"""Numbers of places: none (0), one, or several, where 0 stands before those of calls around."""
+"""Numbers of places: none (0), one, or several.
+
+In a list, 0 stands before the places of calls around.
+"""
 
 
 @dataclass(slots=True)

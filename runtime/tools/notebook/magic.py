@@ -16,7 +16,7 @@ from runelift.runtime.programs.program import Program
 
 
 class _Options(argparse.ArgumentParser):
-    """The options behind the magic; a wrong one is an error like others."""
+    """The options behind the magic.  A wrong option is an error like any other user error."""
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong."""

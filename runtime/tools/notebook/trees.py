@@ -12,7 +12,7 @@ from runelift.runtime.versions.forest import Forest, Forests
 
 
 def html(shown: Forest | Forests) -> Markup:
-    """The forest of an entry point, or those of all."""
+    """The forest of an entry point, or the forests of all entry points."""
     forests = shown.entries if isinstance(shown, Forests) else (shown,)
     return fragment(*(part for forest in forests for part in forest_parts(forest)))
 

@@ -1,7 +1,7 @@
 """Charts as inline SVG: curves over an axis, dots in rows, spreads, and heat maps.
 
 Series differ in colour, in dashes and in the shape of their marks, so that they can be told apart
-without colours.  Every chart has a title and a description for those who cannot see it, and fits
+without colours.  Every chart has a title and a description for readers who cannot see it.  It fits
 the screen of a phone.
 """
 

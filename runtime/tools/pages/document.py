@@ -13,7 +13,7 @@ from runelift.runtime.tools.pages.markup import Markup, element, joined
 from runelift.runtime.versions.tuning_file import write_atomically
 
 SHELL = "page.html"
-"""The template of a page; others extend its blocks ``style``, ``main`` and ``script``."""
+"""The template of a page.  Other templates extend its blocks ``style``, ``main`` and ``script``."""
 TEMPLATES = f"{__package__}.templates"
 
 

@@ -10,7 +10,7 @@ from runelift.runtime.tools.pages.markup import Markup
 
 
 def render(template: str, package: str, values: dict[str, object]) -> str:
-    """The text of a template of a package, which may extend those that stand here.
+    """The text of a template of a package, which may extend the templates of this folder.
 
     Text that is no markup is escaped.  ``read("page.css")`` is a file beside the templates.
     """

@@ -47,9 +47,9 @@ class SiteCurves:
 
 @dataclass(frozen=True, slots=True)
 class CostCurves:
-    """The predicted times of an entry point over the size ``over``; ``label`` has the others.
+    """The predicted times of an entry point over the size ``over``.  ``label`` has the other sizes.
 
-    ``calls`` are those of the whole call by default.
+    ``calls`` are the predicted times of the whole call by default.
     """
 
     forest: Forest

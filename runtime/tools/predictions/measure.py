@@ -1,7 +1,8 @@
 """Measuring a device: short kernels, whose times stand for the constants of predicted times.
 
-The constants of a profile were fitted to launches of whole programs.  Those of another device are
-these, times how much slower or faster its short kernels are (:data:`BY`).
+The constants of a profile were fitted to launches of whole programs.  The constants of another
+device are these constants times a factor.  The factor is how much slower or faster its short
+kernels are (:data:`BY`).
 """
 
 from __future__ import annotations
@@ -68,13 +69,16 @@ BY = {"launch": "launch", "round": "launch", "wait": "launch", "bandwidth": "ban
       "stream": "latency", "ahead": "latency", "sector": "cached", "barrier": "barrier",
       "cache": None, "unit_cache": None,
       "items": None, "groups": None, "room": None, "abreast": None, "norm": None}
-"""The short kernel that stands for each constant; None for those that stay as they are."""
+"""The short kernel that stands for each constant; None for a constant that stays as it is."""
 RATES = frozenset({"bandwidth", "cache_bandwidth", "unit_bandwidth"})
 """Constants that are amounts per second, not seconds."""
 
 
 def measured_costs(device: Device) -> DeviceCosts:
-    """The constants of a device, scaled from those of the profile of its kind by short kernels."""
+    """The constants of a device.
+
+    Short kernels say how to scale the constants of the profile of its kind.
+    """
     return scaled(profile(USUAL[device.info.is_host]), short_kernels(device))
 
 

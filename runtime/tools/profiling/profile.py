@@ -22,7 +22,10 @@ from runelift.runtime.tools.profiling.profiled_run import COPY, LOOP, LaunchShap
 from runelift.runtime.tools.profiling.timeline import DeviceCommand, Timeline, VersionName, timeline
 
 MOST_COUNTED = 64
-"""The most different launches of a kernel whose work is counted; others are as these on average."""
+"""The most different launches of a kernel whose work is counted.
+
+All other launches count as the average of these.
+"""
 
 SECONDS, LEAST_RUNS = 5.0, 4
 """After so many seconds no run begins, unless fewer have been made."""
@@ -153,8 +156,8 @@ class ComparedVersion:
 class Profile:
     """The profile of an entry point on a dataset.
 
-    ``wall`` are the times of profiled calls, ``plain`` of those without a profile.  ``shown`` is
-    the run with the median time.  All versions are ``compared`` if that was asked for.
+    ``wall`` are the times of profiled calls, and ``plain`` the times of calls without a profile.
+    ``shown`` is the run with the median time.  All versions are ``compared`` if that was asked for.
     ``predicted`` are the seconds of the call that the model of cost says.
     """
 
@@ -172,7 +175,7 @@ class Profile:
 
     @cached_property
     def types(self) -> tuple[Prim, ...]:
-        """The types on which kernels compute, those with most operations first."""
+        """The types on which kernels compute, the type with most operations first."""
         found: defaultdict[Prim, float] = defaultdict(float)
         for kernel in self.kernels:
             for prim, count in () if kernel.work is None else kernel.work.operations.items():
@@ -204,7 +207,7 @@ def profiled_runs(executable: Executable, bind: Callable[[], dict[str, Any]], ru
                   seen: Callable[[float, Record | None], None]) -> Runs:
     """Run a plan at most so often, on arguments that ``bind`` makes.
 
-    The first run is one more, and warms up; the others are ``seen``.
+    The first run is an additional run, and warms up.  All other runs are ``seen``.
     """
     found = list[Timeline]()
     said = predict(executable, bind(), thresholds, force).totals.seconds
@@ -274,9 +277,9 @@ def _kernel(executable: Executable, key: Kernel, commands: Sequence[DeviceComman
 
 
 class _Counted(NamedTuple):
-    """Launches whose work is looked at, with how often they ran, and if others are left out.
+    """Launches whose work is looked at, with how often they ran.
 
-    Each of them stands for ``scale`` launches.
+    ``sampled``: some launches are left out.  Each of them stands for ``scale`` launches.
     """
 
     times: Mapping[LaunchShape, int]

@@ -1,6 +1,6 @@
 """Runs of host plans with a profile: the record, and what each of its commands was asked to do.
 
-The times are those of the recorder (:mod:`~runelift.runtime.records.recorder`).
+The times come from the recorder (:mod:`~runelift.runtime.records.recorder`).
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class LaunchShape(NamedTuple):
 class IssuedCommand:
     """A command as the host issued it, from ``begun`` to ``done`` (seconds of ``perf_counter``).
 
-    ``kind`` is empty for a launch.  The launches of a loop in one kernel are those of an iteration
-    in the middle.  It is run ``times`` times, which the device tells if it decides.  ``bytes`` are
-    copied.
+    ``kind`` is empty for a launch.  For a loop in one kernel, ``launches`` are the launches of an
+    iteration in the middle.  It is run ``times`` times, which the device tells if it decides.
+    ``bytes`` are copied.
     """
 
     kind: str

@@ -120,7 +120,7 @@ def refusals(profile: Profile) -> Sequence[str]:
 
 
 def parts_of_call(profile: Profile) -> Sequence[tuple[str, float]]:
-    """The parts of the time of the shown call in words, with seconds; small ones are left out."""
+    """The parts of the time of the shown call in words, with seconds.  Small parts are left out."""
     parts = profile.shown.parts
     named = (("kernels ran", parts.kernels), ("copies and reads", parts.copies),
              ("the device waited for the host", parts.late),

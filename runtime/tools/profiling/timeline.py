@@ -89,7 +89,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A run.  Spans on the host, and those of versions on the device, are nested."""
+    """A run.  Spans on the host are nested.  So are the spans of versions on the device."""
 
     wall: float
     commands: tuple[DeviceCommand, ...]

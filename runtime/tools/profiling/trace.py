@@ -60,5 +60,5 @@ def _event(process: int, track: int, span: Span, category: str, about: dict[str,
 
 
 def _nanoseconds(seconds: float) -> int:
-    """Whole nanoseconds: rounding keeps events inside of others."""
+    """Whole nanoseconds: rounding keeps an event inside of the event around it."""
     return round(seconds * 1e9)

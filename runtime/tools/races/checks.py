@@ -1,7 +1,7 @@
 """Checks of a program's kernels for races: its runs with interpreted kernels, in small groups.
 
-Each run is made with the kernels for processors and with those for devices that run work-items in
-lockstep.  Groups and chunks are small, so that small data has several of each.
+Each run is made with the kernels for processors.  It is also made with the kernels for devices that
+run work-items in lockstep.  Groups and chunks are small, so that small data has several of each.
 """
 
 from __future__ import annotations

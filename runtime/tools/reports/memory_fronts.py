@@ -27,7 +27,7 @@ def front_rows(entry: EntryTuning) -> list[list[str]]:
 
 
 def _versions(entry: EntryTuning, choice: MemoryChoice) -> str:
-    """The versions that a choice leads to, those of different datasets together."""
+    """The versions that a choice leads to, of all datasets together."""
     sites, found = entry.forest.sites(), dict[str, None]()
     for dataset in entry.costs.compact().datasets:
         for tree in entry.forest.trees:

@@ -38,11 +38,11 @@ LEGEND = (f"{PREDICTED}: the version predicted to be fastest runs; a threshold i
 TRIABLE = 1_000_000_000
 """Most costs of encounters that an exhaustive search may look at."""
 QUICK = 1_000_000
-"""Most such costs if the thresholds are exact, so that the search would find no better ones."""
+"""Most such costs if thresholds are exact, so that the search would find no better thresholds."""
 
 
 def held_out_rows(found: list[HeldOut]) -> list[list[str]]:
-    """Times of each dataset with thresholds that are fitted to the others; the head first."""
+    """Times of each dataset with thresholds fitted to all other datasets; the head first."""
     return [["left out", "default", "with the others'", "with its own", "slower by"],
             *([each.dataset, show_seconds(each.default), show_seconds(each.seconds),
                show_seconds(each.oracle),
@@ -74,7 +74,7 @@ def render_validation(validated: Mapping[str, PairedTimes]) -> str:
 def render(tuning: Tuning, *, times: bool = True) -> str:
     """The trees, the times of their versions on each dataset, and the choice.
 
-    Without ``times``, those of whole runs are left out: a verdict has them.
+    Without ``times``, the times of whole runs are left out: a verdict has them.
     """
     return "\n\n".join("\n".join(_render_entry(entry, times)) for entry in tuning.entries)
 
@@ -250,7 +250,7 @@ def _observations(entry: EntryTuning) -> Iterator[str]:
 def failed_versions(entry: EntryTuning) -> Iterator[str]:
     """A line for each reason why versions failed to build or launch, or gave wrong results.
 
-    Runs that other runs rule out, and those that there was no time for, have not failed.
+    Runs that other runs rule out have not failed.  Nor have runs that there was no time for.
     """
     yield from _unused(entry, left_out=False)
 
@@ -286,7 +286,10 @@ def _first_line(text: str) -> str:
 
 
 def _failures(entry: EntryTuning, *, failed: bool = True) -> Iterator[str]:
-    """Notes on what was not measured; without those that ``failed`` if these are told elsewhere."""
+    """Notes on what was not measured.
+
+    With ``failed`` unset, versions that failed are left out: they are told elsewhere.
+    """
     without_time = Counter(run.dataset for run in entry.measurements.runs if run.error == NO_TIME)
     for line in (*(failed_versions(entry) if failed else ()), *skipped_versions(entry)):
         yield f"  note: {line}"

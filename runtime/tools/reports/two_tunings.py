@@ -112,7 +112,7 @@ def _of_files(first: Path, second: Path) -> TwoTunings:
 
 def _differing(one: Mapping[str, int], other: Mapping[str, int]
                ) -> tuple[list[tuple[str, str, str]], int]:
-    """The values that differ, by name, and the number of those that are equal."""
+    """The values that differ, by name, and the number of equal values."""
     names = dict.fromkeys([*one, *other])
     found = [(name, _value(one, name), _value(other, name)) for name in names
              if one.get(name) != other.get(name)]

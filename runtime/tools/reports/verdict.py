@@ -36,7 +36,9 @@ NOTABLE = 0.005
 LEFT = 0.02
 """Fraction from which on the best single version is said to be better, where limits are close.
 
-They are close if they are within twice that.  Others tell which is faster if they do not hold 1."""
+Limits are close if they are within twice that.  Other limits tell which is faster if they do not
+hold 1.
+"""
 ROWS = 5
 """Datasets that the verdict shows at most; of more, it shows one less and their number."""
 MORE = "-v: the threshold tree, times of every version, notes"
@@ -68,7 +70,7 @@ class Change:
 
     @property
     def best(self) -> float:
-        """The seconds of the best single version; NaN if it was not run beside the others."""
+        """The seconds of the best single version; NaN if it was not run beside other choices."""
         return self.final.median(BEST) if self.final else math.nan
 
     @property
@@ -139,7 +141,7 @@ def changes_by_search(found: Sequence[SearchTuning]) -> list[Change]:
 
 def _changes(entry: str, predicted: Mapping[str, tuple[float, float]],
              stages: Sequence[Mapping[str, PairedTimes]]) -> Iterator[Change]:
-    """The changes of an entry point; measured times take precedence over predicted ones."""
+    """The changes of an entry point.  Measured times take precedence over predicted times."""
     for name in dict.fromkeys([*predicted, *(each for stage in stages for each in stage)]):
         runs = [stage[name] for stage in stages if name in stage]
         before, after = predicted.get(name, (math.nan, math.nan))
@@ -160,7 +162,8 @@ def _changes(entry: str, predicted: Mapping[str, tuple[float, float]],
 def verdict(title: str, found: Sequence[Change], written: str, *, whole: bool = False) -> str:
     """The verdict as text; ``title`` is the program and device, ``written`` the last line.
 
-    Of many datasets, those with the largest changes are shown, or the ``whole``.
+    Of many datasets, the datasets with the largest changes are shown.  With ``whole``, all are
+    shown.
     """
     shown = list(found)
     if len(found) > ROWS and not whole:

@@ -36,7 +36,7 @@ from runelift.runtime.versions.tuning_file import read_tuning, schedule_of
 
 PAGE_WIDTH = 96
 MOST_EXAMPLE_LINES = 16
-"""The most lines of an example that are shown; of longer ones the middle is left out."""
+"""The most lines of an example that are shown.  The middle of a longer example is left out."""
 
 HEADER = """\
 # Errors and warnings

@@ -97,10 +97,10 @@ def reports(text: str) -> Iterator[Report]:
 
 
 def complaints(text: str) -> Iterator[tuple[str, list[str]]]:
-    """The lines that are not indented, each with the indented ones after it.
+    """The lines that are not indented, each with the indented lines after it.
 
-    Oclgrind does not know locks (:class:`~runelift.ir.imp.Locked`).  Accesses under a lock are
-    volatile, and no others are, so races of two volatile accesses are left out.
+    Oclgrind does not know locks (:class:`~runelift.ir.imp.Locked`).  Only accesses under a lock are
+    volatile, so races of two volatile accesses are left out.
     """
     header, block = "", list[str]()
     for line in (*text.splitlines(), "end"):

@@ -128,7 +128,10 @@ def parse_blocks(source: Source) -> tuple[Block, ...]:
 
 def cases_of(source: Source, entry: str | None = None, without: frozenset[str] = frozenset(),
              within: frozenset[str] | None = None) -> Iterator[Case]:
-    """The cases of a program, of one entry point if given, without some tags, and with others."""
+    """The cases of a program, or of one entry point.
+
+    They have no tag of ``without``.  They have a tag of ``within``, if it is given.
+    """
     for block in parse_blocks(source):
         for case in block.cases:
             tags = case.tags | block.tags
@@ -162,7 +165,10 @@ def _extents(text: str) -> Iterator[tuple[int, int, int]]:
 
 
 class _BlockReader:
-    """Parses one block; comment marks are blanked so that positions stay those of the file."""
+    """Parses one block.
+
+    Comment marks become blanks so that positions are the positions in the file.
+    """
 
     def __init__(self, source: Source, start: int, separator: int, end: int) -> None:
         self._source = source
@@ -319,7 +325,10 @@ def _short(value: Value) -> str:
 
 def datasets_of(source: Source, entry: str | None = None,
                 without: frozenset[str] = frozenset()) -> list[Case]:
-    """The cases to measure: those with a name or a file, or all if there are none."""
+    """The cases to measure: the cases with a name or a file.
+
+    If there is no such case, all cases.
+    """
     cases = list(cases_of(source, entry, without))
     worth = [case for case in cases if case.named or isinstance(case.input, Path)]
     return worth or cases

@@ -46,7 +46,7 @@ class _Conflict:
 
 
 def conflicts(costs: Costs, thresholds: Mapping[str, int]) -> Iterator[_Conflict]:
-    """The conflicts of all guards, where the others are decided by ``thresholds``."""
+    """The largest conflict of each guard, while ``thresholds`` decide all other guards."""
     for site in costs.forest.sites().values():
         for index, guard in enumerate(site.guards):
             holds, fails = list[_Preference](), list[_Preference]()

@@ -21,7 +21,7 @@ class Step:
 def convergence(measurements: Measurements) -> Mapping[str, Sequence[Step]]:
     """The steps of each dataset, in the order of the runs; the last is after its last run.
 
-    Runs of single versions count; those that were replayed are one run together.  Time to build
+    Each run of a single version counts.  All versions of a replay count as one run.  Time to build
     kernels is not known.
     """
     found: dict[str, list[Step]] = {}

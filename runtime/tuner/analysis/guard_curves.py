@@ -1,7 +1,8 @@
 """Curves of measured costs over the parallelism that a guard compares with.
 
-There are two views of a guard.  One is the cost of its version against that of the others (Breddam
-2019, figure 3.4).  The other is the score of the whole tuning as its threshold moves (figure 2.4).
+There are two views of a guard.  The first view shows the cost of its version and of the other
+versions (Breddam 2019, figure 3.4).  The second view shows the score of the whole tuning as its
+threshold moves (figure 2.4).
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ class GuardCurves:
     """Costs of the versions of a site at the values that one of its guards compares with.
 
     ``versions`` has a curve by version; encounters with one value are summed up by their median.
-    ``holding`` and ``failing`` are the two sides of the guard: the version that runs if it holds,
-    and the others.  ``sides`` are the names of the two.  At ``crossovers`` they cost the same, by
-    interpolation.
+    ``holding`` is the curve of the version that runs if the guard holds.  ``failing`` is the curve
+    of the versions that run if it fails.  ``sides`` are the names of these two sides.
+    ``crossovers`` are the values at which both sides have equal costs, by interpolation.
     """
 
     guard: str
@@ -55,7 +56,7 @@ class GuardCurves:
 
     @property
     def break_even(self) -> str:
-        """The parallelism at which both sides cost the same, in words; empty if there is none."""
+        """The parallelism at which both sides have equal costs, in words; empty if unknown."""
         if not self.crossovers:
             return ""
         low, high = (f"{pick(self.crossovers):,.0f}" for pick in (min, max))
@@ -136,7 +137,10 @@ def crossovers(one: Curve, other: Curve) -> tuple[float, ...]:
 
 
 def score_curves(costs: Costs, thresholds: Thresholds) -> list[ScoreCurve]:
-    """The score of the thresholds as each of them moves, the others being those chosen."""
+    """The score as one threshold moves, for each threshold.
+
+    All other ``thresholds`` stay as chosen.
+    """
     datasets = [d for d in costs.datasets if math.isfinite(d.least())]
     found = []
     for site in costs.forest.sites().values() if datasets else ():

@@ -5,7 +5,7 @@ mean time over all settings with one value of a parameter is known exactly.  The
 means is what the parameter explains alone (Hutter, Hoos and Leyton-Brown, An efficient approach for
 assessing hyperparameter importance, ICML 2014).  Trees are fitted to the logarithms of times.
 
-All combinations of the values that were tried count alike, also those that constraints forbid.
+All combinations of the tried values count alike.  Combinations that constraints forbid count, too.
 """
 
 from __future__ import annotations

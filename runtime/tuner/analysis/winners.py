@@ -19,9 +19,10 @@ from runelift.runtime.versions.version_names import labels, plan_of
 class Standing:
     """The result of a version on a dataset.
 
-    ``seconds`` is the device time in it, summed over the ``encounters`` of its site.  It is the
-    best at so many of those that happen if every choice is the best (``best``), and chosen at so
-    many (``chosen``).
+    ``seconds`` is the device time in the version, summed over the ``encounters`` of its site.
+    ``best`` is the number of encounters at which the version is the best.  It only counts
+    encounters that happen if every choice is the best.  ``chosen`` is the number of encounters at
+    which the version is chosen.
     """
 
     seconds: float

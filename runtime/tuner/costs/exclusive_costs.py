@@ -11,7 +11,7 @@ from runelift.runtime.tuner.costs.pareto import Array
 
 
 def exclusive(encounters: Sequence[Encounter], amounts: Array) -> tuple[Array, Array]:
-    """The exclusive amounts of a run's encounters, and the sum of the outermost ones.
+    """The exclusive amounts of a run's encounters, and the sum over the outermost encounters.
 
     Each row of ``amounts`` has an amount for each encounter; the sums have one for each row.
     """

@@ -62,7 +62,7 @@ class LoggedRun:
 
     @property
     def executions(self) -> int:
-        """The number of times that the program ran for it, but for those to warm up."""
+        """The number of times that the program ran.  Runs to warm up do not count."""
         if self.left_out:
             return 0
         return max(1, (self.record is not None and not self.again) + (self.time is not None))
@@ -114,7 +114,10 @@ class Measurements:
         return numbers
 
     def with_further(self, further: Measurements) -> Measurements:
-        """These runs and later ones, whose replays are counted on."""
+        """These runs and the ``further`` runs.
+
+        The numbers of further replays continue the known numbers.
+        """
         last = max((run.replay or 0 for run in self.runs), default=0)
         later = [replace(run, replay=last + run.replay) if run.replay else run
                  for run in further.runs]
@@ -347,7 +350,7 @@ def _line(text: str) -> _Line:
 
 
 _Names: TypeAlias = dict[tuple[str, str], tuple[Set[str], Set[str]]]
-"""The names of sizes and of guards by entry point and site; all encounters have the same."""
+"""The names of sizes and of guards by entry point and site; all encounters of a site share them."""
 
 
 def _check_encounters(encounters: Sequence[Encounter], names: _Names, entry: str) -> None:

@@ -1,8 +1,9 @@
 """Costs of runs and their encounters without the overhead of recording, scaled to one device.
 
 Several devices of one model may share the versions of a dataset
-(:mod:`~runelift.runtime.tuner.workers.work_sharing`).  Costs are scaled to those of the first
-device, by the runs without forced versions, which each device makes.
+(:mod:`~runelift.runtime.tuner.workers.work_sharing`).  Costs are scaled so that they are comparable
+with costs on the first device.  The factors come from the runs without forced versions, which each
+device makes.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ A launch takes less, also where a loop is one launch without recording.
 class CorrectedRecord:
     """A record with the costs of its encounters and of the whole run, without recording.
 
-    ``costs`` has two rows, the seconds of the device and of the host, and a column for each
-    encounter, with those inside of it.  ``works`` is the part of busy times that remains.
-    ``timed``: it was run without recording, too.  ``reference``: no version was forced.
+    ``costs`` has two rows, the seconds of the device and of the host.  It has a column for each
+    encounter, which includes the encounters nested in it.  ``works`` is the part of busy times that
+    remains.  ``timed``: it was run without recording, too.  ``reference``: no version was forced.
     """
 
     record: Record
@@ -66,7 +67,7 @@ def corrected_records(runs: Sequence[LoggedRun]) -> list[CorrectedRecord]:
 
 
 def incomparable_places(runs: Sequence[LoggedRun], most: float) -> list[str]:
-    """The devices whose runs of a dataset cannot be compared with those of the first.
+    """The devices whose runs of a dataset cannot be compared with runs on the first device.
 
     They have no runs without forced versions, or these differ by more than the factor ``most``.
     """
@@ -115,8 +116,8 @@ def _overlap(runs: Sequence[LoggedRun]) -> bool:
 def _corrected(runs: Sequence[LoggedRun], *, overlapping: bool) -> Iterator[CorrectedRecord]:
     """The records of a dataset from one device with their costs, each once.
 
-    The overhead is known for versions that were also run without recording.  Others, which were
-    run once, are assumed to have a typical overhead.
+    The overhead is known for versions that were also run without recording.  Versions that were run
+    once are assumed to have a typical overhead.
     """
     made = [(run.record, run) for run in runs if run.record is not None]
     timed: dict[tuple[tuple[str, int], ...], list[tuple[Record, LoggedRun]]] = defaultdict(list)
@@ -149,8 +150,8 @@ def _overlapping(timed: Sequence[Sequence[tuple[Record, LoggedRun]]],
     and a loop is not run by one launch.  Issuing is slower in proportion.  The time that neither
     clock accounts for (starting and ending) lies outside of encounters.
 
-    A record with a large overhead that most others do not have was slow by chance.  That slows all
-    parts of a run alike.
+    A record with a much larger overhead than most records was slow by chance.  That slows all parts
+    of a run alike.
     """
     overheads = [] if timed else [(_Overhead(), 0.0)]
     usual = median([_launch_overhead(record, median([run.time or 0.0 for _, run in made]))
@@ -210,7 +211,7 @@ class _Overhead(NamedTuple):
                    1.0 if seconds >= record.busy / scale else 0.0, scale)
 
     def costs(self, record: Record) -> Array:
-        """The costs of encounters; those of very short kernels are positive, too."""
+        """The costs of encounters.  Costs of very short kernels are positive, too."""
         times = np.array([e.device_time for e in record.encounters]) / self.scale
         launches = np.array([e.launches for e in record.encounters])
         busy = np.array([e.busy for e in record.encounters]) / self.scale

@@ -1,15 +1,16 @@
 """Exact thresholds for the sites of a tree, from the costs of its encounters.
 
-A threshold matters only by the encounters that it lets pass.  So the candidates for a guard are
-the values that were compared with it, and "never".  A chain of guards is solved by dynamic
-programming over *the encounters that are left*: later guards depend on earlier ones by nothing
-else.  In a loop over shrinking data, all guards compare with monotone functions of one size.  There
-are no more such sets than candidates then, and the exact optimum costs little even for long
-chains.  The sites inside of a version are solved for the encounters that reach it.
+A threshold matters only by the encounters that it lets pass.  So the candidates for a guard are the
+values that were compared with it, and "never".  A chain of guards is solved by dynamic programming
+over *the encounters that are left*: later guards depend on earlier guards by nothing else.  In a
+loop over shrinking data, all guards compare with monotone functions of one size.  There are no more
+such sets than candidates then, and the exact optimum costs little even for long chains.  The sites
+inside of a version are solved for the encounters that reach it.
 
 Costs count as *regrets*: the cost of an encounter minus its cost with the best choices there and
 inside.  Thresholds need not be able to make those choices.  A part of the encounters may show that
-a choice leads to nothing better; the others are not looked at then (branch and bound).
+a choice leads to nothing better.  The remaining encounters are not looked at then (branch and
+bound).
 
 A :class:`_SolverGoal` says if the least sum is sought, or all trade-offs between the datasets.
 """
@@ -79,7 +80,10 @@ class _SolverGoal(Protocol[Amount, Found]):
         ...
 
     def best(self, found: Sequence[Found]) -> Found | None:
-        """The best of all, the last of equal ones; None if there are none."""
+        """The best of ``found``.
+
+        Of several equal results it is the last.  None if ``found`` is empty.
+        """
         ...
 
     def count(self, found: Found | None) -> int:
@@ -88,11 +92,11 @@ class _SolverGoal(Protocol[Amount, Found]):
 
 
 class Chain:
-    """One site with all of its encounters, of which those that reach it are a bit mask.
+    """One site with all of its encounters.  A bit mask says which encounters reach the site.
 
-    ``passing`` are the candidates of each guard with the encounters that they let pass.
-    ``inside`` are the chains of the sites inside of each version.  They come with their encounters
-    inside of each of those around.
+    ``passing`` are the candidates of each guard with the encounters that they let pass.  ``inside``
+    are the chains of the sites inside of each version.  With each inner chain comes a list of bit
+    masks: the inner encounters of each encounter of this site.
     """
 
     def __init__(self, site: Site, points: Sequence[EncounterCosts]) -> None:
@@ -168,7 +172,7 @@ class _Solving(Generic[Amount, Found]):
         return self._from(0, mask)
 
     def _from(self, guard: int, left: int) -> Found | None:
-        """The thresholds of ``guard`` and the later ones for the encounters that are left."""
+        """The thresholds of ``guard`` and of later guards for the encounters that are left."""
         known = guard, left
         if known not in self._found:
             self._found[known] = found = (

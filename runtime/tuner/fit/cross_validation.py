@@ -1,4 +1,4 @@
-"""Leave-one-out cross validation: each dataset with thresholds fitted to the others."""
+"""Leave-one-out cross validation: each dataset with thresholds fitted to all other datasets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runelift.runtime.tuner.fit.size_guards import SizeGuardKind, fit_size_guard
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """A dataset with the thresholds that are fitted to all others.
+    """A dataset with the thresholds that are fitted to all other datasets.
 
     ``seconds`` is its time with them, ``default`` that without tuning, and ``oracle`` that with
     the thresholds that are best for it alone.
@@ -38,9 +38,9 @@ def leave_one_out(costs: Costs, default: Mapping[str, int],
                   aim: Objective = Objective.RELATIVE,
                   guards: SizeGuardKind = SizeGuardKind.THRESHOLD
                   ) -> list[HeldOut]:
-    """Each dataset with thresholds fitted to the others; nothing if there is one only.
+    """Each dataset with thresholds fitted to all other datasets; empty for a single dataset.
 
-    Finer ``guards`` are fitted to the others as well; the oracle has thresholds alone.
+    Finer ``guards`` are fitted to the other datasets as well.  The oracle has thresholds alone.
     """
     found = []
     for dataset, others, thresholds in fitted_to_others(costs, default, aim):
@@ -54,7 +54,7 @@ def leave_one_out(costs: Costs, default: Mapping[str, int],
 
 def fitted_to_others(costs: Costs, default: Mapping[str, int], aim: Objective
                      ) -> Iterator[tuple[DatasetCosts, Costs, dict[str, int]]]:
-    """Each dataset, the costs of the others, and the thresholds that are best for those."""
+    """Each dataset, the costs of the other datasets, and the thresholds that are best for these."""
     complete = [d for d in costs.datasets if math.isfinite(d.least())]
     for dataset in complete if len(complete) > 1 else ():
         others = replace(costs, datasets=tuple(d for d in complete if d is not dataset))
@@ -79,7 +79,7 @@ def summary(found: list[HeldOut]) -> str:
 
 
 def held_out_facts(found: list[HeldOut]) -> dict[str, Any]:
-    """The same for the JSON file; times in seconds, regrets as fractions."""
+    """Datasets left out of the fit, for the JSON file; times in seconds, regrets as fractions."""
     return {each.dataset: {"thresholds": each.thresholds, "seconds": finite(each.seconds),
                            "default": finite(each.default), "oracle": finite(each.oracle),
                            "regret": finite(each.regret)}

@@ -43,10 +43,11 @@ class Interval:
 class Fit:
     """The result of fitting.
 
-    ``predicted``, ``default`` and ``least`` are times per dataset: with the thresholds, with
-    the default ones, and if every single choice were the best.  ``kept_default`` says why the
-    default thresholds are the result, if they are.  ``exact`` says that no thresholds do better
-    on the measured costs; where there were too many choices, they may.
+    ``predicted``, ``default`` and ``least`` are times per dataset.  ``predicted`` is with the
+    thresholds, and ``default`` with the default thresholds.  ``least`` is the time if every single
+    choice were the best.  ``kept_default`` says why the default thresholds are the result, if they
+    are.  ``exact`` says that no thresholds do better on the measured costs; where there were too
+    many choices, they may.
     """
 
     thresholds: dict[str, int]
@@ -98,9 +99,9 @@ def _centre(costs: Costs, datasets: list[DatasetCosts],
             move: bool) -> tuple[dict[str, int], dict[str, Interval]]:
     """Put every threshold where it generalises best in the interval in which it is equally good.
 
-    A threshold that makes no difference to the measured encounters keeps its default.  So do those
-    of trees where none are better than the default.  The default may be 0, which is no number to
-    move.  With ``move`` unset only the intervals are found.
+    A threshold that makes no difference to the measured encounters keeps its default.  So does
+    every threshold of a tree in which no thresholds are better than the default.  The default may
+    be 0, which is no number to move.  With ``move`` unset only the intervals are found.
     """
     result, intervals = dict(thresholds), {}
     for tree in costs.forest.trees:

@@ -1,4 +1,4 @@
-"""The part of a run that depends on one guard, the thresholds of all others being given.
+"""The part of a run that depends on one guard, while all other thresholds are given.
 
 A guard decides at the encounters that happen under these thresholds, and at which the guards
 before it fail.  Moving its threshold changes nothing elsewhere.
@@ -50,7 +50,7 @@ def guard_slice(dataset: DatasetCosts, site: Site, index: int, thresholds: Mappi
     encounters: list[_GuardSides] = []
 
     def elsewhere(point: EncounterCosts) -> Cost:
-        """The cost of an encounter, without those inside of it at which the guard decides."""
+        """The cost of an encounter, without the nested encounters at which the guard decides."""
         if point.site.name == site.name:
             if not point.decides(index, thresholds):
                 return point.cost(thresholds)

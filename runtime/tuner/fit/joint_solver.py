@@ -222,7 +222,7 @@ def _weighted(weight: float, clock: Clock) -> Callable[[Cost], float]:
 
 def _descend(tree: Site, datasets: list[DatasetCosts], weights: Mapping[str, float],
              thresholds: Mapping[str, int]) -> dict[str, int]:
-    """Better thresholds for one tree, those of the others being given."""
+    """Better thresholds for one tree, while the thresholds of all other trees are given."""
     choices = {g.name: compared(datasets, g.name) for s in tree.walk() for g in s.guards}
     starts = [thresholds, dict.fromkeys(choices, 1), {n: c[-1] for n, c in choices.items()}]
 
@@ -332,7 +332,8 @@ class _Fronts:
     """All trade-offs between cost vectors of a ``width``, as far as regrets are ``within`` what
     counts.
 
-    ``amounts`` are those of each encounter by component; in others it costs nothing.
+    ``amounts`` has the costs of each encounter by component.  A component that is not listed costs
+    nothing.
     """
 
     amounts: Mapping[EncounterCosts, Sequence[tuple[int, Amounts]]]

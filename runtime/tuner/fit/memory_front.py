@@ -87,7 +87,7 @@ class MemoryChoice:
 class MemoryFront:
     """Choices by ascending bytes, and so by descending score; ``unknown`` has reasons by dataset.
 
-    Bytes of datasets with a reason are those of the part of a run that is known.
+    If a dataset has a reason, its bytes only count the part of a run that is known.
     """
 
     choices: tuple[MemoryChoice, ...]
@@ -103,8 +103,7 @@ def memory_front(costs: Costs, defaults: Mapping[str, int], fitted: Mapping[str,
                  aim: Objective, estimate: EstimateMemory) -> MemoryFront:
     """The front of the score of ``aim`` and the greatest bytes of a dataset.
 
-    The thresholds that hold without tuning and those that were ``fitted`` to time are considered,
-    too.
+    The default thresholds and the thresholds ``fitted`` to time are considered, too.
     """
     datasets = [d for d in costs.compact().datasets if math.isfinite(d.least())]
     known = {d.name: estimate(d.name, defaults) for d in datasets}

@@ -2,8 +2,9 @@
 
 Sites are refined from the inside out.  The encounters of all datasets with the same sizes form a
 group, with a weighted cost for each version.  A memo keeps the best version of each group.  A tree
-asks a few questions of sizes, the best ones of all.  Where either gains too little, the thresholds
-decide.  Nearest sizes keep the costs of all versions, so that they can decide between known sizes.
+asks a few questions about sizes.  They are the best questions of all.  Where either gains too
+little, the thresholds decide.  Nearest sizes keep the costs of all versions, so that they can
+decide between known sizes.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ class _Group:
     """The encounters with the same sizes: the weighted cost of each version.
 
     ``asked`` are the sizes with what guards compare, which follows from them.  ``now`` is the
-    version that runs by thresholds, and stands in for those that cannot run; ``runs`` says which
-    can.
+    version that runs by thresholds.  It takes the place of versions that cannot run.  ``runs`` says
+    of each version if it can run.
     """
 
     sizes: Mapping[str, int]
@@ -111,7 +112,7 @@ def keeping(costs: Costs, names: Collection[str], thresholds: Mapping[str, int],
             guards: SizeGuardKind) -> Costs:
     """The costs with which guards leave these datasets the versions that thresholds choose.
 
-    What others cost there tells nearby sizes something, too.
+    The costs of the other versions there still help to choose versions for nearby sizes.
     """
     if guards in (SizeGuardKind.NEAR, SizeGuardKind.AUTO):
         return costs.preferring(names, thresholds)
@@ -171,7 +172,10 @@ def _alike(dataset: DatasetCosts, site: str) -> Mapping[_Asked, Sequence[Encount
 
 
 class _Priced:
-    """An encounter with what each version costs, if those inside of it cost what was ``spent``."""
+    """An encounter with the cost of each version.
+
+    The encounters nested in it have the costs ``spent``.
+    """
 
     def __init__(self, point: EncounterCosts, spent: Mapping[EncounterCosts, Cost]) -> None:
         self.point = point

@@ -1,6 +1,6 @@
-"""Proposals: ways to explore the settings of an operation, given the times of earlier ones.
+"""Proposals: ways to explore the settings of an operation, given the times of earlier settings.
 
-All of them draw from the possible settings only.  A value is chosen among those that go with the
+All of them draw from the possible settings only.  A value is chosen among the values that fit the
 values before it (:meth:`~runelift.runtime.geometry.parameter_space.ParameterSpace.nearest`).  So no
 setting is generated to be thrown away.
 """
@@ -63,7 +63,7 @@ def genetically(space: ParameterSpace, random: Random, policy: ParameterPolicy) 
 def by_ensemble(space: ParameterSpace, random: Random, policy: ParameterPolicy) -> Exploring:
     """One setting at a time, from the technique that did best of late, as in OpenTuner.
 
-    Techniques draw any setting, step to a neighbour of the best, mutate it, or cross good ones.
+    Techniques draw any setting, step to a neighbour of the best, mutate it, or cross good settings.
     Where one proposes nothing new, a setting is drawn.
     """
     drawn = space.shuffled(random)
@@ -104,7 +104,7 @@ def by_ensemble(space: ParameterSpace, random: Random, policy: ParameterPolicy) 
 
 
 def _mutant(space: ParameterSpace, setting: Setting, random: Random) -> Setting:
-    """A setting with another value of one parameter, and others that go with it."""
+    """A setting with a new value of one parameter.  The other parameters get values that fit it."""
     wanted = {each.parameter.quantity: value
               for each, value in zip(space.ranges, setting, strict=True)}
     changed = random.choice(space.ranges)

@@ -70,9 +70,9 @@ class Trial:
 class SuccessiveHalving:
     """A search of the settings of one operation, with their times on the inputs so far.
 
-    ``ahead`` is the number of settings whose kernels can be built at the same time.
-    ``impossible`` has those that could not be built or launched, with the reason.  ``history`` has
-    the tries, the seconds and the best time relative to the default, whenever that got better.
+    ``ahead`` is the number of settings whose kernels can be built at the same time.  ``impossible``
+    has the settings that could not be built or launched, with the reason.  ``history`` has the
+    tries, the seconds and the best time relative to the default, whenever that got better.
     """
 
     space: ParameterSpace
@@ -155,7 +155,10 @@ class SuccessiveHalving:
 
     def _round(self, settings: Sequence[Setting], times: dict[Setting, list[float]],
                same: dict[Setting, Setting], end: float) -> Search:
-        """Try each once, the default first; ``same`` are those that others stand for."""
+        """Try each setting once, the default first.
+
+        ``same`` maps a setting to an equivalent setting.
+        """
         fresh = [s for s in settings if not (s in times or s in same or s in self.impossible)]
         for setting in settings:
             if (now := self.clock()) >= end:
@@ -184,7 +187,10 @@ class SuccessiveHalving:
             self.history.append((self.tries, now - self._begun, ratio))
 
     def _entrants(self) -> Generator[Request, Answer, list[Setting]]:
-        """All settings or some of them, or those that did best on other inputs."""
+        """All settings or some of them.
+
+        After runs on other inputs, the settings that did best there.
+        """
         if self.samples:
             known = self.samples[0].seconds
             return _ranked(list(known), {s: [self.score(s)] for s in known})[:self.policy.handed_on]

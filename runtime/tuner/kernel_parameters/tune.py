@@ -203,7 +203,7 @@ def _representatives(met: Sequence[OperationTime], whole: float,
                      weight: float, policy: ParameterPolicy) -> dict[OperationId, float]:
     """A few meetings of each operation that takes a good part of the time, with their weights.
 
-    They are those at which equal parts of the operation's time are over.
+    The meetings are chosen at equal parts of the operation's whole time.
     """
     by_name = defaultdict[str, list[OperationTime]](list)
     for operation, seconds in met:

@@ -51,7 +51,7 @@ from runelift.runtime.versions.forest import Forest, plans
 class ForcedRuns:
     """Measures by runs with forced versions; datasets share ``budget`` seconds.
 
-    ``only`` are the plans to run, if not all.  Then the caller looks for further ones
+    ``only`` are the plans to run, if not all.  Then the caller looks for further plans
     (:mod:`~runelift.runtime.tuner.prune.contenders`).  With ``every``, versions are run that other
     datasets rule out (:mod:`~runelift.runtime.tuner.prune.extrapolation`), too.  The
     ``thresholds``, if there are any, take the place of the program's.
@@ -86,7 +86,7 @@ class ForcedRuns:
         return replace(self, every=True)
 
     def within(self, seconds: float) -> ForcedRuns:
-        """The same in at most so many seconds."""
+        """A copy of this method whose budget is at most so many ``seconds``."""
         return replace(self, budget=min(seconds, self.budget))
 
     def following(self, policy: TuningPolicy) -> ForcedRuns:
@@ -94,11 +94,11 @@ class ForcedRuns:
         return replace(self, policy=policy)
 
     def of(self, some: Sequence[Force]) -> ForcedRuns:
-        """The same for some plans only."""
+        """A copy of this method for some plans only."""
         return replace(self, only=tuple(some))
 
     def plans(self, forest: Forest) -> Sequence[Force]:
-        """All, or those that were asked for."""
+        """All plans, or the plans that were asked for."""
         return plans(forest) if self.only is None else self.only
 
 
@@ -148,7 +148,7 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
 
 
 class _Measuring:
-    """The measuring of all datasets of an entry point: the runs so far, and those that wait."""
+    """The measuring of an entry point: the runs so far, and the datasets that wait."""
 
     def __init__(self, entry: EntryScope, datasets: Sequence[Dataset], log: RunStore | None,
                  progress: Callable[[Progress], None]) -> None:
@@ -161,7 +161,7 @@ class _Measuring:
         self._waiting = deque[tuple[int, Iterator[LoggedRun | _AwaitBuilds]]]()
 
     def measure(self) -> Measurements:
-        """Measure all datasets in turn; those that wait for kernels come last."""
+        """Measure all datasets in turn.  Datasets that wait for kernels come last."""
         result = self._result
         try:
             self._measure()
@@ -200,7 +200,7 @@ class _Measuring:
         return Extrapolation(entry.forest, others, entry.program.occupancy, entry.policy.pruning)
 
     def _take(self, index: int, runs: Iterator[LoggedRun | _AwaitBuilds]) -> None:
-        """Take runs of a dataset, until further ones wait for kernels that are being built."""
+        """Take runs of a dataset, until further runs wait for kernels that are being built."""
         entry = self._entry
         for run in runs:
             if isinstance(run, _AwaitBuilds):
@@ -226,10 +226,11 @@ def with_builds_begun(program: Measurable, forest: Forest, datasets: Sequence[Da
                       known: Mapping[str, Sequence[LoggedRun]],
                       policy: RepetitionPolicy = NORMAL.repetition
                       ) -> tuple[Sequence[Dataset], bool, bool]:
-    """The datasets with their inputs made, while kernels for those not known begin to be built.
+    """The datasets with their inputs made.
 
-    Inputs that are too large to be kept until they are measured are not made.  The other results
-    say if there is room for all inputs on the device, and if anything is being built.
+    Kernels for datasets that are not ``known`` begin to be built.  Inputs that are too large to be
+    kept until they are measured are not made.  The other results say if there is room for all
+    inputs on the device, and if anything is being built.
     """
     made, builds = dict[str, Args](), False
     room, beside = policy.kept_bytes, policy.device_bytes
@@ -259,16 +260,16 @@ def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: 
 
 
 class _DatasetRuns:
-    """The runs of a dataset: every plan in turn, and short competitive ones more often.
+    """The runs of a dataset: every plan in turn, and short competitive plans more often.
 
-    The default version runs first, and then those that are predicted to take least, or have most
-    parallelism.  Limits of others depend on these
-    (:mod:`~runelift.runtime.tuner.measure.time_limits`,
-    :mod:`runelift.runtime.records.estimates`).  Plans that are far behind are not repeated.  Where
-    only such plans show a version that may be the best of its site, it is repeated with the best
-    ones of others.  After the ``deadline`` there is no further run, and plans that have not been
-    run are left out.  Versions that the ``extrapolation`` rules out are skipped, once a first run
-    has shown how large the dataset is.  Runs that are ``known`` are not made again.
+    The default version runs first.  Then come the versions that are predicted to take least, or
+    that have most parallelism.  Time limits of all other versions depend on these runs
+    (:mod:`~runelift.runtime.tuner.measure.time_limits`, :mod:`runelift.runtime.records.estimates`).
+    Plans that are far behind are not repeated.  A version that may be the best of its site may only
+    occur in such plans.  It is then repeated together with the best versions of the other sites.
+    After the ``deadline`` there is no further run, and plans that have not been run are left out.
+    Versions that the ``extrapolation`` rules out are skipped, once a first run has shown how large
+    the dataset is.  Runs that are ``known`` are not made again.
     """
 
     def __init__(self, entry: EntryScope, dataset: Dataset, known: Sequence[LoggedRun] = (),
@@ -379,7 +380,7 @@ class _DatasetRuns:
 
     def _repeat_all(self, numbers: list[int], made: Sequence[LoggedRun]
                     ) -> Iterator[LoggedRun | _AwaitBuilds]:
-        """Repeat competitive plans, and further ones that ``made`` runs call for."""
+        """Repeat competitive plans, and further plans that the ``made`` runs call for."""
         entry, name = self._entry, self._dataset.entry
         further = yield from self._further(numbers, made)
         self._schedule.repeat(len(numbers) + len(further) if entry.method.only is None
@@ -411,7 +412,7 @@ class _DatasetRuns:
                     if not any(runs_as(force, self._first[number]) for number in numbers)]
 
     def _repeated(self, numbers: Sequence[int], repeat: int) -> Iterator[LoggedRun]:
-        """Make those of the runs that are wanted so many times."""
+        """Repeat the plans, by number, that are wanted again after ``repeat`` repetitions."""
         schedule, todo = self._schedule, self._todo
         wanted = [number for number in numbers if schedule.wants(number, repeat)]
         size = len(wanted) if math.isinf(self._deadline) else 1

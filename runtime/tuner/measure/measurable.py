@@ -31,8 +31,8 @@ class Measurable(ABC):
     """A program that runs with chosen versions and tells their costs.
 
     ``force`` maps sites to the index of the version to run, where that is feasible.  Elsewhere
-    ``thresholds`` decide, where they name a guard, and otherwise its default.  Seconds are those
-    of the host for runs with inputs and outputs on the device.
+    ``thresholds`` decide, where they name a guard, and otherwise its default.  Seconds are measured
+    on the host, for runs with inputs and outputs on the device.
 
     Several runs are made one after the other by default.  A program has no parameters, and cannot
     be replayed, unless its class says otherwise.
@@ -114,8 +114,8 @@ class Measurable(ABC):
                     ) -> Iterator[RecordAndTime | RuneliftError]:
         """The costs of runs with each of these versions, or why they fail.
 
-        Those that are ``recorded`` are also made with a record; all, if none are named.  A run may
-        be under way while the caller handles the result of the last one.
+        Runs that are ``recorded`` are also made with a record.  If ``recorded`` is None, all runs
+        are.  A run may be under way while the caller handles the result of the last one.
         """
         for force, records in zip(forces, recorded or [True] * len(forces), strict=True):
             try:
@@ -129,8 +129,8 @@ class Measurable(ABC):
                  often: bool = False) -> Sequence[float]:
         """The seconds of runs with each of these thresholds, which are short together.
 
-        With ``often`` they are those of runs that come again and again, for which kernels are
-        built that fuse their launches.  To build these takes long.
+        ``often`` asks for the times of runs that come again and again.  Kernels are then built that
+        fuse launches.  To build these kernels takes long.
         """
         return [self.time(entry, args, thresholds=thresholds) for thresholds in choices]
 
@@ -167,5 +167,5 @@ class Measurable(ABC):
         return None
 
     def unexpected(self, entry: str, args: Args, expected: Sequence[Any]) -> str | None:
-        """The first difference of the results by default from the ``expected`` ones, in words."""
+        """The first difference of the default results from the ``expected`` results, in words."""
         return None

@@ -78,7 +78,7 @@ class PairedRun:
     """A dataset's runs by default and tuned, in turn; ``which`` of them was begun last.
 
     There are ``pairs`` at least, and about none after ``end``.  A run takes about so many
-    ``seconds``; ``last`` are those of the last run of each.
+    ``seconds``.  ``last`` has the seconds of the last run of each.
     """
 
     program: Measurable

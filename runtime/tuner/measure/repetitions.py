@@ -1,6 +1,7 @@
 """Repetitions of the runs of a dataset: more of short runs, fewer of versions that lose.
 
-Where versions cannot run, others do: plans that run the same versions are repeated as one.
+Where a version cannot run, another version runs.  So several plans may run equal versions.  They
+are repeated as one plan.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ def runs_as(force: Mapping[str, int], run: LoggedRun) -> bool:
 
 
 class Schedule:
-    """Counts the runs of plans, and says which to run again; not those that failed."""
+    """Counts the runs of plans, and says which plans to run again.
+
+    Failed plans are not run again.
+    """
 
     def __init__(self, todo: Sequence[dict[str, int]], repeats: int,
                  known: Sequence[LoggedRun], policy: TuningPolicy = NORMAL) -> None:
@@ -71,7 +75,10 @@ class Schedule:
 
     def replace(self, numbers: Sequence[int], forces: Sequence[dict[str, int]], repeat: int
                 ) -> list[int]:
-        """Replace plans by others; the result is those to run after so many repetitions."""
+        """Replace plans by other plans.
+
+        The result has the new plans to run after so many repetitions.
+        """
         found = [self.add(force) for force in forces]
         self._over = (self._over | set(numbers)) - set(found)
         return [number for number in found if self.wants(number, repeat)]

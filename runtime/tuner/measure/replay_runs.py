@@ -1,8 +1,8 @@
 """Measuring by replay: one run per dataset tells what every version costs at every encounter.
 
-What comes out are the records that forced runs would have made, so everything after is the same.
-They are corrected by an ordinary run without a record, as recording makes issuing slower.  Other
-versions are slowed down by it as much as the default ones, relative to their time.
+The result has the records that forced runs would have made.  So all later stages treat both alike.
+They are corrected by an ordinary run without a record, as recording makes issuing slower.
+Recording slows the other versions down as much as the default versions, relative to their time.
 
 A dataset that does not fit on the device twice, or whose run fails, is measured by forced runs.
 """
@@ -57,11 +57,11 @@ class ReplayRuns:
         return 1
 
     def surely(self, known: Measurements | None = None) -> ReplayRuns:
-        """The same, but that no version is ever out of the race, unless it had to be stopped."""
+        """A copy of this method in which only versions that had to be stopped leave the race."""
         return replace(self, factor=math.inf, stopped=known.stopped if known else {})
 
     def within(self, seconds: float) -> ReplayRuns:
-        """The same in at most so many seconds."""
+        """A copy of this method whose budget is at most so many ``seconds``."""
         return replace(self, budget=min(seconds, self.budget))
 
     def following(self, policy: TuningPolicy) -> ReplayRuns:
@@ -169,7 +169,7 @@ def _replays(replay: Callable[[], ReplayRecord], race: Race, repeats: int, todo:
 
 
 def _right(replayed: ReplayRecord, todo: Sequence[Force]) -> Force | None:
-    """The versions of a run that gives right results: those by default (None), if they do."""
+    """The versions of a run that gives right results; None if the default versions do."""
     for force in (None, *todo[:-1]):
         with suppress(UnknownCost):
             replayed.record(force)

@@ -40,8 +40,8 @@ class Choice:
 class SideBySide:
     """Seconds of runs of a dataset by choice, in the order of measurement.
 
-    Choices that lead to the same runs have the same list.  Those that fail have none.
-    ``versions`` are the versions that run, such as ``V3`` or ``V3 ×7``.
+    Choices that lead to equal runs have one list.  Choices that fail have no list.  ``versions``
+    are the versions that run, such as ``V3`` or ``V3 ×7``.
     """
 
     dataset: str
@@ -80,8 +80,8 @@ def speedup(found: Sequence[SideBySide], choice: str = TUNED, over: str = DEFAUL
 
     It is the ratio of the sums of medians.  Its limits are a percentile bootstrap (Efron and
     Tibshirani, An introduction to the bootstrap, 1993): rounds are drawn anew, all choices of a
-    round together.  With fewer rounds than :data:`ENOUGH` they are those of all single rounds and
-    hold 1: chance puts so few rounds on one side too often.
+    round together.  With fewer rounds than :data:`ENOUGH`, the limits span the ratios of all single
+    rounds, and 1.  Chance puts so few rounds on one side too often.
     """
     usable = [each for each in found if each.seconds.get(choice) and each.seconds.get(over)]
     if not usable:
@@ -108,7 +108,7 @@ def speedup(found: Sequence[SideBySide], choice: str = TUNED, over: str = DEFAUL
 
 def ratio_of_medians(one: Sequence[float], other: Sequence[float], *, paired: bool = False
                      ) -> Speedup:
-    """The speed of runs with times ``one`` relative to those with times ``other``, with limits.
+    """The speed of runs with times ``one`` relative to runs with times ``other``, with limits.
 
     ``paired``: runs at the same place were made one after the other, and are drawn together.
     """

@@ -11,7 +11,7 @@ from runelift.runtime.versions.version_names import names_of_plan
 
 
 def summary(forest: Forest, dataset: str, runs: Iterable[LoggedRun]) -> str:
-    """The number of versions, and the best of those that ran: ``5 versions, best V2 0.40 ms``."""
+    """The number of versions, and the best version that ran: ``5 versions, best V2 0.40 ms``."""
     count = len(forest.leaves())
     text = f"{count} version" + ("" if count == 1 else "s")
     made = [run for run in runs if run.dataset == dataset and run.force and run.record is not None]

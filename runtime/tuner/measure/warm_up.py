@@ -36,9 +36,9 @@ class WarmUp:
     The ``first`` comes next.  The last of ``todo`` has most parallelism.
 
     Records tell how large the dataset is.  Versions that the ``extrapolation`` then rules out are
-    ``skipped``, and the plans ``instead`` show the others.  That happens after a short run by
-    default, which may not meet all sites, and once more after the first plan.  A plan that runs the
-    versions of an earlier run takes the record of that.
+    ``skipped``.  The plans ``instead`` show the versions that remain.  That happens after a short
+    run by default, which may not meet all sites, and once more after the first plan.  A plan that
+    runs the versions of an earlier run takes the record of that.
     """
 
     def __init__(self, entry: EntryScope, dataset: Dataset, args: Args,

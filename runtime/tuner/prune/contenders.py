@@ -87,7 +87,7 @@ def _worth(versions: Mapping[int, _Standing], little: float) -> set[int]:
 
 @dataclass(slots=True)
 class _Standing:
-    """Sums over encounters: the least seconds of a version, and those of the best version.
+    """Sums over encounters: the least seconds of a version, and the seconds of the best version.
 
     ``gain`` is the most that the version saves at those kinds where it ``is_near``.
     """
@@ -117,7 +117,7 @@ def _taken(run: LoggedRun, record: Record) -> float:
 
 @dataclass(slots=True, eq=False)
 class _Gathered:
-    """An encounter in whichever runs: the numbers of its attempts by version, and those inside."""
+    """An encounter in all runs that had it: its attempts by version, and its nested encounters."""
 
     attempts: dict[int, int] = field(default_factory=dict)
     within: dict[tuple[str, int], _Gathered] = field(default_factory=dict)
@@ -182,7 +182,7 @@ class _Encounters:
 
 
 def _spent(run: LoggedRun, record: Record, policy: PruningPolicy) -> tuple[Array, Array]:
-    """The seconds of encounters at least and at most, without those inside."""
+    """The seconds of encounters at least and at most, without their nested encounters."""
     recorded = max(record.span, record.issue)
     share = 1.0 if run.time is None or not recorded else min(1.0, run.time / recorded)
     encounters = record.encounters
@@ -196,7 +196,7 @@ def _spent(run: LoggedRun, record: Record, policy: PruningPolicy) -> tuple[Array
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """A version at an encounter with these sizes: what it takes at least, but for those inside."""
+    """A version at an encounter with these sizes: its least seconds, without nested encounters."""
 
     sizes: tuple[tuple[str, int], ...]
     least: float

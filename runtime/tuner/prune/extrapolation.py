@@ -11,7 +11,8 @@ best.  The times of a version on datasets with less work bound its time on one w
 * With more to do it takes no less than before, while the best takes no more than the runs at hand
   show.
 
-A version that was skipped on a dataset has no time there, so its last run decides on larger ones.
+A version that was skipped on a dataset has no time there.  So its last run decides on larger
+datasets.
 
 A version that is far behind has run only once, and first runs are late in many ways.  So only the
 time of its kernels counts (as in :mod:`~runelift.runtime.tuner.prune.contenders`).
@@ -89,10 +90,10 @@ class Extrapolation:
     def behind(self, records: Sequence[Record]) -> dict[str, dict[int, float]]:
         """The versions that are skipped, by site, with their times relative to the best.
 
-        ``records`` are runs of the dataset at hand.  Versions that they chose are not skipped, nor
-        those at sites with less to do than on the datasets before.  Nor are versions that failed
-        there, or that there was no time for.  These runs are the first ones, so only kernels tell
-        where there was most to do.
+        ``records`` are runs of the dataset at hand.  Versions that they chose are not skipped.  Nor
+        are versions that failed on the datasets before, or that there was no time for.  At sites
+        with less work than on these datasets, no version is skipped.  These runs are first runs, so
+        only kernels tell where the most work was.
         """
         if not self.runs:
             return {}
@@ -119,7 +120,7 @@ _Met: TypeAlias = tuple[str, str, tuple[tuple[str, int], ...], int]
 
 
 def _busy(runs: Sequence[LoggedRun], policy: PruningPolicy) -> dict[_Met, float]:
-    """The least kernel seconds of versions, without those of encounters inside."""
+    """The least kernel seconds of versions, without the seconds of nested encounters."""
     found = dict[_Met, float]()
     for run in runs:
         for name, version, attempt in attempts_of(run, policy):
@@ -129,7 +130,7 @@ def _busy(runs: Sequence[LoggedRun], policy: PruningPolicy) -> dict[_Met, float]
 
 
 def _own(record: Record) -> Iterator[tuple[Encounter, float]]:
-    """Each encounter with its kernel seconds, without those of encounters inside."""
+    """Each encounter with its kernel seconds, without the seconds of nested encounters."""
     encounters = record.encounters
     (own,), _ = exclusive(encounters, np.array([[each.busy for each in encounters]]))
     yield from zip(encounters, own.tolist(), strict=True)
@@ -137,9 +138,9 @@ def _own(record: Record) -> Iterator[tuple[Encounter, float]]:
 
 def _most_to_do(records: Sequence[Record], policy: PruningPolicy
                 ) -> dict[str, tuple[Encounter, float]]:
-    """The encounter of each site with the most to do, and its kernel seconds without those inside.
+    """The encounter of each site with the most work, and its kernel seconds.
 
-    Of encounters in several records the quickest counts.
+    Nested encounters do not count.  Of encounters in several records the quickest counts.
     """
     quickest = dict[Hashable, tuple[Encounter, float]]()
     for record in records:
@@ -174,8 +175,8 @@ def _is_more(par: Mapping[str, int], seconds: float, other: Mapping[str, int], t
 class _Work:
     """A point of a site.
 
-    ``costs`` are those of its versions, with the best ones inside.  ``kernels`` are their
-    least kernel seconds, without those of encounters inside.
+    ``costs`` has the cost of each of its versions, with the best versions inside.  ``kernels`` has
+    their least kernel seconds, without nested encounters.
     """
 
     point: EncounterCosts
@@ -224,7 +225,10 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The point of a site with the most work, and of those where a version ``was_run``."""
+    """The point of a site with the most work.
+
+    For each version, ``was_run`` has the point with the most work of all points where it was run.
+    """
 
     largest: _Work
     was_run: dict[int, _Work]
@@ -257,7 +261,7 @@ def _work(dataset: str, point: EncounterCosts, busy: Mapping[_Met, float],
 
 
 def _most_work(each: Iterable[_Work]) -> _Work | None:
-    """The last one of those with the most work; None if there is no work."""
+    """The point with the most work; of several the last.  None if there is no work."""
     found: _Work | None = None
     for work in each:
         if work.best and (found is None or _is_more(
@@ -292,7 +296,7 @@ def _cost(point: EncounterCosts, version: int) -> Cost:
 
 def newly_behind(behind: Mapping[str, Mapping[int, float]], known: Mapping[str, Mapping[int, float]]
                  ) -> dict[str, dict[int, float]]:
-    """The versions that are behind, but for those that were known to be."""
+    """The versions that are ``behind`` and were not ``known`` to be behind."""
     left = {site: {version: ratio for version, ratio in ratios.items()
                    if version not in known.get(site, ())} for site, ratios in behind.items()}
     return {site: ratios for site, ratios in left.items() if ratios}
@@ -306,7 +310,7 @@ def merged(one: Mapping[str, Mapping[int, float]], other: Mapping[str, Mapping[i
 
 def remaining_plans(forest: Forest, behind: Mapping[str, Mapping[int, float]],
                     records: Sequence[Record]) -> list[dict[str, int]]:
-    """The fewest plans that show all other versions, but for those that the records have shown."""
+    """The fewest plans that show all versions neither ``behind`` nor in the ``records``."""
     sites = forest.sites().values()
     others = {site.name: {version for version in range(len(site.alternatives))
                           if version not in behind.get(site.name, ())} for site in sites}

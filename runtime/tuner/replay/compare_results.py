@@ -99,8 +99,8 @@ class _Comparison:
     def difference(self, odd: int, apart: float, greatest: float, scale: float) -> str | None:
         """The difference in words, or None if rounding explains it.
 
-        ``odd`` elements cannot be explained; others are ``apart`` by so much at most.
-        ``scale`` is the greatest input of the program.
+        ``odd`` is the number of elements that rounding cannot explain.  All other elements differ
+        by at most ``apart``.  ``scale`` is the greatest input of the program.
         """
         if odd > (UNEQUAL_INTEGERS * self.count if self.rounded and not self.prim.is_float else 0):
             return f"{odd} of {self.count} elements"

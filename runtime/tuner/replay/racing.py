@@ -1,4 +1,4 @@
-"""Racing: replay runs all versions at first, later those that can still win.
+"""Racing: replay runs all versions at first, and later only the versions that can still win.
 
 Encounters of a site are in one *size class* if their guards compare with nearly equal values.  At
 the first of them all versions run in several rounds, each in another order.  A version leaves the
@@ -79,11 +79,11 @@ class Race:
     A version may take ``factor`` times as long as the best.  All run in so many ``rounds`` at the
     first encounter of a size class, as long as that takes less than ``patience`` seconds.  After
     ``deadline`` (by :func:`time.perf_counter`) only the best one runs.  In a run that is
-    ``repeated`` no version comes back, as its encounters are those of the run before.
+    ``repeated`` no version comes back, as it repeats the encounters of the run before.
 
     ``banned`` are versions (``site/index``) with wrong results, and the reasons.  ``stopped`` are
-    those that were not over in time, or will not be by the ``estimates``.  Estimates are for sites
-    with one encounter in a run (``single``).
+    versions that were not over in time, or will not be by the ``estimates``.  Estimates are for
+    sites with one encounter in a run (``single``).
 
     ``watch`` is called before the first attempt of a version in a size class.  It is given the
     version, the seconds of the quickest so far, and the value that its guard compares with.

@@ -20,7 +20,7 @@ from runelift.runtime.records.recorder import Command, Recorder, lone_seconds
 from runelift.runtime.records.statistics import median
 
 EncounterKey: TypeAlias = tuple[str, int, tuple[tuple[str, int], ...]]
-"""An encounter within a version: its site, its number among those of the site, and its sizes."""
+"""An encounter within a version: its site, its number at this site, and its sizes."""
 
 
 class OutOfReplayMemory(Exception):
@@ -206,7 +206,8 @@ class Ledger(Recorder):
 class ReplayRecord:
     """A run with replayed versions: its outermost encounters, and the ``rest`` of its cost.
 
-    ``banned`` are the versions whose results differ from those of others, and the reasons.
+    ``banned`` are the versions whose results differ from the results of other versions, and the
+    reasons.
     """
 
     entry: str
@@ -242,7 +243,10 @@ class ReplayRecord:
 def _unroll(encounter: ReplayedEncounter, parent: int | None,
             choose: Callable[[ReplayedEncounter], int],
             records: list[Encounter]) -> ExclusiveCost:
-    """Append the encounter with the chosen version, and those inside; the cost of all."""
+    """Append the encounter with the chosen version, and its nested encounters.
+
+    Return their total cost.
+    """
     version, number = choose(encounter), len(records)
     if version not in encounter.known():
         raise UnknownCost(f"{encounter.site}/{version}")

@@ -2,8 +2,8 @@
 
 Versions are functions, so running one changes nothing but the arrays that it writes in place.
 These are saved before the first version and restored before the next.  The results are compared,
-and those of the last version are used.  An encounter inside of a version that runs several times
-is replayed the first time only.
+and the run goes on with the results of the last version.  An encounter inside of a version that
+runs several times is replayed the first time only.
 """
 
 from __future__ import annotations
@@ -182,8 +182,8 @@ class ReplayRun(Run):
              pars: Sequence[int], predicted: Sequence[float]) -> Iterator[int]:
         """The versions to run at an encounter that is new.
 
-        The default comes first, since its time limits the others.  Those that are predicted to take
-        least come next.
+        The default comes first, since its time limits the other versions.  The versions that are
+        predicted to take least come next.
         """
         running = [k for k in encounter.feasible if not self.race.excludes(f"{encounter.site}/{k}")]
         if not state.encounters:
@@ -210,7 +210,7 @@ class ReplayRun(Run):
 
     def _rounds(self, encounter: ReplayedEncounter, state: RaceState, running: Sequence[int],
                 lost: Mapping[int, float]) -> Iterator[int]:
-        """All versions, then those that stay in the race."""
+        """All versions, then only the versions that stay in the race."""
         started = time.perf_counter()
         for turn in range(self.race.rounds if state.encounters == 1 else 1):
             for version in rotated([k for k in running if k in encounter.feasible],
@@ -348,7 +348,7 @@ def replay(executable: Executable, args: dict[str, Any], thresholds: Mapping[str
            race: Race) -> tuple[Outcome, ReplayRecord]:
     """Run a plan with all versions; :class:`OutOfReplayMemory` if there is too little memory.
 
-    Versions whose results differ from those of the others are banned from the race.
+    Versions whose results differ from the results of the other versions are banned from the race.
     """
     run = ReplayRun(executable, thresholds, race)
     run.differences.take_inputs(*float_inputs(executable.plan, args))
@@ -377,9 +377,10 @@ def wrong_versions(sites: Sequence[Choose], differing: Mapping[VersionPair, str]
                    ) -> dict[str, str]:
     """The versions that cause differences, ``site/index``, and the differences in words.
 
-    The one that differs from most others is the cause.  Among equals it is the one that agrees
-    with fewer, then the one that comes first.  A version around another cause is none.  Those
-    that run by ``defaults`` are none either, if the other version is not one of them.
+    The version that differs from most other versions is the cause.  Among equals it is the version
+    that agrees with fewer versions, then the version that comes first.  A version around another
+    cause is none.  A version that runs by ``defaults`` is none either, if the other version does
+    not run by them.
     """
     found: dict[str, str] = {}
     for choice in reversed(sites):  # those inside of others come first

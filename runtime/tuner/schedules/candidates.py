@@ -66,7 +66,10 @@ class Candidate:
 
 def best_somewhere(found: Sequence[Candidate], datasets: Sequence[str], worthwhile: float
                    ) -> list[Candidate]:
-    """The candidates that are the best on a dataset, and gain there; the better ones first."""
+    """The candidates that are the best on a dataset, and gain there.
+
+    Better candidates come first.
+    """
     best = list[Candidate]()
     for name in datasets:
         quick = min(found, key=lambda each: each.ratios.get(name, math.inf), default=None)

@@ -1,7 +1,7 @@
 """The best schedule so far over program runs: of the search, and of drawing at random.
 
 Nothing is run for the comparison.  Random drawing has the scores of the candidates that the search
-has drawn at random, each as likely as any other.  It has none of the others.
+has drawn at random, each as likely as any other.  It has no scores of other candidates.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def convergence(search: ScheduleSearch) -> Convergence:
 
 
 def expected_least(scores: Sequence[float], count: int) -> float:
-    """The mean of the least of so many scores drawn from ascending ones, with repetition.
+    """The mean of the least of ``count`` draws, with repetition, from the ascending ``scores``.
 
     >>> expected_least([1.0, 2.0], 1), expected_least([1.0, 2.0], 2)
     (1.5, 1.25)
@@ -64,7 +64,9 @@ def expected_least(scores: Sequence[float], count: int) -> float:
 
 
 def least_quantile(scores: Sequence[float], count: int, part: float) -> float:
-    """The least of so many scores drawn from ascending ones is at most this, in a part of cases.
+    """The score that the least of ``count`` draws does not exceed in a ``part`` of cases.
+
+    The draws are from ascending ``scores``, with repetition.
 
     >>> least_quantile([1.0, 2.0, 3.0, 4.0], 1, 0.5), least_quantile([1.0, 2.0, 3.0, 4.0], 3, 0.5)
     (2.0, 1.0)

@@ -2,7 +2,8 @@
 
 A schedule is a walk: of the steps that match the program so far, one is drawn, and so on.  What can
 be known before anything is compiled for a device is looked at here.  So few drawn schedules fail
-later: those that give an equal program, do not match, or need what no dataset has are drawn again.
+later.  A schedule is drawn again if its program is known, if it does not match, or if no dataset
+meets its needs.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ STORED = "materialise(global)"
 DEEPER = 0.4
 """The weight of a place relative to one that is a lambda further outside."""
 MOST_PRIVATE = 16
-"""The largest tile that is copied to private memory: compilers take long for larger ones."""
+"""The largest tile that is copied to private memory: compilers take long for larger tiles."""
 LESS_WORK, MORE_WORK = 0.7, 2.0
-"""The work below which a schedule is tried before others, and above which after them."""
+"""Below this much work a schedule is tried early, and above this much work it is tried late."""
 BASE_PART = 0.5
 """The part of walks that begin with what the program asks for."""
 OTHER_PART = 0.25
@@ -93,8 +94,9 @@ class Drawing:
     """The schedules of an entry point, as they are drawn.
 
     ``sizes`` has the numbers among the arguments of each dataset.  ``base`` is the schedule by
-    which the program runs without tuning; ``values`` are those of program parameters, and
-    ``book`` has the points.  So many are drawn ``ahead``, as some go before others.
+    which the program runs without tuning; ``values`` are the values of program parameters, and
+    ``book`` has the points.  So many schedules are drawn ``ahead``, so that schedules with less
+    work can go first.
     """
 
     fun: Fun
@@ -134,8 +136,8 @@ class Drawing:
     def draws(self) -> Iterator[Drawn]:
         """Schedules at random, each of which gives another program.
 
-        Several are drawn in place of one: those that save work come first, those that add much
-        last.
+        Several schedules are drawn ahead.  Schedules that save work come first, and schedules that
+        add much work come last.
         """
         waiting, over = list[Drawn](), False
         while waiting or not over:
@@ -224,7 +226,7 @@ class Drawing:
         return _with(schedule, self._numbered(schedule, self.random.choice(alike)))
 
     def _possible(self, schedule: Schedule) -> list[Step]:
-        """The steps that match behind those of a schedule."""
+        """The steps that match after the steps of a schedule."""
         text = schedule.text
         if text not in self._steps:
             try:
@@ -238,7 +240,10 @@ class Drawing:
         return self._steps[text]
 
     def _numbered(self, before: Schedule, step: Step) -> Step:
-        """A step with other numbers, also for those that it names, drawn from all that fit."""
+        """A step with numbers drawn from all numbers that fit.
+
+        Numbers that the step already has may change, too.
+        """
         kinds = parameters_of(step.request.point)
         if not any(isinstance(kind, Number) for kind in kinds):
             return step
@@ -294,7 +299,10 @@ def _valued(step: Step, asked: Asked) -> Step:
 
 
 def _with(schedule: Schedule, step: Step) -> Schedule:
-    """A schedule with a step behind the others that are taken before, or after, fusion."""
+    """A schedule with a further step.
+
+    The step is last among the steps before fusion, or after fusion.
+    """
     steps = [*schedule.steps, step]
     return Schedule((*(each for each in steps if not each.fused),
                      *(each for each in steps if each.fused)))

@@ -1,7 +1,7 @@
 """The times of schedules, whose versions run beside the original one, in one program.
 
 At first each schedule runs with the versions inside of it that run by default: few kernels have to
-be built.  The better ones are replayed, which tells what all their versions cost and notices
+be built.  Better schedules are replayed, which tells what all their versions cost and notices
 results that differ (:mod:`runelift.runtime.tuner.replay`).
 """
 
@@ -33,8 +33,8 @@ Lines: TypeAlias = tuple[str, ...]
 class Measured:
     """The results of runs: times relative to the original, by schedule and dataset.
 
-    ``datasets`` were run.  ``errors`` are those of schedules, ``runs`` the program runs made.
-    ``slow`` has the datasets on which schedules took so long that they were stopped.
+    ``datasets`` were run.  ``errors`` are the errors of schedules, and ``runs`` is the number of
+    program runs.  ``slow`` has the datasets on which schedules took so long that they were stopped.
     """
 
     ratios: dict[Lines, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
@@ -89,7 +89,7 @@ def by_default(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
 def _warmed_up(program: Measurable, dataset: Dataset, args: Sequence[object],
                forces: Sequence[Force], made: Sequence[tuple[Site, int, Lines]], found: Measured,
                end: float) -> list[int]:
-    """The numbers of those that run where they are forced to; the first is the original."""
+    """The numbers of the ``forces`` whose forced version runs.  Number 0 is the original."""
     alive = list[int]()
     for number, force in enumerate(forces):
         if number and time.perf_counter() > end:

@@ -21,7 +21,10 @@ Known = dict[VName, int]
 
 
 def operations(fun: ir.Fun, sizes: Mapping[str, int]) -> float:
-    """The operations of a function whose arguments have these sizes; unknown ones count as one."""
+    """The operations of a function whose arguments have these sizes.
+
+    An unknown size counts as 1.
+    """
     known = {p.name: sizes[str(p.name)] for p in fun.params if str(p.name) in sizes}
     return _body(fun.body, known)
 

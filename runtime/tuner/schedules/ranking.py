@@ -1,4 +1,4 @@
-"""Drawn schedules by predicted time: those that are likely to gain are built and measured.
+"""Drawn schedules by predicted time: schedules that are likely to gain are built and measured.
 
 A prediction needs a host plan with its formulas of work, and neither built kernels nor a device.
 So there are many for each schedule that is measured.
@@ -38,7 +38,7 @@ class _Ranked:
 
     @property
     def alike(self) -> tuple[str, ...]:
-        """The predicted times, rounded: most schedules with equal ones run equal kernels."""
+        """The predicted times, rounded.  Most schedules with equal times run equal kernels."""
         return tuple(f"{each:.2e}" for each in self.seconds)
 
 
@@ -63,9 +63,9 @@ class Ranking:
     def take(self, count: int) -> list[Drawn]:
         """The schedules to measure next, which wait no longer.
 
-        Those come first that are predicted to be quickest.  Of some that are predicted alike, one
-        is taken before others.  Of several, the last is one of those drawn at random, whatever is
-        predicted: predictions may be wrong.
+        The schedules that are predicted to be quickest come first.  Of schedules with equal
+        predictions, one is taken before any other.  If several are taken, the last is a schedule
+        drawn at random, whatever is predicted for it: predictions may be wrong.
         """
         chosen = [each for each in self._waiting if each.drawn.at_random][:count > 1]
         likely = [each for each in self._ordered() if each not in chosen]

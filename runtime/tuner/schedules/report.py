@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def render_schedules(entry: str, search: ScheduleSearch) -> str:
-    """The schedules that became versions, and what happened to the others."""
+    """The schedules that became versions, and what happened to all other schedules."""
     return "\n".join(_lines(entry, search))
 
 
@@ -60,7 +60,7 @@ def _course(found: Convergence) -> Iterator[str]:
 
 
 def schedule_facts(search: ScheduleSearch) -> dict[str, Any]:
-    """The same for the JSON file, with all that was measured and how the best score fell."""
+    """The schedules for the JSON file, with all that was measured and how the best score fell."""
     return {
         "winners": [each.drawn.schedule.text.splitlines() for each in search.winners],
         "unused": [each.drawn.schedule.text.splitlines() for each in search.unused],

@@ -1,12 +1,11 @@
 """Successive halving over schedules, each measured as a version of the program.
 
-The first schedules store an array each that may be a view.  Others are drawn at random, or near
-the best ones so far.  All are ranked by predicted time, and the first are candidates
+The first schedules store an array each that may be a view.  Further schedules are drawn at random,
+or near the best schedules so far.  All are ranked by predicted time, and the first are candidates
 (:mod:`~runelift.runtime.tuner.schedules.ranking`).  Several are measured together, beside the
-program without a schedule, so that a drift of clock frequencies affects all alike.  Those that gain
-are measured again, with more
-rounds.  So is the better half of them, until all that are left fit in one program.  Those that are
-the best on a dataset become versions for good.
+program without a schedule, so that a drift of clock frequencies affects all alike.  Candidates that
+gain are measured again, with more rounds.  So is the better half of them, until all that are left
+fit in one program.  A candidate that is the best on a dataset becomes a version for good.
 
 Source: Karnin, Koren and Somekh 2013; Mogers 2023, chapter 6, draws at random.
 """
@@ -118,7 +117,7 @@ class ScheduleSearch:
         self.progress(f"{ranking.number} schedules ranked")
 
     def _gaining(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Those that seem to gain on a dataset."""
+        """The ``candidates`` that seem to gain on a dataset."""
         return [each for each in candidates if each.score(self.datasets) < 1]
 
     def keep(self, used: Collection[tuple[str, ...]]) -> None:
@@ -154,9 +153,10 @@ class ScheduleSearch:
             self.runs is None or self.made < self.runs)
 
     def _drawn(self, ranking: Ranking) -> Iterator[Drawn]:
-        """Schedules near the best ones so far, in turn, and others at random between them.
+        """Schedules near the best schedules so far, in turn, and random schedules between them.
 
-        These have been measured; those that are predicted to be the best come after them.
+        Measured schedules that gain come first.  Schedules that are predicted to be the best
+        follow.
         """
         best = [*(each.drawn for each in self._gaining(self._ranked())),
                 *ranking.gaining(self.policy.parents)][:self.policy.parents]

@@ -1,7 +1,7 @@
 """Ways to search for thresholds, to compare and to choose from.
 
-One of them is the default: complete information from instrumented runs and an exact fit.  The
-others are those of the literature, which know less of the program and run it more often.
+One of them is the default: complete information from instrumented runs and an exact fit.  All other
+strategies are from the literature.  They know less of the program and run it more often.
 
 A strategy is a function whose keyword-only arguments are its options; :func:`.trials.strategy`
 gives it the name of the command line.  It proposes thresholds to :class:`.trials.SearchState` until
@@ -74,8 +74,8 @@ STRATEGIES = Strategies({
 def parse_strategy(text: str) -> Strategy:
     """A strategy by its name, with options behind a colon; UserError if there is none such.
 
-    A name with dots is that of a strategy to import.  Other names are those of Runelift, or of
-    installed packages.
+    A name with dots is that of a strategy to import.  A name without dots is that of a strategy of
+    Runelift, or of an installed package.
 
     >>> parse_strategy("random:tries=1000").options, parse_strategy("exhaustive:joint=true").options
     ({'tries': 1000}, {'joint': True})

@@ -16,7 +16,7 @@ def active(trials: SearchState, *, guesses: int = 3) -> dict[str, int]:
     """Tries where a second-degree polynomial through the tries is least (algorithm 6).
 
     It starts from ``guesses`` random tries and ends when the least point has been tried already.
-    Where all of these fail, others are drawn: there is no polynomial through failures.
+    Where all of these tries fail, new tries are drawn: there is no polynomial through failures.
     """
     def line(count: int, cost: Callable[[int], float]) -> int:
         """The best index that was tried."""
@@ -30,7 +30,7 @@ def active(trials: SearchState, *, guesses: int = 3) -> dict[str, int]:
 
 @strategy("active-endpoints")
 def active_endpoints(trials: SearchState, *, guesses: int = 3) -> dict[str, int]:
-    """The same, but it ends only when both neighbours of the best try are worse (algorithm 7)."""
+    """Like :func:`active`, until both neighbours of the best try are worse (algorithm 7)."""
     def line(count: int, cost: Callable[[int], float]) -> int:
         """An index that was tried and is no worse than its neighbours."""
         known = _first(count, cost, guesses, trials.random)

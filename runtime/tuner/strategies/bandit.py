@@ -71,7 +71,7 @@ def crossover(known: _BestVectors) -> Values:
 
 
 def differential(known: _BestVectors) -> Values:
-    """A good vector moved by the difference of two others (Storn and Price 1997)."""
+    """A good vector moved by the difference of two other vectors (Storn and Price 1997)."""
     base, plus, minus = known.some(), known.some(), known.some()
     return known.space.nearest(base + 0.7 * (plus - minus).astype(np.float64))
 

@@ -27,8 +27,8 @@ FAILED = 1e9
 def cma(trials: SearchState, *, sigma: float = 0.25, tries: int = 300) -> dict[str, int]:
     """CMA-ES on the thresholds themselves.
 
-    It starts from the middle of what is compared, with a spread of ``sigma`` times its range.
-    Most tries repeat the choices of earlier ones, as the score is a step function.
+    It starts from the middle of what is compared, with a spread of ``sigma`` times its range.  Most
+    tries repeat the choices of earlier tries, as the score is a step function.
     """
     trials.scout()
     space = IndexSpace.of(trials)
@@ -46,7 +46,8 @@ def cma(trials: SearchState, *, sigma: float = 0.25, tries: int = 300) -> dict[s
 def cma_indices(trials: SearchState, *, sigma: float = 0.4, tries: int = 300) -> dict[str, int]:
     """CMA-ES on indices into the values that are compared.
 
-    It starts with no guard holding, so that a guard near the root does not hide those below it.
+    It starts with no guard holding, so that a guard near the root does not hide the guards below
+    it.
     """
     trials.scout()
     space = IndexSpace.of(trials)

@@ -34,9 +34,10 @@ HUMP = 0.02
 class GuardFinding:
     """A guard on a dataset, where it is compared with so many distinct ``values``.
 
-    ``tried`` thresholds that choose differently were timed while all others chose alike.  Those in
-    ``best`` took the least time; it is None if no two took different times.  ``hump`` is the
-    fraction by which a time lies above the valleys on both of its sides.
+    So many thresholds of this guard were ``tried`` that choose differently.  All other guards chose
+    alike in these tries.  ``best`` is the interval of the thresholds with the least time.  It is
+    None if all times are equal.  ``hump`` is the fraction by which a time lies above the valleys on
+    both of its sides.
     """
 
     guard: str
@@ -87,7 +88,10 @@ def _findings(trials: SearchState, found: Thresholds) -> Iterator[GuardFinding]:
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """The times of a dataset by the number of each threshold among those that differ there."""
+    """The times of a dataset.
+
+    A key has the number of each threshold among the thresholds that differ.
+    """
 
     names: tuple[str, ...]
     times: Mapping[tuple[int, ...], float]

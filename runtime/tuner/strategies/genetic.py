@@ -13,8 +13,8 @@ def genetic(trials: SearchState, *, population: int = 20, generations: int = 15,
             mutation: float = 0.15) -> dict[str, int]:
     """Generations of children, each taking every index from one of two parents, and mutated.
 
-    Parents are the better ones of pairs drawn at random; the best of a generation lives on.  A
-    mutation draws an index anew or, as often, sets a guard to always or never hold.
+    Pairs are drawn at random, and the better of each pair is a parent.  The best of a generation
+    lives on.  A mutation draws an index anew or, as often, sets a guard to always or never hold.
     """
     trials.scout()
     space, random = IndexSpace.of(trials), trials.random

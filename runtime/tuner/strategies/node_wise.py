@@ -1,9 +1,9 @@
 """Tuning a program one comparison after the other, from the deepest up (Breddam 2019, chapter 3).
 
-While a node is tuned, the guards above it are set such that it is reached.  Those below are tuned
-already, and everything else is false.  So two runs differ by this node only.  One run per version
-is enough for comparisons with one value (algorithms 1 and 2).  Those that a loop makes with several
-values take a line search (algorithm 3).
+While a node is tuned, the guards above it are set such that it is reached.  The guards below it are
+tuned already, and all other guards are false.  So two runs differ by this node only.  One run per
+version is enough for comparisons with one value (algorithms 1 and 2).  Comparisons that a loop
+makes with several values take a line search (algorithm 3).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from runelift.runtime.tuner.strategies.trials import SearchState, strategy
 
 Range: TypeAlias = tuple[float, float]
 TuneNode: TypeAlias = Callable[[SearchState, Node, dict[str, int]], int]
-"""The threshold of a node, given those of all others."""
+"""The threshold of a node, given the thresholds of all other nodes."""
 LineSearch: TypeAlias = Callable[[int, Callable[[int], float]], int]
 """The best of so many indices, by a function that says what an index costs."""
 
@@ -74,7 +74,7 @@ def _range(compared: list[int], holding: float, failing: float) -> Range:
 
 
 def tune_with(trials: SearchState, search: LineSearch) -> dict[str, int]:
-    """Thresholds of all nodes: simple ones by algorithm 2, those in loops by a line search."""
+    """Thresholds of all nodes: simple nodes by algorithm 2, nodes in loops by a line search."""
     return tune_nodes(trials, _dispatching(search))
 
 

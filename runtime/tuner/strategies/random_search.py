@@ -8,7 +8,7 @@ from runelift.runtime.tuner.strategies.trials import SearchState, strategy
 
 @strategy("random")
 def random_search(trials: SearchState, *, tries: int = 300) -> dict[str, int]:
-    """So many ``tries`` of thresholds that are drawn from those that differ."""
+    """So many ``tries`` of thresholds, drawn from the thresholds that choose differently."""
     trials.scout()
     space = IndexSpace.of(trials)
     for _ in range(tries):

@@ -28,9 +28,10 @@ Answer: TypeAlias = float | Setting | str | list[float] | None
 Search: TypeAlias = Generator[Request, Answer, None]
 """Asks for settings and is sent the seconds that each took, or why one cannot run.
 
-For one that launches the same kernels in the same way as another one did before, it is sent that.
-What is said to be :class:`UpcomingSettings` is answered with None.  For :class:`PredictedSettings`
-the answer is a list, infinite for a setting that cannot run; None if there is no prediction.
+A setting may launch just the kernels that an earlier setting launched, with equal geometries.  Then
+the answer is that earlier setting.  What is said to be :class:`UpcomingSettings` is answered with
+None.  For :class:`PredictedSettings` the answer is a list, infinite for a setting that cannot run;
+None if there is no prediction.
 """
 OperationId: TypeAlias = tuple[str, int]
 """The name of an operation, and how often it has been met before in a run."""

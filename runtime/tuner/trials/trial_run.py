@@ -278,7 +278,7 @@ class TrialRun(Run):
             traced.last = len(launches)
 
     def run_loop(self, loop: RunLoop) -> None:
-        """Have one kernel do the iterations of a loop, after those that are for trials."""
+        """Have one kernel do the iterations of a loop, after its trial iterations."""
         count = min(loop.count, MOST_TRIAL_ITERATIONS)
         self._try_loop(lambda tried: run_loop(
             self, replace(tried, first=loop.first, count=count)))
@@ -286,7 +286,7 @@ class TrialRun(Run):
             super().run_loop(loop)
 
     def run_while_loop(self, loop: RunLoop) -> None:
-        """Have one kernel do the iterations of a ``while`` loop, after those for trials."""
+        """Have one kernel do the iterations of a ``while`` loop, after its trial iterations."""
         done = self.allocate(8)
         self._try_loop(lambda tried: run_some(self, replace(tried, count=MOST_TRIAL_ITERATIONS),
                                               done))
@@ -375,7 +375,7 @@ class _TracedTrials:
     others: dict[Setting, tuple[Launch, ...] | str] = field(default_factory=dict)
 
     def note(self, setting: Setting, refusal: str) -> None:
-        """Note the launches since ``first`` as those of a setting, and take them back."""
+        """Note the launches since ``first`` as the launches of a setting, and take them back."""
         launches = self.iteration.launches
         noted = tuple(launches[self.first:])
         del launches[self.first:]

@@ -43,7 +43,7 @@ class LocalDevices:
 
     def measure(self, jobs: Sequence[Job], take: Callable[[Job, LoggedRun], None],
                 progress: Callable[[Job, Progress], None]) -> list[tuple[Job, Measurements]]:
-        """Do all jobs; those that a device has begun are for it alone."""
+        """Do all jobs.  A job that a device has begun is for this device alone."""
         queue, found = _Queue(jobs), dict[int, Measurements]()
         first, self._since = next(iter(self._programs)), self._since or time.perf_counter()
         joining = self._since + JOIN_SECONDS
@@ -106,7 +106,10 @@ class _Queue:
 
 
 def _wait(futures: Sequence[Future[None]], queue: _Queue) -> None:
-    """Wait for all; after Ctrl-C, or an error in one of them, the others begin nothing more."""
+    """Wait for all devices.
+
+    After Ctrl-C, or an error on one of them, no device begins another job.
+    """
     try:
         while wait(futures, POLL_SECONDS, FIRST_EXCEPTION).not_done:
             if any(each.done() and each.exception() is not None for each in futures):

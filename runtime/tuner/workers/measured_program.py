@@ -32,7 +32,7 @@ ISSUE_SHARE = 0.25
 NOTABLE_SECONDS = 0.01
 """Shorter runs are not worth a message to the process that watches the time."""
 WARM_UP_SECONDS = 0.02
-"""The time after which calls are warm: longer ones gain nothing by what is done for short ones."""
+"""The time after which calls are warm: longer calls gain nothing by the warm-up of short calls."""
 
 
 class MeasuredProgram(Measurable):
@@ -105,10 +105,11 @@ class MeasuredProgram(Measurable):
 
     def timing(self, entry: str, args: Args, *, force: Force | None = None,
                thresholds: Thresholds | None = None) -> Timing:
-        """The seconds of a run without a record, and those until all commands were issued.
+        """The seconds of a run without a record, and the seconds until all commands were issued.
 
-        A run that builds kernels is made again.  So is a short one that is slower than those after
-        it (:func:`~runelift.runtime.execution.command_buffer.prepare`), unless the device is late.
+        A run that builds kernels is made again.  So is a short run that is slower than the runs
+        after it (:func:`~runelift.runtime.execution.command_buffer.prepare`), unless the device is
+        late.
         """
         loaded = self.program.loaded
         plan, executable = loaded.plan(entry), loaded.executable(entry)
@@ -188,12 +189,12 @@ class MeasuredProgram(Measurable):
         return first_difference(one, other)
 
     def unexpected(self, entry: str, args: Args, expected: Sequence[Any]) -> str | None:
-        """The first difference of the results by default from the ``expected`` ones."""
+        """The first difference of the results by default from the ``expected`` results."""
         return first_difference(list(expected), self.program.run(entry, args)[0])
 
     def _check(self, entry: str, args: Args, force: Force | None, thresholds: Thresholds,
                results: Sequence[Any]) -> None:
-        """WrongResults if the results of a run differ from those by default."""
+        """WrongResults if the results of a run differ from the results by default."""
         if self._checks is not None:
             self._checks.check(self.program, entry, args, force or {}, thresholds,
                                self.program.thresholds, results)

@@ -2,8 +2,8 @@
 
 A run that exceeds its :class:`~runelift.runtime.tuner.measure.time_limits.TimeLimit`, or that ends
 its process, is :class:`~runelift.runtime.tuner.measure.time_limits.RunStopped`.  The next request
-starts another worker, which finds the kernels in the binary cache.  After the first stop, others
-may follow.  So a spare worker is kept ready from then on, unless the device is the host's
+starts another worker, which finds the kernels in the binary cache.  After the first stop, more
+stops may follow.  So a spare worker is kept ready from then on, unless the device is the host's
 processor.
 """
 
@@ -75,7 +75,7 @@ class _PlacedArguments(Sequence[Any]):
         return self.values[index]
 
     def took(self, seconds: float) -> None:
-        """Note the time of a run, by which later ones are limited."""
+        """Note the time of a run, by which later runs are limited."""
         if self.quickest is None or seconds < self.quickest:
             self.quickest = seconds
 
@@ -239,7 +239,7 @@ class Remote(Measurable):
             args.number, entry, list(choices)))
 
     def replay(self, entry: str, args: Args, race: Race) -> ReplayRecord:
-        """Run every version at every encounter; those that must be stopped leave the race."""
+        """Run every version at every encounter.  Versions that must be stopped leave the race."""
         args = self._there(args)
         while True:
             try:
@@ -282,7 +282,7 @@ class Remote(Measurable):
             args.number, entry, before, after))
 
     def unexpected(self, entry: str, args: Args, expected: Sequence[Any]) -> str | None:
-        """The first difference of the results by default from the ``expected`` ones, in words."""
+        """The first difference of the default results from the ``expected`` results, in words."""
         args = self._there(args)
         return self._ask_about(args, lambda session: session.unexpected(
             args.number, entry, expected))

@@ -1,4 +1,4 @@
-"""Checks of results while a program is tuned: those of versions with those of the default version.
+"""Checks of results while a program is tuned, by comparison with the default version.
 
 A choice of versions is checked once on each dataset, on the device.  The default version is the
 reference, so that it is never the one to blame.  What it should compute itself is known where a
@@ -33,7 +33,7 @@ Choice: TypeAlias = tuple[Any, ...]
 
 
 class WrongResults(UserError):
-    """The results of versions differ from those that they should have."""
+    """The results of versions differ from the right results."""
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class ResultChecks:
 
     def check(self, program: Program, entry: str, args: Args, force: Force,
               thresholds: Thresholds, default: Thresholds, results: Sequence[Any]) -> None:
-        """WrongResults if ``results`` of a run differ from those by default.
+        """WrongResults if ``results`` of a run differ from the results by default.
 
         It has seven parameters, as a run is named by four of them.
         """

@@ -17,10 +17,10 @@ VERSION_BUILD_SECONDS = 20.0
 
 
 class SlowBuild(RunStopped):
-    """Programs were not built in so many seconds: one of ``names``, which are those of the cache.
+    """One of the programs ``names``, as the cache calls them, was not built in ``limit`` seconds.
 
-    The others may have waited for it.  The process ``worked`` for so many seconds meanwhile, which
-    are fewer where others keep the machine busy.
+    The other programs may have waited for it.  The process ``worked`` for so many seconds
+    meanwhile.  These are fewer where other processes keep the machine busy.
     """
 
     def __init__(self, names: Sequence[str], limit: float, during: str | None = None,

@@ -3,10 +3,10 @@
 Only times of one make of device are compared (:mod:`runelift.runtime.devices.comparable`).  A
 dataset is measured by one device.  If fewer are left than there are devices, and measuring one
 takes long, its versions are divided among devices.  Each of them also runs the dataset by default:
-that relates its times to those of the first
+that relates its times to the times of the first device
 (:mod:`~runelift.runtime.tuner.costs.recording_overhead`).  Each needs the inputs and kernels, so
 short runs gain nothing.  A dataset on which devices differ too much is measured by one of them
-anew. Devices know nothing of each other; what they measure comes together in the log, which says
+anew.  Devices know nothing of each other; what they measure comes together in the log, which says
 which one made each run.
 """
 
@@ -88,7 +88,7 @@ class DevicePool(Protocol):
     """Devices of one make, here or elsewhere."""
 
     def places(self) -> Collection[str]:
-        """The names of those that can go on with what they began, as logs have them."""
+        """The names of the devices that can go on with the work they began, as logs have them."""
         ...
 
     def __len__(self) -> int:
@@ -133,7 +133,7 @@ class SharedMeasuring:
         return self.method.runs(forest)
 
     def surely(self, known: Measurements | None = None) -> SharedMeasuring:
-        """The same, but that nothing is estimated."""
+        """A copy of this measuring in which nothing is estimated."""
         return replace(self, method=self.method.surely(known))
 
     def following(self, policy: TuningPolicy) -> SharedMeasuring:
@@ -141,11 +141,11 @@ class SharedMeasuring:
         return replace(self, method=self.method.following(policy))
 
     def within(self, seconds: float) -> SharedMeasuring:
-        """The same in at most so many seconds."""
+        """A copy of this measuring that takes at most so many ``seconds``."""
         return replace(self, seconds=min(seconds, self.seconds))
 
     def of(self, some: Sequence[Force]) -> SharedMeasuring | None:
-        """The same for some plans only."""
+        """A copy of this measuring for some plans only."""
         method = self.method.of(some)
         return None if method is None else replace(self, method=method)
 
@@ -185,7 +185,7 @@ class SharedMeasuring:
         return work.together(datasets)
 
     def _goes_on(self, known: Sequence[LoggedRun]) -> bool:
-        """True if the devices that made these runs can make the others."""
+        """True if the devices that made these runs can make the remaining runs."""
         made, places = {run.place for run in known}, self.pool.places()
         return bool(places) and (made == {None} or made <= set(places))
 
@@ -268,7 +268,7 @@ class _Work:
         return [self.whole(dataset)]
 
     def beside(self, dataset: Dataset) -> list[Job]:
-        """The job for versions that seem good, but ran beside bad ones only.
+        """The job for versions that seem good, but ran beside bad versions only.
 
         A device that measures a dataset alone has run them already.
         """
@@ -300,7 +300,10 @@ class _Work:
     # Doing them
 
     def do(self, jobs: Sequence[Job], *, later: bool = False) -> None:
-        """Have all jobs done, which share the time that is left with those that come ``later``."""
+        """Have all jobs done.
+
+        They share the time that is left with the jobs that come ``later``.
+        """
         if not jobs:
             return
         started, rounds = time.perf_counter(), math.ceil(len(jobs) / len(self.shared.pool))

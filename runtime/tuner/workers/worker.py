@@ -367,7 +367,7 @@ class Session:
                 self._notices.refuse(late)
 
     def new_plans(self, known: Set[Any]) -> dict[Any, Plan]:
-        """The plans that have been made, except those with ``known`` keys."""
+        """The plans that have been made, except plans with ``known`` keys."""
         self.program.loaded.store_plans()
         return {key: plan for key, plan in self.program.compiled.plans.items()
                 if key not in known}

@@ -46,7 +46,10 @@ def _section(search: ScheduleSearch) -> Iterator[Markup]:
 
 
 def _curves(found: Convergence) -> dict[str, Curve]:
-    """The curves by name; those of random drawing only if anything was drawn so."""
+    """The curves by name.
+
+    There are curves of random drawing only if a schedule was drawn at random.
+    """
     random = {"random, mean": found.expected, "random, lucky": found.lucky,
               "random, unlucky": found.unlucky} if found.expected else {}
     return {"search": found.found, **random}

@@ -18,7 +18,7 @@ from runelift.runtime.versions.forest import Alternative, Forest, Site
 from runelift.runtime.versions.version_names import described_version
 
 BEST, CHOSEN = "★", "◀"
-"""Marks of the best and of the chosen version; colours say the same."""
+"""Marks of the best and of the chosen version.  Colours mark these versions, too."""
 MARKS = (f"{BEST} on green: the fastest version here.  {CHOSEN} framed: the version that runs "
          "after tuning.")
 NO_TIME = "no time"

@@ -1,4 +1,4 @@
-"""The page about one tuning: its facts as pictures, and as tables for those who cannot see them."""
+"""The page of a tuning: its facts as pictures, and as tables for readers who cannot see these."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def _guard_lines(refined: ConfirmedSizeGuards) -> Iterator[Markup]:
 
 
 def _unused(entry: EntryTuning) -> Iterator[Markup]:
-    """The versions that could not run, and those that were not worth a run."""
+    """The versions that could not run, and the versions that were not worth a run."""
     found = [*(f"Not used: {line}" for line in failed_versions(entry)), *skipped_versions(entry)]
     if found:
         yield section("Versions without a time", [lines(found)], 3)
@@ -192,7 +192,7 @@ def _decisions(entry: EntryTuning, finer: ConfirmedSizeGuards | None) -> Iterato
 
 
 def _scores(entry: EntryTuning) -> Iterator[Markup]:
-    """The score over each threshold that matters; the others in one line."""
+    """The score over each threshold that matters.  One line names all other thresholds."""
     scores = score_curves(entry.costs, entry.fit.thresholds)
     shown = [each for each in scores if each.matters and len(each.scores) > 2]
     idle = [each.guard for each in scores if not each.matters]
