@@ -59,7 +59,9 @@ class Guard:
 
     @property
     def untuned(self) -> int:
-        """The threshold of a rewritten version when nothing was tuned."""
+        """The threshold when nothing was tuned; 0 if predicted times decide."""
+        if self.predicted:
+            return 0
         return UNREACHED if self.default is None else self.default
 
     def sizes(self) -> tuple[Size, ...]:

@@ -118,8 +118,8 @@ def versions_run(forest: Forest, costs: DatasetCosts, thresholds: Mapping[str, i
     sites, counts, all_of = forest.sites(), Counter[str](), Counter[str]()
     for point in costs.points:
         idle = {(each.site.name, index) for each in point.walk() for index in each.idle}
-        for name, index in point.taken(thresholds):
-            label = sites[name].alternatives[index].label
+        for each, index in point.reached(thresholds):
+            name, label = each.site.name, each.site.alternatives[index].label
             if label and (name, index) not in idle:
                 counts[label] += 1
                 all_of[name] += 1

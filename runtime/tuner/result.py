@@ -88,5 +88,4 @@ class Tuning(Displayed):
 
 def default_thresholds(forest: Forest) -> dict[str, int]:
     """The thresholds that hold without tuning; 0 stands for predicted times."""
-    return {name: 0 if guard.predicted else guard.untuned
-            for name, guard in forest.guards().items()}
+    return {name: guard.untuned for name, guard in forest.guards().items()}

@@ -1,9 +1,10 @@
 """Choice of versions: the alternatives of a site in the order in which a run tries them.
 
-Versions whose needs are not met are left out.  A guard with a tuned threshold compares its size
-with that.  Other guards hold where their version is predicted to take no longer than all that
-follow (:mod:`runelift.runtime.cost`).  So without thresholds the version runs that is predicted to
-take least.  A size guard may prefer another version.
+Versions whose needs are not met are left out.  Thresholds decide among the others
+(:mod:`runelift.runtime.versions.guard_chain`).  A guard without one holds where its version is
+predicted to take no longer than all that follow (:mod:`runelift.runtime.cost`).  So without
+thresholds the version runs that is predicted to take least.  A size guard may prefer another
+version.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
 from runelift.ir.base.errors import CompilerBug, VersionUnavailable
 from runelift.ir.guards import Guard
+from runelift.runtime.versions.guard_chain import guard_tests, version_to_run
 from runelift.runtime.versions.size_guards import size_guards_of
 
 Facts: TypeAlias = tuple[Any, ...]
@@ -173,27 +176,14 @@ class VersionChooser:
         if forced is not None:  # the later ones first, as if their guards held, then those before
             return [*(k for k in left if k >= forced), *(k for k in reversed(left) if k < forced)]
         order: list[int] = []
+        tests = guard_tests(version.guard for version in site.versions)
+        compared = self.compared(number, pars)
+        thresholds = {name: self._thresholds.get(name, 0) for name in compared}
         while left:
-            order.append(self._first(number, pars, facts, left))
+            scarce = self.scarce(number, facts, left, thresholds)
+            order.append(version_to_run(tests, left, compared, thresholds, scarce))
             left.remove(order[-1])
         return order
-
-    def _first(self, number: int, pars: tuple[int, ...], facts: Facts,
-               feasible: Sequence[int]) -> int:
-        """The first version whose guard holds."""
-        site = self._sites[number]
-        for place, k in enumerate(feasible[:-1]):
-            guard = site.versions[k].guard
-            if guard is None:
-                return k
-            tuned = self._thresholds.get(guard.name)
-            if not tuned and guard.predicted:
-                seconds = self.predicted(number, facts)
-                if seconds[k] <= min(seconds[later] for later in feasible[place + 1:]):
-                    return k
-            elif pars[k] >= (tuned or guard.untuned):
-                return k
-        return feasible[-1]
 
     def predicted(self, number: int, facts: Facts) -> Sequence[float]:
         """The predicted seconds of each version of a site."""
@@ -228,14 +218,15 @@ class VersionChooser:
         versions = self._sites[number].versions
         return {v.guard.name: p for v, p in zip(versions, pars, strict=True) if v.guard}
 
-    def scarce(self, number: int, facts: Facts, feasible: Sequence[int]) -> tuple[str, ...]:
-        """The guards that do not hold without thresholds: a later version takes less time.
+    def scarce(self, number: int, facts: Facts, feasible: Sequence[int],
+               thresholds: Mapping[str, int] = MappingProxyType({})) -> tuple[str, ...]:
+        """The guards without thresholds that do not hold: a later version takes less time.
 
         Only versions that are ``feasible`` count.
         """
         guards = {k: guard for k in sorted(feasible)[:-1]
                   if (guard := self._sites[number].versions[k].guard) is not None
-                  and guard.predicted}
+                  and guard.predicted and not thresholds.get(guard.name)}
         if not guards:
             return ()
         seconds = self.predicted(number, facts)

@@ -21,6 +21,7 @@ from runelift.ir.names import VName
 from runelift.ir.syntax import Body, Fun, Loop, Program, Versions
 from runelift.ir.traverse import bodies_of
 from runelift.runtime.displayed import Displayed
+from runelift.runtime.versions.guard_chain import GuardTest, guard_tests
 from runelift.runtime.versions.size_names import show_size, shown_sizes
 from runelift.runtime.versions.size_variance import carried, computed
 
@@ -51,20 +52,17 @@ class Site:
 
     Guards that are ``size_variant``, by the names of their thresholds, compare with a size that
     changes in a loop around.
-    ``tests`` are its versions in order.  Each has the threshold that lets it run, if there is one,
-    and True if 0 stands for predicted times there.
+    ``tests`` are its versions in the order in which guards are tested.
     """
 
     name: str
     loops: int
     alternatives: tuple[Alternative, ...]
     size_variant: frozenset[str] = frozenset()
-    tests: tuple[tuple[int, str | None, bool], ...] = field(init=False, repr=False, compare=False)
+    tests: tuple[GuardTest, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tests", tuple(
-            (index, guard and guard.name, guard is not None and guard.predicted)
-            for index, guard in enumerate(each.guard for each in self.alternatives)))
+        object.__setattr__(self, "tests", guard_tests(each.guard for each in self.alternatives))
 
     @property
     def guards(self) -> tuple[Guard, ...]:

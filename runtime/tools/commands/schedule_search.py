@@ -128,9 +128,8 @@ def used_schedules(state: State) -> set[Lines]:
     """The schedules, by their steps, of versions that thresholds or size guards choose."""
     found = set[Lines]()
     for entry in state.thresholds.entries:
-        sites = entry.forest.sites()
-        found |= {sites[name].alternatives[index].schedule for dataset in entry.costs.datasets
-                  for point in dataset.points for name, index in point.taken(state.guarded)}
+        found |= {point.site.alternatives[index].schedule for dataset in entry.costs.datasets
+                  for point, index in dataset.reached(state.guarded)}
     return found
 
 

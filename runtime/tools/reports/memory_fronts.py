@@ -28,12 +28,12 @@ def front_rows(entry: EntryTuning) -> list[list[str]]:
 
 def _versions(entry: EntryTuning, choice: MemoryChoice) -> str:
     """The versions that a choice leads to, of all datasets together."""
-    sites, found = entry.forest.sites(), dict[str, None]()
+    found = dict[str, None]()
     for dataset in entry.costs.compact().datasets:
         for tree in entry.forest.trees:
             for point in dataset.by_site().get(tree.name, ()):
-                for site, index in point.taken(choice.thresholds):
-                    if label := sites[site].alternatives[index].label:
+                for each, index in point.reached(choice.thresholds):
+                    if label := each.site.alternatives[index].label:
                         found[label] = None
     return " ".join(sorted(found, key=lambda label: int(label[1:])))
 

@@ -69,7 +69,7 @@ def forced_standings(forest: Forest, dataset: DatasetCosts, thresholds: Mapping[
                 site: Leaf(index) for site, index in plan_of(forest, label).items()})
             seconds = sum(point.cost(forced).time for point in points)
             if label in chosen and math.isfinite(seconds) and all(
-                    _runs(forest, point, forced, label) for point in points):
+                    _runs(point, forced, label) for point in points):
                 times[label] = seconds
         best = min(times, key=lambda each: times[each], default="")
         for label, seconds in times.items():
@@ -79,11 +79,10 @@ def forced_standings(forest: Forest, dataset: DatasetCosts, thresholds: Mapping[
     return found
 
 
-def _runs(forest: Forest, point: EncounterCosts, thresholds: Mapping[str, int], label: str) -> bool:
+def _runs(point: EncounterCosts, thresholds: Mapping[str, int], label: str) -> bool:
     """True if a version runs at an encounter or inside of it."""
-    sites = forest.sites()
-    return any(sites[site].alternatives[index].label == label
-               for site, index in point.taken(thresholds))
+    return any(each.site.alternatives[index].label == label
+               for each, index in point.reached(thresholds))
 
 
 def _winners(point: EncounterCosts) -> Iterator[str]:

@@ -29,6 +29,7 @@ from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 from runelift.runtime.tuner.costs.recording_overhead import CorrectedRecord, corrected_records
 from runelift.runtime.tuner.policy import NORMAL, TuningPolicy
 from runelift.runtime.versions.forest import Forest, Site
+from runelift.runtime.versions.guard_chain import guard_holds, version_to_run
 from runelift.runtime.versions.size_guards import GuardedThresholds, size_guards_of
 
 SHORTEST_COMMAND = 0.5e-9
@@ -74,24 +75,14 @@ class EncounterCosts:
 
     def holds(self, guard: Guard, thresholds: Thresholds) -> bool:
         """Test whether ``guard`` holds under these thresholds."""
-        least = thresholds[guard.name]
-        if least == 0 and guard.predicted:
-            return guard.name not in self.scarce
-        return least <= self.par[guard.name]
+        return guard_holds(guard, self.par, thresholds, self.scarce)
 
-    def path(self, thresholds: Thresholds) -> Iterator[int]:
-        """The versions that run at this encounter and at those inside of it."""
+    def reached(self, thresholds: Thresholds) -> Iterator[tuple[EncounterCosts, int]]:
+        """The encounter and those inside of it that happen, and the versions that they run."""
         index = self.choose(thresholds)
-        yield index
+        yield self, index
         for point in self.inner.get(index, ()):
-            yield from point.path(thresholds)
-
-    def taken(self, thresholds: Thresholds) -> Iterator[tuple[str, int]]:
-        """As :meth:`path`, with the site of each version."""
-        index = self.choose(thresholds)
-        yield self.site.name, index
-        for point in self.inner.get(index, ()):
-            yield from point.taken(thresholds)
+            yield from point.reached(thresholds)
 
     def launched(self, thresholds: Thresholds) -> tuple[int, ...]:
         """The versions that run; :data:`NO_LAUNCH` for those without any launch."""
@@ -103,9 +94,7 @@ class EncounterCosts:
 
     def guesses(self, thresholds: Thresholds) -> bool:
         """Test whether versions run whose cost is only estimated."""
-        index = self.choose(thresholds)
-        return index in self.estimated or any(
-            point.guesses(thresholds) for point in self.inner.get(index, ()))
+        return any(index in point.estimated for point, index in self.reached(thresholds))
 
     def frozen(self, thresholds: Thresholds, penalty: Cost) -> EncounterCosts:
         """The encounter with ``penalty`` added to choices other than those of these thresholds."""
@@ -141,26 +130,24 @@ class EncounterCosts:
         return replace(self, own=own, inner=inner)
 
     def choose(self, thresholds: Thresholds) -> int:
-        """The version that runs under these thresholds, by the rule of the runtime."""
+        """The version that runs under these thresholds."""
         if isinstance(thresholds, GuardedThresholds):
             finer = thresholds.version(self.site.name, self.sizes, self.par)
             if finer in self.feasible:
                 return finer
-        feasible, par = self.feasible, self.par
-        for index, guard, sized in self.site.tests:
-            if index in feasible:
-                if guard is None:
-                    return index
-                least = thresholds[guard]
-                if guard not in self.scarce if sized and least == 0 else least <= par[guard]:
-                    return index
-        return max(feasible)
+        return version_to_run(self.site.tests, self.feasible, self.par, thresholds, self.scarce)
+
+    def _choose(self, feasible: Collection[int], thresholds: Thresholds) -> int:
+        """The version that guards choose among some of the feasible ones."""
+        return version_to_run(self.site.tests, feasible, self.par, thresholds, self.scarce)
 
     def decides(self, index: int, thresholds: Thresholds) -> bool:
-        """Test whether the result of guard ``index`` decides about the version that runs."""
-        return index in self.feasible and index < max(self.feasible) and not any(
-            k in self.feasible and self.holds(guard, thresholds)
-            for k, guard in enumerate(self.site.guards[:index]))
+        """Test whether the result of guard ``index`` decides about the version that runs.
+
+        Then this version would run if there were no later ones.
+        """
+        return (index in self.feasible and index < max(self.feasible)
+                and index == self._choose([k for k in self.feasible if k <= index], thresholds))
 
     def version_cost(self, index: int, thresholds: Thresholds) -> Cost:
         """The cost of the encounter if it runs version ``index``."""
@@ -172,11 +159,10 @@ class EncounterCosts:
 
         Guards before it are assumed to fail.  Those after it and inside go by ``thresholds``.
         """
-        later = [k for k in sorted(self.feasible) if k > index]
-        otherwise = next((k for k in later if (guard := self.site.alternatives[k].guard) is None
-                          or self.holds(guard, thresholds)), later[-1] if later else None)
+        later = [k for k in self.feasible if k > index]
         return (self.version_cost(index, thresholds),
-                Cost(math.inf) if otherwise is None else self.version_cost(otherwise, thresholds))
+                self.version_cost(self._choose(later, thresholds), thresholds) if later
+                else Cost(math.inf))
 
     def cost(self, thresholds: Thresholds) -> Cost:
         """The cost of the encounter under these thresholds."""
@@ -278,9 +264,14 @@ class DatasetCosts(_Cached):
         """The time of a run in which every version runs at every encounter."""
         return total([self.rest, *(point.replayed() for point in self.points)]).time
 
+    def reached(self, thresholds: Thresholds) -> Iterator[tuple[EncounterCosts, int]]:
+        """The encounters that happen, outer before inner, and the versions that they run."""
+        for point in self.points:
+            yield from point.reached(thresholds)
+
     def path(self, thresholds: Thresholds) -> tuple[int, ...]:
         """The versions that run; thresholds with equal paths make no difference."""
-        return tuple(index for point in self.points for index in point.path(thresholds))
+        return tuple(index for _, index in self.reached(thresholds))
 
     def launched(self, thresholds: Thresholds) -> tuple[int, ...]:
         """The versions that run; versions without any launch are not told apart."""

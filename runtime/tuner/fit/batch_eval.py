@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from runelift.runtime.tuner.costs.cost_model import DatasetCosts, EncounterCosts
 from runelift.runtime.tuner.costs.host_device_time import Cost
 from runelift.runtime.versions.forest import Site
+from runelift.runtime.versions.guard_chain import Array, versions_to_run
 
-Array = np.ndarray[Any, Any]
 NOT_REACHED = -1
 
 
@@ -26,10 +25,9 @@ class _Encounters:
     """The encounters of a site.
 
     ``par`` is by guard, and so is ``unset``: whether the guard holds under the threshold 0.
-    ``feasible`` is by version, ``own`` by version and clock, and ``last`` the last feasible
-    version.  They happen
-    where version ``version`` runs at the encounters ``around`` of the site with number ``outer``;
-    everywhere if there is none.
+    ``feasible`` is by version, ``own`` by version and clock.  The encounters happen where version
+    ``version`` runs at the encounters ``around`` of the site with number ``outer``; everywhere if
+    there is none.
     """
 
     guards: Sequence[str]
@@ -37,7 +35,6 @@ class _Encounters:
     unset: Array
     feasible: Array
     own: Array
-    last: Array
     outer: int | None
     version: int
     around: Array
@@ -48,10 +45,7 @@ class _Encounters:
         ``thresholds`` are those of the site's own guards, and ``outer`` what the encounters of the
         site around it run.
         """
-        least = np.array(thresholds, np.int64)
-        runs = self.feasible.copy()
-        runs[:, :len(least)] &= np.where(least == 0, self.unset, self.par >= least)
-        chosen = np.where(runs.any(axis=1), runs.argmax(axis=1), self.last).astype(np.int8)
+        chosen = versions_to_run(thresholds, self.par, self.unset, self.feasible).astype(np.int8)
         if outer is not None:
             chosen[outer[self.around] != self.version] = NOT_REACHED
         return chosen
@@ -126,5 +120,4 @@ def _encounters(site: Site, points: Sequence[tuple[int, EncounterCosts]], outer:
         guards, np.array([[p.par[name] for name in guards] for _, p in points], np.int64),
         np.array(unset, bool),
         np.array([[k in p.feasible for k in range(len(site.alternatives))] for _, p in points]),
-        own, np.array([max(p.feasible) for _, p in points], np.int8), outer, version,
-        np.array([around for around, _ in points], np.intp))
+        own, outer, version, np.array([around for around, _ in points], np.intp))

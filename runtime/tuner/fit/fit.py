@@ -166,16 +166,9 @@ def chosen_versions(tree: Site, dataset: DatasetCosts,
                     thresholds: Mapping[str, int]) -> dict[str, int]:
     """The number of runs of each leaf version of a tree on a dataset under these thresholds."""
     counts: dict[str, int] = {}
-    for point in dataset.points:
-        if point.site.name == tree.name:
-            _count(point, thresholds, counts)
+    for root in dataset.points:
+        if root.site.name == tree.name:
+            for point, index in root.reached(thresholds):
+                if label := point.site.alternatives[index].label:
+                    counts[label] = counts.get(label, 0) + 1
     return counts
-
-
-def _count(point: EncounterCosts, thresholds: Mapping[str, int], counts: dict[str, int]) -> None:
-    index = point.choose(thresholds)
-    label = point.site.alternatives[index].label
-    if label:
-        counts[label] = counts.get(label, 0) + 1
-    for inner in point.inner.get(index, ()):
-        _count(inner, thresholds, counts)

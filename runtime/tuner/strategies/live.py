@@ -22,6 +22,7 @@ from runelift.runtime.tuner.measure.time_limits import RunStopped
 from runelift.runtime.tuner.policy import NORMAL, TuningPolicy
 from runelift.runtime.tuner.strategies.trials import MeasuredCosts, Thresholds, Timed
 from runelift.runtime.versions.forest import Forest, Site
+from runelift.runtime.versions.guard_chain import guard_holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,10 @@ class Outcomes:
 
     @classmethod
     def of(cls, record: Record, sites: Mapping[str, Site], thresholds: Thresholds) -> Outcomes:
-        """The outcomes that a run's record tells of."""
+        """The outcomes that a run's record tells of.
+
+        Where predicted times decide, a guard holds if its version ran.
+        """
         low: dict[str, int] = {}
         high: dict[str, int] = {}
         for encounter in record.encounters:
@@ -47,8 +51,9 @@ class Outcomes:
                 guard = alternatives[index].guard
                 if guard is None:
                     break
-                par, least = encounter.par[guard.name], thresholds[guard.name]
-                if least <= par if least else index == encounter.chosen:
+                par = encounter.par[guard.name]
+                scarce = () if index == encounter.chosen else (guard.name,)
+                if guard_holds(guard, encounter.par, thresholds, scarce):
                     high[guard.name] = min(par, high.get(guard.name, par))
                     break
                 low[guard.name] = max(par, low.get(guard.name, par))

@@ -137,7 +137,7 @@ def ways(program: Measured, tree: Site, name: str) -> Iterator[tuple[int, ...]]:
     for values in product(*(compared([dataset], guard) for guard in guards)):
         thresholds = dict(zip(guards, values, strict=True))
         yield tuple(version for point in dataset.points if point.site.name == tree.name
-                    for version in point.path(thresholds))
+                    for _, version in point.reached(thresholds))
 
 
 def valley(space: ParameterSpace, random: np.random.Generator) -> Callable[[Setting], float]:
