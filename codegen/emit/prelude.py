@@ -57,7 +57,7 @@ def linked(kernels: str) -> str:
 
 @cache
 def pieces() -> Sequence[_Piece]:
-    """All pieces, each after those that it needs."""
+    """All pieces, each after the pieces that it needs."""
     found, members = list[_Piece](), _families()["ALL"]
     for part in (resources.files("runelift.codegen.emit") / "prelude.cl").read_text().split("\n\n"):
         if part.startswith(FAMILY_MARK):

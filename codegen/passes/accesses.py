@@ -236,7 +236,7 @@ class Facts:
                 yield from self.accesses(inner, alone=first_only)
 
     def under_lock(self, stm: imp.Locked, alone: bool) -> Iterator[Access]:
-        """The accesses of a statement with a lock; those that it guards are atomic."""
+        """The accesses of a statement with a lock; accesses to memory that it guards are atomic."""
         for exp in expressions(stm):
             yield from self.reads(exp, alone)
         for mem in (stm.locks, *stm.guarded):

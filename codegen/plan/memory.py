@@ -58,7 +58,7 @@ class VersionMemory:
         return tuple(dict.fromkeys(peak.bytes for peak in self.peaks))
 
     def walk(self) -> Iterator[tuple[str, int, VersionMemory]]:
-        """The versions inside, each with its site and index, the outer ones first."""
+        """The versions inside, each with its site and index, outer versions first."""
         for site in self.inside:
             for index, version in site.versions.items():
                 yield site.site, index, version
@@ -149,7 +149,7 @@ class _Walker:
         return Peak(arrays, reduce(Size.__add__, (each.bytes for each in arrays), Size(())))
 
     def note(self, state: _State, peaks: list[Peak]) -> None:
-        """Add what is alive now to the peaks, and drop those that are never greater."""
+        """Add the memory that is alive now to the peaks, and drop peaks that are never greater."""
         now = self.peak(state)
         if any(self._at_most(now, other) for other in peaks):
             return

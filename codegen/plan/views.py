@@ -245,7 +245,7 @@ def row_major(mem: VName, prim: Prim, shape: tuple[Exp, ...]) -> View:
 
 
 def behind(rank: int, outer: int) -> tuple[int, ...]:
-    """The dimensions as they vary in memory if the ``outer`` first ones vary fastest."""
+    """The dimensions as they vary in memory if the ``outer`` first dimensions vary fastest."""
     return (*range(outer, rank), *range(outer))
 
 
