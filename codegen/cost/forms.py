@@ -94,7 +94,7 @@ class Forms:
         return all(atom.fixed for monomial in form.terms for atom in monomial)
 
     def item(self, count: Expr, taken: Iterable[Atom] = ()) -> Atom:
-        """An atom that counts from 0 below ``count``, the same each time unless it is ``taken``."""
+        """An atom that counts from 0 below ``count``; a known atom if one is not ``taken``."""
         found = self._items.setdefault(count, [])
         for atom in found:
             if atom not in taken:

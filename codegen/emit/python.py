@@ -84,7 +84,7 @@ def python_source(host: plan.Plan, *, replay: bool = False, trials: bool = False
 
 
 def scalars_source(host: plan.Plan, free: FreeScalars) -> str:
-    """The Python function of the free scalars of a plan, and of those derived from them.
+    """The Python function of the free scalars of a plan, and of the scalars derived from them.
 
     It takes the runtime and the arguments, which stay where they are.
     """

@@ -1,8 +1,8 @@
 """Buffers of a host plan: places of arrays, ownership, and results made in place.
 
 A body *owns* the buffers that it made, or was given to change.  It may change a buffer that it owns
-if nothing reads it later.  Versions may have to be tried one after the other.  So they are given
-only those buffers that they update as their last action.
+if nothing reads it later.  Versions may have to be tried one after the other.  So a version is
+given only buffers that it updates as its last action.
 """
 
 from __future__ import annotations

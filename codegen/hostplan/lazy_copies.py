@@ -32,10 +32,9 @@ FEW_ROWS = 32
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """A copy of the array ``transposed``; where ``short`` holds, memory ``source`` stands for
-    it.
+    """A copy of ``transposed``; where ``short`` holds, memory ``source`` stands for it.
 
-    ``steps`` make it, if they are the same wherever that is.
+    ``steps`` make the copy, if equal steps make it at every place.
     """
 
     transposed: VName

@@ -92,7 +92,7 @@ def _host_bodies(exp: ir.Exp) -> tuple[ir.Body, ...]:
 
 
 def _made_by_device(body: ir.Body, given: Iterable[VName] = ()) -> frozenset[VName]:
-    """The scalars of host code that kernels compute, or that depend on those or on ``given``."""
+    """The scalars of host code that kernels compute, or that depend on them or on ``given``."""
     made = set(given)
     count = -1
     while count < len(made):  # what an iteration makes may be what the next one starts with
@@ -149,7 +149,7 @@ class _Needs:
     """The scalars from which each scalar that the host can compute is computed."""
 
     def closed(self) -> frozenset[VName]:
-        """The needed names, their sources, and the scalars that depend on those alone."""
+        """The needed names, their sources, and the scalars that depend on these names alone."""
         todo = list(self.needed)
         while todo:
             while todo:

@@ -52,7 +52,7 @@ class Access:
     """True if only the first work-item comes by."""
 
     def only(self, case: Case) -> Access:
-        """The same access, known to be in kernels of ``case`` alone."""
+        """An equal access, known to be in kernels of ``case`` alone."""
         return self if self.case is not None else replace(self, case=case)
 
     def conflicts(self, other: Access, overlaps: Mapping[VName, VName]) -> bool:

@@ -1,10 +1,11 @@
 """Formulas of the device memory that a plan needs: what is alive at the peak of each version.
 
-The steps are followed with symbolic sizes.  A version needs the greatest of some sums of arrays,
-those alive after an allocation; sums that are never greater than another are left out.  Both sides
-of a branch count, and a loop is followed twice, since an iteration may keep what the one before
-made.  So a formula is a bound where the host decides by sizes.  It leaves out the rounding of the
-pool.  Names that are neither sizes nor parameters stand for what the host computes or reads.
+The steps are followed with symbolic sizes.  A version needs the greatest of some sums of arrays:
+the arrays that are alive after an allocation.  Sums that are never greater than another sum are
+left out.  Both sides of a branch count, and a loop is followed twice, since an iteration may keep
+what the one before made.  So a formula is a bound where the host decides by sizes.  It leaves out
+the rounding of the pool.  Names that are neither sizes nor parameters stand for what the host
+computes or reads.
 
 A dry run (:mod:`runelift.runtime.memory.memory_run`) has the bytes for given sizes.
 """
@@ -217,7 +218,7 @@ class _Walker:
             state.scalars.pop(name, None)
 
     def _choose(self, step: plan.Choose, state: _State, sites: list[SiteMemory]) -> None:
-        """Each version from the same state; afterwards the state is that of the last one."""
+        """Follow each version from this state; afterwards the state is the last version's."""
         versions: dict[int, VersionMemory] = {}
         after = state
         for number, version in enumerate(step.versions):

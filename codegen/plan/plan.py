@@ -230,9 +230,9 @@ class Branch:
 class LoopScalars:
     """The scalars of the host that change from one iteration of a loop to the next.
 
-    Iterations hand on ``carried``.  From those and the index, ``steps`` compute further arguments
-    of kernels, and then the next ``carried``.  ``columns`` are all arguments of kernels, with
-    types.
+    Iterations hand on ``carried``.  From these scalars and the index, ``steps`` compute further
+    arguments of kernels, and then the next ``carried``.  ``columns`` are all arguments of kernels,
+    with types.
     """
 
     carried: tuple[VName, ...]

@@ -148,7 +148,7 @@ class View:
                     self.stored and self.stored.rearrange(perm))
 
     def reshape(self, shape: tuple[Exp, ...]) -> View:
-        """The same elements in row-major order with another shape."""
+        """A view of the elements in row-major order with another shape."""
         if self.dense:
             return View(self.prim, shape, self.mem, lambda ix: flat_index(ix, shape),
                         tuple(range(len(shape))), len(shape) - 1)

@@ -7,8 +7,8 @@ at a time.  It loads a common element once for all of them
 (:mod:`~runelift.codegen.segops.coarsen`).
 
 Kernel ``segred_coarse`` or ``segmap_coarse``: a group has ``across`` work-items for neighbouring
-segments, and ``split`` work-items for each segment.  The latter divide the elements and combine
-their totals in local memory, so that few segments still fill the device.
+segments, and ``split`` work-items for each segment.  The work-items of a segment divide the
+elements and combine their totals in local memory, so that few segments still fill the device.
 
 A work-item's segments are neighbours along one dimension, the *axis*.  Preferred is a dimension
 along which segment r + 1 needs at step u the element that segment r needs at step u + 1.  Otherwise
@@ -133,9 +133,9 @@ def _sizes(lowering: launches.Lowering, exp: SegRed, shared: Sharing,
 class _BlockedKernel:
     """The kernel of a blocked reduction.
 
-    With ``boxes``, arrays come from local memory: all that can, or those ``chosen``, a bit each.
-    Segments beyond the last are computed, but not written.  The last blocks begin early enough to
-    be whole, and do not write segments of other blocks.
+    With ``boxes``, arrays come from local memory: all that can, or the arrays ``chosen``, a bit
+    each.  Segments beyond the last are computed, but not written.  The last blocks begin early
+    enough to be whole, and do not write segments of other blocks.
     """
 
     def __init__(self, lowering: launches.Lowering, segments: Segments,

@@ -57,8 +57,8 @@ def segscan(lowering: launches.Lowering, exp: SegScan,
             ) -> None:
     """Scan a segment by one work-item if small, by a group if medium, by tiles if large.
 
-    ``side_by_side`` lowers medium segments as an intra-group version does.  A ``packed`` scan, of
-    one segment, does as that says with its results.
+    ``side_by_side`` lowers medium segments as an intra-group version does.  A scan of one segment
+    may be ``packed``: its results then go to a scatter, as ``packed`` says.
     """
     if len(exp.space) == 1:
         _segscan_tiles(lowering, exp, packed)

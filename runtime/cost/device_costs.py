@@ -34,8 +34,8 @@ class DeviceCosts:
       access moves whose place only elements tell.
     * ``operation``, ``special``, ``double``: the time of a simple operation, quotient or root, and
       operation on doubles, if all of the device is at work.  ``access``, ``private``, ``local``:
-      that of one access to global, private or local memory.
-    * ``atomic``, ``local_atomic``: likewise for atomic operations.
+      the time of one access to global, private or local memory.
+    * ``atomic``, ``local_atomic``: the time of an atomic operation on global or local memory.
     * ``step``: from one operation of a work-item to the next.  ``hit``: from asking for an element
       to having it from the unit's cache, and ``latency`` more if it comes from beyond.  ``stream``
       and ``ahead`` are these two for elements that loops ask for ahead.  ``sector``: for each

@@ -59,7 +59,7 @@ class BoundKernel:
             handle.set_arg(number, buffer)
 
     def twin(self) -> BoundKernel:
-        """A kernel of the same function.  Launches of this one do not change its arguments."""
+        """Another kernel of this function; launches of this kernel leave its arguments alone."""
         program = self.handle.get_info(cl.kernel_info.PROGRAM)
         return BoundKernel(cl.Kernel(program, self.handle.function_name), *self._given)
 

@@ -39,7 +39,8 @@ class PinnedCells:
         self._places: dict[tuple[Any, ...], Sequence[np.ndarray[Any, Any]] | None] = {}
 
     def cell(self, number: int, prim: Prim) -> np.ndarray[Any, Any]:
-        """A place for the value with this number, an array of one element; always the same one."""
+        """The place for the value with this number: always one and the same array of one element.
+        """
         found = self._known.get((number, prim))
         if found is None:
             first = CELL * number

@@ -6,7 +6,7 @@ copies and reads, with a number for each buffer.  A later run reads again where 
 runs the plan itself if one differs.  Scalars that only kernels need may differ.  Later runs take
 memory for the buffers and submit the commands.  They set only kernel arguments that differ from the
 last values set.  Of the plan itself they run the epilogue only.  CUDA graphs and OpenCL's
-``cl_khr_command_buffer`` are the same idea; drivers seldom have the latter.  After a few runs,
+``cl_khr_command_buffer`` are the same idea; drivers seldom have this extension.  After a few runs,
 launches of single work-groups are fused (:mod:`runelift.runtime.execution.fused_launches`).
 """
 

@@ -161,7 +161,7 @@ class Executable:
     """A plan with its kernels, on one device.
 
     ``contract``: the device may round ``a * b + c`` once instead of twice.  ``kept`` has texts of
-    this plan's kernels that are known already, and gets those written here.  With ``origins``,
+    this plan's kernels that are known already, and gets the texts written here.  With ``origins``,
     lines of kernels have their places in the source.
     """
 

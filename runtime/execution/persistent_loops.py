@@ -63,7 +63,7 @@ MOST_WHILE_ITERATIONS = 1 << 12
 
 @dataclass(slots=True)
 class TracedIteration:
-    """A traced iteration: its launches, the buffers it allocated, and those carried in and on."""
+    """A traced iteration: its launches, the buffers it allocated, and all carried in and on."""
 
     before: tuple[Buffer | None, ...]
     after: tuple[Buffer | None, ...] = ()

@@ -34,7 +34,7 @@ Parts: TypeAlias = Iterator[Sequence[Any]]
 
 
 class _Access(NamedTuple):
-    """The buffers that a command uses, and those among them that it writes into."""
+    """The buffers that a command uses, and the buffers that it writes into."""
 
     used: set[Hashable]
     written: set[Hashable]
