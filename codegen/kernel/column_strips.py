@@ -48,8 +48,8 @@ class Columns:
 
     ``element`` writes the code for an element, given the indices of its column and of its row.
     ``finish`` writes that for the results of a column, given its totals.  Points that differ in
-    index ``down`` alone, if there is one, have one column.  They combine its elements with
-    different elements.  Elements of neighbouring columns may lie ``apart``.
+    index ``down`` alone, if there is one, share a column.  They combine its elements with different
+    elements.  Elements of neighbouring columns may lie ``apart``.
     """
 
     lengths: tuple[Atom, ...]

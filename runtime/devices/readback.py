@@ -39,8 +39,7 @@ class PinnedCells:
         self._places: dict[tuple[Any, ...], Sequence[np.ndarray[Any, Any]] | None] = {}
 
     def cell(self, number: int, prim: Prim) -> np.ndarray[Any, Any]:
-        """The place for the value with this number: always one and the same array of one element.
-        """
+        """The place for the value with this number: always the same array, of one element."""
         found = self._known.get((number, prim))
         if found is None:
             first = CELL * number
