@@ -18,7 +18,7 @@ from runelift.runtime.devices.kernel import LateScalar
 class FreeValues:
     """The free scalars of a plan and the scalars derived from them, in the order of late scalars.
 
-    ``names`` are the names of the free arguments, ``specs`` their kinds by position.
+    ``names`` are the names of the free arguments, ``specs`` their types by position.
     """
 
     def __init__(self, host: Plan, load: Callable[[str], Callable[..., tuple[Any, ...]]]) -> None:
