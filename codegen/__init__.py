@@ -10,6 +10,6 @@
 | ``passes/`` | kernel → kernel: barriers, local memory, unrolling |
 | ``plan/`` | the host plan: its syntax, and facts about buffers |
 
-It imports :mod:`runelift.ir` only, and folders import those below them.  Entry point:
-:func:`~runelift.codegen.hostplan.host.plan_fun`.
+It imports :mod:`runelift.ir` only.  A folder imports only folders below it in the table.  Entry
+point: :func:`~runelift.codegen.hostplan.host.plan_fun`.
 """

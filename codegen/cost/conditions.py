@@ -1,4 +1,4 @@
-"""Conditions of a kernel: those that all work-items decide alike, and the share of the others."""
+"""Conditions of a kernel: decided alike by all work-items, or met by a share of them."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ MOST_TERMS = 8
 MOST_SHOWN = 4
 """The terms of a formula that are shown."""
 LONGEST, LINE = 40, 150
-"""Characters of a factor, and of a formula; of longer ones the start is shown."""
+"""The most characters of a factor and of a formula; of a longer text the start is shown."""
 
 Product: TypeAlias = tuple[str, ...]
 Sum: TypeAlias = dict[Product, float]
@@ -51,7 +51,7 @@ class _Texts:
         self._known: dict[Node, Sum] = {}
 
     def field(self, region: Region, field: str) -> list[str]:
-        """The terms of a field in a region and those inside; nothing if there are none."""
+        """The terms of a field in a region and in the regions inside it, if there are any."""
         total: Sum = {}
         for weight, times in region.sums.get(field, {}).items():
             factor = times * (SECTOR if field in ("read", "written") else 1)

@@ -192,7 +192,7 @@ class Graph:
         return negated if low(negated) >= 0 else self.node("max", a, negated)
 
     def clamp(self, a: Expr, low: Expr, high: Expr) -> Expr:
-        """The number between two others that is nearest."""
+        """The number from ``low`` to ``high`` that is nearest to ``a``."""
         return self.least(self.most(a, low), high)
 
     def choose(self, cond: Expr, a: Expr, b: Expr) -> Expr:

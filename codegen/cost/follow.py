@@ -5,8 +5,8 @@
   that reports a failure counts nothing.
 * A loop counts its mean number of iterations for sums, the greatest for the longest work-item.  If
   elements decide, it counts one iteration, and so do ``while`` loops.
-* A variable that a loop's body increases by a size grows evenly; others that it assigns to are not
-  known in it.
+* A variable that a loop's body increases by a size grows evenly.  Any other variable that the body
+  assigns to has no known value there.
 """
 
 from __future__ import annotations
@@ -365,7 +365,7 @@ class Follower:
     def _growing(self, body: Sequence[Stm], count: Form) -> dict[VName, tuple[Form, Form]]:
         """Set the variables that a loop assigns to, as they are in some iteration.
 
-        Those that grow evenly are found, with their values before and how much they grow.
+        The result has the variables that grow evenly: the value before the loop, and the growth.
         """
         names = {name for name in self._assigned(body) if name in self._values}
         given = definitions(body)

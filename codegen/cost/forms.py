@@ -36,8 +36,8 @@ LONG_WORD = 1 << 31
 class Clamped(NamedTuple):
     """The values of a minimum of a size and a form that varies.
 
-    The numbers of those that reach the size, of those from 1 to below it, and of all.  ``middle``
-    is the mean of the second ones.
+    ``full`` counts the values that reach the size, ``part`` the values from 1 to below it, and
+    ``all`` counts all values.  ``middle`` is the mean of the values that ``part`` counts.
     """
 
     full: Expr
@@ -94,7 +94,7 @@ class Forms:
         return all(atom.fixed for monomial in form.terms for atom in monomial)
 
     def item(self, count: Expr, taken: Iterable[Atom] = ()) -> Atom:
-        """An atom that counts from 0 below ``count``, the same each time unless it is ``taken``."""
+        """An atom that counts from 0 below ``count``; a known atom if one is not ``taken``."""
         found = self._items.setdefault(count, [])
         for atom in found:
             if atom not in taken:
@@ -388,7 +388,7 @@ class Forms:
         return parts.mean(graph, graph.floor(self.expr(cut[0]), m), graph.floor(parts.middle, m))
 
     def _clamped(self, size: Form, varying: Form) -> Clamped:
-        """The values of a minimum of a size and a form, without those below 1."""
+        """The values of a minimum of a size and a form; only ``all`` counts values below 1."""
         graph = self.graph
         a, (low, high) = self.expr(size), self.range(varying)
         count = graph.most(graph.add(graph.sub(high, low), 1), 0)
@@ -449,7 +449,7 @@ class Forms:
         return graph.mul(self.share(distance), graph.most(middle, 1)), longest
 
     def _fills(self, distance: Form, step: Form) -> bool:
-        """True if the starts of work-items fill a step, as those of loops over a grid do."""
+        """True if the starts of work-items fill a step, as in a loop over a grid."""
         varying = Form({m: -c for m, c in distance.terms.items() if any(a.varies for a in m)})
         if self.filled.get(varying) == step:
             return True

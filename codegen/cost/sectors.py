@@ -66,7 +66,7 @@ def edges_along(forms: Forms, form: Form, item: Atom, count: Expr, size: int) ->
 
 
 def _joined(forms: Forms, edges: list[Edge]) -> list[Edge]:
-    """Edges of the same count as one."""
+    """The edges, with one edge in place of all edges of equal count."""
     counts: dict[Expr, list[Expr]] = {}
     for edge in edges:
         counts.setdefault(edge.number, []).append(edge.bytes)

@@ -20,7 +20,7 @@ ARRAY = "private:"
 """Opens the names of sums of accesses to a private array."""
 _PLAIN = frozenset({"add", "sub", "mul", "min", "max", "eq", "lt", "le", "neg", "abs", "sgn",
                     "floor", "ceil", "trunc", "round", "isnan", "isinf", "copysign", "fma", "bits"})
-"""Operations on floating-point numbers that take one step or few; the others are special."""
+"""Operations on floating-point numbers that take few steps; any other operation is special."""
 _DIVISIONS = frozenset({"div", "mod", "quot", "rem"})
 DIVISION = {32: 20, 64: 60}
 """Steps of an integer division, by bits."""
@@ -48,9 +48,10 @@ def class_of(op: str, prim: Prim) -> tuple[str, float]:
 class Frame:
     """A loop around: the count of its iterations, and how often it is entered.
 
-    ``before`` is the share of work-items that reach it, of those that run the body around it.
+    ``before``: of the work-items that run the body around the loop, the share that reach the loop.
     ``longest`` is how often the longest work-item runs the body.  ``serial``: loads of an iteration
-    wait for the one before, as it stores, meets others, or decides if there is another.
+    wait for the iteration before.  That iteration stores, waits for other work-items, or decides if
+    there is a next iteration.
     """
 
     item: Atom
@@ -67,7 +68,7 @@ class Here:
     """The place of a statement.
 
     ``weight`` is how often all work-items execute it, ``longest`` how often the longest one does.
-    ``part`` is the share of work-items that come here at all; ``share`` is the share of those that
+    ``part`` is the share of all work-items that come here.  ``share`` counts only work-items that
     run the body of the innermost loop.  ``lanes`` of a sub-group execute it together.
     """
 
@@ -125,7 +126,7 @@ class Sums:
                   counts: bool) -> None:
         """Count an operation with a last operand; ``counts`` says that integers are data.
 
-        Indices are computed outside of loops, those from constants when the kernel is compiled.
+        Indices are computed outside of loops.  The compiler computes an index from constants.
         """
         op, prim = exp.op, exp.prim
         arithmetic = op not in UNCOUNTED and not OPS[op].predicate and (counts or prim.is_float)

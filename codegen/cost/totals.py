@@ -13,7 +13,7 @@ ENTRY = "cost"
 
 
 class Work(NamedTuple):
-    """The work of one launch of a kernel; bytes and counts are those of all work-items.
+    """The work of one launch of a kernel; bytes and counts are sums over all work-items.
 
     ``items`` do something useful: they pass the test of bounds.  ``read`` and ``written`` are the
     bytes that loads and stores move between memory and chip.  Sub-groups of 32 work-items share
@@ -22,14 +22,16 @@ class Work(NamedTuple):
     to places that elements decide; they are in neither.  ``distinct`` are the bytes that are
     reached at least once.  ``touched`` are the bytes of the elements of all accesses.
 
-    ``accesses`` are to global memory, ``local`` ones to local memory, and shuffles.  ``private``
-    ones are to private arrays that are in memory, since they have indices that vary.
-    ``arithmetic`` are operations that compute data.  ``operations`` are all steps in those of a
-    32-bit operation, but for ``special`` ones, such as roots, and those on ``doubles``.
+    ``accesses`` are to global memory.  ``local`` accesses are to local memory, and shuffles.
+    ``private`` accesses are to private arrays that are in memory, since they have indices that
+    vary.  ``arithmetic`` are operations that compute data.  ``operations`` are all steps, in steps
+    of a 32-bit operation.  They leave out ``special`` operations, such as roots, and operations on
+    ``doubles``.
 
-    ``steps`` are those of the longest work-item, and ``waits`` its loads that follow one another:
-    one in each iteration of a loop.  ``streams`` are those in loops that do nothing but load and
-    compute, of which a work-item asks for several at a time.  ``barriers`` are passed by a group.
+    ``steps`` are the steps of the longest work-item.  ``waits`` are its loads that follow one
+    another: one in each iteration of a loop.  ``streams`` are its loads in loops that do nothing
+    but load and compute.  A work-item asks for several such loads at a time.  ``barriers`` are
+    passed by a group.
     """
 
     items: float

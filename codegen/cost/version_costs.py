@@ -5,8 +5,8 @@ They take ``rt``, which predicts the time of a launch from its work
 (:mod:`runelift.runtime.cost.predictor`).  They also take the **facts** of a choice, which are the
 scalars of the host that its launches depend on.  So equal facts mean equal costs.
 
-* A loop whose launches are alike in all iterations is followed once.  Of others some iterations
-  stand for all.  A ``while`` loop is followed once.
+* A loop whose launches are alike in all iterations is followed once.  Of any other loop some
+  iterations stand for all.  A ``while`` loop is followed once.
 * A scalar that the host reads from the device is unknown.  Both sides of a branch on it count half.
   A launch whose size is unknown costs no more than its start.  In formulas of work it is 1.
 * An inner choice costs what the version costs that would run there.
@@ -89,7 +89,7 @@ def _costs_of_versions(choice: plan.Choose, changing: Set[VName], works: dict[st
 def cost_of_entry(host: plan.Plan, works: dict[str, str]) -> CostSource:
     """The function ``cost(rt, facts…)`` of a whole entry point.
 
-    ``works`` are formulas of kernels by name.  Those that the function calls are added.
+    ``works`` are formulas of kernels by name.  Formulas that the function calls are added.
     """
     return _functions([(ENTRY, _CostWriter(works).body(host.steps, frozenset()))], host)
 
@@ -196,7 +196,7 @@ class _CostWriter(PlanWriter):
                   f"{given}{teams})")
 
     def _arguments(self, step: plan.Launch) -> list[VName | None]:
-        """The arguments of a work function, in order; None for those that it does not use."""
+        """The arguments of a work function, in order; None for an argument that it does not use."""
         kernel = step.kernel
         values = [*kernel.built_for, *(
             arg for arg, p in zip(step.args, kernel.params, strict=True)
@@ -300,7 +300,7 @@ def _text(atom: object) -> str:
 
 
 def _own_steps(steps: Iterable[plan.Step]) -> Iterator[plan.Step]:
-    """The steps, and those inside of them, but not those of versions."""
+    """The steps and all steps inside them, without the steps of versions."""
     for step in steps:
         yield step
         if not isinstance(step, plan.Choose):

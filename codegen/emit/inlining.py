@@ -1,4 +1,4 @@
-"""Variables that are written where they are used: those used once, which only name an expression.
+"""Variables that are written where they are used: each is used once, and only names an expression.
 
 Texts of kernels become much shorter.  Compilers see no difference.
 """

@@ -35,7 +35,7 @@ from runelift.ir.types import Const
 LOCAL_CELL = "ulong2"
 """The widest type of local memory: arrays in it start at multiples of its size."""
 MOST_DIGITS = 6
-"""The longest decimal text of a float; others are written by their bits."""
+"""The most digits of a float as decimal text; a longer float is written by its bits."""
 MOST_MACRO_ARGS = 6
 """The most arguments of a failure for which the prelude has a macro."""
 
@@ -54,13 +54,13 @@ _IDS = {
     Id.NUM_GROUPS: "get_num_groups",
 }
 _SHORT_IDS = {(Id.GLOBAL_ID, 0): "GID", (Id.LOCAL_ID, 0): "LID"}
-"""Those for which the prelude has a macro."""
+"""The indices for which the prelude has a macro."""
 _VIRTUAL_IDS = {
     Id.GROUP_ID: "group_id", Id.NUM_GROUPS: "num_groups",
     Id.GLOBAL_ID: "(group_id * (long)get_local_size(0) + (long)get_local_id(0))",
     Id.GLOBAL_SIZE: "(num_groups * (long)get_local_size(0))",
 }
-"""Indices of a group that does the work of others, see :func:`phase_function`."""
+"""Indices in a group that does the work of several groups, see :func:`phase_function`."""
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "lt": "<", "le": "<=", "and": "&",
           "or": "|", "xor": "^"}
@@ -72,7 +72,7 @@ _EXACT = frozenset({"neg", "abs", "min", "max", "mod", "floor", "ceil", "trunc",
                     "copysign", "sgn", "eq", "lt", "le", "isnan", "isinf"})
 """Operations on floats that give an f16, or no float, for numbers that are f16."""
 _OF_HALVES = frozenset({"fma", "nextafter"})
-"""Operations on f16 that are not those on f32, rounded."""
+"""Operations on f16 whose results are not the rounded results on f32."""
 _BRANCH_FREE = _INFIX.keys() | {"shl", "shr", "lshr"}
 """Operations that certainly compile without branches."""
 _MODULAR = {Prim.I32: "uint", Prim.I64: "ulong", Prim.U16: "uint"}
@@ -179,7 +179,7 @@ class _Printer:
         """True if a statement that the optimiser keeps follows the last branch."""
         self.inlined = used_once(kernel.body)
         self.guarded: Mapping[VName, imp.Space] = {}
-        """The memories that others change, so that no element may be kept in a register."""
+        """The memories that other work-items change, so that no element may stay in a register."""
         self.locate: Callable[[Stm], Iterable[Loc]] | None = None
         self._names: dict[VName, str] = {}
         self._numbers = Counter[str]()

@@ -1,10 +1,10 @@
 """Persistent kernels: one launch that runs many iterations of a loop of kernels.
 
 A loop of small kernels costs the host a launch for each of them.  Often all iterations launch equal
-kernels on equal buffers, up to an exchange of those that are carried on.  Then the work-groups of
-one kernel can stay on the device and go through all iterations themselves.  There are as many
-groups as fit on the device at once.  All of them meet at a barrier after each of the loop's
-kernels, its *phases*.
+kernels on equal buffers, up to an exchange of the buffers that are carried on.  Then the
+work-groups of one kernel can stay on the device and go through all iterations themselves.  There
+are as many groups as fit on the device at once.  All of them meet at a barrier after each of the
+loop's kernels, its *phases*.
 
 See Gupta, Stuart and Owens 2012, "A study of persistent threads style GPU programming for GPGPU
 workloads".  For the barrier, see Xiao and Feng 2010, "Inter-block GPU communication via fast

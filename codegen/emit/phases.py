@@ -67,7 +67,7 @@ class PersistentKernel:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """The properties that differ from those of other kernels of its program."""
+        """The properties by which this kernel differs from other kernels of its program."""
         return (*((p.kernel.name, p.constants, p.args, p.offsets, p.groups) for p in self.phases),
                 self.scalars, self.cond)
 

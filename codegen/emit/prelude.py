@@ -57,7 +57,7 @@ def linked(kernels: str) -> str:
 
 @cache
 def pieces() -> Sequence[_Piece]:
-    """All pieces, each after those that it needs."""
+    """All pieces, each after the pieces that it needs."""
     found, members = list[_Piece](), _families()["ALL"]
     for part in (resources.files("runelift.codegen.emit") / "prelude.cl").read_text().split("\n\n"):
         if part.startswith(FAMILY_MARK):
@@ -89,9 +89,9 @@ def _integer(prim: Prim) -> Mapping[str, str]:
     """Values for the names in templates for an integer type.
 
     ``U`` is the unsigned type of ``BITS`` bits.  ``SHORT`` is true if half of them are enough, so
-    that a division is quicker.  Floats are converted to ``SIGNED`` first, from
-    ``LEAST`` on and below ``LIMIT``.  These are all values of the type but for u64, of which they
-    are those ``NEAR`` 0.
+    that a division is quicker.  Floats are converted to ``SIGNED`` first, from ``LEAST`` on and
+    below ``LIMIT``.  These are all values of the type.  For u64 they are only the values ``NEAR``
+    0.
     """
     signed = Prim.I32 if prim.greatest <= Prim.I32.greatest else Prim.I64
     return {"NAME": prim.value, "T": TYPES[prim], "U": TYPES[Prim(f"u{prim.bits}")],

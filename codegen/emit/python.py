@@ -84,7 +84,7 @@ def python_source(host: plan.Plan, *, replay: bool = False, trials: bool = False
 
 
 def scalars_source(host: plan.Plan, free: FreeScalars) -> str:
-    """The Python function of the free scalars of a plan, and of those derived from them.
+    """The Python function of the free scalars of a plan, and of the scalars derived from them.
 
     It takes the runtime and the arguments, which stay where they are.
     """
@@ -128,7 +128,7 @@ def _replay_result(spec: plan.ValueSpec) -> str:
 class LaunchShape(NamedTuple):
     """The shape of a launch as Python expressions: groups, work-items of a group, local memory.
 
-    ``lengths`` are the bytes of each local array, ``rooms`` the cells of those of teams.
+    ``lengths`` are the bytes of each local array, ``rooms`` the cells of each local array of teams.
     """
 
     groups: str
@@ -321,7 +321,7 @@ class PlanWriter:
 
     def _loop_scalars(self, name: str, index: VName, scalars: plan.LoopScalars,
                       version: str) -> None:
-        """A function that computes the scalars of an iteration, and the initial ones."""
+        """A function that computes the scalars of an iteration, and their initial values."""
         self.line(f"def {name}({variable(index)}{further(scalars.carried)}):")
         self.depth += 1
         for step in scalars.steps:
@@ -392,7 +392,7 @@ class PlanWriter:
             self._chosen(step, site, met)
 
     def met(self, step: plan.Choose) -> str:
-        """The sizes at an encounter: those of guards, facts, local memory, and those recorded."""
+        """The numbers at an encounter: sizes of guards, facts, local memory, and recorded sizes."""
         pars = "".join(f"{size_text(v.guard.par) if v.guard else 0}, " for v in step.versions)
         facts = "".join(f"{variable(name)}, " for name in step.facts)
         local = "".join(f"{_need(v)}, " for v in step.versions)
@@ -481,7 +481,7 @@ def _least_bytes(need: plan.Need) -> str:
 
 
 def _accessed(steps: tuple[plan.Step, ...]) -> tuple[list[VName], list[VName]]:
-    """The buffers from outside that launches may read, and those that they may write."""
+    """The buffers from outside that launches may read, and the buffers that they may write."""
     found: tuple[dict[VName, None], dict[VName, None]] = ({}, {})
     own = {plan.COUNTERS, *_allocated(steps)}
     for step in plan.all_steps(steps):

@@ -1,7 +1,7 @@
 """Scalars, sizes and scalar operations of host plans as Python expressions.
 
-Common scalar operations are Python's, followed by ``wrap_i32`` and the like; others are ``apply``,
-the meaning that OPS states.
+Common scalar operations are Python's, followed by ``wrap_i32`` and the like.  Any other operation
+is ``apply``, the meaning that OPS states.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ TEAM_CELLS = "room"
 def function_names(kernels: Iterable[str]) -> dict[str, str]:
     """Names for the kernels of a program that do not depend on what else was compiled.
 
-    So kernels of two programs have equal texts if they do the same, and are built once.
+    So equal kernels of two programs have equal texts, and are built once.
 
     >>> function_names(["segmap_ys_451", "segmap_ys_480", "segred_r_7"])
     {'segmap_ys_451': 'segmap_ys_1', 'segmap_ys_480': 'segmap_ys_2', 'segred_r_7': 'segred_r_3'}

@@ -25,7 +25,10 @@ _PLACE = re.compile(r"(?P<file>.+):(\d+):(\d+)-(\d+):(\d+)")
 
 
 class SourceOfStatements:
-    """The places of a kernel's statements, with those of variables written where they are used."""
+    """The places of a kernel's statements.
+
+    A variable may be written where it is used.  Its place is then added to the statement there.
+    """
 
     def __init__(self, kernel: imp.Kernel, origins: Origins) -> None:
         self._origins = origins

@@ -160,7 +160,7 @@ class Arrays(Packed):
         self.operation(ir.Stm(stm.pat, scatter, stm.attrs, stm.loc), scatter)
 
     def _is_whole(self, exp: ir.Update) -> bool:
-        """True if an update replaces all elements by those of an array."""
+        """True if an update replaces all elements by the elements of another array."""
         shape = shape_of(self.types[exp.array])
         return isinstance(exp.value, VName) and exp.value in self.views and exp.dims == tuple(
             ir.SliceDim(i64(0), size, i64(1)) for size in shape)

@@ -1,8 +1,8 @@
 """Buffers of a host plan: places of arrays, ownership, and results made in place.
 
 A body *owns* the buffers that it made, or was given to change.  It may change a buffer that it owns
-if nothing reads it later.  Versions may have to be tried one after the other.  So they are given
-only those buffers that they update as their last action.
+if nothing reads it later.  Versions may have to be tried one after the other.  So a version is
+given only buffers that it updates as its last action.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Buffers:
     @contextmanager
     def block(self, inherited: Set[VName] = frozenset(),
               site: str | None = None) -> Iterator[list[plan.Step]]:
-        """The steps of a nested body, which owns ``inherited`` buffers besides those that it makes.
+        """The steps of a nested body, which owns ``inherited`` buffers and all that it makes.
 
         ``site``: the choice point, if the body is a version.
         """
@@ -213,7 +213,7 @@ class Buffers:
             self._elementwise(param, lambda indices: ir.Index(name, indices))
 
     def _with_outer_last(self, name: VName, outer: int) -> VName:
-        """A view with the ``outer`` first dimensions behind the others."""
+        """A view with the ``outer`` first dimensions moved to the end."""
         type_ = self.types[name]
         order = behind(len(shape_of(type_)), outer)
         turned = array_of(tuple(shape_of(type_)[d] for d in order), elem_of(type_))

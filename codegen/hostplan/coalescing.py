@@ -5,7 +5,7 @@ picks a row, ``xss[i, j]``, they read far apart; in a transposed copy they read 
 are made for two reasons.
 
 * A loop of the host reads such an array, unchanged, in all iterations.  The copy is made once.
-* A work-item walks along its row.  Caches serve such reads, but more slowly than coalesced ones,
+* A work-item walks along its row.  Caches serve such reads, but more slowly than coalesced reads,
   and worse if there are too many rows for the cache.  A copy costs about as much as one coalesced
   walk saves.  So two walks along a row pay for it: by points that differ in another index, or along
   several arrays.  Rows within a cache line, and few rows, stay as they are.  The host decides that
@@ -15,7 +15,7 @@ Kernels that copy what they need to local memory do without
 (:mod:`~runelift.codegen.segops.segred_blocked`, :mod:`~runelift.codegen.segops.product_tiles`).
 
 The copy is *lazy*.  It is announced where the array becomes known.  The first kernel that reads it
-makes it, within its version, and all others find it there.
+makes it, within its version.  All later kernels find it there.
 
 Source: Henriksen 2017, "Design and Implementation of the Futhark Programming Language".
 """
@@ -133,7 +133,7 @@ class _Coalescer:
                 self._collect(inner)
 
     def body(self, body: ir.Body, known: Sequence[ir.Param], *, looped: bool = False) -> ir.Body:
-        """The body with lazy copies of the arrays ``known`` and of those that it makes.
+        """The body with lazy copies of the arrays ``known`` and of the arrays that it makes.
 
         ``looped``: it runs in a loop.  Copies that only one iteration reads are not made: they
         would keep one kernel from running all iterations.
@@ -163,7 +163,7 @@ class _Coalescer:
     def wanted(self, body: ir.Body, *, once: bool) -> dict[Wish, tuple[str, ...]]:
         """The wishes in a body that are worth a copy, with attributes for their conditions.
 
-        ``once``: also those of kernels that no loop launches.
+        ``once``: also the wishes of kernels that no loop launches.
         """
         wanted = dict[Wish, tuple[str, ...]]()
         for (array, dim), walk in self.wishes_in(body).items():

@@ -100,7 +100,7 @@ class Control(Arrays):
 
     def _own_results(self, pat: Sequence[ir.Param], borrowed: Set[VName] = frozenset(),
                      outers: Mapping[VName, int] = ALL_ROW_MAJOR) -> None:
-        """Bind arrays to buffers of their names; this body owns all but the ``borrowed`` ones."""
+        """Bind arrays to buffers of their names; this body owns each that is not ``borrowed``."""
         for param in pat:
             if isinstance(param.type, ArrayType):
                 if param.name not in borrowed:
@@ -143,7 +143,7 @@ class Control(Arrays):
                outers: Mapping[VName, int]) -> set[VName]:
         """Bind the parameters of a loop to their initial values.
 
-        The result names those that are in buffers of the caller, which the loop only reads.
+        The result names the parameters in buffers of the caller, which the loop only reads.
         """
         taken, only_read, borrowed = set[VName](), _only_read(exp), set[VName]()
         start = self.hand_on(params, [p.init for p in exp.params])
@@ -238,7 +238,7 @@ def _recorded(exp: ir.Versions) -> tuple[VName, ...]:
 
 def _early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
         tuple[plan.Need, ...], list[GroupShape], tuple[plan.Step, ...]]:
-    """The needs of a version's steps, the choices of group sizes that tell these, and the rest.
+    """The needs of a version's steps, the choices of group sizes for them, and all other steps.
 
     The choices are made before a version is chosen, of sizes that are ``known`` there.
     """

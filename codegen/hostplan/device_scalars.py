@@ -60,7 +60,7 @@ class DeviceScalars(Buffers):
         self.emit(*on_host.reads.values(), *on_host.steps, *ends)
 
     def hand_on(self, pat: Sequence[Param], atoms: Sequence[Atom]) -> list[tuple[VName, Atom]]:
-        """The scalar buffers of those of ``pat`` that have one, each with a buffer of its value."""
+        """The scalar buffers of parameters in ``pat``, each with a buffer of its value."""
         handed = [(p, atom) for p, atom in zip(pat, atoms, strict=True)
                   if p.name in self.residence.on_device]
         buffers = self._in_buffers([(atom, elem_of(p.type)) for p, atom in handed])
@@ -83,7 +83,7 @@ class DeviceScalars(Buffers):
         return buffer
 
     def _in_buffers(self, atoms: Sequence[tuple[Atom, Prim]]) -> list[VName]:
-        """Buffers with nothing but the values of ``atoms``; one kernel makes those that are new."""
+        """Buffers with nothing but the values of ``atoms``; one kernel makes all new buffers."""
         made: dict[Atom, Param] = {}
         found: list[VName] = []
         for atom, prim in atoms:

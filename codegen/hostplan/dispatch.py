@@ -100,7 +100,7 @@ def lower_packing(stm: Stm, scanned: Sequence[Param], scatter: SegScatter, env: 
                   names: Names, parameters: Parameters | None = None) -> tuple[plan.Step, ...]:
     """The kernels and launches of a scan whose results ``scanned`` are the places of a scatter.
 
-    The first of the pattern get the last counts, the others are the destinations.
+    The first results of ``stm`` get the last counts.  The further results are the destinations.
     """
     assert isinstance(stm.exp, SegScan)
     lowering = launches.Lowering(stm, env, names, parameters)
@@ -193,7 +193,7 @@ def _or_small(lowering: launches.Lowering, steps: tuple[plan.Step, ...],
 
 
 def _carried(lowering: launches.Lowering, exp: SegMap) -> list[tuple[Size, Prim]]:
-    """The numbers of elements of results that loops carry, without private ones."""
+    """The sizes and element types of results that loops carry, without private arrays."""
     looped = {p.name for stm in exp.body.stms if isinstance(stm.exp, Loop) for p in stm.pat}
     found = [(product([lowering.size(s) for s in shape_of(param.type)[len(exp.space):]]),
               elem_of(param.type))

@@ -1,7 +1,7 @@
 """The host plan of a versioned function.
 
-Arrays live in buffers.  Scalars live on the host, except for those that a kernel made and the host
-need not know (:mod:`runelift.codegen.hostplan.scalar_residence`).  These are *deferred*: each
+Arrays live in buffers.  Scalars live on the host, unless a kernel made them and the host need not
+know them (:mod:`runelift.codegen.hostplan.scalar_residence`).  Such scalars are *deferred*: each
 kernel that uses one computes it from buffers.
 
 Layout operations make views and cost nothing.  An array is copied only where a separate row-major
@@ -44,7 +44,7 @@ def plan_fun(fun: ir.Fun, names: Names, *, interleave: bool = False,
     """The plan of an entry point; CompilerLimitation if no version of it can be compiled.
 
     ``interleave``: arrays that neighbouring work-items make are interleaved in memory, so that the
-    device writes elements of the same index together.  ``coherent``: groups see what others
+    device writes elements of the same index together.  ``coherent``: groups see what other groups
     wrote in the same launch, so that one kernel can run all iterations of a loop.
     """
     fun = store_margins(fun, names, lazily=interleave)

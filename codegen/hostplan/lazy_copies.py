@@ -32,10 +32,9 @@ FEW_ROWS = 32
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """A copy of the array ``transposed``; where ``short`` holds, memory ``source`` stands for
-    it.
+    """A copy of ``transposed``; where ``short`` holds, memory ``source`` stands for it.
 
-    ``steps`` make it, if they are the same wherever that is.
+    ``steps`` make the copy, if equal steps make it at every place.
     """
 
     transposed: VName
@@ -46,7 +45,7 @@ class _Copy:
 
 @dataclass(slots=True)
 class LazyCopies(DeviceScalars):
-    """The lazy copies of a plan, and their layouts; ``margins`` are those of padded arrays."""
+    """The lazy copies of a plan, and their layouts; ``margins`` are copies of padded arrays."""
 
     lazy_copies: dict[VName, _Copy] = field(default_factory=dict)
     margins: set[VName] = field(default_factory=set)
@@ -122,7 +121,7 @@ class LazyCopies(DeviceScalars):
         return name
 
     def _either(self, cond: VName, yes: Sequence[Atom], no: Sequence[Atom]) -> list[VName]:
-        """Names of i64s: those of ``yes`` if the condition holds, else those of ``no``."""
+        """Names of i64s: the values ``yes`` if the condition holds, else the values ``no``."""
         names = [self.names.fresh("distance") for _ in yes]
         self.types |= dict.fromkeys(names, Prim.I64)
         self.emit(plan.Branch(cond, *(tuple(
@@ -151,7 +150,7 @@ class LazyCopies(DeviceScalars):
         return View(elem_of(param.type), shape, param.name, at, order, dim)
 
     def fill(self, names: Iterable[VName]) -> None:
-        """Make those of the lazy copies that do not exist yet."""
+        """Make each of the lazy copies ``names`` that does not exist yet."""
         for name in sorted(set(names) & self.lazy_copies.keys() - self.filled[-1],
                            key=lambda n: n.tag):
             lazy = self.lazy_copies[name]

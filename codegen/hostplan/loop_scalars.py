@@ -25,7 +25,7 @@ def with_loop_scalars(loop: plan.CountedLoop, scalars: Collection[VName],
                       names: Names) -> plan.CountedLoop | None:
     """The loop if one kernel may run it, with the scalars that its iterations compute; else None.
 
-    ``scalars`` are those that iterations hand on: the last steps of the body bind them.
+    Iterations hand on ``scalars``: the last steps of the body bind them.
     """
     split = _Split({loop.index, *scalars}, set(scalars), names)
     for step in loop.body:

@@ -56,7 +56,7 @@ def _tested(body: ir.Body, defs: dict[VName, ir.Stm]) -> set[VName]:
 
 
 def _read_again(body: ir.Body, defs: dict[VName, ir.Stm]) -> set[VName]:
-    """The arrays that operations with reductions read, and those that these are views of."""
+    """The arrays that operations with reductions read, and the arrays behind such views."""
     found: set[VName] = set()
     for stm in statements_at_host(body):
         if isinstance(stm.exp, ir.SEGOPS) and any(
@@ -78,7 +78,7 @@ def _behind(name: VName, defs: dict[VName, ir.Stm]) -> Iterable[VName]:
 
 
 def _stored(body: ir.Body, wanted: Set[VName], lazy: Set[VName], names: Names) -> ir.Body:
-    """A body at host level in which the pads ``wanted`` are copies of pads, or ``lazy`` ones."""
+    """A body at host level that stores the pads ``wanted``, and makes lazy copies of ``lazy``."""
     stms: list[ir.Stm] = []
     for stm in body.stms:
         if isinstance(stm.exp, ir.Pad) and stm.pat[0].name in lazy:

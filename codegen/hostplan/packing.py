@@ -161,7 +161,7 @@ def _width(stm: Stm) -> Atom:
 
 @dataclass(slots=True)
 class Packed(SegOps):
-    """The steps of packings, in place of those of their statements.
+    """The steps of packings, in place of the steps of their statements.
 
     ``makers`` are the statements that bind names, in bodies so far.
     """

@@ -1,4 +1,4 @@
-"""Residence of scalars: those that the host must know, and those that can stay on the device.
+"""Residence of scalars: must the host know a scalar, or can it stay on the device?
 
 To read a scalar back, the host waits until all earlier commands are done.  So it reads only scalars
 that it needs: for branches, bounds of loops, sizes and assertions.  Results are read when
@@ -78,7 +78,7 @@ def _loops(body: ir.Body) -> Iterator[ir.Loop]:
 
 
 def _bound_in(loop: ir.Loop) -> Iterator[VName]:
-    """The names that are bound by a loop of the host, but for those that kernels bind."""
+    """The names that a loop binds on the host, without the names that kernels bind."""
     yield from (p.param.name for p in loop.params)
     bodies = [loop.body]
     while bodies:
@@ -92,7 +92,7 @@ def _host_bodies(exp: ir.Exp) -> tuple[ir.Body, ...]:
 
 
 def _made_by_device(body: ir.Body, given: Iterable[VName] = ()) -> frozenset[VName]:
-    """The scalars of host code that kernels compute, or that depend on those or on ``given``."""
+    """The scalars of host code that kernels compute, or that depend on them or on ``given``."""
     made = set(given)
     count = -1
     while count < len(made):  # what an iteration makes may be what the next one starts with
@@ -137,8 +137,8 @@ def _sources(stm: ir.Stm) -> Iterator[tuple[ir.Param, set[Atom] | None]]:
 class _Needs:
     """The scalars that host code needs.
 
-    ``made``: the scalars of the device.  ``handed``: those that control hands on.  ``conditions``:
-    those of loops that read them on the device.
+    ``made``: the scalars of the device.  ``handed``: the scalars that control hands on.
+    ``conditions``: the conditions of loops that read them on the device.
     """
 
     made: frozenset[VName]
@@ -149,7 +149,7 @@ class _Needs:
     """The scalars from which each scalar that the host can compute is computed."""
 
     def closed(self) -> frozenset[VName]:
-        """The needed names, their sources, and the scalars that depend on those alone."""
+        """The needed names, their sources, and the scalars that depend on these names alone."""
         todo = list(self.needed)
         while todo:
             while todo:

@@ -1,4 +1,4 @@
-"""Accesses of a work-group's operations: a point reads its own elements only, or others as well."""
+"""Accesses of a work-group's operations: does a point read only its own elements?"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Points of a work-group's operations: reads and writes of arrays that its work-items divide.
 
 This module has the statements of :class:`runelift.codegen.intragroup.group_version.GroupBuilder`
-that hold others, and reads and writes of single elements.  Elements of a work-item's chunk stay in
-its private memory (:mod:`runelift.codegen.intragroup.private_chunks`).  Elements that others read
-are exchanged before.
+that hold other statements, and reads and writes of single elements.  Elements of a work-item's
+chunk stay in its private memory (:mod:`runelift.codegen.intragroup.private_chunks`).  Elements that
+other work-items read are exchanged before.
 """
 
 from __future__ import annotations
@@ -152,8 +152,8 @@ class PointsBuilder(ChunkBuilder):
         """Make the elements that a body reads reachable from its points.
 
         Elements of the work-item's chunk are read from private memory.  They come from arrays in
-        chunks, also of those that are exchanged for other elements, and from global arrays whose
-        chunks are better loaded together.
+        chunks, and from global arrays whose chunks are better loaded together.  An array in chunks
+        may also be exchanged, for its other elements.
         """
         own, here = own_elements(body, space), tuple(dim.index for dim in space)
         kept: dict[VName, Value] = {}

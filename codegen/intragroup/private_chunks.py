@@ -42,7 +42,7 @@ MOST_UNROLLED_STATEMENTS = 40
 
 @dataclass(frozen=True, slots=True)
 class ChunkLayout:
-    """The division of ``points`` elements: work-item l has those at ``position(0..chunk)``.
+    """The division of ``points`` elements: work-item l has the elements at ``position(0..chunk)``.
 
     ``contiguous``: a chunk is a piece of the row, as scans need; else the elements that work-items
     hold at the same time are neighbours.
@@ -104,7 +104,7 @@ class ChunkBuilder(KernelBuilder):
         self.subgroup = self.names.fresh("subgroup")
 
     def group_shape(self, groups: Size, wanted: tuple[Atom, Atom], *, teams: bool) -> GroupShape:
-        """The step that chooses the constants of the kernel, if possible the wanted ones."""
+        """The step that chooses the constants of the kernel, if possible as ``wanted``."""
         layouts = self.layouts.values()
         return GroupShape(self.group, self.staged, self.subgroup,
                           tuple(Chunk(each.chunk, each.whole) for each in layouts), groups,
@@ -173,8 +173,8 @@ class ChunkBuilder(KernelBuilder):
     def all_points(self, shape: Sequence[Exp], work: Callable[[list[Exp]], None]) -> None:
         """``work`` at all points of ``shape``, of any number, divided over the work-items.
 
-        In lockstep, the indices of a work-item's next point follow from those of its last one:
-        divisions are slow there.  Processors gain nothing from that.
+        In lockstep, the indices of a work-item's next point follow from the indices of its last
+        point: divisions are slow there.  Processors gain nothing from that.
         """
         points = volume(shape)
         position = self.names.fresh("v")
@@ -250,8 +250,9 @@ class ChunkBuilder(KernelBuilder):
     def writable(self, param: Param, name: VName, read: Iterable[VName] = ()) -> View:
         """Memory with the value of ``name`` that may be changed.
 
-        An array in chunks is changed in a copy, so others may read it meanwhile.  That may be the
-        copy in local memory by which work-items exchange elements, unless other names show it.
+        An array in chunks is changed in a copy, so other work-items may read it meanwhile.  That
+        may be the copy in local memory by which work-items exchange elements, unless other names
+        show it.
         """
         value = self.value(name)
         if not self.cooperative or not isinstance(value, ChunkedArray):

@@ -289,9 +289,7 @@ class _Lanes(_Shuffles):
     # Steps
 
     def _scan(self, own: Sequence[imp.Var], opened: imp.Var | None, count: Exp) -> None:
-        """Combine each work-item's value with those of the ``count`` work-items of a sub-group
-        before it.
-        """
+        """Scan the values of the ``count`` work-items of a sub-group."""
         def step(number: Exp) -> None:
             distance = self._distance(number)
             reach = imp.Apply("le", Prim.I64, (distance, self.lane))

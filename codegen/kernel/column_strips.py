@@ -3,7 +3,7 @@
 A work-item that reduces one column after the other uses a single element of each cache line.  A
 strip has a total for each of its columns and goes through the rows once.  So it reads neighbouring
 elements, and the compiler makes vector instructions of the loop over the columns.  The last strip
-begins early enough to be as broad as the others.
+begins early enough to be as broad as every other strip.
 
 A strip of a product has several rows of points, too.  It loads the elements of a column once for
 all of them, and keeps all totals in registers.
@@ -48,8 +48,8 @@ class Columns:
 
     ``element`` writes the code for an element, given the indices of its column and of its row.
     ``finish`` writes that for the results of a column, given its totals.  Points that differ in
-    index ``down`` alone, if there is one, combine the elements of their columns with others.
-    Elements of neighbouring columns may lie ``apart``.
+    index ``down`` alone, if there is one, share a column.  They combine its elements with different
+    elements.  Elements of neighbouring columns may lie ``apart``.
     """
 
     lengths: tuple[Atom, ...]
@@ -202,7 +202,7 @@ class StripRows:
 class ColumnStrip:
     """The code for the ``breadth`` columns from ``own`` on, of ``width``, at indices ``outer``.
 
-    With ``rows``, those at index ``down`` of the columns are several.
+    With ``rows``, the strip has several points along index ``down`` of the columns.
     """
 
     def __init__(self, k: SecondOrder, columns: Columns, breadth: VName | int,

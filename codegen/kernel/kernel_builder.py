@@ -1,9 +1,9 @@
 """Kernels under construction: their code, names and memory.
 
-Arrays of a work-item are in private memory if they are small and of constant size.  Others are a
-part of a global scratch buffer.  On devices that run work-items one after the other, the elements
-of a work-item are neighbours there.  On devices that run them in lockstep, elements of the same
-index are neighbours.
+Arrays of a work-item are in private memory if they are small and of constant size.  Other arrays
+are a part of a global scratch buffer.  On devices that run work-items one after the other, the
+elements of a work-item are neighbours there.  On devices that run them in lockstep, elements of the
+same index are neighbours.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Writer: TypeAlias = Callable[[Exp, list[Value]], None]
 PRIVATE_BYTES = 128
 """Arrays of constant size up to this many bytes are kept in private memory."""
 LOCKSTEP_PRIVATE_BYTES = 8192
-"""The same limit for devices that run work-items in lockstep: they interleave private memory.
+"""The limit for devices that run work-items in lockstep: they interleave private memory.
 
-Accesses to it are as good as those to scratch memory, their indices are cheaper, and compilers see
-that nothing else writes there.
+There private memory is as fast as scratch memory.  Its indices are cheaper, and compilers see that
+nothing else writes there.
 """
 MOST_PRIVATE_BYTES = 16384
 """The most bytes of private memory for a work-item; devices reserve it for all that may run."""
@@ -68,14 +68,14 @@ class PlanEnv(HostEnv, Protocol):
 
     @property
     def coherent(self) -> bool:
-        """True if groups see, after a fence, what others wrote in the same launch."""
+        """True if groups see, after a fence, what other groups wrote in the same launch."""
 
     @property
     def loops(self) -> int:
         """The number of loops of the host around the kernel."""
 
     def prologue(self, used: Iterable[VName]) -> list[imp.Declare]:
-        """The code for those of the ``used`` scalars that are not on the host."""
+        """The code for each of the ``used`` scalars that is not on the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +287,7 @@ class CodeBuilder:
             type_.elem, product([self.host_size(size) for size in type_.shape]))
 
     def _is_small(self, prim: Prim, count: Size) -> bool:
-        """True if an array is kept in private memory; large ones only while there is room."""
+        """True if an array is kept in private memory; a large array only while there is room."""
         return is_small(prim, count) or (
             self.host.interleave
             and is_small(prim, count, min(LOCKSTEP_PRIVATE_BYTES,
@@ -343,7 +343,7 @@ class CodeBuilder:
                    for alias, other in self.env.items())
 
     def _shown(self, name: VName, others: Iterable[VName]) -> bool:
-        """True if others show the memory of ``name``."""
+        """True if a name in ``others`` shows the memory of ``name``."""
         mem = self.array(name).mem
         return mem is not None and self.shows(mem, others)
 

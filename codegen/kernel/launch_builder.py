@@ -45,8 +45,8 @@ class Lowering:
 
     Without ``parameters`` there is nothing to choose, and defaults of the device hold.  If
     ``fixed`` is not None, kernels are built for the values of these sizes, so that arrays of a
-    work-item are private.  Otherwise such arrays are in ``scratch`` memory, the same in all
-    kernels.  ``testing``: kernels test margins of arrays, and do not read stored ones.  ``route``
+    work-item are private.  Otherwise such arrays are in ``scratch`` memory, which all kernels
+    share.  ``testing``: kernels test margins of arrays, and do not read stored margins.  ``route``
     names the branches around what is being lowered.
     """
 
@@ -72,7 +72,7 @@ class Lowering:
 
     @property
     def coherent(self) -> bool:
-        """True if groups see, after a fence, what others wrote in the same launch."""
+        """True if groups see, after a fence, what other groups wrote in the same launch."""
         return self.env.coherent
 
     def setting(self, quantity: Quantity) -> Atom:
@@ -247,7 +247,7 @@ class _Names:
     memories: dict[VName, Prim] = field(default_factory=dict)
 
     def add(self, code: Iterable[imp.Stm]) -> None:
-        """Collect those of some code."""
+        """Add the names in some code."""
         inside = statements(code)
         for stm in inside:
             self._names(stm)
@@ -295,7 +295,7 @@ class WithScalar:
 
     @property
     def coherent(self) -> bool:
-        """True if groups see, after a fence, what others wrote in the same launch."""
+        """True if groups see, after a fence, what other groups wrote in the same launch."""
         return self.env.coherent
 
     @property

@@ -61,7 +61,7 @@ def _moves_little(stms: Sequence[ir.Stm], param: VName, result: Atom) -> bool:
 
 
 def _several(loop: ir.Loop, step: _Step, place: int, names: Names) -> ir.Body:
-    """The steps one after the other; the results are those of the last step that counts.
+    """The steps one after the other, with the results of the last step that counts.
 
     All loads come first.
     """
@@ -160,7 +160,7 @@ class _Step:
 
 
 def _depending(stms: Sequence[ir.Stm], names: set[VName]) -> set[Atom]:
-    """These names, and those of statements that need them."""
+    """The names ``names``, and the names of statements that need them."""
     found = set(names)
     for stm in stms:
         if not found.isdisjoint(free_vars(stm)):

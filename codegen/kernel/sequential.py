@@ -1,4 +1,4 @@
-"""Sequential code inside a kernel: core statements to imperative ones.
+"""Sequential code inside a kernel: core statements become imperative statements.
 
 Arrays are values, so an update copies the array.  It works in place if the memory was made in the
 same body and no other name for it is used later.

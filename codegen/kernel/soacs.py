@@ -86,9 +86,9 @@ class SecondOrder(CodeBuilder):
     def body_into(self, body: Body, rows: Sequence[View | None]) -> list[Value | None]:
         """Run a body; array results that it allocates are built in ``rows``, and are None.
 
-        So are those whose memory they take over.  An array that a loop carries stays in registers
-        if it is small, or if the kernel is built for its size.  Only its last value is written
-        then.
+        So are arrays whose memory such results take over.  An array that a loop carries stays in
+        registers if it is small, or if the kernel is built for its size.  Only its last value is
+        written then.
         """
         bound = {p.name for stm in body.stms for p in stm.pat
                  if not (isinstance(stm.exp, Loop) and (self.fixing or self.is_private(p.type)))}

@@ -52,7 +52,7 @@ class Access:
     """True if only the first work-item comes by."""
 
     def only(self, case: Case) -> Access:
-        """The same access, known to be in kernels of ``case`` alone."""
+        """An equal access, known to be in kernels of ``case`` alone."""
         return self if self.case is not None else replace(self, case=case)
 
     def conflicts(self, other: Access, overlaps: Mapping[VName, VName]) -> bool:
@@ -236,7 +236,7 @@ class Facts:
                 yield from self.accesses(inner, alone=first_only)
 
     def under_lock(self, stm: imp.Locked, alone: bool) -> Iterator[Access]:
-        """The accesses of a statement with a lock; those that it guards are atomic."""
+        """The accesses of a statement with a lock; accesses to memory that it guards are atomic."""
         for exp in expressions(stm):
             yield from self.reads(exp, alone)
         for mem in (stm.locks, *stm.guarded):

@@ -3,7 +3,7 @@
 A finished kernel is followed along its control flow.  A barrier separates two accesses if a path
 from the first to the second meets it and no other barrier.  Both must depend on each other by the
 laws of :mod:`runelift.codegen.passes.accesses`.  So barriers of
-:mod:`runelift.codegen.passes.barriers` and those that lowerings write are explained alike.
+:mod:`runelift.codegen.passes.barriers` and barriers that lowerings write are explained alike.
 
 Source: LIFT, section 5.4 (Steuwer, Remmelg and Dubach 2017, "Lift: a functional data-parallel IR
 for high-performance GPU code generation"); the graph is of all accesses there.
@@ -253,7 +253,7 @@ class _Walk:
 
 
 def _distinct(pairs: Sequence[Separated]) -> Iterator[Separated]:
-    """Pairs, without those that read like an earlier one."""
+    """Pairs, without a pair that reads like an earlier one."""
     seen: dict[tuple[str, str], None] = {}
     for pair in pairs:
         key = str(pair.before), str(pair.after)

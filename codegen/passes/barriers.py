@@ -49,7 +49,7 @@ def insert_barriers(code: Iterable[Stm], private: Iterable[VName] = (),
                     independent: Iterable[VName] = (),
                     overlaps: Mapping[VName, VName] | None = None,
                     constants: Iterable[VName] = ()) -> tuple[Stm, ...]:
-    """``code`` with the barriers it needs; those it has are dropped.
+    """``code`` with the barriers that it needs; its earlier barriers are dropped.
 
     ``private``: buffers of which each work-item has a separate part.  ``independent``: the indices
     of loops that are units, since no two iterations of any work-items access the same cells.
@@ -105,13 +105,16 @@ _Pending: TypeAlias = frozenset[Access]
 
 
 def _barrier(placement: Placement) -> imp.Barrier:
-    """A new barrier: work-items that wait at different ones do not meet."""
+    """A new barrier: work-items that wait at different barriers do not meet."""
     return imp.Barrier(imp.Space.LOCAL, placement)
 
 
 def _place(stms: tuple[Stm, ...], pending: _Pending,
            facts: Facts) -> tuple[tuple[Stm, ...], _Pending]:
-    """Code with barriers, given the accesses since the last barrier; those at its end."""
+    """Code with barriers, and the accesses after its last barrier.
+
+    ``pending`` are the accesses since the last barrier before the code.
+    """
     placed: list[Stm] = []
     first_stored = False
     for count, stm in enumerate(stms, 1):

@@ -58,7 +58,7 @@ class _Place:
     size: Size = field(default_factory=lambda: Size.of(0))
 
     def laid_out(self) -> Iterator[LocalArray]:
-        """The arrays, that with the widest elements first; the others lie in its memory."""
+        """The arrays: first that with the widest elements, in whose memory all other arrays lie."""
         widest = max(self.arrays, key=lambda a: a.prim.bytes)
         width = widest.prim.bytes
         length = greatest(*(a.length if a.prim.bytes == width else

@@ -2,10 +2,10 @@
 
 A root is made from an approximation of its reciprocal, and so is a quotient.  A device may compute
 both together more quickly (``div_sqrt_near_f32`` of the prelude).  The result is equal for most
-operands (``div_sqrt_easy_f32``); others are computed one after the other.  To check each quotient
-costs as much as is gained.  So only work-items with several points do it, with one check for all
-(:mod:`~runelift.codegen.segops.coarsen`).  Roots that stay the same in a loop are computed before
-it, and left there.
+operands (``div_sqrt_easy_f32``); for other operands, the root is computed first and then the
+quotient.  To check each quotient costs as much as is gained.  So only work-items with several
+points do it, with one check for all (:mod:`~runelift.codegen.segops.coarsen`).  A root that does
+not change in a loop is computed before it, and left there.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Joiner:
         self.assigned = assigned
 
     def block(self, code: Sequence[Stm]) -> tuple[Stm, ...]:
-        """The statements of a block; ``roots`` are those that it has computed so far."""
+        """The statements of a block; ``roots`` has the roots that the block has computed so far."""
         roots: dict[VName, Exp] = {}
         found: list[Stm] = []
         for stm in code:

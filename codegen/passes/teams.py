@@ -30,7 +30,7 @@ def can_team(code: Sequence[Stm]) -> bool:
 
 
 def mask_absent_teams(present: imp.Var, code: Sequence[Stm]) -> tuple[Stm, ...]:
-    """``code`` for groups side by side; those that are not ``present`` do nothing."""
+    """``code`` for teams side by side; a team that is not ``present`` does nothing."""
     assigned = frozenset(s.name for s in statements(code) if isinstance(s, imp.Assign))
     return tuple(_Masks(present, among_groups(code), assigned).block(code))
 

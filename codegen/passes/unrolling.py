@@ -138,7 +138,7 @@ def _size(code: Sequence[Stm], unrolled: Collection[VName], known: Mapping[VName
 
 
 def _value(exp: Exp, known: Mapping[VName, int]) -> int:
-    """A number that follows from known ones."""
+    """A number that follows from ``known`` numbers."""
     match exp:
         case imp.Var(name):
             return known[name]

@@ -16,7 +16,7 @@ from runelift.ir.types import Atom
 
 
 def split_epilogue(host: plan.Plan) -> tuple[tuple[plan.Step, ...], tuple[plan.Step, ...]]:
-    """The steps that issue something, and those after the last of them, from a Read on if any."""
+    """The steps that issue something, and the steps after them, from a Read on if there is one."""
     begin = len(host.steps)
     while begin and _is_late(host.steps[begin - 1]):
         begin -= 1

@@ -20,9 +20,9 @@ Roots = frozenset[VName]
 
 @dataclass(frozen=True, slots=True)
 class FreeScalars:
-    """The free scalars ``params``, and ``derived`` ones that the host computes from them.
+    """The free scalars ``params``, and ``derived`` scalars that the host computes from them.
 
-    ``steps`` compute the latter from sizes and scalar arguments, ``given``.
+    ``steps`` compute the derived scalars from sizes and scalar arguments, ``given``.
     """
 
     params: tuple[VName, ...]

@@ -47,7 +47,7 @@ class _Releaser:
     buffers: frozenset[VName]
 
     def release(self, names: NameSet) -> tuple[plan.Step, ...]:
-        """A Release of those of ``names`` that are buffers; nothing if there are none."""
+        """A Release of the buffers among ``names``; nothing if there are none."""
         dead = sorted(names & self.buffers, key=lambda name: name.tag)
         return (plan.Release(tuple(dead)),) if dead else ()
 

@@ -1,10 +1,11 @@
 """Formulas of the device memory that a plan needs: what is alive at the peak of each version.
 
-The steps are followed with symbolic sizes.  A version needs the greatest of some sums of arrays,
-those alive after an allocation; sums that are never greater than another are left out.  Both sides
-of a branch count, and a loop is followed twice, since an iteration may keep what the one before
-made.  So a formula is a bound where the host decides by sizes.  It leaves out the rounding of the
-pool.  Names that are neither sizes nor parameters stand for what the host computes or reads.
+The steps are followed with symbolic sizes.  A version needs the greatest of some sums of arrays:
+the arrays that are alive after an allocation.  Sums that are never greater than another sum are
+left out.  Both sides of a branch count, and a loop is followed twice, since an iteration may keep
+what the one before made.  So a formula is a bound where the host decides by sizes.  It leaves out
+the rounding of the pool.  Names that are neither sizes nor parameters stand for what the host
+computes or reads.
 
 A dry run (:mod:`runelift.runtime.memory.memory_run`) has the bytes for given sizes.
 """
@@ -58,7 +59,7 @@ class VersionMemory:
         return tuple(dict.fromkeys(peak.bytes for peak in self.peaks))
 
     def walk(self) -> Iterator[tuple[str, int, VersionMemory]]:
-        """The versions inside, each with its site and index, the outer ones first."""
+        """The versions inside, each with its site and index, outer versions first."""
         for site in self.inside:
             for index, version in site.versions.items():
                 yield site.site, index, version
@@ -149,7 +150,7 @@ class _Walker:
         return Peak(arrays, reduce(Size.__add__, (each.bytes for each in arrays), Size(())))
 
     def note(self, state: _State, peaks: list[Peak]) -> None:
-        """Add what is alive now to the peaks, and drop those that are never greater."""
+        """Add the memory that is alive now to the peaks, and drop peaks that are never greater."""
         now = self.peak(state)
         if any(self._at_most(now, other) for other in peaks):
             return
@@ -217,7 +218,7 @@ class _Walker:
             state.scalars.pop(name, None)
 
     def _choose(self, step: plan.Choose, state: _State, sites: list[SiteMemory]) -> None:
-        """Each version from the same state; afterwards the state is that of the last one."""
+        """Follow each version from this state; afterwards the state is the last version's."""
         versions: dict[int, VersionMemory] = {}
         after = state
         for number, version in enumerate(step.versions):

@@ -18,8 +18,8 @@ from runelift.ir.types import Atom
 def needs(steps: Iterable[plan.Step], known: Callable[[VName], bool]) -> tuple[plan.Need, ...]:
     """The needs of steps, as far as the scalars that are ``known`` before them tell.
 
-    A launch that depends on other scalars counts as possible.  So do those of versions inside of
-    the steps, which are chosen later.
+    A launch that depends on other scalars counts as possible.  So does a launch of a version inside
+    the steps, which is chosen later.
     """
     found = dict[object, plan.Need]()
     for need in _needs(steps, inside=False):

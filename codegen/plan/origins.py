@@ -37,7 +37,7 @@ class Origins:
     _names: dict[VName, Loc] = field(default_factory=dict)
 
     def note(self, code: Iterable[imp.Stm], loc: Loc) -> None:
-        """Note the place of statements, unless those inside of others have one already."""
+        """Note the place of statements and of statements inside, unless they have one already."""
         for stm in statements(code):
             self._places.setdefault(id(stm), (stm, loc))
             if isinstance(stm, imp.Declare):

@@ -42,7 +42,9 @@ COUNTERS = VName("counters", 0)
 DEVICE_SIZES = (GROUP_SIZE, NUM_GROUPS, SEQUENTIAL_SEGMENT, LOCAL_BYTES, MAX_GROUP)
 PARAMETER_DEFAULTS: dict[Quantity, Atom] = {
     Quantity.GROUP: GROUP_SIZE, Quantity.GROUPS: NUM_GROUPS, Quantity.SHORT: SEQUENTIAL_SEGMENT}
-"""The values of parameters that no tuning file sets; others are 0, which leaves them to the host.
+"""The values of parameters that no tuning file sets.
+
+Any other parameter is 0, which leaves it to the host.
 """
 
 
@@ -228,9 +230,9 @@ class Branch:
 class LoopScalars:
     """The scalars of the host that change from one iteration of a loop to the next.
 
-    Iterations hand on ``carried``.  From those and the index, ``steps`` compute further arguments
-    of kernels, and then the next ``carried``.  ``columns`` are all arguments of kernels, with
-    types.
+    Iterations hand on ``carried``.  From these scalars and the index, ``steps`` compute further
+    arguments of kernels, and then the next ``carried``.  ``columns`` are all arguments of kernels,
+    with types.
     """
 
     carried: tuple[VName, ...]
@@ -244,7 +246,7 @@ class CountedLoop:
     """``for index below bound``.
 
     ``carried``: the buffers that iterations hand on, if all iterations launch the same kernels
-    (:func:`runelift.codegen.plan.steady_loops.may_persist`), else None.  ``scalars``: those that
+    (:func:`runelift.codegen.plan.steady_loops.may_persist`), else None.  ``scalars``: scalars that
     only kernels of such a loop need, so that its body does not compute them.
     """
 
@@ -273,7 +275,7 @@ class WhileLoop:
 class Need:
     """One of ``launches`` must be possible on the device.
 
-    Several are those of branches of which the host takes one that is possible.  ``when`` are
+    Several launches stand in branches, of which the host takes one that is possible.  ``when`` are
     scalars of the host and the values that they have where there is a need.
     """
 
@@ -402,7 +404,7 @@ def bodies(step: Step) -> tuple[tuple[Step, ...], ...]:
 
 
 def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
-    """The steps, and those inside of them."""
+    """The steps, and all steps inside them."""
     for step in steps:
         yield step
         for body in bodies(step):

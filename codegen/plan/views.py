@@ -148,7 +148,7 @@ class View:
                     self.stored and self.stored.rearrange(perm))
 
     def reshape(self, shape: tuple[Exp, ...]) -> View:
-        """The same elements in row-major order with another shape."""
+        """A view of the elements in row-major order with another shape."""
         if self.dense:
             return View(self.prim, shape, self.mem, lambda ix: flat_index(ix, shape),
                         tuple(range(len(shape))), len(shape) - 1)
@@ -245,7 +245,7 @@ def row_major(mem: VName, prim: Prim, shape: tuple[Exp, ...]) -> View:
 
 
 def behind(rank: int, outer: int) -> tuple[int, ...]:
-    """The dimensions as they vary in memory if the ``outer`` first ones vary fastest."""
+    """The dimensions as they vary in memory if the ``outer`` first dimensions vary fastest."""
     return (*range(outer, rank), *range(outer))
 
 

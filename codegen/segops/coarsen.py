@@ -1,7 +1,7 @@
 """Coarsening: code for one point becomes code for several, which are computed together.
 
 The points are *lanes*.  Code that differs between lanes runs in short unrolled loops over them.
-Code that is the same for all lanes runs once.  Loops of the same length for all lanes go around
+Code that does not differ between lanes runs once.  Loops of the same length for all lanes go around
 them, not inside.  So the compiler sees the loads of neighbouring points next to each other, and
 loads a common element once.  Each point is computed by the same operations in the same order as
 before.
@@ -329,7 +329,7 @@ class Sum:
 
 
 def as_sum(exp: Exp, sums: Mapping[VName, Sum], varying: Set[VName]) -> Sum | None:
-    """An index as a sum, if it is one; ``sums`` are those of names that vary."""
+    """An index as a sum, if it is one; ``sums`` has the sums of names that vary."""
     if not memories(exp) and variables(exp).isdisjoint(varying):
         return Sum(exp)
     match exp:

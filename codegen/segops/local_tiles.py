@@ -63,8 +63,8 @@ class GroupIndices:
 
     * Segment ``segment`` of ``points``.
     * Element ``row + step`` of ``split`` times ``steps``, where ``row`` is the work-item's first.
-    * Work-item ``x`` of ``across``; those up to ``last_x`` have segments.  Their place is ``first +
-      x``; ``column`` is that place, clamped to the last segment.
+    * Work-item ``x`` of ``across``; work-items up to ``last_x`` have segments.  A segment's place
+      is ``first + x``; ``column`` is that place, clamped to the last segment.
     * Work-item ``y`` of ``split``, which has other elements.
     * A tile has ``tile`` iterations.
     """

@@ -30,7 +30,8 @@ class PackedScan:
                 counts: Sequence[Exp]) -> None:
         """The code for the element at ``place``, whose scanned values are ``counts``.
 
-        The last one stores its counts in the first of ``outs``.  The others are the destinations.
+        The last element stores its counts in the first of ``outs``.  The further ``outs`` are the
+        destinations.
         """
         width, several = k.scalar(scan.space[0].width), len(counts)
         totals = [k.declare("total", Prim.I64, count) for count in counts]

@@ -71,7 +71,7 @@ def _combine_pieces(lowering: launches.Lowering, product: Product,
                    results: ProductResults, partials: Sequence[Sequence[VName]]) -> None:
     """Launch the kernel.  ``partials`` have all points of a piece, then all of the next.
 
-    The ``sides`` of points are those of the batch, of rows and of columns.
+    The ``sides`` of points are the batch, the rows and the columns.
     """
     ops = product.redomap.ops
     sharing = least(Size.var(block.split), lowering.group)

@@ -297,7 +297,7 @@ class ProductTile:
         self.fetched(array, load)
 
     def at_address(self, array: VName, ahead: Sequence[Exp], n: Exp) -> Exp:
-        """Element ``n`` of those that the work-item fetches ``ahead`` of their bases."""
+        """Element ``n`` of the elements that the work-item fetches ``ahead`` of their bases."""
         k, prim, address = self.k, self.index, self.addresses[array]
         place, *tested = (op("add", imp.Load(base, n, prim), more, prim=prim)
                           for base, more in zip(self.bases[array], ahead, strict=True))
@@ -391,7 +391,7 @@ class ProductTile:
     def runs_along_steps(self, array: VName) -> bool:
         """True if neighbouring work-items fetch the elements of neighbouring steps.
 
-        Otherwise they fetch those of neighbouring points, which are neighbours in memory.
+        Otherwise they fetch elements of neighbouring points, which are neighbours in memory.
         """
         if (address := self.addresses.get(array)) is not None:
             return not address.near

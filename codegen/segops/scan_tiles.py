@@ -184,7 +184,7 @@ class ScanTile:
     def take(self, elements: Callable[[Sequence[Exp], Exp], Sequence[Exp]]) -> None:
         """Fill the chunks.
 
-        Short code for elements is there twice, for whole tiles and for others.
+        Short code for elements is there twice: for whole tiles, and for any other tile.
         """
         k, prims = self.k, self.scan.values()
         k.emit(*(imp.DeclareArray(m, p, self.scan.tile_shape.chunk)
@@ -326,7 +326,7 @@ class ScanTile:
 
     def complete(self, totals: Sequence[Sequence[imp.Var]], carries: Sequence[Sequence[imp.Var]],
                  fresh: imp.Var | None) -> None:
-        """Make the last work-item's totals those of the tile."""
+        """Make the last work-item's totals the totals of the tile."""
         k = self.k
         with k.block() as join:
             for op_, total_, carry in zip(self.scan.exp.ops, totals, carries, strict=True):

@@ -152,7 +152,7 @@ def _clear(k: KernelBuilder, op_: HistOp, outs: Sequence[View]) -> None:
 
 
 def _fill(lowering: launches.Lowering, exp: SegHist) -> None:
-    """Store the destinations that are not in memory, those of the same shape by one kernel."""
+    """Store the destinations that are not in memory, by one kernel for each shape."""
     by_shape: dict[tuple[Atom, ...], list[tuple[View, View]]] = {}
     for param, old, out in zip(lowering.stm.pat, destinations(lowering, exp), lowering.results,
                                strict=True):

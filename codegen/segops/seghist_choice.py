@@ -22,14 +22,16 @@ from runelift.ir.syntax import HistOp, SegHist
 MOST_CHUNKS = 4
 """Passes over the elements that take no longer than atomic updates in global memory."""
 MOST_LOCKED_CHUNKS = 8
-"""The same where a lock in global memory is the alternative: its fences take as long as 2 passes.
+"""Passes over the elements that take no longer than updates under a lock in global memory.
+
+The fences of such a lock take as long as 2 passes.
 """
 ELEMENTS_PER_LOCK = 8
 """Updates under a lock in global memory, 3 us each, that take no longer than all else."""
 MOST_LOCKED_COPIES = 16
 """Copies in global memory that are combined in less time than they save."""
 LARGE_GROUP = 4
-"""Groups that share copies are larger than others by this factor: they have fewer parts."""
+"""Groups that share copies are larger than other groups by this factor: they have fewer parts."""
 PARTS_PER_ITEM = 16
 """The most parts that a work-item of the last group adds; more take longer than a launch."""
 ELEMENTS_PER_CELL = 4
@@ -56,13 +58,13 @@ class HistSizes:
     length: Size
     """The elements of a segment."""
     bins: Size
-    """The bins of a segment, those of the operator with most."""
+    """The bins of a segment, for the operator that has most bins."""
     cell: int
     """The bytes of a bin of all operators."""
     locked: int
     """The bytes of a bin with the locks of operators that need one."""
     arrays: int
-    """The arrays of a copy, with those of locks."""
+    """The arrays of a copy, with the arrays of locks."""
 
 
 def sizes_of(lowering: launches.Lowering, exp: SegHist) -> HistSizes:
@@ -101,7 +103,10 @@ def floor_div(number: Size, divisor: Size) -> Size:
 
 
 def private_copies(lowering: launches.Lowering, sizes: HistSizes) -> LocalChoice:
-    """A copy for each work-item; ``copies`` are those that fit and have an element, maybe fewer."""
+    """A copy for each work-item.
+
+    There are fewer ``copies`` if fewer fit, or if a segment has fewer elements.
+    """
     bytes_ = greatest(ONE, sizes.bins * sizes.cell)
     fitting = floor_div(_room(sizes), bytes_)
     parts = least(ceil_div(sizes.length, greatest(lowering.group * launches.LEAST_ELEMENTS,

@@ -5,8 +5,8 @@ its copies of the bins, updates them by its elements, and merges them.  If it is
 segment, it adds them to the destination.  Otherwise it stores them, and they are combined in one of
 two ways:
 
-- the last group of the segment adds all parts to its copies, as if they were elements, and these
-  to the destination.  The device must show it the writes of the others, and there must be few
+- the last group of the segment adds all parts to its copies, as if they were elements, and these to
+  the destination.  The device must show it the writes of the other groups, and there must be few
   parts;
 - another launch has a group for each bin.
 

@@ -68,8 +68,8 @@ class _WideMap:
 
     The points of a work-item lie as in one dimension if the constant ``flat`` is 1, and fill a row
     if it is 2.  A point loads and stores ``bytes`` bytes.  ``overlapping``: it loads several
-    elements of an array, so that its neighbours may need the same.  A work-item has at most
-    ``most`` points.
+    elements of an array, which its neighbours may need, too.  A work-item has at most ``most``
+    points.
     """
 
     def __init__(self, lowering: launches.Lowering, exp: SegMap) -> None:

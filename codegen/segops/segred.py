@@ -8,8 +8,8 @@ Strategies, by the length and the number of segments:
   have several segments side by side, as an intra-group version has
   (:mod:`~runelift.codegen.intragroup.group_version`).  The map then has no other results;
 - *large* segments (``segred``): several groups per segment write partial results.  The last group
-  to finish combines them, if the device shows it the writes of the others. Otherwise a second
-  launch does (``segred_final``).
+  to finish combines them, if the device shows it the writes of the other groups.  Otherwise a
+  second launch does (``segred_final``).
 
 The host plan picks small if the length is at most a parameter of the operation.  Otherwise it picks
 medium if one group per segment keeps the device busy, or is enough, else large.  Segments that
@@ -17,8 +17,8 @@ have elements in common go to :mod:`~runelift.codegen.segops.segred_blocked` fir
 :mod:`~runelift.codegen.segops.segred_columns`.
 
 In a fold, commuting operators take interleaved elements on devices with coalesced accesses.  On
-others a work-item folds its part as the rows of a matrix, by vector instructions.  Operators that
-do not commute take contiguous parts in order.
+other devices a work-item folds its part as the rows of a matrix, by vector instructions.  Operators
+that do not commute take contiguous parts in order.
 
 Source: Larsen and Henriksen 2017, "Strategies for regular segmented reductions on GPU".
 """
@@ -120,9 +120,9 @@ class _Segment:
 
 def segred(lowering: launches.Lowering, exp: SegRed,
            side_by_side: Callable[[], None] | None) -> None:
-    """Reduce small segments by work-items, medium ones by groups, large ones by several groups.
+    """Reduce a segment by one work-item if small, by a group if medium, by several groups if large.
 
-    ``side_by_side``, if not None, lowers segments of any length as those of an intra-group version.
+    ``side_by_side``, if not None, lowers segments of any length as an intra-group version does.
     """
     if len(exp.space) == 1:
         _segred_long(lowering, exp, lambda: _segred_groups(lowering, exp))
@@ -251,9 +251,9 @@ def _or_alone(lowering: launches.Lowering, k: KernelBuilder, group: Size) -> Siz
 def _segred_several_groups(lowering: launches.Lowering, exp: SegRed, per_segment: VName) -> None:
     """Several groups per segment make partial results, which one group combines.
 
-    That is the last group to finish, if the device shows it the writes of the others; else another
-    launch.  Groups of neighbouring segments are neighbours, so that they find each other's reads in
-    the cache, as in the columns of a matrix.
+    That is the last group to finish, if the device shows it the writes of the other groups.
+    Otherwise another launch combines them.  Groups of neighbouring segments are neighbours, so that
+    they find each other's reads in the cache, as in the columns of a matrix.
     """
     together = lowering.coherent
     groups = launches.total(lowering, exp.space[:-1]) * Size.var(per_segment)
@@ -306,7 +306,7 @@ def _segred_final(lowering: launches.Lowering, exp: SegRed, partials: Sequence[S
 
 
 def is_last_group(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:
-    """True for the last of ``groups`` groups to come here; it sees the writes of the others.
+    """True for the last of ``groups`` groups to come here; it sees all other groups' writes.
 
     They count in element ``number`` of the device's counters; the last resets it.
     """

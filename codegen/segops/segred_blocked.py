@@ -2,13 +2,13 @@
 
 Strategy: taken if segments have elements in common and the device gains by it, else the caller's
 other steps.  In a convolution, neighbouring points have all but one element in common; in an n-body
-problem, all bodies feel the same others.  A work-item reduces ``points`` segments, ``steps``
-elements at a time.  It loads a common element once for all of them
+problem, every body feels all bodies.  A work-item reduces ``points`` segments, ``steps`` elements
+at a time.  It loads a common element once for all of them
 (:mod:`~runelift.codegen.segops.coarsen`).
 
 Kernel ``segred_coarse`` or ``segmap_coarse``: a group has ``across`` work-items for neighbouring
-segments, and ``split`` work-items for each of those.  The latter divide the elements and combine
-their totals in local memory, so that few segments still fill the device.
+segments, and ``split`` work-items for each segment.  The work-items of a segment divide the
+elements and combine their totals in local memory, so that few segments still fill the device.
 
 A work-item's segments are neighbours along one dimension, the *axis*.  Preferred is a dimension
 along which segment r + 1 needs at step u the element that segment r needs at step u + 1.  Otherwise
@@ -58,7 +58,10 @@ MOST_CHOSEN_BOXES = 3
 
 def lower_blocked(lowering: launches.Lowering, segments: Segments | None,
                   otherwise: Callable[[], None]) -> None:
-    """The blocked kernel if segments have elements in common and the host wants it, else others."""
+    """The blocked kernel if segments have elements in common and the host wants it.
+
+    Else the kernels of ``otherwise``.
+    """
     shared = None
     if segments is not None and lowering.parameters is not None:
         shared = sharing(lowering.type, segments.exp)
@@ -130,9 +133,9 @@ def _sizes(lowering: launches.Lowering, exp: SegRed, shared: Sharing,
 class _BlockedKernel:
     """The kernel of a blocked reduction.
 
-    With ``boxes``, arrays come from local memory: all that can, or those ``chosen``, a bit each.
-    Segments beyond the last are computed, but not written.  The last blocks begin early enough to
-    be whole, and do not write segments of other blocks.
+    With ``boxes``, arrays come from local memory: all that can, or the arrays ``chosen``, a bit
+    each.  Segments beyond the last are computed, but not written.  The last blocks begin early
+    enough to be whole, and do not write segments of other blocks.
     """
 
     def __init__(self, lowering: launches.Lowering, segments: Segments,
@@ -323,7 +326,7 @@ class _BlockedKernel:
 
     def _elements(self, totals: Sequence[Sequence[VName]], start: Exp, stride: Exp,
                   count: Exp) -> None:
-        """Combine ``count`` elements: blocks of steps, then the rest."""
+        """Combine ``count`` elements: blocks of steps, then the elements left over."""
         k, u = self.k, imp.Var(self.u)
 
         def element(number: Exp, lanes: Lanes) -> None:

@@ -277,7 +277,7 @@ class _LookBack:
     def _is_followed(self, kind: imp.Var) -> Exp:
         """True if the watched total is no aggregate, and the next one, if any, is.
 
-        Mostly one work-item is in that position, and tells the others.
+        Mostly one work-item is in that position, and tells the other work-items.
         """
         after = op("add", LID, lit(1))
         return imp.Apply("and", Prim.BOOL, (

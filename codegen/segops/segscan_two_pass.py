@@ -3,9 +3,9 @@
 Strategies:
 
 - *small* segments (``segscan_small``): a work-item per segment, up to a length that is a parameter;
-- *medium* segments, on devices with coalesced accesses: those of an intra-group version
-  (:mod:`~runelift.codegen.intragroup.group_version`), whose groups have several side by side.
-  There only tiny segments are small ones, as work-items that write far apart take long;
+- *medium* segments, on devices with coalesced accesses: as in an intra-group version
+  (:mod:`~runelift.codegen.intragroup.group_version`), whose groups have several segments side by
+  side.  There only tiny segments count as small, as work-items that write far apart take long;
 - *single pass* (``segscan_once``), if groups of the device may wait for each other
   (:mod:`~runelift.codegen.segops.segscan_single_pass`);
 - *two passes* otherwise.
@@ -49,16 +49,16 @@ TINY = 4
 MOST_SIDE_BY_SIDE = 1024
 """The most elements of a medium segment."""
 SIDE_BY_SIDE_BYTES = 8192
-"""The most bytes of its results; local memory holds those of a few arrays."""
+"""The most bytes of a medium segment's results; local memory holds a few such arrays."""
 
 
 def segscan(lowering: launches.Lowering, exp: SegScan,
             side_by_side: Callable[[], None] | None = None, packed: PackedScan | None = None
             ) -> None:
-    """Scan small segments by work-items, medium ones by groups, all others by tiles.
+    """Scan a segment by one work-item if small, by a group if medium, by tiles if large.
 
-    ``side_by_side`` lowers medium segments as those of an intra-group version.  A ``packed`` scan,
-    of one segment, does as that says with its results.
+    ``side_by_side`` lowers medium segments as an intra-group version does.  A scan of one segment
+    may be ``packed``: its results then go to a scatter, as ``packed`` says.
     """
     if len(exp.space) == 1:
         _segscan_tiles(lowering, exp, packed)
@@ -208,7 +208,7 @@ def _tile_sums(lowering: launches.Lowering, passes: _Passes) -> None:
 
 
 def _scan_tiles(lowering: launches.Lowering, passes: _Passes) -> None:
-    """Every tile, with the carry of those before it."""
+    """Scan every tile, with the carry of the tiles before it."""
     scan = passes.scan
     tile = ScanTile(lowering, scan)
     k = tile.k

@@ -226,10 +226,10 @@ class _WordBlocks(_Copy):
                 (row, ends[0]), (place, ends[1])))), tuple(code)))
 
     def _places(self, group: Exp) -> list[Exp]:
-        """The places of a work-item beside others in a row, and apart from them in a column.
+        """The places of a work-item: beside its neighbours in a row, apart from them in a column.
 
-        Neighbours are half a sector of a row and whole sectors of columns; the next ones are the
-        other half of the row.  Small groups are simpler.
+        Neighbouring work-items take half a sector of a row, and whole sectors of columns.  The next
+        work-items take the other half of the row.  Small groups are simpler.
         """
         item, half, sector = launches.LID, lit(WORDS_BESIDE // 2), lit(WORDS_BESIDE)
         large = imp.Apply("le", Prim.I64, (op("mul", sector, sector), group))

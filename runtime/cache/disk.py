@@ -1,7 +1,7 @@
 """Files of the cache: programs, OpenCL binaries and more, safe with parallel processes.
 
-Those who can write to the folder can make Runelift run any code, as with Python's compiled files.
-So it is used only if no other user can (:mod:`~runelift.runtime.cache.private`).
+A user who can write to the folder can make Runelift run any code, as with Python's compiled files.
+So the folder is used only if no other user can (:mod:`~runelift.runtime.cache.private`).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def folder_of(kind: str, *, make: bool = False) -> Path | None:
 
 
 def _refuse(folder: Path, why: str) -> None:
-    """Say that a folder is not used, once for this process and those that it starts."""
+    """Say that a folder is not used, once for this process and the processes that it starts."""
     if os.environ.get(_REFUSED) != str(folder):
         os.environ[_REFUSED] = str(folder)
         print(f"runelift: the cache '{folder}' is not used: {why}.", file=sys.stderr)
@@ -134,8 +134,8 @@ _fingerprint: list[str] = []
 def fingerprint() -> str:
     """A key that changes with any file of Runelift, the version of Python, and with plug-ins.
 
-    To look at all files takes long on a slow file system, so that a process passes it on to those
-    that it starts (:func:`set_fingerprint`).
+    To look at all files takes long on a slow file system.  So a process passes the key on to the
+    processes that it starts (:func:`set_fingerprint`).
     """
     if not _fingerprint:
         facts = (fact for folder in folders() for fact in _files(folder))

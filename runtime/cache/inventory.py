@@ -31,7 +31,7 @@ KINDS = {
 
 @dataclass(slots=True)
 class Inventory:
-    """The files of a folder by kind, with their sizes in bytes, and the number of others."""
+    """The files of a folder by kind, with their sizes in bytes, and the number of other files."""
 
     folder: Path
     files: dict[str, dict[Path, int]] = field(default_factory=dict)
@@ -59,7 +59,7 @@ def inventory(folder: Path) -> Inventory:
 
 
 def remove(found: Inventory) -> Inventory:
-    """Remove the files of an inventory, and folders that become empty; those that are gone."""
+    """Remove the files of an inventory, and folders that become empty; the files removed."""
     gone = Inventory(found.folder, others=found.others)
     for kind, files in found.files.items():
         for path, size in files.items():

@@ -1,8 +1,8 @@
 """Folders and files that no other user can change.
 
 Files of the cache are executed, and drivers are loaded by files in it.  So a folder is used only if
-it belongs to this user or the administrator, and others cannot write to it.  No symbolic link to a
-file is followed.
+it belongs to this user or the administrator, and no other user can write to it.  No symbolic link
+to a file is followed.
 """
 
 from __future__ import annotations

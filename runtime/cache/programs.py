@@ -79,7 +79,7 @@ class ProgramEntry:
     ``compiled`` is the program with the host plans made so far.  ``kernels`` are manifests of
     prebuilt kernels by entry point (:mod:`~runelift.runtime.prebuild.manifest`).  ``driver_texts``
     are what the driver loads early (:mod:`~runelift.runtime.devices.driver.preload`).  ``texts``
-    are those of kernels by plan, written in first runs
+    are the texts of kernels by plan, written in first runs
     (:mod:`~runelift.runtime.programs.loaded_program`).
     """
 

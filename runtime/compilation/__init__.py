@@ -1,4 +1,4 @@
-"""Compilation from source text to compiled programs, and the reuse of those kept on disk.
+"""Compilation from source text to compiled programs, and the reuse of programs kept on disk.
 
 It imports the compiler and ``cache``.  Entry points:
 :func:`~runelift.runtime.compilation.pipeline.compile_source`,

@@ -74,7 +74,7 @@ class Compiled:
     rules: Source | None = None
     """The file of rules from outside."""
     numbers: Mapping[str, int] = field(default_factory=dict)
-    """The values of program parameters that rewrite points name, and those that skip a point."""
+    """The values of program parameters that rewrite points name, and values that skip a point."""
     schedule: Source | None = None
     """The schedule that replaces the program's rewrite points; None if it does not."""
     warned: tuple[Warning, ...] = field(default=(), compare=False)

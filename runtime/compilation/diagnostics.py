@@ -1,6 +1,6 @@
 """Error messages of commands: text for people, or JSON (``--json``) for programs.
 
-:mod:`runelift.runtime.tools.commands.sarif_output` makes SARIF of the latter.
+:mod:`runelift.runtime.tools.commands.sarif_output` makes SARIF of the JSON.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ FLATTENING_STAGE = "flatten"
 
 def stages_of(fun: Fun, policy: str, names: Names, rewriting: Rewriting | None,
               asked: Asked | None = None, rules: Source | None = None) -> EntryStages:
-    """The stages of an entry point; ``names`` differ from those in it.
+    """The stages of an entry point; ``names`` differ from all names in it.
 
     So do the names of ``rewriting``, which replace them and has the ``rules`` from outside.
     ``asked`` are the rewrite points to take.
@@ -93,7 +93,7 @@ def rewritten_by(fun: Fun, schedule: Schedule, asked: Asked, names: Names,
 
 def asked_of(schedule: Source | None, values: Mapping[str, int], rules: Source | None = None
              ) -> Asked:
-    """The rewrite points of a schedule, or those of the program; ProgramError if it is wrong.
+    """The rewrite points of a schedule, or of the program; ProgramError if a schedule is wrong.
 
     Rules from outside are points, too.
     """
@@ -102,7 +102,7 @@ def asked_of(schedule: Source | None, values: Mapping[str, int], rules: Source |
 
 
 def plan_of(stages: EntryStages, *, interleave: bool, coherent: bool) -> Plan:
-    """The host plan of an entry point; the parameters are those of :func:`plan_fun`."""
+    """The host plan of an entry point, with the parameters of :func:`plan_fun`."""
     return with_costs(plan_fun(stages.versioned, stages.names, interleave=interleave,
                                coherent=coherent))
 

@@ -22,7 +22,7 @@ class KernelTexts:
 
     def of(self, compiled: Compiled, entry: str, *, interleave: bool, coherent: bool
            ) -> dict[Hashable, str]:
-        """The texts of a plan (:meth:`Compiled.plan`), to which others may be added."""
+        """The texts of a plan (:meth:`Compiled.plan`), to which more texts may be added."""
         if self._found is None:
             found = entry_of(compiled).texts.load()
             self._found = found if isinstance(found, dict) else {}
@@ -33,7 +33,7 @@ class KernelTexts:
         return self._found.setdefault(key, {})
 
     def store(self, compiled: Compiled) -> None:
-        """Put the texts on disk if there are new ones."""
+        """Put the texts on disk if there are new texts."""
         if self._found is not None and _count(self._found) > self._stored:
             self._stored = _count(self._found)
             entry_of(compiled).texts.store(self._found)

@@ -1,8 +1,8 @@
 """The constants of a device that predicted times are made of, and where they come from.
 
 ``runelift devices --measure`` measures them, and the cache keeps them.  A device that was not
-measured has the constants of the profile whose name its own contains.  Others have those of a
-profile of their kind.
+measured has the constants of the profile whose name its own contains.  Any other device has the
+constants of a profile of its kind.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from runelift.runtime.devices.profiles import profile, profile_names
 KIND = "costs"
 """The folder of the cache with measured constants."""
 USUAL = {True: "pocl", False: "h200"}
-"""The profiles of devices without one: processors of this machine, and others."""
+"""The profiles of devices without one: processors of this machine, and all other devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,14 @@ class DeviceCosts:
 
     * ``launch``: a kernel that does nothing.  ``round``: a barrier of the device between iterations
       that one kernel runs.  ``wait``: the host reads a value, and issues what depends on it.
-    * ``bandwidth``: bytes between memory and chip in a second.  ``cache_bandwidth``: those between
+    * ``bandwidth``: bytes between memory and chip in a second.  ``cache_bandwidth``: bytes between
       the last cache, of ``cache`` bytes, and all compute units; ``unit_bandwidth``: one unit's.
       ``unit_cache`` are the bytes of a compute unit's own cache.  ``random`` are the bytes that an
       access moves whose place only elements tell.
     * ``operation``, ``special``, ``double``: the time of a simple operation, quotient or root, and
       operation on doubles, if all of the device is at work.  ``access``, ``private``, ``local``:
-      that of one access to global, private or local memory.
-    * ``atomic``, ``local_atomic``: likewise for atomic operations.
+      the time of one access to global, private or local memory.
+    * ``atomic``, ``local_atomic``: the time of an atomic operation on global or local memory.
     * ``step``: from one operation of a work-item to the next.  ``hit``: from asking for an element
       to having it from the unit's cache, and ``latency`` more if it comes from beyond.  ``stream``
       and ``ahead`` are these two for elements that loops ask for ahead.  ``sector``: for each

@@ -1,8 +1,8 @@
 """Measured peaks of a device: bytes copied and multiply-adds done per second.
 
 A roofline needs ceilings that a program can reach.  Data sheets promise more, and a processor that
-others use has less.  So short kernels are measured, once per device and driver; the result is kept
-in the cache.  Several forms of each kernel are tried, and the fastest one counts.
+other programs use has less.  So short kernels are measured, once per device and driver; the result
+is kept in the cache.  Several forms of each kernel are tried, and the fastest one counts.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ COPIED = 256 << 20
 SECONDS = 0.1
 """The time for each form of a kernel, about."""
 HOST_ITERATIONS, ITERATIONS = 512, 16384
-"""Enough for a launch to be a small part of the time, on processors of this process and others."""
+"""Enough for a launch to be a small part of the time, on this processor and on other devices."""
 CHAINS = 8
 """Multiply-adds that do not wait for each other, per work-item."""
 HOST_WIDTHS, WIDTHS = (16,), (1, 4)
-"""The lengths of vectors that are tried, on processors that run this process and on others."""
+"""The lengths of vectors that are tried, on the processor of this process and on other devices."""
 TYPES = {Prim.F32: "float", Prim.F64: "double", Prim.I32: "int"}
 
 COPY = """

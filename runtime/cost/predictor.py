@@ -50,8 +50,8 @@ class Formulas(dict[str, KernelCost]):
 class Predictor:
     """Predicts times on one device.  It is the ``rt`` of cost functions while it follows one.
 
-    ``formulas`` are those of the kernels that cost functions launch.  ``seconds`` are those of the
-    launches so far.
+    ``formulas`` are the formulas of the kernels that cost functions launch.  ``seconds`` is the
+    time of the launches so far.
     """
 
     never, unmet = NEVER, UNMET
@@ -154,7 +154,7 @@ class Predictor:
     def iterations(self, count: int, carried: bool) -> Iterator[int]:
         """Some iterations of a loop, which stand for all.
 
-        They are the first ones if iterations hand on scalars, else they are spread.
+        They are the first iterations if iterations hand on scalars, else they are spread.
         """
         some, before = min(count, FOLLOWED), self.seconds
         for number in range(some):

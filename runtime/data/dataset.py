@@ -164,7 +164,7 @@ class RandomArray:
 
 
 def _parts(words: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
-    """The bits of words as unsigned integers, low ones first, without a copy if possible."""
+    """The bits of words as unsigned integers, low bits first, without a copy if possible."""
     dtype = np.dtype(dtype)
     parts: np.ndarray[Any, Any] = words.astype("<u8", copy=False).view(dtype.newbyteorder("<"))
     return parts.astype(dtype, copy=False)

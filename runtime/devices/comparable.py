@@ -17,7 +17,7 @@ def model_of(info: DeviceInfo) -> str:
 def select_comparable(specs: Sequence[str], *, every: bool = False) -> list[DeviceInfo]:
     """The devices that ``specs`` name (see :func:`select`), or the best; UserError if unlike.
 
-    With ``every`` all others of this machine that are like them come after these.  The
+    With ``every``, all further devices of this machine that are like them come after these.  The
     interpreter is no device, so the list is empty if that is meant.
     """
     found = [select(spec) for spec in specs or (None,)]

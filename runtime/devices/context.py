@@ -47,8 +47,8 @@ class _Probes(Protocol):
 class Device:
     """A device with its context, queues and memory; ``probes`` find out its abilities.
 
-    A work-group asks others :attr:`patience` times at most, 0 times where that does not work.  The
-    sub-groups of :attr:`shares` have more than one work-item only if that works.
+    A work-group asks other groups :attr:`patience` times at most, 0 times where that does not work.
+    The sub-groups of :attr:`shares` have more than one work-item only if that works.
     """
 
     copied: bool
@@ -215,8 +215,8 @@ class Device:
     def resident_groups(self, group: int, local_bytes: int) -> int:
         """The number of groups of a persistent kernel that surely run at the same time.
 
-        They use ``local_bytes`` bytes of local memory each, besides those that the device reserves.
-        One that can be launched fits in any case.
+        A group uses ``local_bytes`` bytes of local memory, besides the bytes that the device
+        reserves.  A group that can be launched fits in any case.
         """
         info = self.info
         fitting = max(local_bytes <= info.local_bytes,

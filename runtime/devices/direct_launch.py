@@ -71,7 +71,7 @@ def make(call: Callable[[], object]) -> None:
 
 
 def launcher_of_any_size(queue: Any, kernel: Any) -> Callable[[int, int], object]:
-    """A function of the numbers of work-items and of those in a group: it launches a kernel."""
+    """A function that launches a kernel, given the work-items in all and in a group."""
     enqueue = _function("clEnqueueNDRangeKernel")
     if enqueue is None:
         return lambda items, group: cl.enqueue_nd_range_kernel(queue, kernel, (items,), (group,))

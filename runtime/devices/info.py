@@ -1,4 +1,4 @@
-"""OpenCL devices: those that there are, those that can be used, and why others cannot."""
+"""OpenCL devices of this machine, and why some of them cannot be used."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ MOST_GROUPS = 4
 
 
 class DeviceKind(StrEnum):
-    """The kind of a device; the preferred ones come first."""
+    """The kind of a device; preferred kinds come first."""
 
     GPU = "GPU"
     ACCELERATOR = "accelerator"
@@ -84,8 +84,8 @@ class DeviceInfo:
       program is built in further processes, and the driver keeps no kernels itself.
     * ``shuffles``: the ways in which work-items may hand each other values, if a probe succeeds.
       Processors do not gain by it.
-    * ``build_options``: those of all programs.  There are no warnings, since users cannot help
-      loops that are not unrolled as a setting says.
+    * ``build_options``: the options of all programs.  There are no warnings, since users cannot
+      help loops that are not unrolled as a setting says.
     """
 
     name: str
@@ -133,11 +133,11 @@ class DeviceInfo:
         return self.kind is DeviceKind.SIMULATOR
 
     def matches(self, name: str) -> bool:
-        """True if users mean this device, maybe among others, by a name."""
+        """True if users mean this device, maybe among other devices, by a name."""
         return matches(name, self.name, self.platform)
 
     def plain(self) -> DeviceInfo:
-        """The device without preferences, so that kernels for it are naive ones.
+        """The device without preferences, so that its kernels are naive.
 
         Work-items share nothing, arrays lie as the program has them, and loops are left to the
         compiler.  Other kernels are measured beside such kernels.
@@ -170,7 +170,7 @@ def register_runtimes() -> list[str]:
 
 
 def _vendors(files: Mapping[str, bytes]) -> Path:
-    """A folder of this user alone with these files and no others."""
+    """A folder of this user alone with these files and nothing else."""
     key = disk.key(*(f"{name} {content!r}" for name, content in sorted(files.items())))
     with suppress(OSError):  # a full disk, for example
         if (kept := disk.folder_of(f"{ICD}/{key}", make=True)) is not None:

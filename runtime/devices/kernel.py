@@ -29,7 +29,7 @@ LaunchArguments: TypeAlias = tuple[Sequence[Any], tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class LateScalar:
-    """Stands for the scalar with this number among those that each run brings."""
+    """Stands for the scalar with this number among the scalars that each run brings."""
 
     number: int
 
@@ -37,8 +37,8 @@ class LateScalar:
 class BoundKernel:
     """A kernel, and the arguments of its last launch.
 
-    Its first arguments are the buffers ``fixed``, the same at every launch.  ``types`` are the
-    NumPy types of those that follow, None for a buffer.  Pieces of local memory are the last.
+    Its first arguments are the buffers ``fixed``, which every launch uses.  ``types`` are the NumPy
+    types of the arguments that follow, None for a buffer.  Pieces of local memory are the last.
     ``owner`` is the object that set the arguments last and knows them, or None.
     """
 
@@ -59,7 +59,7 @@ class BoundKernel:
             handle.set_arg(number, buffer)
 
     def twin(self) -> BoundKernel:
-        """A kernel of the same function.  Launches of this one do not change its arguments."""
+        """Another kernel of this function; launches of this kernel leave its arguments alone."""
         program = self.handle.get_info(cl.kernel_info.PROGRAM)
         return BoundKernel(cl.Kernel(program, self.handle.function_name), *self._given)
 
@@ -80,7 +80,7 @@ class BoundKernel:
 
     def setters(self, given: LaunchArguments,
                 before: LaunchArguments | None) -> Iterator[Callable[[], object]]:
-        """Calls that set the arguments of a launch that differ from those of the launch before.
+        """Calls that set the arguments in which a launch differs from the launch before.
 
         Late scalars are left out.
         """
@@ -117,7 +117,7 @@ class BoundKernel:
         return set_late
 
     def bound_by(self, owner: object, lengths: tuple[int, ...]) -> None:
-        """Note that all arguments are those of the last launch by ``owner``."""
+        """Note that ``owner`` has set all arguments, for its last launch."""
         self.owner, self._lengths = owner, lengths
 
     def forget_args(self) -> None:

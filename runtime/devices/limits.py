@@ -67,7 +67,7 @@ class ShareLimits:
       is 0 where neighbouring work-items had better have one each.
     * ``together``: the work-items of small groups that run side by side, in all.
     * ``crew``: of many such groups, so many work-items are busy, with long chunks.
-    * ``short``: the elements of chunks where longer ones save nothing.
+    * ``short``: the elements of chunks where longer chunks save nothing.
     * ``subgroup``: the work-items in a row that can hand each other values, if that is not 1.
     """
 
@@ -109,9 +109,10 @@ class ShareLimits:
 
         Long chunks save work that a group does once for a row, and the combining of its work-items'
         results.  Where a unit has only one group, that takes less time than the elements do.
-        Work-items that are ``apart`` need no others.  They know their row at once if one index
-        counts the rows.  If several do, those of a group that has just one row know it.  Rows that
-        are not ``scanned`` have a work-item for each element while the device has room for all.
+        Work-items that are ``apart`` need no other work-items.  They know their row at once if one
+        index counts the rows.  If several indices do, the work-items of a group with just one row
+        know it.  Rows that are not ``scanned`` have a work-item for each element while the device
+        has room for all.
         """
         if not (scanned or apart) and self.short < NEVER and groups * longest <= self.crew:
             return min(self.chunk, power_of_two_above(ceil_div(longest, self.group)))

@@ -84,7 +84,7 @@ class Pool:
         return self._rounded.get(size) or self._round(size)
 
     def take(self, size: int, count: int) -> list[Any]:
-        """So many pieces of a size that the pool has, always the same ones if they are there."""
+        """So many pieces of a size that the pool has, always the same pieces if they are there."""
         free = self.free[size]
         if count == 1 and free:
             self.live += size

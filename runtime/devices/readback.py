@@ -19,7 +19,7 @@ CELL = 8
 CELLS = 64
 """The number of values that have a place at a time."""
 STAGED = 1 << 16
-"""The bytes of arrays that have a place; copying larger ones once more would save no time."""
+"""The bytes of arrays that have a place; copying larger arrays once more would save no time."""
 MOST_PLACES = 256
 """The most choices of arrays whose places are remembered."""
 APART = 64
@@ -39,7 +39,7 @@ class PinnedCells:
         self._places: dict[tuple[Any, ...], Sequence[np.ndarray[Any, Any]] | None] = {}
 
     def cell(self, number: int, prim: Prim) -> np.ndarray[Any, Any]:
-        """A place for the value with this number, an array of one element; always the same one."""
+        """The place for the value with this number: always the same array, of one element."""
         found = self._known.get((number, prim))
         if found is None:
             first = CELL * number
@@ -52,7 +52,7 @@ class PinnedCells:
                ) -> Sequence[np.ndarray[Any, Any]] | None:
         """Places for arrays of these types and shapes; None if they are too large together.
 
-        They are the same ones if they were asked for before.
+        Places that were asked for before are given again.
         """
         key = tuple(wanted)
         if key not in self._places:

@@ -57,7 +57,7 @@ class Registration:
 
 
 def registrations() -> list[Registration]:
-    """The registrations that the loader reads, and those in Python's environment."""
+    """The registrations that the loader reads, and registrations in Python's environment."""
     found = [registration(file, read=read) for folder, read in _folders()
              for file in registered(folder)]
     return [_beside_others(each, found) for each in found]
@@ -115,8 +115,8 @@ def registration(file: Path, *, read: bool = True) -> Registration:
 def driver_problem(library: str) -> str | None:
     """The reason why a library gives no platforms; None if it does.
 
-    It is loaded in another process, as it may crash.  Also, a library that has been loaded lets
-    others be found that a loader does not find.
+    It is loaded in another process, as it may crash.  Also, a process with a loaded library finds
+    further libraries that a loader does not find.
     """
     try:
         done = subprocess.run(command(_CHECK, library), capture_output=True, text=True,
@@ -161,7 +161,7 @@ def platforms_problem(library: str) -> str | None:
 
 
 def _beside_others(one: Registration, found: Sequence[Registration]) -> Registration:
-    """A registration; if others register its library, too, with what to do about that."""
+    """A registration, with a hint if another registration names its library, too."""
     others = [each.file for each in found if each is not one and each.read and not each.problem
               and os.path.realpath(each.path) == os.path.realpath(one.path)]
     if one.problem or not others:

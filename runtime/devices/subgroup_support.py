@@ -17,9 +17,9 @@ from runelift.runtime.devices.limits import DeviceLimits
 class ShuffleMethod:
     """A way in which work-items hand each other values.
 
-    Sub-groups have ``size`` work-items, 0 if that is not known yet.  ``options`` are those of
-    programs that use them, ``standard`` the language that they are written in.  Kernels are
-    ``fixed`` to this size; else each must be asked.
+    Sub-groups have ``size`` work-items, 0 if that is not known yet.  ``options`` are the options of
+    programs that use sub-groups, ``standard`` is their language.  Kernels are ``fixed`` to this
+    size; else each must be asked.
     """
 
     size: int

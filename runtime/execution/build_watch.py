@@ -1,4 +1,4 @@
-"""Builds of kernels, told to those who limit their time."""
+"""Builds of kernels, reported to callers that limit the time of a build."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@ The commands of a plan follow from the sizes and scalars that it is given, and f
 reads back on the way.  So the second run on equal sizes and scalars is captured: its launches,
 copies and reads, with a number for each buffer.  A later run reads again where values decide, and
 runs the plan itself if one differs.  Scalars that only kernels need may differ.  Later runs take
-memory for the buffers and submit the commands; they set only those arguments of kernels that differ
-from the last ones.  Of the plan itself they run the epilogue only.  CUDA graphs and OpenCL's
-``cl_khr_command_buffer`` are the same idea; drivers seldom have the latter.  After a few runs,
+memory for the buffers and submit the commands.  They set only kernel arguments that differ from the
+last values set.  Of the plan itself they run the epilogue only.  CUDA graphs and OpenCL's
+``cl_khr_command_buffer`` are the same idea; drivers seldom have this extension.  After a few runs,
 launches of single work-groups are fused (:mod:`runelift.runtime.execution.fused_launches`).
 """
 
@@ -40,7 +40,7 @@ MOST_CAPTURED_COMMANDS = 1 << 13
 MOST_CAPTURED_BYTES = 1 << 30
 """The most memory of a captured run; a command buffer needs the sum of all its buffers."""
 WARM_UP_RUNS = SUBMITS_BEFORE_FUSION + 4
-"""The number of runs before one that is as all later ones."""
+"""The number of runs before the first run that is like all later runs."""
 CAPTURE_COST = 0.1
 """Runs of fewer seconds take longer while they are captured."""
 SWITCH_COST = 0.001
@@ -184,7 +184,7 @@ def key_of(executable: Executable, args: Mapping[str, Any]) -> tuple[Hashable, .
 
 
 def shared(handles: Sequence[int]) -> tuple[Hashable, ...]:
-    """Nothing if buffers differ, else for each of them the place of the first that is the same."""
+    """Nothing if all buffers differ, else for each buffer the place of the first equal buffer."""
     if len(set(handles)) == len(handles):
         return ()
     return (tuple(map(handles.index, handles)),)

@@ -19,7 +19,7 @@ MOST_SETTINGS = 64
 A tuner runs some twenty choices in turn, and the command buffer of each is used again.
 """
 MOST_RECENT = 4
-"""The number of recent ones that are compared first."""
+"""The number of recent decisions that are compared first."""
 
 
 class SeenCount(Enum):

@@ -107,7 +107,7 @@ class ShortRun(DryRun):
 
     def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
                course: LoopScalars | None = None) -> Iterator[Any]:
-        """The first iterations, as the others launch the same kernels as the last of these.
+        """The first iterations: every later iteration launches the kernels of the last of them.
 
         A kernel that merges the loop is known from the traced iteration.  Where scalars change from
         one iteration to the next, the result has all of them.

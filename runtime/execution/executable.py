@@ -161,7 +161,7 @@ class Executable:
     """A plan with its kernels, on one device.
 
     ``contract``: the device may round ``a * b + c`` once instead of twice.  ``kept`` has texts of
-    this plan's kernels that are known already, and gets those written here.  With ``origins``,
+    this plan's kernels that are known already, and gets the texts written here.  With ``origins``,
     lines of kernels have their places in the source.
     """
 
@@ -218,7 +218,7 @@ class Executable:
         contraction = ["-DCONTRACT"] if contract else []
         self.options = [*device.build_options, *contraction]
         self.options_without = [*device.info.build_options, *contraction]
-        """Those of kernels for which a compiler has chosen other sub-groups than for most."""
+        """The options of kernels for which a compiler has chosen unusual sub-groups."""
         self.decisions = DecisionCache(self._settings)
         self.memory: MemoryGuard | None = None
         """Decides which versions need too much memory."""
@@ -293,7 +293,7 @@ class Executable:
 
     @cached_property
     def free(self) -> FreeValues:
-        """The scalar arguments that runs which repeat others may have other values for."""
+        """The scalar arguments that may have other values when a run is repeated."""
         return FreeValues(self.plan, self._function)
 
     def load(self, generated: Generated) -> Main:
@@ -604,7 +604,7 @@ class Executable:
         return self._watched(program, lambda: build_program(self.device, *program), needed=needed)
 
     def _watched(self, program: tuple[str, ...], make: Callable[[], Any], *, needed: bool) -> Any:
-        """A program, given with all options, made in the time that others allow it."""
+        """A program, given with all options, made in the time that callers allow."""
         self.watch.begins(program, needed=needed)
         try:
             return make()

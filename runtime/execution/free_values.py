@@ -1,4 +1,4 @@
-"""Values of free scalars, which runs that repeat others bring along.
+"""Values of free scalars, which a repeated run brings along.
 
 See :mod:`runelift.codegen.plan.free_scalars`.
 """
@@ -16,9 +16,9 @@ from runelift.runtime.devices.kernel import LateScalar
 
 
 class FreeValues:
-    """The free scalars of a plan and those derived from them, in the order of late scalars.
+    """The free scalars of a plan and the scalars derived from them, in the order of late scalars.
 
-    ``names`` are those of the arguments, ``specs`` the same arguments by position.
+    ``names`` are the names of the free arguments, ``specs`` their types by position.
     """
 
     def __init__(self, host: Plan, load: Callable[[str], Callable[..., tuple[Any, ...]]]) -> None:

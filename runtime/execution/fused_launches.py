@@ -29,7 +29,7 @@ from runelift.runtime.execution.persistent_loops import (
 from runelift.runtime.execution.side_by_side import independent_launches
 
 MOST_COPIED_BYTES = 1 << 12
-"""The most bytes of a copy that is fused; larger ones are better left to the device."""
+"""The most bytes of a copy that is fused; a larger copy is better left to the device."""
 
 MOST_KERNELS = 12
 """The most kernels that are built for the fused launches of a command buffer."""
@@ -51,7 +51,7 @@ Planned: TypeAlias = Command | FusedLaunch
 
 
 def fuse_launches(executable: Executable, planned: Sequence[Planned]) -> list[Command]:
-    """The commands of a plan; those of fused launches that do not build stay apart."""
+    """The commands of a plan; the launches of a fused launch that does not build stay apart."""
     found: list[Command] = []
     for each in planned:
         if not isinstance(each, FusedLaunch):
@@ -84,7 +84,7 @@ def plan_fusion(executable: Executable, commands: Sequence[Command]) -> list[Pla
 
 
 def _few(planned: Sequence[Planned]) -> list[Planned]:
-    """The same commands with a few kernels for fused launches, those that save most."""
+    """The commands, with few kernels for fused launches: the kernels that save most launches."""
     saved = Counter[str]()
     for each in planned:
         if isinstance(each, FusedLaunch):
@@ -155,7 +155,7 @@ def _in_one_group(executable: Executable, part: Sequence[Command]) -> FusedLaunc
 
 
 def _beside(executable: Executable, part: Sequence[Launch]) -> FusedLaunch:
-    """The kernel whose groups do the work of those of several launches."""
+    """The kernel whose groups do the work of the groups of several launches."""
     launches = in_common_groups(executable.sites, part)
     assert launches is not None
     arguments = PhaseArguments({})

@@ -135,8 +135,8 @@ class Issuer:
               ) -> list[np.ndarray[Any, Any]]:
         """Arrays from buffers, and the failure of a kernel if there is one; waits once for all.
 
-        Small ones come by way of pinned memory.  Otherwise the last copy waits for the device, and
-        Ctrl-C cannot end that wait; if the wait before was long, another one comes first.
+        Small arrays come by way of pinned memory.  Otherwise the last copy waits for the device,
+        and Ctrl-C cannot end that wait; if the wait before was long, another one comes first.
         """
         if not self.device.info.is_host:
             staged = self.device.readback.arrays([(prim, shape) for _, prim, shape in wanted])
@@ -162,7 +162,7 @@ class Issuer:
 
     def _fetch_staged(self, wanted: Sequence[tuple[Buffer, Prim, tuple[int, ...]]],
                       staged: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
-        """Arrays by way of these ones in pinned memory."""
+        """Arrays from buffers, by way of the arrays ``staged`` in pinned memory."""
         cell = self._read_failure() if self._fallible else None
         for (buffer, _, _), out in zip(wanted, staged, strict=True):
             if out.size:

@@ -31,7 +31,7 @@ class ScalarColumn:
 
 
 class LoopScalars:
-    """The scalars of a loop while it runs; ``carried`` are those that the next iteration reads.
+    """The scalars of a loop while it runs; the next iteration reads ``carried``.
 
     ``step`` maps an index and the carried scalars to a row for kernels, of types ``prims``, and to
     the scalars that are carried on.

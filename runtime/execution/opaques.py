@@ -37,7 +37,7 @@ def packed(results: Sequence[Any], signature: Signature) -> list[Any]:
 
 
 def unpacked(args: Sequence[Any], signature: Signature) -> list[Any]:
-    """Arguments with opaque ones taken apart; those may also be given as their parts.
+    """Arguments with opaque values taken apart; a caller may also give the parts of a value.
 
     UserError if an opaque argument has another type than the parameter in its place.
     """

@@ -63,7 +63,7 @@ MOST_WHILE_ITERATIONS = 1 << 12
 
 @dataclass(slots=True)
 class TracedIteration:
-    """A traced iteration: its launches, the buffers it allocated, and those carried in and on."""
+    """A traced iteration: its launches, the buffers it allocated, and all carried in and on."""
 
     before: tuple[Buffer | None, ...]
     after: tuple[Buffer | None, ...] = ()
@@ -73,13 +73,13 @@ class TracedIteration:
     condition: Buffer | None = None
     """The condition of the loop, if it is on the device."""
     table: ScalarTable | None = None
-    """The scalars that the host has computed for this iteration and those after it."""
+    """The scalars that the host has computed for this iteration and all later iterations."""
 
     def rings(self) -> list[Ring] | None:
         """The rings of buffers that exchange roles after every iteration; None if there are none.
 
-        The last buffer of a ring was allocated by the iteration, all others by iterations before.
-        So the first one is free to take the role of the last one in the next iteration.
+        The last buffer of a ring was allocated by the iteration, all other buffers by iterations
+        before.  So the first one is free to take the role of the last one in the next iteration.
         """
         allocated, found = {id(b.handle) for b in self.allocated}, rings(self.before, self.after)
         lawful = found is not None and all(
@@ -231,7 +231,7 @@ def issue_traced(run: Run, traced: TracedIteration, index: int, row: Row = ()) -
 
 def host_iterations(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
                     scalars: LoopScalars | None) -> Iterator[Any]:
-    """The iterations of a loop that the host takes before a kernel runs the others."""
+    """The iterations of a loop that the host takes before a kernel runs all later iterations."""
     encounters, allocated_ids = run.encounters, set[int]()
 
     def taken(index: int) -> Iterator[Any]:
@@ -279,7 +279,7 @@ def host_iterations(run: Run, bound: int, carried: Callable[[], tuple[Buffer | N
 
 
 def iterations(run: Run, scalars: LoopScalars | None, first: int, bound: int) -> Iterable[Any]:
-    """Iterations that the host takes; those of a record may be samples."""
+    """Iterations that the host takes; in a run with a record they may be samples."""
     indices = range(first, bound)
     if run.samples and len(indices) > 1:
         count = sample_size(len(indices) - 1)
@@ -385,7 +385,7 @@ def run_some(run: Run, loop: RunLoop, done: Buffer) -> int:
 
 def persistent_loop(run: Run, traced: TracedIteration, first: int = 0,
                     count: int = FIRST_WHILE_ITERATIONS) -> RunLoop | None:
-    """The launch that runs a traced iteration and those after it; None if it cannot be built."""
+    """The launch that runs a traced and all later iterations; None if it cannot be built."""
     found, launches = traced.rings(), traced.launches
     if found is None or not 0 < len(launches) <= MOST_PHASES:
         return None
@@ -456,7 +456,7 @@ def _usual_groups(launch: Launch, table: ScalarTable | None) -> float:
 
 def in_common_groups(sites: Sequence[KernelSite],
                      launches: Sequence[Launch]) -> list[Launch] | None:
-    """The launches in groups of one size; None if two of them need different ones."""
+    """The launches in groups of one size; None if two of them need different sizes."""
     kernels = [sites[each.number].launch.kernel for each in launches]
     group = common_group([(each, kernel)
                           for each, kernel in zip(launches, kernels, strict=True)
@@ -467,7 +467,7 @@ def in_common_groups(sites: Sequence[KernelSite],
 
 def common_group(fixed: Sequence[tuple[Launch, Kernel]],
                  launches: Sequence[Launch]) -> int | None:
-    """The size of the groups that can do all of it; None if two launches need different ones.
+    """The size of groups that can do all launches; None if two launches need different sizes.
 
     ``fixed`` are the launches whose groups cannot have any size; teams may be more or fewer.
     """

@@ -76,13 +76,13 @@ def execute(executable: Executable, args: dict[str, Any], thresholds: Mapping[st
 class Run(Issuer):
     """The ``rt`` that runs a plan: one execution on the device.
 
-    Its public names are those that host plans call and read.
+    Host plans call and read its public names.
     """
 
     CannotRun = (Infeasible, OutOfMemory)
     never, unmet = NEVER, UNMET
     copies = False
-    """True if the run copies buffers of the plan, so that it needs more memory than others."""
+    """True if the run copies buffers of the plan, so that it needs more memory than other runs."""
 
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
                  record: bool, *, samples: bool = False) -> None:

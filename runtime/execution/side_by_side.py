@@ -1,11 +1,11 @@
-"""Launches side by side: those of a command buffer that do not depend on each other.
+"""Launches side by side: launches of a command buffer that do not depend on each other.
 
 A launch takes the host, and often the device, longer than small kernels take.  Two launches depend
 on each other if one writes into a buffer that the other uses.  Between two waits, each command has
-a *level*: one more than the greatest of those that it depends on.  Launches of a level can share
-one launch, which has the groups of all of them.  This is list scheduling without costs.
+a *level*: one more than the greatest level of a command that it depends on.  Launches of a level
+can share one launch, which has the groups of all of them.  This is list scheduling without costs.
 
-Only small launches share one: large ones fill the device by themselves.
+Only small launches share one: a large launch fills the device by itself.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Parts: TypeAlias = Iterator[Sequence[Any]]
 
 
 class _Access(NamedTuple):
-    """The buffers that a command uses, and those among them that it writes into."""
+    """The buffers that a command uses, and the buffers that it writes into."""
 
     used: set[Hashable]
     written: set[Hashable]
@@ -117,6 +117,6 @@ def _fit(executable: Executable, part: Sequence[Launch | Copy]) -> bool:
 
 
 def _waits(executable: Executable, launch: Launch) -> bool:
-    """True if groups of a launch wait for each other, so that others must not take their place."""
+    """True if groups of a launch wait for each other: no other group must take their place."""
     kernel = executable.sites[launch.number].launch.kernel
     return any(isinstance(stm, Peek) for stm in statements(kernel.body))

@@ -41,7 +41,7 @@ def persistent_text(kernel: PersistentKernel, bases: Mapping[str, int], late: in
 def cost_text(plan: Plan, works: dict[str, str]) -> tuple[str, tuple[VName, ...]]:
     """The cost function of a whole call, and the scalars that it takes.
 
-    ``works`` are formulas of kernels by name.  Those that the function calls are added.
+    ``works`` are formulas of kernels by name.  Formulas that the function calls are added.
     """
     # late: start-up; runs choose by the costs of versions, which plans have
     from runelift.codegen.cost.version_costs import cost_of_entry

@@ -244,7 +244,7 @@ class CommandBuffer:
 
         They are raw, or what ``deliver`` makes of them while the device works.  The plan itself
         runs if there is too little memory for all buffers at a time.  It also runs once values that
-        were read differ from those of the captured run.
+        were read differ from the values of the captured run.
         """
         if self._diverged:
             self.run = self._plain
@@ -404,13 +404,13 @@ def _kernel_of(launch: Launch) -> BoundKernel:
 
 
 def _compare(comparison: Call) -> None:
-    """Read values that decide; Diverged if they differ from the captured ones."""
+    """Read values that decide; Diverged if they differ from the captured values."""
     if not comparison():
         raise Diverged
 
 
 def _expect(run: Run, expected: Expect, fallible: bool) -> None:
-    """Read values that decide, after kernels that may have failed; Diverged as above."""
+    """Read values that decide, after kernels that may have failed; Diverged if one differs."""
     run.begin(fallible=expected.fallible)
     if list(map(bits, run.values_at(expected.elements))) != list(map(bits, expected.values)):
         raise Diverged

@@ -53,7 +53,7 @@ class GroupShapeAnswer(NamedTuple):
 def choose(asked: GroupShapeRequest, limits: GeometryLimits) -> GroupShapeAnswer:
     """The group that has the work-items that its rows, loops and chunks need.
 
-    Of several teams, none has more work-items than it needs, and fewer if the others keep the
+    Of several teams, none has more work-items than it needs, and fewer if the other teams keep the
     device busy.  Each of few rows is reduced by a sub-group, unless all groups keep the device
     busy.  If nothing is scanned, chunks save little.
 

@@ -43,7 +43,7 @@ class LaunchGeometry:
     def shape(self, shape: str, /, **asked: Any) -> tuple[Any, ...]:
         """The answers to a shape, given by the name of its class, for facts and settings.
 
-        Those that are missing have their defaults.
+        Missing facts and settings have their defaults.
         """
         device = self._device
         key = shape, device.patience, device.shares.subgroup, *asked, *asked.values()

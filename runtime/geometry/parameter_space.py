@@ -69,7 +69,7 @@ class ParameterSpace:
         return tuple(each.default for each in self.ranges)
 
     def chosen(self, values: Mapping[str, int]) -> Setting:
-        """The setting that ``values`` ask for; others than those named are the default."""
+        """The setting that ``values`` ask for; every other parameter has its default."""
         return tuple(values.get(each.parameter.name, each.default) for each in self.ranges)
 
     def in_force(self, values: Mapping[str, int]) -> Setting:
@@ -118,7 +118,7 @@ class ParameterSpace:
         return map(self.setting, range(self.count))
 
     def shuffled(self, random: Random) -> Iterator[Setting]:
-        """All settings in random order, each drawn uniformly from the rest, without a list."""
+        """All settings in random order, drawn uniformly from the settings left, without a list."""
         moved: dict[int, int] = {}
         for left in range(self.count - 1, -1, -1):
             place = random.randint(0, left)
@@ -126,7 +126,7 @@ class ParameterSpace:
             moved[place] = moved.pop(left, left)
 
     def nearest(self, wanted: Chosen) -> Setting:
-        """A setting that has these values, or others near them where they do not go together."""
+        """A setting with the values ``wanted``, or with near values if they do not go together."""
         found = self._solutions.nearest({
             each.parameter.variable: wanted.get(each.parameter.quantity, each.default)
             for each in self.ranges})
@@ -154,7 +154,7 @@ class ParameterSpace:
         return filter(self.allows, self.steps(setting))
 
     def steps(self, setting: Setting) -> Iterator[Setting]:
-        """As :meth:`neighbours`, with those that are not possible on the device."""
+        """As :meth:`neighbours`, with settings that are not possible on the device."""
         for k, each in enumerate(self.ranges):
             place = each.values.index(setting[k])
             for other in each.values[max(0, place - 1): place + 2]:

@@ -42,8 +42,8 @@ POINT_TIME, EDGE_TIME, FETCH_TIME = 0.24, 0.18, 0.51
 
 They combine an element for a point, load one for a row or column of points, or fetch one.
 
-These times and those below were fitted to 2,000 measured settings of products and convolutions on
-an NVIDIA H100.  There the chosen setting takes 2 % longer than the fastest one, on average.
+These times and the times below were fitted to 2,000 measured settings of products and convolutions
+on an NVIDIA H100.  There the chosen setting takes 2 % longer than the fastest one, on average.
 """
 SLAB_TIME = 150
 """Nanoseconds that a slab's barrier takes of groups that run together."""
@@ -60,7 +60,7 @@ PIECES_FACTOR = 1.03
 UNIT_REGISTERS, UNIT_ITEMS = 65536, 2048
 """The registers and work-items of a compute unit."""
 OTHER_REGISTERS = 40
-"""The registers of a work-item besides those for its points and their elements."""
+"""The registers of a work-item besides the registers for its points and their elements."""
 FETCH_REGISTERS = 0.5
 """The registers for an element that is fetched for the next slab, and its place."""
 

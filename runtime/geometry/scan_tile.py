@@ -58,11 +58,11 @@ def choose(asked: ScanTileRequest, limits: GeometryLimits) -> ScanTileAnswer:
     """Chunks so short that local memory suffices and that there is work for all groups.
 
     Where chunks go through local memory, a group for each compute unit is enough.  Its work-items
-    have many loads under way, and each further tile waits for those before it.
-    Where there is no local memory to go through, one work-item has a tile.  Few points are one tile
-    there, as two further launches take longer; a group waits for none if it has all.  Small tiles
-    take less time than publishing their totals, so groups look back at more of them.  A wanted
-    chunk may leave groups without work.
+    have many loads under way, and each further tile waits for the tiles before it.  Where there is
+    no local memory to go through, one work-item has a tile.  Few points are one tile there, as two
+    further launches take longer; a group waits for none if it has all.  Small tiles take less time
+    than publishing their totals, so groups look back at more of them.  A wanted chunk may leave
+    groups without work.
 
     >>> gpu = GeometryLimits(ShareLimits(32, 256, 1024, 16, 32, True, 32, 132, 128))
     >>> choose(ScanTileRequest(points=1 << 24, bytes=4), gpu)

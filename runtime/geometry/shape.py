@@ -1,7 +1,7 @@
 """The device's part in launch shapes: requests with numbers, answers, constraints and values.
 
 The plan's part is in :mod:`runelift.codegen.plan.shapes`, in files of equal names.  A request and
-an answer are named tuples whose fields are named as those of the shape.
+an answer are named tuples with the field names of the shape.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ MOST_REMEMBERED = 10_000
 LARGEST_GROUP = 1024
 """Larger groups pay nowhere; on CPUs some devices allow them."""
 MOST_SPLIT = 256
-"""More work-items than this do not share a segment with others beside them."""
+"""The most work-items that share a segment while other segments lie beside it."""
 PLENTY_OF_DATA = 1 << 40
 """Data enough for all that a device can do at once."""
 ONE, NONE = Size.of(1), Size.of(0)
 
 
 class GeometryLimits(NamedTuple):
-    """The facts of a device that launch shapes depend on; the defaults are those of a large GPU.
+    """The facts of a device that launch shapes depend on; the defaults fit a large GPU.
 
     ``shares`` tell what probes of the device have found.  ``units`` are the compute units,
     ``num_groups`` the groups of ``group_size`` work-items that it runs at once.
@@ -68,7 +68,7 @@ class Geometry(Generic[_Shape, _Request]):
     * ``choose`` answers a request.
     * ``derive`` answers it for ``plenty`` of data, if the constraints of settings need the answer.
       It may be more than the device has room for, as the constraints tell.
-    * ``constraints`` are those of the settings of a shape.
+    * ``constraints`` gives the constraints on the settings of a shape.
     * ``values`` are the possible values of its settings besides their defaults, by field.
     * Kernels that use ``optional`` answers do not run where these are 0.
     """

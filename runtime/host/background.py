@@ -1,4 +1,4 @@
-"""Background threads that compute while others mostly wait."""
+"""Background threads that compute while other threads mostly wait."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def _close_all_but(*kept: int) -> None:
 
 
 def _open_descriptors() -> Iterable[int]:
-    """All descriptors of this process, or those that it may have where no folder lists them."""
+    """All descriptors of this process, or likely descriptors where no folder lists them."""
     for folder in ("/proc/self/fd", "/dev/fd"):
         with suppress(OSError):
             return [int(name) for name in os.listdir(folder)]

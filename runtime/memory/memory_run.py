@@ -1,9 +1,9 @@
 """The device memory of a run, known before it: a dry run that counts what the plan allocates.
 
-The run follows the plan with a meter in place of the pool.  At each choice it follows every
-version from the memory that is alive there, and then the one that it goes on with.  The counts are
-those of the pool, which rounds sizes up; so they are what a run will measure.  A version is
-unknown if its sizes depend on values that the device computes.
+The run follows the plan with a meter in place of the pool.  At each choice it follows every version
+from the memory that is alive there, and then the one that it goes on with.  Sizes are rounded up as
+the pool does; so the counts are what a run will measure.  A version is unknown if its sizes depend
+on values that the device computes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from runelift.runtime.execution.run import Force
 from runelift.runtime.versions.choose import Facts, LocalBytes
 
 WHILE_ITERATIONS = LEAST_ITERATIONS // 2 + 3
-"""The iterations of a ``while`` loop that are followed; one kernel would run those after them."""
+"""The iterations of a ``while`` loop that are followed; one kernel would run later iterations."""
 _OVER = object()
 
 EncounterSizes: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
@@ -256,7 +256,7 @@ class MemoryRun(ShortRun):
         return [True if self._goes_on else UNKNOWN] * len(elements)
 
     def computed(self, value: Callable[[], Any]) -> Any:
-        """A scalar, unknown if it depends on unknown ones."""
+        """A scalar, unknown if it depends on an unknown scalar."""
         try:
             return value()
         except DependsOnDevice:

@@ -49,7 +49,10 @@ class KernelCollector(ShortRun):
             self._needed[self.executable.wanted(number, constants)] = None
 
     def persistent_kernel(self, kernel: PersistentKernel) -> None:
-        """Note a kernel that merges a loop; those inside are noted as well, as none is launched."""
+        """Note a kernel that merges a loop.
+
+        The kernels inside are noted as well, as none is launched.
+        """
         self._needed[kernel] = None
 
     # Versions

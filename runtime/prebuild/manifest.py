@@ -42,10 +42,10 @@ class ForcedVersions:
 class Manifest:
     """The programs of kernels (``sources``: text and further options) that runs need.
 
-    ``request`` identifies the planned runs (:func:`request_key`).  ``runs`` has the number of
-    work-items, if known, of those that need nothing else, by :func:`run_key`.  ``versions`` has the
-    versions that such runs force, by the key of everything else that determines a run.  ``texts``
-    are the texts of sources by their origin, as printing them takes long.
+    ``request`` identifies the planned runs (:func:`request_key`).  ``runs`` has the runs that need
+    nothing else, by :func:`run_key`, with their number of work-items, if known.  ``versions`` has
+    the versions that such runs force, by the key of everything else that determines a run.
+    ``texts`` are the texts of sources by their origin, as printing them takes long.
     """
 
     request: str

@@ -91,8 +91,9 @@ class Prebuilder:
         """Have other processes begin to build the kernels of all runs on these inputs.
 
         First come kernels of the first input: for the first of the forced versions, and for records
-        of the last.  Then come kernels for records, then all others.  The result tells whether
-        anything is to be built.  Kernels of an equal request by an earlier tuning are loaded.
+        of the last.  Then come kernels for records, then all other kernels.  The result tells
+        whether anything is to be built.  Kernels of an equal request by an earlier tuning are
+        loaded.
         """
         executable = self._executable_of(entry)
         if executable.outside is None or all(
@@ -136,7 +137,7 @@ class Prebuilder:
     def save_manifest(self) -> None:
         """Save the kernels that the runs of this tuning needed, and that have been built.
 
-        All runs are over: they did without the others.
+        All runs are over: they did without the kernels that are not built.
         """
         compiled, info = self._compiled, self._info
         assert info is not None

@@ -33,7 +33,7 @@ def modelled(compiled: Compiled, device: ModelledDevice, thresholds: Mapping[str
              ) -> LoadedProgram:
     """A program as if on a device that is not there, for dry runs of its executables.
 
-    The ``thresholds`` are those of runs that name none.
+    A run that names no thresholds uses ``thresholds``.
     """
     chosen = thresholds or {}
     loaded = LoadedProgram(compiled, device.info,

@@ -147,7 +147,10 @@ def predict_call(program: LoadedProgram, entry: str, args: Sequence[Any],
 
 def predict_versions(program: LoadedProgram, forest: Forest, args: Sequence[Any]
                      ) -> dict[tuple[str, int] | None, float]:
-    """The seconds of a call with each version, by site and index; those by default for None."""
+    """The seconds of a call with each version, by site and index.
+
+    The key None has the seconds of a call with the versions that run by default.
+    """
     return {None: seconds_of_call(program, forest.entry, args), **{
         (site, index): seconds_of_call(program, forest.entry, args, way)
         for site, index, way in ways_to_versions(forest.trees)}}

@@ -1,4 +1,4 @@
-"""Child processes: those that run programs, build kernels, or compile ahead.
+"""Child processes, which run programs, build kernels, or compile ahead.
 
 It imports ``devices``, ``compilation`` and what is below them.  A child is told by name which
 function answers its requests.  Entry points: :class:`~runelift.runtime.processes.process.Process`,

@@ -74,7 +74,8 @@ class Builders:
     They open the device after a call of ``first``.  Before all programs, some of them run the
     ``probes``.  With a ``target``, they build through the driver alone.  With an ``idle_timeout``,
     they end after so many seconds without work, and this process does not wait for their end.  With
-    ``on_demand``, they start with the first program, as they would keep others from the driver.
+    ``on_demand``, they start with the first program, as they would keep other processes from the
+    driver.
     """
 
     def __init__(self, device: str | None, count: int, *,
@@ -130,7 +131,7 @@ class Builders:
         self._changed.notify_all()
 
     def begin(self, sources: Sequence[Source]) -> None:
-        """Build programs, the longest first, after all earlier ones."""
+        """Build programs, the longest first, after all earlier programs."""
         with self._changed:
             new = self._new(sources)
             if new and self._waits:
@@ -139,9 +140,9 @@ class Builders:
             self._changed.notify_all()
 
     def build(self, sources: Sequence[Source], seconds: float) -> set[Source]:
-        """Build programs before all others, and wait for them; failures are not reported.
+        """Build programs before all other programs, and wait for them; failures are not reported.
 
-        The result is those that were not built in so many seconds each.
+        The result has the programs that were not built in so many seconds each.
         """
         with self._changed:
             self._put_first(sources)
@@ -150,7 +151,7 @@ class Builders:
 
     def share(self, sources: Sequence[Source], here: Callable[[Source], None],
               seconds: float, meanwhile: Callable[[], None]) -> None:
-        """Build programs before all others, some of them ``here`` in this process.
+        """Build programs before all other programs, some of them ``here`` in this process.
 
         It calls ``meanwhile`` as soon as the other processes have begun.
         """

@@ -37,8 +37,8 @@ def compile(source_or_path: str | Path | Source, *, device: str | None = None,
     ``+without-NAME`` behind it leaves out a rule or pass.  With ``fp_contract`` the device may
     round ``a * b + c`` once instead of twice, which is faster, and no longer what the interpreter
     computes to the last bit.  ``memory`` bounds the bytes of device memory of a call, such as
-    ``30MB``: versions that need more do not run.  Where it ``runs`` in this process, others may
-    start to build its kernels.  A ``schedule``, a path or the text itself, replaces the rewrite
+    ``30MB``: versions that need more do not run.  If it ``runs`` in this process, other processes
+    may start to build its kernels.  A ``schedule``, a path or the text itself, replaces the rewrite
     points of the program and the schedule of the tuning file.  ``rules`` is a file of rules from
     outside (docs/rules.md).  Raises UserError or CompilerLimitation.
     """
@@ -60,7 +60,7 @@ def _compiled(source: Source, path: Path | None, device: str | None,
               tuning: str | Path | Mapping[str, int] | None, settings: Mapping[str, int],
               policy: str, *, fp_contract: bool, runs: bool, schedule: str | Path | None,
               rules: str | Path | None) -> Program:
-    """The program of a text; the parameters are those of :func:`compile`."""
+    """The program of a text, with the parameters of :func:`compile`."""
     outside = None if rules is None else read_source(require_file(Path(rules)))
     chosen = tuning_of(path, tuning)
     values = {**chosen.values, **settings}

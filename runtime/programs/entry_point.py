@@ -178,7 +178,7 @@ def python_names(declared: Signature) -> list[str]:
 
 
 def size_names(declared: Signature) -> list[str]:
-    """The sizes that are keywords: those whose names Python allows, and no parameter has."""
+    """The sizes that are keywords: Python allows their names, and no parameter is named so."""
     taken = {*python_names(declared), ON_DEVICE}
     return [name for name in dict.fromkeys(declared.sizes)
             if name.isidentifier() and not keyword.iskeyword(name) and name not in taken]

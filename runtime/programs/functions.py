@@ -28,8 +28,8 @@ def fn(source: Callable[..., Any] | str | None = None, *, name: str | None = Non
     """The entry point of a text, or of a function's doc string, as a function of NumPy arrays.
 
     With several entry points, it is the one called ``name``, or as the function that is decorated.
-    The ``options`` are those of ``runelift.compile``.  UserError if the parameters of a function
-    are not those of the entry point.
+    The ``options`` are the options of ``runelift.compile``.  UserError if a function and the entry
+    point have different parameters.
 
     >>> @fn(device="interpreter")
     ... def double(xs):

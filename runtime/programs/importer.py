@@ -14,7 +14,7 @@ from runelift.runtime.programs.compile import compile, entries_are_names
 
 
 class _Programs(MetaPathFinder, Loader):
-    """A finder of ``.fut`` files on Python's path, behind all others."""
+    """A finder of ``.fut`` files on Python's path, behind all other finders."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
                   ) -> ModuleSpec | None:

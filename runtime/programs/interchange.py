@@ -117,9 +117,10 @@ def host_array(array: Any) -> Array:
 
 
 def taken(arg: Any, device: Device | None) -> Any:
-    """A foreign array as an argument: one of PyOpenCL in place, others by way of the host.
+    """A foreign array as an argument: in place if possible, else by way of the host.
 
-    That is if it has the context of the device, and begins at the start of its memory.
+    An array of PyOpenCL stays in place if it has the context of the device, and begins at the start
+    of its memory.
     """
     if isinstance(arg, ClArray) and device is not None and _is_there(arg, device):
         if arg.queue is not None:

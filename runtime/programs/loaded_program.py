@@ -44,8 +44,8 @@ Choices = Mapping[str, int]
 class LoadedProgram:
     """A compiled program on the device ``info``, which is opened when first used, or ``device``.
 
-    ``thresholds_of`` replaces missing thresholds of a run by those of the program.  ``first`` has
-    the processes that build the kernels of the first run.
+    ``thresholds_of`` replaces missing thresholds of a run by the thresholds of the program.
+    ``first`` has the processes that build the kernels of the first run.
     """
 
     def __init__(self, compiled: Compiled, info: DeviceInfo | None,

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 STAGE_LANGUAGES = {"imp": "imp", "kernels": "opencl", "host": "python"}
-"""The languages of stages other than those of the core IR."""
+"""The languages of stages that are not in the core IR."""
 
 
 class Program(Displayed):
@@ -63,7 +63,7 @@ class Program(Displayed):
     record, a value of a sum type or an array of tuples comes out as an
     :class:`~runelift.runtime.execution.opaques.Opaque`, and can be passed in again.  With
     ``recording = True`` each call appends a :class:`~runelift.runtime.records.record.Record` to
-    ``records``.  ``thresholds`` decide which versions run, among those that keep within
+    ``records``.  ``thresholds`` decide which versions run, among the versions that keep within
     :attr:`memory`.
     """
 
@@ -102,8 +102,8 @@ class Program(Displayed):
     def memory(self) -> int | None:
         """The most bytes of device memory that a call may need; None if the device decides.
 
-        They are those of its arguments, of what it allocates, and of its results.  A text such as
-        ``30MB`` may be assigned.
+        Arguments, results, and all memory that the call allocates count.  A text such as ``30MB``
+        may be assigned.
         """
         return self.loaded.memory
 
@@ -187,7 +187,7 @@ class Program(Displayed):
         return RequiredVersions(force)
 
     def _chosen(self, thresholds: Mapping[str, int] | None) -> Mapping[str, int]:
-        """The given thresholds, or those of the program if there are none."""
+        """The given thresholds, or the thresholds of the program if none are given."""
         return self.thresholds if thresholds is None else thresholds
 
     def estimate_memory(self, entry: str, args: Sequence[Any], *,

@@ -4,12 +4,12 @@ There are two kinds of evidence.  Where another version keeps the device busy, a
 fewer work-items takes as many times as long.  A work-item gains by being alone on the device, and
 by doing less, as nothing is stored between steps.
 
-A version with one work-item for each of ``par`` points takes as long as the work of one point.
-The rest of the device may be idle.  That is the whole work, divided by ``par``, or by
-the points that the device does at once if those are fewer.  The ratio of work of two inputs has
-two upper bounds, of which the less counts.  One is the ratio of work-items in runs with all
-parallelism, where each does a fixed part.  The other is the ratio of times of the best versions,
-where those keep the device busy.
+A version with one work-item for each of ``par`` points takes as long as the work of one point.  The
+rest of the device may be idle.  That is the whole work, divided by ``par``, or by the number of
+points that the device does at once if that is less.  The ratio of work of two inputs has two upper
+bounds, of which the less counts.  One is the ratio of work-items in runs with all parallelism,
+where each does a fixed part.  The other is the ratio of times of the best versions, where these
+versions keep the device busy.
 """
 
 from __future__ import annotations

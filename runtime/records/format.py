@@ -48,7 +48,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def dataset_label(entry: str, dataset: str) -> str:
-    """The name of a dataset beside those of other entry points.
+    """The name of a dataset in a list with datasets of other entry points.
 
     >>> dataset_label("main", "small"), dataset_label("scaled", "small")
     ('small', 'scaled: small')
@@ -57,7 +57,9 @@ def dataset_label(entry: str, dataset: str) -> str:
 
 
 def table(rows: list[list[str]], indent: str = "", *, whole: bool = False) -> str:
-    """Rows in columns, the first to the left and the others to the right; the first is the head.
+    """Rows in columns: the first column to the left, all further columns to the right.
+
+    The first row is the head.
 
     Columns that do not fit (:func:`tables_within`) follow below, each time beside the first one,
     unless the table must stay ``whole``.
@@ -81,7 +83,7 @@ def table(rows: list[list[str]], indent: str = "", *, whole: bool = False) -> st
 
 
 def _fitting(widths: list[int], limit: int | None, indent: int) -> Iterator[list[int]]:
-    """The columns of each part of a table: the first one, and as many others as fit, but one."""
+    """The columns of each part of a table: the first one, and as many more as fit, at least one."""
     columns, used = [0], indent + widths[0]
     for column, width in enumerate(widths[1:], 1):
         if limit is not None and len(columns) > 1 and used + 2 + width > limit:

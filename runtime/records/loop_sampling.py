@@ -1,4 +1,4 @@
-"""Sampling of long loops: a record has a few iterations measured, which stand for the others.
+"""Sampling of long loops: a record has a few measured iterations, which stand for all iterations.
 
 All iterations of a steady loop launch the same kernels
 (:func:`runelift.codegen.plan.steady_loops.may_persist`).  A record of hundreds of them tells no
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from runelift.runtime.records.recorder import Command, OpenEncounter
 
 LEAST_SAMPLE = 8
-"""The least number of iterations that stand for the others."""
+"""The least number of iterations that stand for all iterations of a loop."""
 SAMPLED_PART = 16
-"""One iteration in so many is sampled at least: those of longer loops may differ more."""
+"""One iteration in so many is sampled at least: iterations of longer loops may differ more."""
 
 
 def sample_size(iterations: int) -> int:
@@ -105,7 +105,7 @@ def are_alike(encounters: Sequence[OpenEncounter], commands: int, count: int) ->
 
 
 def with_all_commands(commands: Sequence[Command], samples: Sequence[LoopSample]) -> list[Command]:
-    """The commands, with those of iterations that were not run."""
+    """The commands, with the commands of iterations that were not run."""
     found: list[Command] = []
     done = late = 0
     for sample in samples:
@@ -131,7 +131,7 @@ def _later(commands: Sequence[Command], late: int) -> list[Command]:
 
 def with_all_encounters(encounters: Sequence[OpenEncounter],
                         samples: Sequence[LoopSample]) -> list[OpenEncounter]:
-    """The encounters, with those of iterations that were not run."""
+    """The encounters, with the encounters of iterations that were not run."""
     ends = [sample.last.commands for sample in samples]
     further = [0, *accumulate(sample.left * sample.commands for sample in samples)]
     inside = defaultdict[int, list[LoopSample]](list)

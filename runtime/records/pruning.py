@@ -80,7 +80,7 @@ class Source(Enum):
     FIRST_RUN = "first run"
     """Its whole first run, with all delays."""
     RUN = "run"
-    """A run by itself, whatever others take."""
+    """A run by itself, however long other versions take."""
     SMALLER_INPUTS = "smaller inputs"
     """Runs with less to do, from which its time is extrapolated."""
     OTHER_INPUTS = "other inputs"
@@ -92,7 +92,7 @@ class Source(Enum):
 
 
 class Evidence(NamedTuple):
-    """Seconds that a version takes, and those of the best version.
+    """The seconds that a version takes, and the seconds that the best version takes.
 
     Where only their ratio is known, ``seconds`` is the ratio and ``best`` is 1.  ``items`` is the
     number of work-items, where it matters.
@@ -116,7 +116,7 @@ class _Verdict(NamedTuple):
 
     @property
     def keeps(self) -> bool:
-        """True for a version that is run as often as others."""
+        """True for a version that is run as often as any other version."""
         return self.decision == "keep"
 
 

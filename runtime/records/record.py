@@ -17,10 +17,10 @@ from runelift.runtime.records.format import show_seconds
 LONE_ITEM_SPEEDUP = 32.0
 """The most that a work-item gains by having the device for itself.
 
-Its instructions and its accesses wait for no others.
+Its instructions and its accesses wait for no other work-item.
 """
 EXTRA_WORK = 4.0
-"""The most work that versions with more work-items do, relative to those with fewer."""
+"""The most work that a version with more work-items does, relative to one with fewer."""
 
 
 def lone_items(items: int, most: int) -> float:
@@ -54,7 +54,7 @@ class Encounter(NamedTuple):
       take less time.
     * ``issue`` is the time that the host spent on issuing the encounter's commands.
     * ``censored``: the version was not run here, since it was much slower at similar encounters.
-      Its times are estimates from those.
+      Its times are estimates from these encounters.
     * ``crowd`` is the least time of one work-item for the work of all
       (:func:`lone_items`); 0 if it is not known.
     """
@@ -101,7 +101,7 @@ class Record(Displayed):
     * ``host`` is the part of the span in which the device waited for the host.
     * ``issue`` is the host's time until all commands were issued.
     * ``waits`` counts how often the host waited for a value from the device.
-    * ``skipped`` iterations of loops were not run; others stand for them
+    * ``skipped`` iterations of loops were not run; other iterations stand for them
       (:mod:`~runelift.runtime.records.loop_sampling`).
     """
 

@@ -138,7 +138,7 @@ class Recorder:
                               time.perf_counter())
 
     def stand_for(self, first: RecordPosition, count: int, left: int) -> bool:
-        """Have ``count`` iterations since a position stand for ``left`` others.
+        """Have ``count`` iterations since a position stand for ``left`` further iterations.
 
         The result is False, and nothing is done, if the iterations differ.
         """
@@ -155,7 +155,7 @@ class Recorder:
 
     def record(self, entry: str, *, wall: float, issue: float, peak_bytes: int, device: str,
                infeasible: Mapping[str, str]) -> Record:
-        """The record of the run, with the iterations that others stand for."""
+        """The record of the run, with the iterations for which samples stand."""
         commands = with_all_commands(self.commands(), self._samples)
         gaps = host_gaps(commands)
         spent = _Spent(commands, gaps)

@@ -44,7 +44,7 @@ class Monoid:
 
 
 def monoids(prim: Prim) -> list[Monoid]:
-    """Associative operators of a type; those on numbers also some that are not commutative."""
+    """Associative operators of a type; for numbers also some that are not commutative."""
     if prim is Prim.BOOL:
         return [Monoid("\\x y -> x && y", "true"), Monoid("\\x y -> x || y", "false"),
                 Monoid("\\x y -> x != y", "false")]
@@ -59,7 +59,7 @@ def monoids(prim: Prim) -> list[Monoid]:
 
 
 class Draws:
-    """A supply of random values and functions, always the same for a seed."""
+    """A supply of random values and functions, which a seed determines."""
 
     def __init__(self, seed: str, types: Types) -> None:
         self._random = random.Random(seed)

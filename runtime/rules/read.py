@@ -162,7 +162,7 @@ def _malformed(span: Span, message: str, *hints: str) -> ProgramError:
 
 
 def _without_sizes(fun: Fun) -> Fun:
-    """A function without the results that are sizes of others: a rule computes them of sizes."""
+    """A function without results that are sizes of other results: a rule computes them of sizes."""
     sizes = {size for param in fun.results for size in shape_of(param.type)}
     kept = [number for number, param in enumerate(fun.results) if param.name not in sizes]
     return replace(fun, results=tuple(fun.results[k] for k in kept),

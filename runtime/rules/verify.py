@@ -1,7 +1,8 @@
 """Tests of rules on random inputs: both sides are run by the interpreter, and must agree.
 
-Type parameters become several types, and functions random ones.  Sizes are 0, 1 and small numbers
-for which the rule's condition holds.  The inputs are the same whenever a rule is tested.
+A type parameter becomes several types, and a function parameter random functions.  Sizes are 0, 1
+and small numbers for which the rule's condition holds.  The inputs are the same whenever a rule is
+tested.
 """
 
 from __future__ import annotations
@@ -37,11 +38,14 @@ FUNCTIONS = 4
 INPUTS = 24
 """The number of random inputs for each choice of types and functions."""
 MOST_TRIES = 2000
-"""The most random inputs that are made to find those for which the condition holds."""
+"""The most random inputs that are made to find inputs for which the condition holds."""
 _PLACE = re.compile(r".*?: error\[[a-z-]+\]: ")
 """The beginning of the message of a failure."""
 SMALL_SIZE, LARGE_SIZE = 5, 24
-"""The largest random size; conditions for which small ones are too few get large ones, too."""
+"""The largest random size, first in early tries, then in late tries.
+
+Late tries come if few small sizes meet the condition.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,7 @@ class _Trial:
     where: Fun | None
 
     def arguments(self) -> Iterator[tuple[tuple[str, ...], list[Value]]]:
-        """Random arguments for which the condition holds, and their text; small ones first."""
+        """Random arguments for which the condition holds, and their text; small values first."""
         funs = filter(None, (self.before, self.after, self.where))
         found, ends = 0, all(map(_takes_extremes, funs))
         for number in range(MOST_TRIES):

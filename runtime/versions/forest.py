@@ -177,7 +177,7 @@ class Forests(Displayed):
         return next(forest for forest in self.entries if forest.entry == name)
 
     def guards(self) -> tuple[Guard, ...]:
-        """All guards of the program, those tested first first."""
+        """All guards of the program; guards that are tested first come first."""
         return tuple(guard for forest in self.entries for guard in forest.guards().values())
 
     def render(self) -> str:

@@ -77,7 +77,7 @@ class NearestSizes:
         return ratios.index(min(ratios))
 
     def memo(self) -> SizeTable:
-        """The same for sizes that were measured, without a guess for others."""
+        """A guard that knows only the sizes that were measured, without a guess for other sizes."""
         return SizeTable(self.names, {values: ratios.index(min(ratios))
                                       for values, ratios in self.ratios.items()})
 

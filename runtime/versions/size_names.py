@@ -1,4 +1,4 @@
-"""Names of sizes for people: those of the source, or the expressions that compute them.
+"""Names of sizes for people: names in the source, or the expressions that compute the sizes.
 
 The compiler names intermediate results; ``t_233`` says nothing to the author of ``n / 32 - i - 1``.
 """
@@ -16,7 +16,7 @@ from runelift.ir.types import Atom
 TEMPORARY = frozenset({"t", "r", "x"})
 """The compiler's names for results of expressions, of choices or reductions, and of indexing."""
 LONGEST = 40
-"""The most characters of an expression that is shown; of longer ones the place is shown."""
+"""The most characters of a shown expression; of a longer expression the place is shown."""
 SUMS = {"add": "+", "sub": "-"}
 PRODUCTS = {"mul": "*", "div": "/", "quot": "/", "mod": "%", "rem": "%"}
 
@@ -58,7 +58,7 @@ def show_size(size: Size, shown: Shown) -> str:
 
 
 def _statements(body: Body) -> Iterator[Stm]:
-    """All statements of a body, those inside after the one that they are in."""
+    """All statements of a body; a statement comes before the statements inside it."""
     for stm in body.stms:
         yield stm
         for inner in bodies_of(stm.exp):

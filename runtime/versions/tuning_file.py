@@ -124,11 +124,11 @@ class TuningValues:
     def on(self, identity: Identity, kernels: Set[str], *, borrow: bool = True) -> TuningValues:
         """The values that hold for a program on a device.
 
-        ``kernels`` are the names of the parameters of kernels.  These number operations, so those
-        of another text would only be right by chance.  The facts beside the file name their text
-        and have the values of each device; the file itself has those of the last one.  If there are
-        none for this device, those of the nearest one may be ``borrowed``.  A file without facts is
-        taken as it is.
+        ``kernels`` are the names of the parameters of kernels.  Such names number operations, so
+        the names of another text would only be right by chance.  The facts beside the file name
+        their text and have the values of each device.  The file itself has the values of the last
+        device.  If this device has no values, the values of the nearest device may be ``borrowed``.
+        A file without facts is taken as it is.
         """
         facts = facts_path(self.file) if self.file is not None else None
         if facts is None or not facts.exists():
@@ -159,7 +159,7 @@ class TuningValues:
 
 
 def nearest_device(device: str, known: Iterable[str]) -> str:
-    """The device whose name is most alike, of those of the same platform if there are any.
+    """The device whose name is most alike; a device of the same platform goes first.
 
     >>> nearest_device("H100 80GB, CUDA", ["pthread, PoCL", "H200, CUDA", "A100-40GB, CUDA"])
     'H200, CUDA'
@@ -193,9 +193,9 @@ def schedule_of(given: str | Path | None) -> Source | None:
 
 def read_size_guards(file: Path, identity: Identity, policy: str, forests: Forests,
                      borrowed: str = "") -> tuple[dict[str, SizeGuard], str]:
-    """The size guards beside a tuning file that hold here, and why others do not.
+    """The size guards beside a tuning file that hold here, or the reason why they do not.
 
-    Those of a device whose values are ``borrowed`` hold, too.
+    Guards of a device whose values are ``borrowed`` hold, too.
     """
     if not facts_path(file).exists():
         return {}, ""
@@ -237,7 +237,7 @@ def _fits(site: Site, guard: SizeGuard) -> bool:
 
 
 def tuning_of(program: Path | None, tuning: str | Path | Mapping[str, int] | None) -> TuningValues:
-    """The given values, those of a file, or those of the file beside the program."""
+    """The given values, the values of a file, or the values of the file beside the program."""
     if isinstance(tuning, Mapping):
         return TuningValues(checked_values(tuning))
     beside = tuning_path(program) if program is not None else None
@@ -270,7 +270,7 @@ def read_tuning(path: Path) -> dict[str, int]:
 
 
 def names_in(file: Path) -> set[str]:
-    """The names in a tuning file, and those that the facts beside it have for any device."""
+    """The names in a tuning file, and the names in the facts beside it, for any device."""
     names = set(read_tuning(file))
     if facts_path(file).exists():
         settings = read_facts(facts_path(file)).get(SETTINGS)

@@ -19,7 +19,7 @@ _INDEXED = re.compile(r"(?:\bversion )?(?<![^\s,(])"
 
 
 def labels(alternative: Alternative) -> list[str]:
-    """The label of a version, or those of the versions inside of it."""
+    """The label of a version, or the labels of the versions inside it."""
     if alternative.label:
         return [alternative.label]
     return [each.label for site in alternative.sites for inner in site.walk()
@@ -27,7 +27,7 @@ def labels(alternative: Alternative) -> list[str]:
 
 
 def version_name(alternative: Alternative) -> str:
-    """The label of a version, or the first and last of those inside of it: ``V2 to V4``."""
+    """The label of a version, or the first and last label of versions inside it: ``V2 to V4``."""
     found = labels(alternative)
     return f"{found[0]} to {found[-1]}" if len(found) > 1 else found[0]
 
@@ -55,8 +55,8 @@ def _running(sites: tuple[Site, ...], force: Mapping[str, int]) -> Iterator[str]
 def plan_of(forest: Forest, text: str) -> dict[str, int]:
     """The sites and indices that ``V3``, ``SITE=V3`` or ``SITE=2`` forces.
 
-    A version inside of others forces the choices around it, too, from the site on if one is given.
-    UserError if the program has no such site or version.
+    A version inside another version forces the choices around it, too, from the site on if one is
+    given.  UserError if the program has no such site or version.
     """
     site, _, version = text.rpartition("=")
     sites = forest.sites()
@@ -114,7 +114,7 @@ def without_versions(text: str) -> str:
 
 
 def _innermost(found: Sequence[Alternative]) -> Iterator[Alternative]:
-    """Versions without those that another one stands in: they say no more."""
+    """Versions in which no other version stands: a version around another one says no more."""
     for each in found:
         if not any(set(labels(other)) < set(labels(each)) for other in found):
             yield each

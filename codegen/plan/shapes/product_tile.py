@@ -20,8 +20,8 @@ class ProductTileShape(Shape):
 
     If there are few blocks, the reduction of ``length`` elements is cut into ``pieces``, with a
     group for each.  Then ``split`` work-items combine the pieces of a point.  There is local memory
-    for ``slabs``.  With two of them, one is filled while the other is combined.  ``bytes`` are
-    those of an element along the height and along the width.
+    for ``slabs``.  With two of them, one is filled while the other is combined.  ``bytes`` are the
+    sizes of an element along the height and along the width.
     """
 
     group: Answer

@@ -25,8 +25,8 @@ class SegmentBlockShape(Shape):
     """Choose the blocks in which groups reduce segments together.
 
     A work-item has ``points`` segments and combines ``steps`` elements of each at a time (``cells``
-    in all).  A ``group`` has ``across`` work-items for neighbouring segments, and ``split`` for
-    each of those.  ``points`` is 0 if this does not pay.
+    in all).  A ``group`` has ``across`` times ``split`` work-items: ``across`` for neighbouring
+    segments, and ``split`` for each segment.  ``points`` is 0 if this does not pay.
 
     There are ``batch`` times ``height`` times ``width`` segments of ``length`` elements.
     ``height`` is 0 if the segments of a work-item lie in the last dimension.  ``slides``:

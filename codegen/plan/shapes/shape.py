@@ -68,7 +68,7 @@ class Shape:
                      if part in getattr(hints[each.name], "__metadata__", ()))
 
     def answers(self) -> tuple[Any, ...]:
-        """The names of the answers in the order of fields; those of chunks are tuples of tuples."""
+        """The names of the answers in the order of fields; names of chunks are tuples of tuples."""
         return tuple(getattr(self, name) for name in self.fields_of(ANSWER))
 
     def names(self) -> tuple[VName, ...]:

@@ -17,8 +17,8 @@ class StripShape(Shape):
     It has one of ``pieces`` parts of the ``length`` rows.  ``columns`` is 0 if strips do not pay on
     the device.  ``group`` is 1, unless work-items run together.
 
-    The columns of a product are combined with ``rows`` of ``height`` others at a time.  A work-item
-    has ``cells`` totals.
+    The columns of a product are combined with ``rows`` of its ``height`` rows at a time.  A
+    work-item has ``cells`` totals.
     """
 
     group: Answer

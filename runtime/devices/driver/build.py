@@ -40,8 +40,8 @@ _GetInfo = ctypes.CFUNCTYPE(ctypes.c_int, _Pointer, ctypes.c_uint, ctypes.c_size
 class BuildTarget(NamedTuple):
     """A device to build for.
 
-    ``label`` is the device in keys of the cache.  ``added_options`` are those that PyOpenCL adds:
-    the driver's own cache depends on them.
+    ``label`` is the device in keys of the cache.  PyOpenCL adds ``added_options``: the driver's own
+    cache depends on them.
     """
 
     label: str

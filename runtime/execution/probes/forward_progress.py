@@ -1,8 +1,8 @@
 """Probe of forward progress: can work-groups of a device wait for each other?
 
 See :mod:`runelift.codegen.segops.segscan_single_pass`.  OpenCL does not promise that a group goes
-on while others wait for it, nor that these see what it writes.  So the results of some scans are
-compared before such scans are used.
+on while other groups wait for it, nor that these groups see its writes.  So the results of some
+scans are compared before such scans are used.
 """
 
 from __future__ import annotations
