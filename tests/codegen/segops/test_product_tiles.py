@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import runelift
 from runelift.ir.files import read_source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.limits import ShareLimits
@@ -22,9 +20,12 @@ from runelift.runtime.geometry.product_blocks import (
     SLAB_PADDING,
     block,
 )
+from runelift.runtime.program import Program
 from runelift.runtime.versions.forest import plans
+from tests import programs
 from tests.codegen.harness import ACROSS, DEPTH, ROWS, SLABS
 from tests.codegen.test_programs import Choices, modelled
+from tests.programs import agree, kernel_names
 
 GPU = ShareLimits(32, 256, 1024, 16, 32, True, 1)
 PRODUCT = """
@@ -82,9 +83,9 @@ NOT_SQUARE = [Blocks(2, 4, 2, 2, 2, 1, 1), Blocks(4, 2, 1, 2, 4, 2, 1), Blocks(1
 def test_blocks(text: str, size: tuple[int, int, int], blocks: Blocks,
                 monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch_geometry, "block", lambda *_: blocks.sizes())
-    program = runelift.compile(text, device="oclgrind", tuning={})
+    program = programs.program(text, "oclgrind")
     for kernel in ("segmap_tiled", "segmap_pieces", "segmap_combined"):
-        assert f"kernel {kernel}" in program.source("imp")
+        assert _has(program, kernel)
     n, m, p = size
     right = (p, m) if text is SCALED else (m, p)
     shapes = [(n, m), right, *([(n, p)] if text is SCALED else [])]
@@ -93,11 +94,7 @@ def test_blocks(text: str, size: tuple[int, int, int], blocks: Blocks,
     dtype = {BATCHED: np.float64, ORDERED: np.int32}.get(text, np.float32)
     rng = np.random.default_rng(0)
     args = [rng.integers(-5, 6, shape).astype(dtype) for shape in shapes]
-    expected, _ = runelift.compile(text, device="interpreter").run("main", args)
-    for force in plans(program.tree.entry("main")):
-        actual, _ = program.run("main", args, force=force)
-        for want, got in zip(expected, actual, strict=True):
-            np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+    agree(program, "main", args, programs.expected(text, "main", args))
 
 
 @pytest.mark.parametrize(("across", "depth"), [(2, 2), (4, 2), (1, 2), (2, 4)])
@@ -217,9 +214,9 @@ def test_blocks_of_several_dimensions(text: str, size: tuple[int, ...], blocks: 
                                       monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows, columns and steps of a product may each have several dimensions."""
     monkeypatch.setattr(launch_geometry, "block", lambda *_: blocks.sizes())
-    program = _compiled(text, "oclgrind")
+    program = programs.program(text, "oclgrind")
     for kernel in ("segmap_tiled", "segmap_pieces"):
-        assert (f"kernel {kernel}" in program.source("imp")) == (text is not GATHERED)
+        assert _has(program, kernel) == (text is not GATHERED)
     _compare(program, text, size)
 
 
@@ -229,8 +226,8 @@ def test_blocks_of_several_dimensions(text: str, size: tuple[int, ...], blocks: 
                          ids=["convolution", "strided", "gathered"])
 def test_strips_of_several_rows(text: str, size: tuple[int, ...]) -> None:
     """On processors, a strip has several rows of a product."""
-    program = _compiled(text, "Portable")
-    assert ("kernel columns" in program.source("imp")) == (text is not GATHERED)
+    program = programs.program(text, "Portable")
+    assert _has(program, "columns") == (text is not GATHERED)
     _compare(program, text, size)
 
 
@@ -243,25 +240,29 @@ def test_nobody_overwrites_steps_of_several_dimensions(slabs: int, tmp_path: Pat
     x, ker = (rng.integers(-4, 5, shape).astype(np.int32)
               for shape in ((1, 2, 3, 5), (5, 2, 3, 2)))
     found = modelled(code, (x, ker), Choices(0, kind="segmap_tiled"), {ROWS: 2, SLABS: slabs})
-    ((expected,), _) = _compiled(CONVOLUTION, "interpreter").run("main", [x, ker])
+    (expected,) = programs.expected(CONVOLUTION, "main", [x, ker])
     np.testing.assert_array_equal(found, np.asarray(expected))
 
 
-@lru_cache
-def _compiled(text: str, device: str) -> runelift.Program:
-    """A program on a device, which tests have in common."""
-    return runelift.compile(text, device=device, tuning={})
+def _has(program: Program, kernel: str) -> bool:
+    """True if a kernel of the program has a name that begins so."""
+    return any(name.startswith(kernel) for name in kernel_names(program))
 
 
-def _compare(program: runelift.Program, text: str, size: tuple[int, ...]) -> None:
-    """The results of the versions with a work-item per row or point are the interpreter's."""
+def inputs(size: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
+    """Images and filters of small integers."""
     n, c, h, w, m = size
     rng = np.random.default_rng(0)
-    args = [rng.integers(-5, 6, shape).astype(np.int32) for shape in ((n, c, h, w), (m, c, 3, 2))]
-    expected, _ = _compiled(text, "interpreter").run("main", args)
-    for force in plans(program.tree.entry("main")):
-        if [*force.values()][-1] or len(force) > 4:
-            continue
-        actual, _ = program.run("main", args, force=force)
-        for want, got in zip(expected, actual, strict=True):
-            np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+    return [rng.integers(-5, 6, shape).astype(np.int32) for shape in ((n, c, h, w), (m, c, 3, 2))]
+
+
+def by_point_or_row(program: Program) -> list[dict[str, int]]:
+    """The versions with a work-item for each row or point."""
+    return [force for force in plans(program.tree.entry("main"))
+            if not [*force.values()][-1] and len(force) <= 4]
+
+
+def _compare(program: Program, text: str, size: tuple[int, ...]) -> None:
+    """The results of the versions with a work-item per row or point are the interpreter's."""
+    args = inputs(size)
+    agree(program, "main", args, programs.expected(text, "main", args), by_point_or_row(program))
