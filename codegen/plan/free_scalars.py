@@ -116,7 +116,7 @@ def names_in(what: Any) -> list[VName]:
 
 
 def _gather(what: Any, found: list[VName]) -> None:
-    kind = type(what)
+    kind: Any = type(what)
     if kind is VName:
         found.append(what)
     elif kind is plan.Launch:  # in a loop, whose iterations may be one kernel's
@@ -133,6 +133,6 @@ def _gather(what: Any, found: list[VName]) -> None:
 
 
 @cache
-def _field_names(kind: type) -> tuple[str, ...]:
+def _field_names(kind: Any) -> tuple[str, ...]:
     """The names of the fields of a dataclass; none of another type."""
     return tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()
