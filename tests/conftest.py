@@ -10,7 +10,9 @@ from hypothesis import settings
 
 from runelift.rewrite import pipeline
 from runelift.runtime.devices.info import DeviceInfo, find_devices
+from tests import pocl_declarations
 
+pocl_declarations.install()
 pipeline.EVERY_PASS = True
 os.environ["RUNELIFT_KEEP"] = "0"
 """Tests change the compiler while they run, so programs must not come from the cache."""

@@ -133,6 +133,6 @@ def _gather(what: Any, found: list[VName]) -> None:
 
 
 @cache
-def _field_names(kind: type) -> tuple[str, ...]:
+def _field_names(kind: Any) -> tuple[str, ...]:
     """The names of the fields of a dataclass; none of another type."""
     return tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()

@@ -120,11 +120,15 @@ SHARES = ShareLimits(lanes=2, group=4, max_group=4, chunk=2, max_chunk=16, stage
 
 
 def lockstep(source: str, device: str) -> runelift.Program:
-    """A program on a device that is taken for one that runs work-items in lockstep."""
+    """A program on a device that is taken for one that runs work-items in lockstep.
+
+    PoCL does not optimise its kernels with barriers, which takes most of the time of a test.
+    """
     program = runelift.compile(source, device=device, tuning={})
     info = program.device_info
     assert info is not None
-    program.loaded.info = replace(info, interleaves=True, num_groups=2, group_size=4)
+    program.loaded.info = replace(info, interleaves=True, num_groups=2, group_size=4,
+                                  optimised_size=0)
     return program
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,7 @@ import pytest
 import runelift
 from runelift.codegen.emit.python import python_source
 from runelift.codegen.plan import plan
-from runelift.ir.base.files import Source
-from runelift.runtime.compilation.pipeline import compile_source
+from tests import programs
 from tests.codegen.harness import CHUNK, PATIENCE, WINDOW
 from tests.codegen.test_programs import Choices, ProgramMachine
 from tests.replays import results_agree
@@ -41,11 +39,8 @@ entry halve (xs: []i32): []i32 = loop ys = xs while length ys > 4 do every_other
 
 
 def _as_gpu(text: str) -> runelift.Program:
-    """A program with the plans of devices that coalesce accesses."""
-    program = runelift.compile(text)
-    assert program.device_info is not None
-    program.loaded.info = replace(program.device_info, interleaves=True)
-    return program
+    """A program with the plans of devices that coalesce accesses; PoCL does not optimise them."""
+    return programs.program(text, interleaves=True, optimised_size=0)
 
 
 def _expected(entry: str, xs: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
@@ -86,7 +81,7 @@ def _some(count: int) -> np.ndarray[Any, Any]:
 
 
 def _kernels(entry: str) -> set[str]:
-    code = compile_source(Source("filters.fut", FILTERS), policy="all").plan(
+    code = programs.compiled(FILTERS).plan(
         entry, interleave=True, coherent=True)
     return {kernel.kind for kernel in plan.kernels(code.steps)}
 
@@ -115,7 +110,7 @@ def test_a_filter_has_no_scatter(entry: str) -> None:
 @pytest.mark.parametrize("count", [1, 7, 12, 13, 100])
 @pytest.mark.parametrize("entry", ["odd", "split", "three", "pairs"])
 def test_the_kernels_of_small_tiles(entry: str, count: int, patience: int) -> None:
-    code = compile_source(Source("filters.fut", FILTERS), policy="all").plan(
+    code = programs.compiled(FILTERS).plan(
         entry, interleave=True, coherent=True)
     xs = _some(count)
     (size,), (param,) = code.sizes, code.params
@@ -131,7 +126,7 @@ def test_the_kernels_of_small_tiles(entry: str, count: int, patience: int) -> No
 @pytest.mark.parametrize(("entry", "interleave"), [("three", True), ("three", False),
                                                    ("split", False)])
 def test_the_host_waits_once_for_all_counts(entry: str, *, interleave: bool) -> None:
-    code = compile_source(Source("filters.fut", FILTERS), policy="all").plan(
+    code = programs.compiled(FILTERS).plan(
         entry, interleave=interleave)
     assert python_source(code).source.count("rt.reads(") == 1
 
@@ -163,11 +158,11 @@ def test_few_elements_of_a_large_array_take_little_memory() -> None:
 
 
 def test_filters_in_loops_of_equal_sizes_are_packed() -> None:
-    code = compile_source(Source("filters.fut", FILTERS), policy="all").plan(
+    code = programs.compiled(FILTERS).plan(
         "marked", interleave=True, coherent=True)
     assert sum(kernel.kind == "segscatter" for kernel in plan.kernels(code.steps)) == 1
 
 
 def test_processors_of_hosts_pack_nothing() -> None:
-    code = compile_source(Source("filters.fut", FILTERS), policy="all").plan("odd")
+    code = programs.compiled(FILTERS).plan("odd")
     assert any("scatter" in kernel.kind for kernel in plan.kernels(code.steps))

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
-import runelift
 from runelift.codegen.emit.python import python_source
 from runelift.codegen.plan import plan
 from runelift.ir.base.errors import VersionUnavailable
-from runelift.ir.base.source import Source
-from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.info import DeviceInfo
-from runelift.runtime.versions.forest import plans
+from runelift.runtime.geometry import launch_geometry
+from runelift.runtime.programs.program import Program
 from tests.codegen.harness import ROWS, SLABS
-from tests.codegen.segops.test_product_tiles import CONVOLUTION, STRIDED, Blocks
+from tests.codegen.segops.test_product_tiles import (
+    CONVOLUTION,
+    STRIDED,
+    Blocks,
+    by_point_or_row,
+    inputs,
+)
 from tests.codegen.test_programs import Choices, modelled
+from tests.programs import agree, compiled, expected
 
 WIDE = """
 entry main [n][c][h][w][m] (xs: [n][c][h][w]i32) (ker: [m][c][3][2]i32): [n][m][h][w]i32 =
@@ -57,7 +61,7 @@ TILED = ("segmap_tiled", "segmap_pieces")
 @pytest.mark.parametrize("name", ["convolution", "strided", "wide", "overwritten"])
 def test_blocks_read_the_array_itself(name: str) -> None:
     """No step on the way to their kernels stores the margin; the other kernels have it stored."""
-    code = compile_source(Source("t", TEXTS[name]), policy="all").plan("main", interleave=True)
+    code = compiled(TEXTS[name]).plan("main", interleave=True)
     tiled = [k for k in plan.kernels(code.steps) if k.kind in TILED]
     margins = {step.name for step in plan.all_steps(code.steps) if isinstance(step, plan.Fill)}
     lazy = {step.name for step in plan.all_steps(code.steps) if isinstance(step, plan.LazyCopy)}
@@ -84,12 +88,12 @@ def _fills(steps: Sequence[plan.Step]) -> bool:
 @pytest.mark.parametrize("name", ["convolution", "strided", "wide"])
 def test_no_place_outside_is_read(name: str, size: tuple[int, ...]) -> None:
     """The interpreter of kernels fails at places outside of arrays."""
-    code = compile_source(Source("t", TEXTS[name]), policy="all").plan("main", interleave=True)
-    args = _inputs(size)
-    ((expected, *_), _) = runelift.compile(TEXTS[name], device="interpreter").run("main", args)
+    code = compiled(TEXTS[name]).plan("main", interleave=True)
+    args = inputs(size)
+    wanted, *_ = expected(TEXTS[name], "main", args)
     for kind, slabs in (("segmap_tiled", 1), ("segmap_tiled", 2)):
         found = modelled(code, args, Choices(0, kind=kind), {ROWS: 2, SLABS: slabs})
-        np.testing.assert_array_equal(found, np.asarray(expected))
+        np.testing.assert_array_equal(found, np.asarray(wanted))
 
 
 @pytest.mark.sweep(every=3)
@@ -99,28 +103,19 @@ def test_no_place_outside_is_read(name: str, size: tuple[int, ...]) -> None:
 def test_versions_agree_with_the_interpreter(name: str, blocks: Blocks,
                                              installed: DeviceInfo,
                                              monkeypatch: pytest.MonkeyPatch) -> None:
-    blocks.force(monkeypatch)
-    program = runelift.compile(TEXTS[name], device=installed.name, tuning={})
-    program.loaded.info = replace(program.device_info, interleaves=True)
-    interpreter = runelift.compile(TEXTS[name], device="interpreter")
+    monkeypatch.setattr(launch_geometry, "block", lambda *_: blocks.sizes())
+    program = Program(compiled(TEXTS[name]), replace(installed, interleaves=True))
     for size in ((1, 1, 1, 1, 1), (2, 3, 5, 4, 3), (2, 0, 3, 4, 5), (2, 4, 3, 0, 2)):
         if name == "overwritten" and 0 in size:
             continue
-        expected, _ = interpreter.run("main", _inputs(size))
-        for force in plans(program.tree.entry("main")):
-            if [*force.values()][-1] or len(force) > 4:
-                continue
-            try:
-                actual, _ = program.run("main", _inputs(size), force=force)
-            except VersionUnavailable:
-                continue
-            for want, got in zip(expected, actual, strict=True):
-                np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+        args = inputs(size)
+        agree(program, "main", args, expected(TEXTS[name], "main", args), by_point_or_row(program),
+              but=(VersionUnavailable,))
 
 
 def test_trials_store_margins_before() -> None:
     """So each setting of an operation finds the margin, and is not timed with it."""
-    code = compile_source(Source("t", CONVOLUTION), policy="all").plan("main", interleave=True)
+    code = compiled(CONVOLUTION).plan("main", interleave=True)
     depth = None
     for line in python_source(code, trials=True).source.splitlines():
         indent = len(line) - len(line.lstrip())
@@ -129,9 +124,3 @@ def test_trials_store_margins_before() -> None:
         if "in rt.trials(" in line:
             assert depth is None, "trials inside of trials"
             depth = indent
-
-
-def _inputs(size: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
-    n, c, h, w, m = size
-    rng = np.random.default_rng(0)
-    return [rng.integers(-5, 6, shape).astype(np.int32) for shape in ((n, c, h, w), (m, c, 3, 2))]

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import runelift
 from runelift.ir.base.files import read_source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.limits import ShareLimits
-from runelift.runtime.geometry.launch_geometry import SHAPES
-from runelift.runtime.geometry.product_tile import (
+from runelift.runtime.geometry import launch_geometry
+from runelift.runtime.geometry.product_blocks import (
     LEAST_SLABS,
     PARTIAL_BYTES,
-    PRODUCT_TILE,
     SLAB_PADDING,
-    ProductTileAnswer,
-    ProductTileRequest,
-    choose,
-    fastest,
+    block,
 )
-from runelift.runtime.geometry.shape import GeometryLimits
+from runelift.runtime.programs.program import Program
 from runelift.runtime.versions.forest import plans
+from tests import programs
 from tests.codegen.harness import ACROSS, DEPTH, ROWS, SLABS
 from tests.codegen.test_programs import Choices, modelled
+from tests.programs import agree, kernel_names
 
-GPU = GeometryLimits(ShareLimits(32, 256, 1024, 16, 32, True, 1))
+GPU = ShareLimits(32, 256, 1024, 16, 32, True, 1)
 PRODUCT = """
 entry main [n][m][p] (xss: [n][m]f32) (yss: [m][p]f32): [n][p]f32 =
   map (\\xs -> map (\\ys -> f32.sum (map2 (*) xs ys)) (transpose yss)) xss
@@ -64,15 +59,12 @@ class Blocks(NamedTuple):
     slabs: int
     pieces: int
 
-    def force(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Let the runtime answer all requests with these blocks."""
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes as the runtime sets them."""
         down, along = self.depth * self.rows // self.across, self.depth * self.columns // self.side
         assert min(down, along) > 0
-        answer = ProductTileAnswer(
-            self.side * self.across, self.side, self.across, self.rows, self.columns, self.depth,
-            down, along, self.rows * self.columns, self.slabs, self.pieces, min(2, self.pieces))
-        monkeypatch.setitem(SHAPES, "ProductTileShape",
-                            replace(PRODUCT_TILE, choose=lambda asked, limits: answer))
+        return (self.side * self.across, *self[:5], down, along, self.rows * self.columns,
+                *self[5:], min(2, self.pieces))
 
 
 NOT_SQUARE = [Blocks(2, 4, 2, 2, 2, 1, 1), Blocks(4, 2, 1, 2, 4, 2, 1), Blocks(1, 4, 4, 1, 1, 2, 3),
@@ -90,10 +82,10 @@ NOT_SQUARE = [Blocks(2, 4, 2, 2, 2, 1, 1), Blocks(4, 2, 1, 2, 4, 2, 1), Blocks(1
                          ids=["product", "scaled", "batched", "ordered"])
 def test_blocks(text: str, size: tuple[int, int, int], blocks: Blocks,
                 monkeypatch: pytest.MonkeyPatch) -> None:
-    blocks.force(monkeypatch)
-    program = runelift.compile(text, device="oclgrind", tuning={})
+    monkeypatch.setattr(launch_geometry, "block", lambda *_: blocks.sizes())
+    program = programs.program(text, "oclgrind")
     for kernel in ("segmap_tiled", "segmap_pieces", "segmap_combined"):
-        assert f"kernel {kernel}" in program.source("imp")
+        assert _has(program, kernel)
     n, m, p = size
     right = (p, m) if text is SCALED else (m, p)
     shapes = [(n, m), right, *([(n, p)] if text is SCALED else [])]
@@ -102,11 +94,7 @@ def test_blocks(text: str, size: tuple[int, int, int], blocks: Blocks,
     dtype = {BATCHED: np.float64, ORDERED: np.int32}.get(text, np.float32)
     rng = np.random.default_rng(0)
     args = [rng.integers(-5, 6, shape).astype(dtype) for shape in shapes]
-    expected, _ = runelift.compile(text, device="interpreter").run("main", args)
-    for force in plans(program.tree.entry("main")):
-        actual, _ = program.run("main", args, force=force)
-        for want, got in zip(expected, actual, strict=True):
-            np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+    agree(program, "main", args, programs.expected(text, "main", args))
 
 
 @pytest.mark.parametrize(("across", "depth"), [(2, 2), (4, 2), (1, 2), (2, 4)])
@@ -130,8 +118,8 @@ def test_nobody_overwrites_what_others_combine(size: tuple[int, int, int], slabs
 def test_shapes_of_blocks(height: int, width: int, length: int, units: int,
                           sizes: tuple[int, int]) -> None:
     """Blocks are no larger than the product, and fit into local memory with their slabs."""
-    group, side, across, rows, columns, depth, down, along, cells, slabs, pieces, split = choose(
-        ProductTileRequest(height, width, 1, length, sizes), GPU._replace(units=units))
+    group, side, across, rows, columns, depth, down, along, cells, slabs, pieces, split = block(
+        GPU, height, width, 1, length, units, sizes, 48 << 10)
     if min(height, width) < 16:
         assert rows == 0
         return
@@ -154,8 +142,8 @@ def test_shapes_of_blocks(height: int, width: int, length: int, units: int,
 @pytest.mark.parametrize("sizes", [(64, 64, 0, 100), (16, 16, 1, 0), (5, 5, 0, 0)])
 def test_blocks_of_nothing(sizes: tuple[int, int, int, int]) -> None:
     """No matrix at all, or no steps."""
-    found = choose(ProductTileRequest(*sizes, (4, 4)), GPU)
-    assert (found.pieces, found.split) == (1, 1)
+    *_, pieces, split = block(GPU, *sizes, 132, (4, 4), 48 << 10)
+    assert (pieces, split) == (1, 1)
 
 
 @pytest.mark.parametrize(("height", "width", "length", "more"), [
@@ -164,8 +152,8 @@ def test_blocks_of_nothing(sizes: tuple[int, int, int, int]) -> None:
 def test_long_products_of_few_points_are_cut(height: int, width: int, length: int,
                                              more: bool) -> None:
     """Pieces take half the time on a device with 132 units, or would take longer."""
-    found = choose(ProductTileRequest(height, width, 1, length, (4, 4)), GPU)
-    assert (found.pieces > 1) == more
+    *_, pieces, _ = block(GPU, height, width, 1, length, 132, (4, 4), 48 << 10)
+    assert (pieces > 1) == more
 
 
 @given(st.integers(1, 600), st.integers(1, 600), st.integers(0, 5000),
@@ -176,9 +164,8 @@ def test_every_work_item_fetches_a_part_of_a_slab(
         height: int, width: int, length: int, local_bytes: int, side: int, points: list[int],
         others: list[int]) -> None:
     """A group fetches every element of a slab exactly once, whatever is wanted."""
-    group, tall, across, rows, columns, depth, down, along, cells, _, pieces, _ = fastest(
-        ProductTileRequest(height, width, 1, length, (4, 4), side, *points, *others),
-        GPU._replace(local_bytes=local_bytes))
+    group, tall, across, rows, columns, depth, down, along, cells, _, pieces, _ = block(
+        GPU, height, width, 1, length, 132, (4, 4), local_bytes, (side, *points, *others, 0))
     if rows == 0:
         return
     assert (group, tall, across) == (side * across, side, others[0] or side)
@@ -226,10 +213,10 @@ entry main [n][c][h][w][m] (xs: [n][c][h][w]i32) (ker: [m][c][3][2]i32): [m][h][
 def test_blocks_of_several_dimensions(text: str, size: tuple[int, ...], blocks: Blocks,
                                       monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows, columns and steps of a product may each have several dimensions."""
-    blocks.force(monkeypatch)
-    program = _compiled(text, "oclgrind")
+    monkeypatch.setattr(launch_geometry, "block", lambda *_: blocks.sizes())
+    program = programs.program(text, "oclgrind")
     for kernel in ("segmap_tiled", "segmap_pieces"):
-        assert (f"kernel {kernel}" in program.source("imp")) == (text is not GATHERED)
+        assert _has(program, kernel) == (text is not GATHERED)
     _compare(program, text, size)
 
 
@@ -239,8 +226,8 @@ def test_blocks_of_several_dimensions(text: str, size: tuple[int, ...], blocks: 
                          ids=["convolution", "strided", "gathered"])
 def test_strips_of_several_rows(text: str, size: tuple[int, ...]) -> None:
     """On processors, a strip has several rows of a product."""
-    program = _compiled(text, "Portable")
-    assert ("kernel columns" in program.source("imp")) == (text is not GATHERED)
+    program = programs.program(text, "Portable")
+    assert _has(program, "columns") == (text is not GATHERED)
     _compare(program, text, size)
 
 
@@ -253,25 +240,29 @@ def test_nobody_overwrites_steps_of_several_dimensions(slabs: int, tmp_path: Pat
     x, ker = (rng.integers(-4, 5, shape).astype(np.int32)
               for shape in ((1, 2, 3, 5), (5, 2, 3, 2)))
     found = modelled(code, (x, ker), Choices(0, kind="segmap_tiled"), {ROWS: 2, SLABS: slabs})
-    ((expected,), _) = _compiled(CONVOLUTION, "interpreter").run("main", [x, ker])
+    (expected,) = programs.expected(CONVOLUTION, "main", [x, ker])
     np.testing.assert_array_equal(found, np.asarray(expected))
 
 
-@lru_cache
-def _compiled(text: str, device: str) -> runelift.Program:
-    """A program on a device, which tests have in common."""
-    return runelift.compile(text, device=device, tuning={})
+def _has(program: Program, kernel: str) -> bool:
+    """True if a kernel of the program has a name that begins so."""
+    return any(name.startswith(kernel) for name in kernel_names(program))
 
 
-def _compare(program: runelift.Program, text: str, size: tuple[int, ...]) -> None:
-    """The results of the versions with a work-item per row or point are the interpreter's."""
+def inputs(size: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
+    """Images and filters of small integers."""
     n, c, h, w, m = size
     rng = np.random.default_rng(0)
-    args = [rng.integers(-5, 6, shape).astype(np.int32) for shape in ((n, c, h, w), (m, c, 3, 2))]
-    expected, _ = _compiled(text, "interpreter").run("main", args)
-    for force in plans(program.tree.entry("main")):
-        if [*force.values()][-1] or len(force) > 4:
-            continue
-        actual, _ = program.run("main", args, force=force)
-        for want, got in zip(expected, actual, strict=True):
-            np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+    return [rng.integers(-5, 6, shape).astype(np.int32) for shape in ((n, c, h, w), (m, c, 3, 2))]
+
+
+def by_point_or_row(program: Program) -> list[dict[str, int]]:
+    """The versions with a work-item for each row or point."""
+    return [force for force in plans(program.tree.entry("main"))
+            if not [*force.values()][-1] and len(force) <= 4]
+
+
+def _compare(program: Program, text: str, size: tuple[int, ...]) -> None:
+    """The results of the versions with a work-item per row or point are the interpreter's."""
+    args = inputs(size)
+    agree(program, "main", args, programs.expected(text, "main", args), by_point_or_row(program))

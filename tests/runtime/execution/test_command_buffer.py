@@ -36,6 +36,7 @@ from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.requests import OpenProgram
 from runelift.runtime.tuner.workers.worker import Session
 from runelift.runtime.versions.forest import plans
+from tests import programs
 
 SHRINKING = """
 entry main [n] (k: i64) (xs: [n]i32): [n]i32 =
@@ -127,7 +128,7 @@ def _session(info: DeviceInfo) -> tuple[Session, Connection]:
 
 
 def _expected(text: str, args: list[Any]) -> list[Any]:
-    results, _ = runelift.compile(text, device="interpreter").run("main", args)
+    results, _ = programs.program(text, "interpreter").run("main", args)
     return results
 
 
@@ -380,7 +381,7 @@ def test_a_run_with_a_record_need_not_be_made_again_for_its_command_buffer(
         installed: DeviceInfo, text: str, args: list[Any]) -> None:
     """What is written is what a run would have put there, and it can be submitted at once."""
     info = replace(installed, coherent=True)
-    program = Program(compile_source(Source("text", text)), info)
+    program = Program(programs.compiled(text), info)
     program.loaded._device = Alone(info, PROBES)
     executable, plan = program.loaded.executable("main"), program.loaded.plan("main")
     executable.captures_first, expected = True, _expected(text, args)
@@ -425,7 +426,7 @@ def test_a_run_that_reads_what_was_computed_is_made_again_for_its_command_buffer
 def test_scans_that_look_back_are_repeated(installed: DeviceInfo, n: int) -> None:
     info = replace(installed, num_groups=2,
                    shares=replace(installed.shares, tile=32, patience=1 << 30))
-    program = Program(compile_source(Source("scans", SCANS)), info)
+    program = Program(programs.compiled(SCANS), info)
     program.loaded._device = Device(info, PROBES)
     random = np.random.default_rng(n)
     for k in range(8):
@@ -441,7 +442,7 @@ def test_scans_that_look_back_are_repeated(installed: DeviceInfo, n: int) -> Non
 @pytest.mark.parametrize("k", [12, 13])
 def test_persistent_kernels_are_repeated(installed: DeviceInfo, k: int) -> None:
     info = replace(installed, coherent=True)
-    program = Program(compile_source(Source("stencil", STENCIL)), info)
+    program = Program(programs.compiled(STENCIL), info)
     program.loaded._device = Alone(info, PROBES)
     random = np.random.default_rng(k)
     for _ in range(8):
@@ -505,7 +506,7 @@ def fusing(installed: DeviceInfo) -> DeviceInfo:
 
 @pytest.mark.parametrize("n", [5, 40])
 def test_launches_of_one_group_are_fused(fusing: DeviceInfo, n: int) -> None:
-    program = Program(compile_source(Source("small", SMALL)), fusing)
+    program = Program(programs.compiled(SMALL), fusing)
     random = np.random.default_rng(n)
     lengths = []
     for _ in range(SUBMITS_BEFORE_FUSION + 4):
@@ -518,7 +519,7 @@ def test_launches_of_one_group_are_fused(fusing: DeviceInfo, n: int) -> None:
 
 
 def test_fused_launches_have_barriers_and_copies(fusing: DeviceInfo) -> None:
-    program = Program(compile_source(Source("small", SMALL)), fusing)
+    program = Program(programs.compiled(SMALL), fusing)
     args = [np.int64(3), np.arange(8, dtype=np.float32)]
     for _ in range(3):
         program.run("main", args)
@@ -536,7 +537,7 @@ def test_launches_of_several_groups_are_not_fused(fusing: DeviceInfo) -> None:
     """Both reductions are in turn: PoCL does not end kernels that join some with barriers."""
     text = SMALL.replace("z * f32.i64 i", "z * f32.i64 i + s")
     assert text != SMALL
-    program = Program(compile_source(Source("small", text)), fusing)
+    program = Program(programs.compiled(text), fusing)
     args = [np.int64(3), np.arange(2000, dtype=np.float32) % 2]
     expected = _expected(text, args)
     for _ in range(SUBMITS_BEFORE_FUSION + 4):

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import runelift
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.plan import Branch, CountedLoop, Fill, WhileLoop, all_steps
 from runelift.ir.base.errors import ProgramFailure
@@ -37,6 +36,7 @@ from runelift.runtime.tuner.trials.protocol import Search, UpcomingSettings
 from runelift.runtime.tuner.trials.trial_run import NO_KERNEL, TrialRun
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
+from tests import programs
 
 STENCIL = """
 entry main [n] (k: i64) (xs: [n]i32): [n]i32 =
@@ -169,7 +169,7 @@ def test_iterations(device: Spied, text: str, fused: bool, k: int) -> None:
     compiled = compile_source(Source("loop", text))
     program = Program(compiled, device.info)
     program.loaded._device = device
-    reference = runelift.compile(text, device="interpreter")
+    reference = programs.program(text, "interpreter")
     data = np.random.default_rng(k).integers(-9, 9, k)
     xs = data.astype(np.float64 if "f64" in text else np.int32)
     expected, _ = reference.run("main", [np.int64(k), xs])
@@ -185,7 +185,7 @@ def test_a_loop_whose_kernels_fill_a_margin_in_a_branch(device: Spied,
                                                         monkeypatch: pytest.MonkeyPatch) -> None:
     """On GPUs, blocks of products test margins and other kernels store them when they first run."""
     monkeypatch.setattr(device, "info", replace(device.info, interleaves=True))
-    program = Program(compile_source(Source("loop", MARGIN)), device.info)
+    program = Program(programs.compiled(MARGIN), device.info)
     program.loaded._device = device
     steps = program.loaded.plan("main").steps
     branches = [step for loop in all_steps(steps) if isinstance(loop, CountedLoop)
@@ -193,7 +193,7 @@ def test_a_loop_whose_kernels_fill_a_margin_in_a_branch(device: Spied,
     assert any(isinstance(step, Fill) for step in all_steps(branches))
     rng = np.random.default_rng(1)
     args = [np.int64(12), rng.random((5, 33), np.float32), rng.random((3, 5, 3), np.float32)]
-    (expected,), _ = runelift.compile(MARGIN, device="interpreter").run("main", args)
+    (expected,), _ = programs.program(MARGIN, "interpreter").run("main", args)
     before = device.persistent
     for force in plans(program.tree.entry("main")):
         (actual,), _ = program.run("main", args, force=force)
@@ -225,10 +225,10 @@ def test_rings_of_buffers(before: str, after: str, rings: list[str] | None) -> N
 @pytest.mark.sweep(keep=["Portable"])
 def test_kernels_that_map_join_groups_of_any_size(
         device: Spied, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = Program(compile_source(Source("loop", MIXED), policy="full"), device.info)
+    program = Program(programs.compiled(MIXED, "full"), device.info)
     program.loaded._device = device
     args = [np.int64(12), np.random.default_rng(0).integers(-9, 9, (100, 100), np.int32)]
-    (expected,), _ = runelift.compile(MIXED, device="interpreter").run("main", args)
+    (expected,), _ = programs.program(MIXED, "interpreter").run("main", args)
     groups: set[int] = set()
 
     def noted(fixed: Sequence[tuple[Launch, Kernel]],
@@ -252,7 +252,7 @@ def test_maps_in_a_loop_have_large_groups(
         device: Spied, monkeypatch: pytest.MonkeyPatch, units: int, groups: int, times: float,
         larger: bool) -> None:
     """Twice as large as usual, if there are enough for all units and nobody chose another size."""
-    program = Program(compile_source(Source("loop", STENCIL)), device.info)
+    program = Program(programs.compiled(STENCIL), device.info)
     program.loaded._device = device
     usual, found = device.info.group_size, list[int]()
     monkeypatch.setattr(device, "info", replace(device.info, units=units))
@@ -290,11 +290,11 @@ def test_few_groups_meet_where_most_iterations_are_small(sizes: list[int], group
 @pytest.mark.parametrize("teams", [(1, 1), (4, 1), (1, 8), (2, 8)])
 def test_rows_side_by_side_make_groups_of_one_size(device: Spied, teams: tuple[int, int]) -> None:
     """Rows of 200 and of 21 elements, with so many side by side as they are launched."""
-    program = Program(compile_source(Source("loop", ROWS)), device.info)
+    program = Program(programs.compiled(ROWS), device.info)
     program.loaded._device = device
     data = np.random.default_rng(0).integers(-9, 9, (21, 200), np.int32)
     args = [np.int64(12), data, data.T.copy()]
-    expected, _ = runelift.compile(ROWS, device="interpreter").run("main", args)
+    expected, _ = programs.program(ROWS, "interpreter").run("main", args)
     names = [name for name in program.kernel_parameters()
              if ".ys_" in name and name.endswith(".teams")]
     assert len(names) == 2
@@ -308,7 +308,7 @@ def test_rows_side_by_side_make_groups_of_one_size(device: Spied, teams: tuple[i
 
 def test_a_recorded_loop_without_choices_is_one_kernel_too(device: Spied) -> None:
     """So a record says what runs without one cost."""
-    program = Program(compile_source(Source("loop", STENCIL)), device.info)
+    program = Program(programs.compiled(STENCIL), device.info)
     program.loaded._device = device
     _, record = program.run("main", [np.int64(20), np.arange(9, dtype=np.int32)], record=True)
     assert record is not None
@@ -316,7 +316,7 @@ def test_a_recorded_loop_without_choices_is_one_kernel_too(device: Spied) -> Non
 
 
 def test_a_recorded_run_takes_every_iteration_in_which_something_is_chosen(device: Spied) -> None:
-    program = Program(compile_source(Source("loop", CHOOSING)), device.info)
+    program = Program(programs.compiled(CHOOSING), device.info)
     program.loaded._device = device
     args = [np.int64(20), np.ones((3, 9), np.int32)]
     before = device.persistent
@@ -389,7 +389,7 @@ entry main [n] (most: i32) (xs: [n]i32): i64 =
 
 def run_with(device: Spied, text: str, args: Sequence[object]) -> tuple[list[object], int]:
     """The results of a program, and how many of its loops asked for a persistent kernel."""
-    program = Program(compile_source(Source("loop", text)), device.info)
+    program = Program(programs.compiled(text), device.info)
     program.loaded._device = device
     before = device.persistent
     results, _ = program.run("main", args)
@@ -397,7 +397,7 @@ def run_with(device: Spied, text: str, args: Sequence[object]) -> tuple[list[obj
 
 
 def expected_of(text: str, args: Sequence[object]) -> list[object]:
-    results, _ = runelift.compile(text, device="interpreter").run("main", args)
+    results, _ = programs.program(text, "interpreter").run("main", args)
     return [np.asarray(result).tolist() for result in results]
 
 
@@ -415,7 +415,7 @@ def test_the_device_says_when_a_loop_ends(device: Spied, rounds: int) -> None:
 def test_a_profile_counts_the_iterations_that_the_device_decides_on(device: Spied, rounds: int
                                                                     ) -> None:
     """The work of each is that of an iteration of the host; a last launch may have none to run."""
-    program = Program(compile_source(Source("loop", WHILE)), device.info)
+    program = Program(programs.compiled(WHILE), device.info)
     program.loaded._device = device
     runs, _ = runs_of(program, "main", [np.int32(5 * rounds + 10), np.arange(5, dtype=np.int32)],
                       1, warms=False)
@@ -467,7 +467,7 @@ entry main [n][m] (most: i32) (xss: [n][m]i32): [n][m]i32 =
   loop xss while i32.sum (flatten xss) < most do
     map (\\xs -> let s = reduce i32.max 0 xs in map (\\x -> x + s) xs) xss
 """
-    program = Program(compile_source(Source("loop", text)), device.info)
+    program = Program(programs.compiled(text), device.info)
     program.loaded._device = device
     args = [np.int32(1 << 20), np.ones((3, 4), np.int32)]
     before = device.persistent
@@ -494,7 +494,7 @@ entry main [n][m] (most: i32) (xss: [n][m]i32): [n][m]i32 =
 def test_settings_are_tried_in_the_kernel_of_a_loop(
         device: Spied, text: str, args: Sequence[object], operations: int) -> None:
     """With each of them the loop is one kernel, and the run goes on as if nothing had happened."""
-    program = Program(compile_source(Source("loop", text)), device.info)
+    program = Program(programs.compiled(text), device.info)
     program.loaded._device = device
     spaces = {space.operation.name: space for space in program.spaces("main")}
     met = Counter(operation for operation, _ in MeasuredProgram(program).try_settings("main", args))
@@ -529,7 +529,7 @@ def test_settings_are_tried_in_the_kernel_of_a_loop(
 
 def test_a_setting_may_make_a_loop_too_large_for_one_kernel(device: Spied) -> None:
     """Where one group is all that the device is sure of, as many as eight wait their turn."""
-    program = Program(compile_source(Source("loop", STENCIL)), device.info)
+    program = Program(programs.compiled(STENCIL), device.info)
     program.loaded._device = device
     args = [np.int64(30), np.arange(300, dtype=np.int32)]
     (space,) = program.spaces("main")
@@ -549,7 +549,7 @@ def test_a_setting_may_make_a_loop_too_large_for_one_kernel(device: Spied) -> No
 
 
 def test_a_loop_that_is_no_kernel_has_operations_of_its_own(device: Spied) -> None:
-    program = Program(compile_source(Source("loop", PARTING)), device.info)
+    program = Program(programs.compiled(PARTING), device.info)
     program.loaded._device = device
     args = [np.int64(20), np.arange(9, dtype=np.int32)]
     met = [operation for operation, _ in MeasuredProgram(program).try_settings("main", args)]

@@ -12,8 +12,6 @@ import pytest
 
 import runelift
 from runelift.ir.base.errors import ProgramFailure, UserError
-from runelift.ir.base.source import Source
-from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.info import DeviceInfo, DeviceKind
 from runelift.runtime.devices.waiting import Waits
 from runelift.runtime.execution.bound_commands import BoundCommands
@@ -24,6 +22,7 @@ from runelift.runtime.execution.prepared_calls import PreparedCall, kinds_of
 from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION
 from runelift.runtime.programs.program import Program
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
+from tests import programs
 
 CALLS = 5
 """The first call runs the plan, the second is captured, later ones are prepared."""
@@ -329,7 +328,7 @@ def free() -> Program:
 
 
 def test_free_scalars_are_new_each_time(free: Program) -> None:
-    random, interpreter = np.random.default_rng(2), runelift.compile(FREE, device="interpreter")
+    random, interpreter = np.random.default_rng(2), programs.program(FREE, "interpreter")
     xs = random.integers(-99, 99, 9).astype(np.float32)
     there = free.to_device(xs)
     for _ in range(4 * CALLS):
@@ -380,7 +379,7 @@ def test_equal_scalars_are_not_computed_again(free: Program,
 
 def test_free_scalars_reach_fused_launches(installed: DeviceInfo) -> None:
     info = replace(installed, kind=DeviceKind.GPU, handle=installed.handle)
-    program = Program(compile_source(Source("free", FREE)), info)
+    program = Program(programs.compiled(FREE), info)
     xs = np.arange(7, dtype=np.int32)
     for k in range(2 * SUBMITS_BEFORE_FUSION):
         ys = xs + k
@@ -444,7 +443,7 @@ def test_arrays_come_by_way_of_pinned_memory(installed: DeviceInfo, sizes: tuple
                                              ) -> None:
     """As on GPUs, if they are small."""
     text = "entry main [n][m] (xs: [n]i32) (ys: [m]u8) = (map (+ 1) xs, i32.sum xs, map (+ 1) ys)"
-    program = Program(compile_source(Source("two", text)),
+    program = Program(programs.compiled(text),
                       replace(installed, kind=DeviceKind.GPU, handle=installed.handle))
     xs, ys = np.arange(sizes[0], dtype=np.int32), np.arange(sizes[1]).astype(np.uint8)
     kept = []

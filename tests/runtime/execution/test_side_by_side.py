@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import runelift
-from runelift.ir.base.files import Source
-from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.info import DeviceInfo, DeviceKind
 from runelift.runtime.execution.commands import FUSED, Copy, Expect, Launch
 from runelift.runtime.execution.side_by_side import independent_launches
 from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION, CommandBuffer
 from runelift.runtime.programs.program import Program
+from tests import programs
 
 SEPARATE = r"""
 entry separate [n] (xs: [n]i32) (ys: [n + 1]i64): ([n]i32, [n + 1]i64, i32) =
@@ -46,8 +44,8 @@ entry rounds [n] (xs: [n]i64): ([n]i64, i64) =
 def program(installed: DeviceInfo) -> Program:
     """The programs on a device that is said to be a GPU, for which launches are expensive."""
     info = replace(installed, kind=DeviceKind.GPU, handle=installed.handle, interleaves=True,
-                   num_groups=1000, group_size=64)
-    return Program(compile_source(Source("separate.fut", SEPARATE)), info)
+                   num_groups=8 if installed.is_simulator else 1000, group_size=64)
+    return Program(programs.compiled(SEPARATE), info)
 
 
 def _arguments(entry: str, n: int) -> list[Any]:
@@ -89,7 +87,7 @@ def test_rounds_of_a_loop_share_launches(program: Program) -> None:
 
 
 def _has_right_results(program: Program, entry: str) -> None:
-    reference = runelift.compile(SEPARATE, device="interpreter")
+    reference = programs.program(SEPARATE, "interpreter")
     args = _arguments(entry, 200)
     expected = reference.run(entry, [np.copy(each) for each in args])[0]
     for _ in range(SUBMITS_BEFORE_FUSION + 4):
@@ -112,7 +110,7 @@ def test_new_data_run_the_plan_again(program: Program) -> None:
     for _ in range(SUBMITS_BEFORE_FUSION + 4):
         program.run("rounds", args)
     other = [each // 3 for each in args]
-    expected = runelift.compile(SEPARATE, device="interpreter").run("rounds", other)[0]
+    expected = programs.program(SEPARATE, "interpreter").run("rounds", other)[0]
     for got, want in zip(program.run("rounds", other)[0], expected, strict=True):
         np.testing.assert_array_equal(got, want)
 

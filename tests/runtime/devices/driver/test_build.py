@@ -24,6 +24,7 @@ from runelift.runtime.host.channel import receive, send
 from runelift.runtime.processes import process
 from runelift.runtime.processes.build_pool import Builders, how_many, unrolled
 from runelift.runtime.processes.process import Process
+from tests.pocl_declarations import PLAIN_BUILD
 
 SOURCE = "__kernel void f(__global int *xs) { xs[get_global_id(0)] = VALUE; }", "-DVALUE=7"
 BINDINGS = "pyopencl/_cl."
@@ -88,7 +89,7 @@ def check(info: DeviceInfo) -> None:
 
 def test_it_is_known_what_the_bindings_add(info: DeviceInfo, target: BuildTarget) -> None:
     context = open_device(info).context
-    program = cl.Program(context, SOURCE[0]).build(options=[SOURCE[1]])
+    program = PLAIN_BUILD(cl.Program(context, SOURCE[0]), options=[SOURCE[1]])
     options = program.get_build_info(info.handle, cl.program_build_info.OPTIONS)
     assert options.split() == [SOURCE[1], *target.added_options.split()]
 
