@@ -27,6 +27,13 @@ WORDS_IN_CHANGE = 15
 
 OPENINGS = frozenset({"What", "Which", "Whether", "How", "Where", "Who", "Whose", "When", "Why",
                       "That", "If"})
+_AFTER_THOSE = ("of|that|with|for|in|on|which|who|whom|to|from|by|are|is|were|whose|where|without|"
+                "before|after|between|inside|around|below|above|at|not|it|they|a|the|he|we")
+_AFTER_SAME = "as|for|of|in|but|with|where|if|on|again|to"
+POINTING = re.compile(
+    rf"\b(?:ones|others|those (?:{_AFTER_THOSE})\b|those(?=[.,;:)]|$)|as above"
+    rf"|the same(?=[.,;:)]|$| (?:{_AFTER_SAME})\b)|the rest(?=[.,;:)]|$))", re.I)
+"""Words in place of the noun that a docstring speaks of."""
 RIDDLES = re.compile(r'(?<!")\b(nobody|somebody|anybody|whoever|of (?:its|their) own)\b', re.I)
 
 CODE = re.compile(r"(?::[a-z:]+:)?(``.+?``|`[^`]+`)", re.S)
@@ -131,6 +138,9 @@ def in_module(path: Path) -> Iterator[Violation]:
             yield Violation(path, start, f"opens with {opening[0]}", first)
         for sentence in sentences(text):
             yield from of_sentence(path, start, sentence, WORDS_IN_DOCSTRING)
+            if pointing := POINTING.search(sentence.text):
+                yield Violation(path, start + sentence.line, f"say what '{pointing[0]}' are",
+                                sentence.text)
 
 
 def on_page(path: Path) -> Iterator[Violation]:
@@ -176,6 +186,13 @@ def test_sentences_are_told_apart() -> None:
     assert [(each.line, each.text, each.words) for each in sentences(text)] == [
         (0, "A law, CODE.", 3), (0, "Like CODE , e.g this: one; two.", 6), (3, "An item.", 2),
         (4, "Two lines", 2)]
+
+
+def test_words_that_point_at_nothing_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text('"""Groups and those of others.  The same.  The same group, one of many."""\n')
+    assert [each.reason for each in in_module(path)] == [
+        "say what 'those of' are", "say what 'The same' are"]
 
 
 def test_code_and_tables_are_told_apart() -> None:

@@ -1,6 +1,6 @@
 """Choice of versions: the alternatives of a site in the order in which a run tries them.
 
-Versions whose needs are not met are left out.  Thresholds decide among the others
+Versions whose needs are not met are left out.  Thresholds decide among feasible versions
 (:mod:`runelift.runtime.versions.guard_chain`).  A guard without one holds where its version is
 predicted to take no longer than all that follow (:mod:`runelift.runtime.cost`).  So without
 thresholds the version runs that is predicted to take least.  A size guard may prefer another

@@ -78,14 +78,14 @@ class EncounterCosts:
         return guard_holds(guard, self.par, thresholds, self.scarce)
 
     def reached(self, thresholds: Thresholds) -> Iterator[tuple[EncounterCosts, int]]:
-        """The encounter and those inside of it that happen, and the versions that they run."""
+        """The encounter and the inner encounters that happen, each with the version that it runs."""
         index = self.choose(thresholds)
         yield self, index
         for point in self.inner.get(index, ()):
             yield from point.reached(thresholds)
 
     def launched(self, thresholds: Thresholds) -> tuple[int, ...]:
-        """The versions that run; :data:`NO_LAUNCH` for those without any launch."""
+        """The versions that run; :data:`NO_LAUNCH` stands for a version without any launch."""
         index = self.choose(thresholds)
         inner = [version for point in self.inner.get(index, ())
                  for version in point.launched(thresholds)]
@@ -97,14 +97,14 @@ class EncounterCosts:
         return any(index in point.estimated for point, index in self.reached(thresholds))
 
     def frozen(self, thresholds: Thresholds, penalty: Cost) -> EncounterCosts:
-        """The encounter with ``penalty`` added to choices other than those of these thresholds."""
+        """The encounter with ``penalty`` added to choices that these thresholds do not make."""
         index = self.choose(thresholds)
         own = {k: cost if k == index else cost + penalty for k, cost in self.own.items()}
         return self._with(own, {k: tuple([p.frozen(thresholds, penalty) for p in points])
                                 for k, points in self.inner.items()})
 
     def preferring(self, thresholds: Thresholds, margin: float) -> EncounterCosts:
-        """The encounter with higher costs of choices other than those of these thresholds.
+        """The encounter with higher costs of choices that these thresholds do not make.
 
         They exceed the cost of these choices by the fraction ``margin`` at least.
         """
@@ -138,13 +138,13 @@ class EncounterCosts:
         return version_to_run(self.site.tests, self.feasible, self.par, thresholds, self.scarce)
 
     def _choose(self, feasible: Collection[int], thresholds: Thresholds) -> int:
-        """The version that guards choose among some of the feasible ones."""
+        """The version that guards choose among ``feasible`` versions."""
         return version_to_run(self.site.tests, feasible, self.par, thresholds, self.scarce)
 
     def decides(self, index: int, thresholds: Thresholds) -> bool:
         """Test whether the result of guard ``index`` decides about the version that runs.
 
-        Then this version would run if there were no later ones.
+        Then this version would run if no later version were there.
         """
         return (index in self.feasible and index < max(self.feasible)
                 and index == self._choose([k for k in self.feasible if k <= index], thresholds))
@@ -157,7 +157,7 @@ class EncounterCosts:
     def sides(self, index: int, thresholds: Thresholds) -> tuple[Cost, Cost]:
         """The cost of the encounter if guard ``index`` holds, and the cost if it does not.
 
-        Guards before it are assumed to fail.  Those after it and inside go by ``thresholds``.
+        Guards before it are assumed to fail.  Later and inner guards go by ``thresholds``.
         """
         later = [k for k in self.feasible if k > index]
         return (self.version_cost(index, thresholds),
@@ -278,12 +278,12 @@ class DatasetCosts(_Cached):
         return tuple(index for point in self.points for index in point.launched(thresholds))
 
     def frozen(self, thresholds: Thresholds) -> DatasetCosts:
-        """The dataset with a large penalty on choices other than those of these thresholds."""
+        """The dataset with a large penalty on choices that these thresholds do not make."""
         penalty = Cost(1e3 * max(self.total(thresholds), 1e-6))
         return replace(self, points=tuple(p.frozen(thresholds, penalty) for p in self.points))
 
     def preferring(self, thresholds: Thresholds, margin: float) -> DatasetCosts:
-        """The dataset with higher costs of choices other than those of these thresholds."""
+        """The dataset with higher costs of choices that these thresholds do not make."""
         return replace(self, points=tuple(p.preferring(thresholds, margin) for p in self.points))
 
     def bounds(self) -> tuple[Cost, Cost]:
@@ -334,7 +334,7 @@ class Costs(_Cached):
             d.compact() for d in self.datasets)))
 
     def preferring(self, names: Collection[str], thresholds: Thresholds) -> Costs:
-        """The costs with no choice of these datasets cheaper than those of the thresholds.
+        """The costs, of which no choice of these datasets is cheaper than that of the thresholds.
 
         Choices that cost more anyway keep their costs.
         """
@@ -376,7 +376,7 @@ def encounters_at(datasets: Sequence[DatasetCosts],
 class _Gathered:
     """The costs of one encounter in all runs of a dataset.
 
-    ``within`` are all encounters inside of it, ``inner`` those inside of each version.  Costs from
+    ``within`` are all inner encounters, ``inner`` the inner encounters of each version.  Costs from
     runs made ``once`` count for versions without other runs.
     """
 
@@ -392,7 +392,7 @@ class _Gathered:
 
 
 def costs_of(forest: Forest, measurements: Measurements, policy: TuningPolicy = NORMAL) -> Costs:
-    """Match the encounters of different runs, and take medians over repeated ones.
+    """Match the encounters of different runs, and take medians over repeated runs.
 
     A dataset is left out if none of its encounters has costs of all feasible versions.
     """
@@ -505,7 +505,7 @@ class _Gathering:
 def _without_inner(corrected: CorrectedRecord) -> tuple[Cost, Iterable[_Seconds], list[bool]]:
     """The total cost of encounters, the exclusive cost of each, and whether the device worked.
 
-    The last is False for versions with no launch but those of inner encounters.
+    The last is False for a version whose only launches are in inner encounters.
     """
     encounters = corrected.record.encounters
     busy = corrected.works * np.array([each.busy for each in encounters])

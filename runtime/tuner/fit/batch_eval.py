@@ -42,8 +42,8 @@ class _Encounters:
     def choose(self, thresholds: Sequence[int], outer: Array | None) -> Array:
         """The version that each encounter runs, or that it does not happen.
 
-        ``thresholds`` are those of the site's own guards, and ``outer`` what the encounters of the
-        site around it run.
+        ``thresholds`` has one for each guard of the site.  ``outer`` are the versions that the
+        encounters of the site around it run.
         """
         chosen = versions_to_run(thresholds, self.par, self.unset, self.feasible).astype(np.int8)
         if outer is not None:
@@ -72,7 +72,7 @@ class PathTable:
 
     @classmethod
     def of(cls, costs: DatasetCosts) -> PathTable:
-        """The encounters of a dataset as arrays, outer sites before inner ones."""
+        """The encounters of a dataset as arrays, outer sites before inner sites."""
         found: list[_Encounters] = []
 
         def add(points: Sequence[tuple[int, EncounterCosts]], outer: int | None,

@@ -29,8 +29,8 @@ from runelift.runtime.versions.guard_chain import guard_holds
 class Outcomes:
     """Outcomes of the comparisons of a run.
 
-    Thresholds above ``low`` and at most ``high`` make the same choices; so do the same
-    ``untuned`` ones (0), which stand for more than a comparison.
+    Thresholds above ``low`` and at most ``high`` make equal choices.  A threshold of 0 in
+    ``untuned`` stands for more than a comparison, so only 0 makes an equal choice.
     """
 
     low: Mapping[str, int]
