@@ -78,7 +78,7 @@ class EncounterCosts:
         return guard_holds(guard, self.par, thresholds, self.scarce)
 
     def reached(self, thresholds: Thresholds) -> Iterator[tuple[EncounterCosts, int]]:
-        """The encounter and the inner encounters that happen, each with the version that it runs."""
+        """The encounter and the inner encounters that happen, with the version of each."""
         index = self.choose(thresholds)
         yield self, index
         for point in self.inner.get(index, ()):
