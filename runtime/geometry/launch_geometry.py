@@ -6,10 +6,9 @@ Host plans ask by way of :class:`~runelift.runtime.execution.run.Run`.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runelift.codegen.plan.shapes.shape import Shape
-from runelift.runtime.devices.context import Device
 from runelift.runtime.geometry.group_shape import GROUP_SHAPE
 from runelift.runtime.geometry.group_size import GROUP_SIZE
 from runelift.runtime.geometry.map_width import MAP_WIDTH
@@ -21,6 +20,9 @@ from runelift.runtime.geometry.strip import STRIP
 from runelift.runtime.geometry.subgroup_size import SUBGROUP_SIZE
 from runelift.runtime.geometry.team_count import TEAM_COUNT
 from runelift.runtime.geometry.transpose_tile import TRANSPOSE_TILE
+
+if TYPE_CHECKING:
+    from runelift.runtime.devices.context import Device
 
 SHAPES: dict[str, Geometry[Any, Any]] = {each.shape.__name__: each for each in (
     GROUP_SHAPE, TEAM_COUNT, SUBGROUP_SIZE, GROUP_SIZE, MAP_WIDTH, SCAN_TILE, PRODUCT_TILE,

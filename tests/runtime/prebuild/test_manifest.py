@@ -99,7 +99,7 @@ def test_kernels_that_were_written_before_are_not_written_again(
     for _ in range(2):
         program = opened(path)
         with monkeypatch.context() as patch:
-            for name in "opencl_program", "persistent_source":
+            for name in "program_text", "persistent_text":
                 patch.setattr(f"runelift.runtime.execution.executable.{name}",
                               lambda *_: pytest.fail("is written again"))
             MeasuredProgram(program).prebuild_all("main", [ARGS], forces(program))
