@@ -23,6 +23,11 @@ PAGES = {"rules.md": 8, "convolution.md": 8, "first-steps.md": 8, "json.md": 2}
 """The pages, and how many parts each has at least."""
 
 
+def without_times(page: str) -> str:
+    """The page without predicted times, which depend on the cores of the machine."""
+    return re.sub(" +", " ", re.sub(r"[\d.]+ [mµn]?s, ", "", page))
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_outputs_are_current(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                              capsys: pytest.CaptureFixture[str],
@@ -46,7 +51,7 @@ def test_outputs_are_current(name: str, tmp_path: Path, monkeypatch: pytest.Monk
     now = PART.sub(current, page)
     if pytestconfig.getoption("--regenerate-golden"):
         path.write_text(now)
-    assert path.read_text() == now
+    assert without_times(path.read_text()) == without_times(now)
     assert len(PART.findall(page)) >= PAGES[name]
     for rules in sorted(tmp_path.glob("*.rules")):
         load_rules(read_source(rules))

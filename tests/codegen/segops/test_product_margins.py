@@ -12,7 +12,6 @@ from runelift.codegen.emit.python import python_source
 from runelift.codegen.plan import plan
 from runelift.ir.base.errors import VersionUnavailable
 from runelift.runtime.devices.info import DeviceInfo
-from runelift.runtime.geometry import launch_geometry
 from runelift.runtime.programs.program import Program
 from tests.codegen.harness import ROWS, SLABS
 from tests.codegen.segops.test_product_tiles import (
@@ -103,7 +102,7 @@ def test_no_place_outside_is_read(name: str, size: tuple[int, ...]) -> None:
 def test_versions_agree_with_the_interpreter(name: str, blocks: Blocks,
                                              installed: DeviceInfo,
                                              monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch_geometry, "block", lambda *_: blocks.sizes())
+    blocks.force(monkeypatch)
     program = Program(compiled(TEXTS[name]), replace(installed, interleaves=True))
     for size in ((1, 1, 1, 1, 1), (2, 3, 5, 4, 3), (2, 0, 3, 4, 5), (2, 4, 3, 0, 2)):
         if name == "overwritten" and 0 in size:

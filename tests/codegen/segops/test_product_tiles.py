@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,13 +14,18 @@ from hypothesis import strategies as st
 from runelift.ir.base.files import read_source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.limits import ShareLimits
-from runelift.runtime.geometry import launch_geometry
-from runelift.runtime.geometry.product_blocks import (
+from runelift.runtime.geometry.launch_geometry import SHAPES
+from runelift.runtime.geometry.product_tile import (
     LEAST_SLABS,
     PARTIAL_BYTES,
+    PRODUCT_TILE,
     SLAB_PADDING,
-    block,
+    ProductTileAnswer,
+    ProductTileRequest,
+    choose,
+    fastest,
 )
+from runelift.runtime.geometry.shape import GeometryLimits
 from runelift.runtime.programs.program import Program
 from runelift.runtime.versions.forest import plans
 from tests import programs
@@ -27,7 +33,7 @@ from tests.codegen.harness import ACROSS, DEPTH, ROWS, SLABS
 from tests.codegen.test_programs import Choices, modelled
 from tests.programs import agree, kernel_names
 
-GPU = ShareLimits(32, 256, 1024, 16, 32, True, 1)
+GPU = GeometryLimits(ShareLimits(32, 256, 1024, 16, 32, True, 1))
 PRODUCT = """
 entry main [n][m][p] (xss: [n][m]f32) (yss: [m][p]f32): [n][p]f32 =
   map (\\xs -> map (\\ys -> f32.sum (map2 (*) xs ys)) (transpose yss)) xss
@@ -59,12 +65,15 @@ class Blocks(NamedTuple):
     slabs: int
     pieces: int
 
-    def sizes(self) -> tuple[int, ...]:
-        """The sizes as the runtime sets them."""
+    def force(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let the runtime answer all requests with these blocks."""
         down, along = self.depth * self.rows // self.across, self.depth * self.columns // self.side
         assert min(down, along) > 0
-        return (self.side * self.across, *self[:5], down, along, self.rows * self.columns,
-                *self[5:], min(2, self.pieces))
+        answer = ProductTileAnswer(
+            self.side * self.across, self.side, self.across, self.rows, self.columns, self.depth,
+            down, along, self.rows * self.columns, self.slabs, self.pieces, min(2, self.pieces))
+        monkeypatch.setitem(SHAPES, "ProductTileShape",
+                            replace(PRODUCT_TILE, choose=lambda asked, limits: answer))
 
 
 NOT_SQUARE = [Blocks(2, 4, 2, 2, 2, 1, 1), Blocks(4, 2, 1, 2, 4, 2, 1), Blocks(1, 4, 4, 1, 1, 2, 3),
@@ -82,7 +91,7 @@ NOT_SQUARE = [Blocks(2, 4, 2, 2, 2, 1, 1), Blocks(4, 2, 1, 2, 4, 2, 1), Blocks(1
                          ids=["product", "scaled", "batched", "ordered"])
 def test_blocks(text: str, size: tuple[int, int, int], blocks: Blocks,
                 monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch_geometry, "block", lambda *_: blocks.sizes())
+    blocks.force(monkeypatch)
     program = programs.program(text, "oclgrind")
     for kernel in ("segmap_tiled", "segmap_pieces", "segmap_combined"):
         assert _has(program, kernel)
@@ -118,8 +127,8 @@ def test_nobody_overwrites_what_others_combine(size: tuple[int, int, int], slabs
 def test_shapes_of_blocks(height: int, width: int, length: int, units: int,
                           sizes: tuple[int, int]) -> None:
     """Blocks are no larger than the product, and fit into local memory with their slabs."""
-    group, side, across, rows, columns, depth, down, along, cells, slabs, pieces, split = block(
-        GPU, height, width, 1, length, units, sizes, 48 << 10)
+    group, side, across, rows, columns, depth, down, along, cells, slabs, pieces, split = choose(
+        ProductTileRequest(height, width, 1, length, sizes), GPU._replace(units=units))
     if min(height, width) < 16:
         assert rows == 0
         return
@@ -142,8 +151,8 @@ def test_shapes_of_blocks(height: int, width: int, length: int, units: int,
 @pytest.mark.parametrize("sizes", [(64, 64, 0, 100), (16, 16, 1, 0), (5, 5, 0, 0)])
 def test_blocks_of_nothing(sizes: tuple[int, int, int, int]) -> None:
     """No matrix at all, or no steps."""
-    *_, pieces, split = block(GPU, *sizes, 132, (4, 4), 48 << 10)
-    assert (pieces, split) == (1, 1)
+    found = choose(ProductTileRequest(*sizes, (4, 4)), GPU)
+    assert (found.pieces, found.split) == (1, 1)
 
 
 @pytest.mark.parametrize(("height", "width", "length", "more"), [
@@ -152,8 +161,8 @@ def test_blocks_of_nothing(sizes: tuple[int, int, int, int]) -> None:
 def test_long_products_of_few_points_are_cut(height: int, width: int, length: int,
                                              more: bool) -> None:
     """Pieces take half the time on a device with 132 units, or would take longer."""
-    *_, pieces, _ = block(GPU, height, width, 1, length, 132, (4, 4), 48 << 10)
-    assert (pieces > 1) == more
+    found = choose(ProductTileRequest(height, width, 1, length, (4, 4)), GPU)
+    assert (found.pieces > 1) == more
 
 
 @given(st.integers(1, 600), st.integers(1, 600), st.integers(0, 5000),
@@ -164,8 +173,9 @@ def test_every_work_item_fetches_a_part_of_a_slab(
         height: int, width: int, length: int, local_bytes: int, side: int, points: list[int],
         others: list[int]) -> None:
     """A group fetches every element of a slab exactly once, whatever is wanted."""
-    group, tall, across, rows, columns, depth, down, along, cells, _, pieces, _ = block(
-        GPU, height, width, 1, length, 132, (4, 4), local_bytes, (side, *points, *others, 0))
+    group, tall, across, rows, columns, depth, down, along, cells, _, pieces, _ = fastest(
+        ProductTileRequest(height, width, 1, length, (4, 4), side, *points, *others),
+        GPU._replace(local_bytes=local_bytes))
     if rows == 0:
         return
     assert (group, tall, across) == (side * across, side, others[0] or side)
@@ -213,7 +223,7 @@ entry main [n][c][h][w][m] (xs: [n][c][h][w]i32) (ker: [m][c][3][2]i32): [m][h][
 def test_blocks_of_several_dimensions(text: str, size: tuple[int, ...], blocks: Blocks,
                                       monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows, columns and steps of a product may each have several dimensions."""
-    monkeypatch.setattr(launch_geometry, "block", lambda *_: blocks.sizes())
+    blocks.force(monkeypatch)
     program = programs.program(text, "oclgrind")
     for kernel in ("segmap_tiled", "segmap_pieces"):
         assert _has(program, kernel) == (text is not GATHERED)

@@ -21,13 +21,13 @@ entry other [n] (xs: [n]i32): [n]i32 = map (* 2) xs
 def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts written so far."""
     found: list[str] = []
-    write = executable.opencl_program
+    write = executable.program_text
 
     def note(*args: object, **options: object) -> str:
         found.append(write(*args, **options))  # type: ignore[arg-type]
         return found[-1]
 
-    monkeypatch.setattr(executable, "opencl_program", note)
+    monkeypatch.setattr(executable, "program_text", note)
     return found
 
 
