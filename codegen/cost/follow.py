@@ -30,7 +30,7 @@ from runelift.codegen.cost.conditions import (
     single,
 )
 from runelift.codegen.cost.counters import conjuncts, definitions, expanded, loads
-from runelift.codegen.cost.expressions import Graph, Node, Region
+from runelift.codegen.cost.expressions import LARGEST_SHIFT, Graph, Node, Region
 from runelift.codegen.cost.forms import SUB_GROUP, Forms
 from runelift.codegen.cost.polynomials import ONE, ZERO, Form, number, of
 from runelift.codegen.cost.sums import Access, Frame, Here, Sums
@@ -592,7 +592,7 @@ class Follower:
             case "and" if not forms.is_size(a) and forms.is_size(b) and not forms.unknown(a):
                 return forms.bounded(forms.rest(a, b.add(ONE)))  # a mask of the last bits
             case "shr" | "lshr" if b.constant is not None and not forms.is_size(a):
-                return forms.quotient(a, number(1 << min(max(b.constant, 0), 62)))
+                return forms.quotient(a, number(1 << min(max(b.constant, 0), LARGEST_SHIFT)))
         if all(map(forms.is_size, args)) and (found := forms.of_sizes(op, prim, args)) is not None:
             return forms.size(found, fixed=all(map(forms.is_fixed, args)))
         return forms.element(a, b)

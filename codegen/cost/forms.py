@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from runelift.codegen.cost.expressions import Expr, Graph
+from runelift.codegen.cost.expressions import LARGEST_SHIFT, Expr, Graph
 from runelift.codegen.cost.polynomials import (
     NOTHING,
     ZERO,
@@ -203,9 +203,9 @@ class Forms:
             case "and" | "or" | "xor":
                 return graph.node(_BITWISE[op], a, b)
             case "shl":
-                return graph.node("<<", a, graph.clamp(b, 0, 62))
+                return graph.node("<<", a, graph.clamp(b, 0, LARGEST_SHIFT))
             case "shr" | "lshr":
-                return graph.node(">>", a, graph.clamp(b, 0, 62))
+                return graph.node(">>", a, graph.clamp(b, 0, LARGEST_SHIFT))
             case "abs":
                 return graph.most(a, graph.mul(-1, a))
         return None

@@ -280,7 +280,7 @@ class Executable:
         return tuple(default_of(each.quantity, self.device.info) for each in self._parameters)
 
     def _settings(self, chosen: Mapping[str, int]) -> Setting:
-        """The values of all parameters."""
+        """The values of all parameters; an operation without a possible setting has its default."""
         if any(each.name in chosen for each in self._parameters):
             return tuple(value for space in self.spaces.values()
                          for value in space.in_force(chosen))

@@ -253,8 +253,3 @@ def _values(parameter: Parameter, operation: plan.Operation, info: DeviceInfo) -
             return [max(1, (default << 4) >> k) for k in range(0, 11, 2)]
         case _:  # a factor of unrolling, or a size that a schedule decides
             return powers(1, 16)
-
-
-def settings_under(host: Mapping[str, ParameterSpace], chosen: Mapping[str, int]) -> Setting:
-    """The values of all parameters; an operation whose setting is not possible has its default."""
-    return tuple(value for space in host.values() for value in space.in_force(chosen))
