@@ -10,11 +10,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from runelift.codegen.cost.totals import ENTRY, KernelCost
+from runelift.codegen.cost.totals import ENTRY, KernelCost, Work
 from runelift.codegen.emit.host_scalars import SCALARS
 from runelift.codegen.plan.plan import Choose
 from runelift.runtime.cost.device_costs import DeviceCosts
-from runelift.runtime.cost.model import launch_time
+from runelift.runtime.cost.model import LaunchTime, launch_time
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.devices.limits import LEAST_ITERATIONS
@@ -108,9 +108,13 @@ class Predictor:
         """
         room = self.room(name, group, lengths)
         if groups > 0:
-            found = self.formulas[name](groups * teams, group // teams, *args)
-            self.seconds += launch_time(
-                self.costs, self.info.units, groups, group, room, found).seconds
+            work = self.formulas[name](groups * teams, group // teams, *args)
+            self.launched(work, launch_time(
+                self.costs, self.info.units, groups, group, room, work))
+
+    def launched(self, work: Work, time: LaunchTime) -> None:
+        """Add the time of a launch, which has this work."""
+        self.seconds += time.seconds
 
     def room(self, name: str, group: int, lengths: tuple[int, ...]) -> int:
         """The bytes of local memory of a launch; Infeasible if it cannot run."""

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any
 
-from runelift.codegen.cost.totals import ENTRY
+from runelift.codegen.cost.totals import ENTRY, Work
 from runelift.codegen.plan.plan import DEVICE_SIZES, parameters
 from runelift.ir.guards import Kind
-from runelift.runtime.cost.model import launch_time
+from runelift.runtime.cost.model import LaunchTime
 from runelift.runtime.cost.predictor import Predictor
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.execution.dry_run import no_memory
@@ -128,21 +128,22 @@ def predicted_seconds(executable: Executable, args: Mapping[str, Any],
         return math.inf
 
 
-def seconds_of_call(program: LoadedProgram, entry: str, args: Sequence[Any],
-                    force: Mapping[str, int] | None = None) -> float:
+def seconds_of_call(program: LoadedProgram, entry: str, args: Sequence[Any]) -> float:
     """The seconds of a call without thresholds, as :func:`predict_call` has it; or infinite."""
-    executable = program.executable(entry)
-    bound = program.bind(executable.plan, list(args), lambda array: no_memory(array.nbytes))
-    return predicted_seconds(executable, bound, {}, force or {})
+    return predicted_seconds(program.executable(entry), _bound(program, entry, args), {}, {})
 
 
 def predict_call(program: LoadedProgram, entry: str, args: Sequence[Any],
                  thresholds: Mapping[str, int] | None = None,
                  force: Mapping[str, int] | None = None) -> Prediction:
     """As :func:`predict`, of a call with these arguments, whose arrays need no elements."""
-    executable = program.executable(entry)
-    bound = program.bind(executable.plan, list(args), lambda array: no_memory(array.nbytes))
-    return predict(executable, bound, thresholds, force)
+    return predict(program.executable(entry), _bound(program, entry, args), thresholds, force)
+
+
+def _bound(program: LoadedProgram, entry: str, args: Sequence[Any]) -> dict[str, Any]:
+    """The arguments by name, with buffers that have no memory."""
+    return program.bind(program.executable(entry).plan, list(args),
+                        lambda array: no_memory(array.nbytes))
 
 
 def predict_versions(program: LoadedProgram, forest: Forest, args: Sequence[Any]
@@ -151,8 +152,9 @@ def predict_versions(program: LoadedProgram, forest: Forest, args: Sequence[Any]
 
     The key None has the seconds of a call with the versions that run by default.
     """
-    return {None: seconds_of_call(program, forest.entry, args), **{
-        (site, index): seconds_of_call(program, forest.entry, args, way)
+    about = program.executable(forest.entry), _bound(program, forest.entry, args), dict[str, int]()
+    return {None: predicted_seconds(*about, {}), **{
+        (site, index): predicted_seconds(*about, way)
         for site, index, way in ways_to_versions(forest.trees)}}
 
 
@@ -185,18 +187,12 @@ class _Tracing(Predictor):
     def _add(self, totals: Totals) -> None:
         self.seconds += totals
 
-    def launch(self, name: str, groups: int, group: int, lengths: tuple[int, ...],
-               *args: Any, teams: int = 1) -> None:
-        """Add a launch; Infeasible if it cannot run."""
-        room = self.room(name, group, lengths)
-        if groups <= 0:
-            return
-        found = self.formulas[name](groups * teams, group // teams, *args)
-        time = launch_time(self.costs, self.info.units, groups, group, room, found)
+    def launched(self, work: Work, time: LaunchTime) -> None:
+        """Add the work and the time of a launch."""
         self._add(Totals(
-            time.seconds, 1.0, found.distinct,
-            found.operations + found.doubles + found.special, time.start, time.memory,
-            time.arithmetic, time.atomics, time.chain, longest=found.steps))
+            time.seconds, 1.0, work.distinct, work.operations + work.doubles + work.special,
+            time.start, time.memory, time.arithmetic, time.atomics, time.chain,
+            longest=work.steps))
 
     def unseen(self, name: str) -> None:
         """Add a launch, or a choice, whose size is unknown."""
