@@ -28,6 +28,7 @@ from runelift.rewrite.registry import (
     LAUNCHES,
     OUTSIDE,
     PREDICATE,
+    ROWS,
     SHORT_CIRCUIT,
     SIMPLIFY,
     WRITE_OUT,
@@ -60,7 +61,7 @@ STANDARD: tuple[Pass, ...] = (
 """From the core IR of the front end to the core IR that is flattened."""
 
 AFTER_FLATTENING: tuple[Pass, ...] = (
-    SIMPLIFY, CSE, BOUNDS, SIMPLIFY, PREDICATE, LAUNCHES, SHORT_CIRCUIT)
+    SIMPLIFY, CSE, BOUNDS, ROWS, SIMPLIFY, PREDICATE, LAUNCHES, SHORT_CIRCUIT)
 """Versioned IR is not hoisted: flattening has put definitions into kernels on purpose."""
 
 EVERY_PASS = False

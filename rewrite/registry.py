@@ -28,6 +28,7 @@ from runelift.rewrite.passes.in_place import made_in_place
 from runelift.rewrite.passes.layouts import LAYOUTS, arrange
 from runelift.rewrite.passes.predicate import predicate, predicated_scatter, predicated_updates
 from runelift.rewrite.passes.rearranged_results import rearranged_result
+from runelift.rewrite.passes.rows import by_element, rows_by_element
 from runelift.rewrite.passes.save_launches import (
     copy_beside,
     fill_together,
@@ -71,6 +72,8 @@ FILTER = Pass("filters", "reduce without filters and scans in between", without_
 WRITE_OUT = Pass("short-widths", "write out short reductions and loops in maps", write_out,
                  SHORT_WIDTHS)
 BOUNDS = Pass("bounds", "remove checks that cannot fail", remove_checks, PROVING)
+ROWS = Pass("rows", "a work-item for each element of rows that are copied", by_element,
+            (rows_by_element,))
 PREDICATE = Pass("predicate", "conditional updates made by the device", predicate,
                  (predicated_updates, predicated_scatter))
 LAUNCHES = Pass("launches", "fewer kernels and copies for the host to launch", save_launches,
@@ -80,7 +83,7 @@ SHORT_CIRCUIT = Pass("short-circuit", "make values in the arrays that they are m
                      (rearranged_result, concat_in_parts, update_early, made_in_place))
 
 PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, ARRANGE, HOIST, OUTSIDE, FUSE, FILTER,
-                            HOIST_ARRAYS, WRITE_OUT, BOUNDS, PREDICATE, LAUNCHES,
+                            HOIST_ARRAYS, WRITE_OUT, BOUNDS, ROWS, PREDICATE, LAUNCHES,
                             SHORT_CIRCUIT)
 """All passes."""
 

@@ -6,7 +6,8 @@ They take ``rt``, which predicts the time of a launch from its work
 scalars of the host that its launches depend on.  So equal facts mean equal costs.
 
 * A loop whose launches are alike in all iterations is followed once.  Of any other loop some
-  iterations stand for all.  A ``while`` loop is followed once.
+  iterations stand for all.  A ``while`` loop is followed as long as its condition holds, or once
+  if the host does not know the condition.
 * A scalar that the host reads from the device is unknown.  Both sides of a branch on it count half.
   A launch whose size is unknown costs no more than its start.  In formulas of work it is 1.
 * An inner choice costs what the version costs that would run there.
@@ -223,10 +224,7 @@ class _CostWriter(PlanWriter):
     def _loop(self, step: plan.CountedLoop | plan.WhileLoop, version: str) -> None:
         """A loop: an iteration for all of them, or several if they differ."""
         if isinstance(step, plan.WhileLoop):
-            if step.in_buffer:
-                self.line("rt.wait()")
-            for inner in step.body:
-                self.step(inner, version)
+            self._while(step, version)
             return
         steady = step.carried is not None
         changing = _columns(step) | _carried(step.body)
@@ -240,6 +238,24 @@ class _CostWriter(PlanWriter):
         else:
             self.line(f"for {variable(step.index)} in rt.iterations("
                       f"{_text(step.bound)}, {len(changing) > 1}):")
+            self.nested(step.body, version)
+
+    def _while(self, step: plan.WhileLoop, version: str) -> None:
+        """A loop whose condition the host computes, or one iteration of any other."""
+        if step.in_buffer:
+            self.line("rt.wait()")
+        lines, depth = self.lines, self.depth
+        known = -1
+        while not step.in_buffer and known != len(self._unknown):  # of each iteration
+            before, known, self.lines = set(self._unknown), len(self._unknown), []
+            self.steps(step.body, version)
+            self._unknown |= before
+        self.lines, self.depth = lines, depth
+        if step.in_buffer or not self._knows(step.cond):
+            for inner in step.body:
+                self.step(inner, version)
+        else:
+            self.line(f"for _ in rt.continued(lambda: {variable(step.cond)}):")
             self.nested(step.body, version)
 
     def _repeated(self, step: plan.CountedLoop, steady: bool, version: str) -> None:
@@ -287,6 +303,8 @@ class _CostWriter(PlanWriter):
                 return set(names_in(count))
             case plan.Branch(cond) | plan.CountedLoop(bound=cond):
                 return set(names_in(cond))
+            case plan.WhileLoop(cond, in_buffer=False):
+                return {cond}
             case plan.Choose(versions=versions, sizes=sizes, facts=facts):
                 return {*sizes, *facts, *names_in([
                     (v.guard and v.guard.sizes(), [need.names() for need in v.needs])

@@ -23,6 +23,8 @@ from runelift.runtime.versions.choose import NEVER, UNMET
 
 FOLLOWED = 16
 """The iterations that stand for all of a longer loop."""
+CONTINUED = 64
+"""The most iterations of a while loop that are followed."""
 
 Amount: TypeAlias = Any
 """Seconds, or totals that a predictor adds up in place of them."""
@@ -165,6 +167,13 @@ class Predictor:
             yield number if carried or some == count else number * (count - 1) // (some - 1)
         if some:
             self.scale(before, count / some)
+
+    def continued(self, again: Callable[[], bool]) -> Iterator[None]:
+        """The iterations of a loop whose condition the host knows; no more than some."""
+        for _ in range(CONTINUED):
+            if not again():
+                return
+            yield
 
     def choice(self, site: str, pars: tuple[int, ...], facts: tuple[Any, ...],
                local: tuple[tuple[int, ...], ...], sizes: Mapping[str, int]) -> None:

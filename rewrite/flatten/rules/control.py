@@ -8,9 +8,11 @@ from dataclasses import replace
 from runelift.ir import syntax as ir
 from runelift.ir.guards import Kind
 from runelift.ir.names import VName
+from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.traverse import bodies_of, statements_inside
-from runelift.ir.types import Const, array_of, shape_of
+from runelift.ir.traverse import bodies_of, free_vars, needed_for, statements_inside
+from runelift.ir.types import Atom, Const, array_of, shape_of
+from runelift.rewrite.engine.pick import pick
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.nest import Nest, show_nest
@@ -21,11 +23,13 @@ from runelift.rewrite.flatten.walk import Walk
 
 @flattening("G7", ir.Loop)
 def loop_interchange(walk: Walk, stm: ir.Stm) -> str | None:
-    """Σ ⊢ loop (x = e) for i < n do f ⇒ loop (x' = e') for i < n do (Σ, x := x'[...] ⊢ f)
+    """Σ ⊢ loop (x = e, s = a) for i < n do f ⇒
+           loop (x' = e', s = a) for i < n do (Σ, x := x'[...] ⊢ f)
 
     Provided n is the same at all points of Σ, f has parallelism and the shape of x does not change.
-    With an empty Σ the loop stays, and its body is flattened.  If all operations of the body have
-    few points, a version runs the whole loop in one work-group.
+    Scalars s that are the same at all points stay scalars.  The condition of a while loop must be
+    such a scalar.  With an empty Σ the loop stays, and its body is flattened.  If all operations of
+    the body have few points, a version runs the whole loop in one work-group.
     """
     loop = node_of(stm, ir.Loop)
     parallel = has_parallelism(loop.body)
@@ -44,9 +48,10 @@ def loop_interchange(walk: Walk, stm: ir.Stm) -> str | None:
         return None
     if not parallel:
         return Unlike("the body of the loop has no parallelism")
-    if not isinstance(loop.form, ir.ForLoop):
+    uniform = _uniform(walk, loop)
+    if isinstance(loop.form, ir.WhileLoop) and loop.form.cond not in uniform:
         return "a while loop may run a different number of times at each point"
-    if not walk.invariant(loop.form.bound):
+    if isinstance(loop.form, ir.ForLoop) and not walk.invariant(loop.form.bound):
         return "it runs a different number of times at each point"
     own = {p.param.name for p in loop.params}
     for p in loop.params:
@@ -54,18 +59,79 @@ def loop_interchange(walk: Walk, stm: ir.Stm) -> str | None:
             return f"'{p.param.name.base}' has another shape at each point or iteration"
     if why := walk.prepare(stm):
         return why
-    params = tuple(ir.Param(flattener.names.fresh(p.param.name),
-                         array_of(walk.nest.widths, p.param.type)) for p in loop.params)
-    inits = [walk.expand(p.init, p.param.type) for p in loop.params]
     flattener.derivation.fired("G7", stm, f"the loop goes outside of {show_nest(walk.nest)}")
-    flattener.learn_params(params)
-    inner = walk.nest.define(walk.nest.point(p.param, host.name)
-                             for p, host in zip(loop.params, params, strict=True))
-    with flattener.derivation.inside():
-        body, _ = flattener.body(inner, loop.body, [p.param.type for p in loop.params])
-    carried = tuple(ir.LoopParam(p, init) for p, init in zip(params, inits, strict=True))
-    emit_with_nest(walk, stm, walk.nest, ir.Loop(carried, loop.form, body))
+    _emit_interchanged(walk, stm, uniform)
     return None
+
+
+def _uniform(walk: Walk, loop: ir.Loop) -> frozenset[VName]:
+    """The scalars that a loop carries, and that are the same at all points of Σ.
+
+    Each is computed of such scalars, and of scalars from outside of Σ.
+    """
+    uniform = {p.param.name for p in loop.params
+               if isinstance(p.param.type, Prim) and walk.invariant(p.init)}
+    while uniform:
+        needed = {p.param.name: needed_for(loop.body.stms, (after,))
+                  for p, after in zip(loop.params, loop.body.result, strict=True)
+                  if p.param.name in uniform}
+        kept = {name for name, after in _next_values(loop).items() if name in uniform
+                and _is_uniform(walk, loop, uniform, needed[name], after)}
+        if kept == uniform:
+            break
+        uniform = kept
+    return frozenset(uniform)
+
+
+def _next_values(loop: ir.Loop) -> dict[VName, Atom]:
+    """What each parameter of a loop is in the next iteration."""
+    return {p.param.name: after for p, after in zip(loop.params, loop.body.result, strict=True)}
+
+
+def _is_uniform(walk: Walk, loop: ir.Loop, uniform: set[VName], needed: tuple[ir.Stm, ...],
+                after: Atom) -> bool:
+    """True if a next value is computed by ``needed`` of scalars that are the same everywhere."""
+    inside = {p.name for stm in needed for p in stm.pat}
+    carried = {p.param.name for p in loop.params}
+    if isinstance(loop.form, ir.ForLoop):
+        inside.add(loop.form.index)
+    used = {name for stm in needed for name in free_vars(stm)} | {
+        name for name in (after,) if isinstance(name, VName)}
+    return all(isinstance(stm.exp, ir.PrimOp | ir.Convert | ir.AtomExp) for stm in needed) and all(
+        name in inside or name in uniform or (name not in carried and walk.invariant(name))
+        for name in used)
+
+
+def _emit_interchanged(walk: Walk, stm: ir.Stm, uniform: frozenset[VName]) -> None:
+    """Emit the loop around Σ: arrays over Σ for its parameters, but for ``uniform`` scalars."""
+    loop, flattener = node_of(stm, ir.Loop), walk.flattener
+    scalar = [p.param.name in uniform for p in loop.params]
+    params = tuple(p.param if one else ir.Param(
+        flattener.names.fresh(p.param.name), array_of(walk.nest.widths, p.param.type))
+        for p, one in zip(loop.params, scalar, strict=True))
+    inits = [p.init if one else walk.expand(p.init, p.param.type)
+             for p, one in zip(loop.params, scalar, strict=True)]
+    flattener.learn_params(params)
+    varying = [not one for one in scalar]
+    inner = walk.nest.define(walk.nest.point(p.param, host.name) for p, host in zip(
+        pick(loop.params, varying), pick(params, varying), strict=True))
+    uniform_after = pick(loop.body.result, scalar)
+    after = flattener.copy_body(ir.Body(needed_for(loop.body.stms, uniform_after), uniform_after))
+    with flattener.derivation.inside():
+        body, _ = flattener.body(
+            inner, ir.Body(loop.body.stms, pick(loop.body.result, varying)),
+            [p.param.type for p in pick(loop.params, varying)])
+    scalars, arrays = iter(after.result), iter(body.result)
+    result = tuple(next(scalars if one else arrays) for one in scalar)
+    host = tuple(ir.Param(flattener.names.fresh(p.name), p.type) if one else expanded
+                 for p, expanded, one in zip(stm.pat, walk.expanded_pat(stm.pat), scalar,
+                                             strict=True))
+    carried = tuple(ir.LoopParam(p, init) for p, init in zip(params, inits, strict=True))
+    walk.emit(ir.Stm(host, ir.Loop(carried, loop.form, ir.Body((*after.stms, *body.stms), result)),
+                     stm.attrs, stm.loc))
+    walk.bind(pick(stm.pat, varying), pick(host, varying))
+    for param, outside in zip(pick(stm.pat, scalar), pick(host, scalar), strict=True):
+        walk.emit(ir.Stm((param,), ir.AtomExp(outside.name)))
 
 
 @flattening("G8", ir.If)

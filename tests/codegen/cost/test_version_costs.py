@@ -42,6 +42,10 @@ entry until [n][m] (xss: [n][m]i64): [n][m]i64 =
   loop xss = copy xss while i64.sum (map i64.sum xss) < 1000 do
     map (\\xs -> map (+ i64.sum xs) xs) xss
 
+entry halving [n] (xs: [n]i64): [n]i64 =
+  (loop (xs, d) = (copy xs, 1) while d < n do
+    (map (\\i -> if i >= d then xs[i] + xs[i - d] else xs[i]) (iota n), d * 2)).0
+
 entry inside [n][m] (xsss: [n][m][m]i64): [n]i64 =
   map (\\xss -> i64.maximum (map i64.sum xss)) xsss
 
@@ -137,6 +141,13 @@ def test_while_loops_are_followed_once_and_wait_for_the_condition() -> None:
     assert text.count("rt.wait()") >= 1
     assert "while" not in text
     assert predicted(loaded(None, "h200"), "until", 50).totals.host > 0
+
+
+def test_while_loops_whose_condition_the_host_knows_are_followed() -> None:
+    assert "rt.continued(" in whole("halving")
+    once, often = (predicted(loaded(None, "h200"), "halving", n).totals for n in (2, 1000))
+    assert (once.launches, often.launches) == (1, 10)
+    assert "rt.continued(" not in whole("until")
 
 
 def test_inner_choices_are_asked_and_not_followed() -> None:

@@ -53,6 +53,8 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "input_spread": (MATRIX + "let rows = transpose (replicate m (map i32.sum xss)) "
                      "in map2 (map2 (-)) xss rows", [XSS]),
     "literal_of_array": (VECTOR + "[map (+ 1) xs]", [XS]),
+    "rows_by_element": (MATRIX + "map (\\i -> if i % 3 == 0 then xss[i % n] else replicate m 7) "
+                        "(iota (n + 2))", [XSS]),
     "rearrange_unit": (VECTOR + "transpose [xs]", [XS]),
     "index_unit": (VECTOR + "let ys = transpose [xs] in tabulate n (\\i -> ys[i, 0] + 1)", [XS]),
     "reduce_filtered": (VECTOR + "let ys = filter (> 2) xs in (length ys, i32.sum (map (* 2) ys))",

@@ -1,0 +1,164 @@
+"""Rows that are only copied: a work-item for each element, not for each row.
+
+``map (\\i -> xss[i]) is`` has no parallelism inside, so flattening makes a work-item for each row,
+which copies the row alone.  A few long rows then take as long as one work-item needs for a row.
+After flattening such rows are results of a ``segmap``, and its space can have their dimensions.
+"""
+# ruff: noqa: D403 (a law begins with what it is about)
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from runelift.ir import syntax as ir
+from runelift.ir.names import Names, VName
+from runelift.ir.points import settings
+from runelift.ir.prim import Prim
+from runelift.ir.traverse import (
+    body_of,
+    map_inside,
+    needed_for,
+    rename_body,
+    stm_of,
+)
+from runelift.ir.types import ArrayType, Atom, Const, elem_of, i64, shape_of
+from runelift.rewrite.engine.rule import Rewriting, rule
+from runelift.rewrite.engine.scalar_code import body_may_fail, is_scalar_code
+
+
+def by_element(program: ir.Program, names: Names, rewriting: Rewriting | None = None
+               ) -> ir.Program:
+    """``program`` with a work-item for each element of rows that are only copied."""
+    walk = _Walk(rewriting or Rewriting(names))
+    return ir.Program(tuple(replace(fun, body=walk.body(fun.body)) for fun in program.funs))
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """A walk over what the host runs."""
+
+    rewriting: Rewriting
+
+    def body(self, body: ir.Body) -> ir.Body:
+        return body_of(body, [new for stm in body.stms for new in self._statement(stm)],
+                       body.result)
+
+    def _statement(self, stm: ir.Stm) -> tuple[ir.Stm, ...]:
+        if isinstance(stm.exp, ir.Loop):
+            return (stm_of(stm, replace(stm.exp, body=self.body(stm.exp.body))),)
+        if isinstance(stm.exp, ir.If | ir.Versions):
+            return (stm_of(stm, map_inside(stm.exp, self.body, lambda lam: lam)),)
+        if isinstance(stm.exp, ir.SegMap) and self.rewriting.permits(rows_by_element):
+            new: tuple[ir.Stm, ...] | None = rows_by_element.apply(stm, self.rewriting.names)
+            if new is not None:
+                self.rewriting.record(rows_by_element, (stm,), new)
+                return new
+        return (stm,)
+
+
+@rule(ir.SegMap)
+def rows_by_element(stm: ir.Stm, names: Names) -> tuple[ir.Stm, ...] | None:
+    """segmap Σ (… in row) ⇒ segmap (Σ, ⟨j < m⟩) (… in row[j])
+
+    Provided: row is a slice, a replicated value, or a branch of such; the statements that it needs
+        are scalar code.
+    Because: an array has the elements that are read from it.  Without elements nothing would be
+        checked, so that checks of empty rows stay as they were.
+    Does not handle: rows that need loops; they keep their work-item.
+    """
+    exp = stm.exp
+    assert isinstance(exp, ir.SegMap)
+    if exp.level is not ir.Level.GRID or stm.attrs or settings(stm):
+        return None
+    rows, rest = dict[tuple[Atom, ...], list[int]](), list[int]()
+    for place, result in enumerate(exp.body.result):
+        row = _row(exp.body, result)
+        (rest if row is None else rows.setdefault(shape_of(row.type), [])).append(place)
+    if not rows:
+        return None
+    parts = [_part(stm, places) for places in rows.values()]
+    new = [*([_part(stm, rest)] if rest else []), *(_in_elements(each, names) for each in parts)]
+    if any(body_may_fail(_segmap(each).body) for each in parts):
+        return _unless_empty(stm, new, rows, names)
+    return tuple(new)
+
+
+def _segmap(stm: ir.Stm) -> ir.SegMap:
+    assert isinstance(stm.exp, ir.SegMap)
+    return stm.exp
+
+
+def _row(body: ir.Body, result: Atom) -> ir.Param | None:
+    """The row that a body has as a result, if it is only copied."""
+    row = next((p for stm in body.stms for p in stm.pat if p.name == result), None)
+    copied = all(is_scalar_code((each,)) or _is_copy(each)
+                 for each in needed_for(body.stms, (result,)))
+    return row if row is not None and isinstance(row.type, ArrayType) and copied else None
+
+
+def _is_copy(stm: ir.Stm) -> bool:
+    """True if a statement takes elements of other arrays, each as it is."""
+    match stm.exp:
+        case ir.Index() | ir.Replicate():
+            return True
+        case ir.If(_, then_, else_):
+            return len(stm.pat) == 1 and all(_is_copy(each) or is_scalar_code((each,))
+                                             for side in (then_, else_) for each in side.stms)
+    return False
+
+
+def _part(stm: ir.Stm, places: Sequence[int]) -> ir.Stm:
+    """A map with some of its results, and what they need."""
+    exp = _segmap(stm)
+    result = tuple(exp.body.result[place] for place in places)
+    body = ir.Body(needed_for(exp.body.stms, result), result)
+    return replace(stm, pat=tuple(stm.pat[place] for place in places), exp=replace(
+        exp, body=body, ret=tuple(exp.ret[place] for place in places)))
+
+
+def _in_elements(stm: ir.Stm, names: Names) -> ir.Stm:
+    """A map with a point for each element of its results, which are rows of one shape."""
+    exp = _segmap(stm)
+    space = tuple(ir.SegDim(names.fresh("j"), width) for width in shape_of(exp.ret[0]))
+    prims = tuple(map(elem_of, exp.ret))
+    body = _body_of_elements(exp.body, tuple(dim.index for dim in space), prims, names)
+    return replace(stm, exp=replace(exp, space=(*exp.space, *space), ret=prims,
+                                    body=replace(body, stms=needed_for(body.stms, body.result))))
+
+
+def _body_of_elements(body: ir.Body, at: tuple[VName, ...], prims: Sequence[Prim],
+                      names: Names) -> ir.Body:
+    """A body with elements of its results, which are arrays of types ``prims``."""
+    stms, result = list(body.stms), list[Atom]()
+    for array, prim in zip(body.result, prims, strict=True):
+        assert isinstance(array, VName)
+        element = ir.Param(names.fresh(array), prim)
+        place = next((n for n, stm in enumerate(stms) if array in {p.name for p in stm.pat}), -1)
+        branch = stms[place].exp if place >= 0 else None
+        if isinstance(branch, ir.If):
+            sides = [_body_of_elements(side, at, (prim,), names)
+                     for side in (branch.then_, branch.else_)]
+            stms[place] = replace(stms[place], pat=(element,),
+                                  exp=ir.If(branch.cond, *sides, (prim,)))
+        else:
+            stms.append(ir.Stm((element,), ir.Index(array, at)))
+        result.append(element.name)
+    return ir.Body(tuple(stms), tuple(result))
+
+
+def _unless_empty(stm: ir.Stm, new: Sequence[ir.Stm], shapes: Iterable[tuple[Atom, ...]],
+                  names: Names) -> tuple[ir.Stm, ...]:
+    """The map in other words, as long as its rows have elements; else as it was, for its checks."""
+    stms, empty = list[ir.Stm](), Const(False, Prim.BOOL)
+    either: Atom = empty
+    for size in {size for shape in shapes for size in shape}:
+        none, both = (ir.Param(names.fresh("empty"), Prim.BOOL) for _ in range(2))
+        stms += [ir.Stm((none,), ir.PrimOp("eq", Prim.I64, (size, i64(0)))),
+                 ir.Stm((both,), ir.PrimOp("or", Prim.BOOL, (either, none.name)))]
+        either = both.name
+    result = tuple(p.name for p in stm.pat)
+    sides = [ir.Body(each, result) for each in ((stm,), tuple(new))]
+    renamed = [rename_body(side, names) for side in sides]
+    choice = ir.If(either, *renamed, tuple(p.type for p in stm.pat))
+    return (*stms, ir.Stm(stm.pat, choice, (), stm.loc))
