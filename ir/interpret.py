@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias, assert_never
 
@@ -25,7 +25,7 @@ from runelift.ir.base.errors import (
     unknown_entry,
 )
 from runelift.ir.base.source import Loc
-from runelift.ir.meaning import apply, convert
+from runelift.ir.meaning import PLAIN, convert, operation
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, i64, row_of, shape_of
@@ -69,7 +69,8 @@ def interpret_fun(fun: ir.Fun, args: Sequence[Value], *,
     env = bind_arguments(fun, args)
     machine = Interpreter(choose)
     try:
-        results = machine.body(fun.body, env)
+        with np.errstate(all="ignore"):
+            results = machine.body(fun.body, env)
     except MemoryError as error:
         raise UserError(f"Out of memory: {error}.") from None
     except RecursionError:
@@ -147,20 +148,22 @@ class Interpreter:
         for param, value in zip(stm.pat, values, strict=True):
             env[param.name] = value
 
-    def call(self, lam: ir.Lambda, args: Sequence[Value], env: Env) -> list[Value]:
-        """``lam args``."""
-        inner = dict(env)
-        inner.update(zip((p.name for p in lam.params), args, strict=True))
-        return self.body(lam.body, inner)
+    def call(self, lam: ir.Lambda, args: Iterable[Value], scope: Env) -> list[Value]:
+        """``lam args``; ``scope`` gets its bindings, which the next call overwrites."""
+        for param, arg in zip(lam.params, args, strict=True):
+            scope[param.name] = arg
+        return self.body(lam.body, scope)
 
     def exp(self, exp: ir.Exp, env: Env, stm: ir.Stm) -> list[Value]:
         """The results of an expression; long, with one case per construct."""
         match exp:
             case ir.PrimOp(op, prim, args):
                 values = [atom(a, env) for a in args]
+                if (plain := PLAIN.get((op, prim))) is not None:
+                    return [plain(*values)]
                 if OPS[op].traps and prim.is_int and values[-1] == 0:
                     raise ProgramFailure(failures.DIVISION)
-                return [apply(op, prim, *values)]
+                return [operation(op, prim)(*values)]
             case ir.AtomExp(a):
                 return [atom(a, env)]
             case ir.Convert(_, to, a):
@@ -230,18 +233,21 @@ class Interpreter:
                 mapped = self._map(_size(width, env), lam, arrays, env)
                 return self._hist(hist_ops, mapped, env, ())
             case ir.Accumulate(width, into, ops, lam, arrays):
+                scope = dict(env)
                 with self._accumulators(lam.params[0].name, into, ops, env) as results:
                     for i in range(_size(width, env)):
-                        self.call(lam, [np.False_, *(env[a][i] for a in arrays)], env)
+                        self.call(lam, [np.False_, *(env[a][i] for a in arrays)], scope)
                 return results
             case ir.AccWrite():
                 return self._write(exp, env)
             case ir.SegAccumulate(_, space, acc, into, ops, body):
                 with self._accumulators(acc, into, ops, env) as results:
+                    scope = {**env, acc: np.False_}
                     for point in itertools.product(*(range(_size(d.width, env)) for d in space)):
                         self.accumulators[acc] = [array[point[:-1]] for array in results], ops
-                        indices = zip((d.index for d in space), map(np.int64, point), strict=True)
-                        self.body(body, {**env, acc: np.False_, **dict(indices)})
+                        scope.update(zip((d.index for d in space), map(np.int64, point),
+                                         strict=True))
+                        self.body(body, scope)
                 return results
             case ir.SegMap(_, space, body, ret):
                 return self._points(space, body, ret, env)
@@ -292,29 +298,32 @@ class Interpreter:
             if all(a in by_name for a in lam.body.result):
                 return [by_name[a] for a in lam.body.result if isinstance(a, VName)]
         check_room((width,), ROW_BYTES)
-        rows = [self.call(lam, [env[a][i] for a in arrays], env) for i in range(width)]
+        scope, inputs = dict(env), [env[a] for a in arrays]
+        rows = [self.call(lam, [array[i] for array in inputs], scope) for i in range(width)]
         return _stack(rows, lam.ret, (width,), env)
 
     def _reduce(self, ops: tuple[ir.Operator, ...], mapped: list[Value], env: Env) -> list[Value]:
         results: list[Value] = []
+        scope = dict(env)
         for op in ops:
             count = len(op.neutral)
             columns, mapped = mapped[:count], mapped[count:]
             total = [atom(a, env) for a in op.neutral]
             for row in zip(*columns, strict=True):
-                total = self.call(op.lam, [*total, *row], env)
+                total = self.call(op.lam, [*total, *row], scope)
             results += total
         return results + mapped
 
     def _scan(self, ops: tuple[ir.Operator, ...], mapped: list[Value], env: Env) -> list[Value]:
         results: list[Value] = []
+        scope = dict(env)
         for op in ops:
             count = len(op.neutral)
             columns, mapped = mapped[:count], mapped[count:]
             outs = [np.empty_like(c) for c in columns]
             total: list[Value] | None = None
             for i, row in enumerate(zip(*columns, strict=True)):
-                total = list(row) if total is None else self.call(op.lam, [*total, *row], env)
+                total = list(row) if total is None else self.call(op.lam, [*total, *row], scope)
                 for out, value in zip(outs, total, strict=True):
                     out[i] = value
             results += outs
@@ -323,6 +332,7 @@ class Interpreter:
     def _hist(self, ops: tuple[ir.HistOp, ...], mapped: list[Value], env: Env,
               outer: tuple[int, ...]) -> list[Value]:
         results: list[Value] = []
+        scope = dict(env)
         for number, op in enumerate(ops):
             bins = mapped[number]
             start = len(ops) + sum(len(o.dests) for o in ops[:number])
@@ -331,7 +341,7 @@ class Interpreter:
             for i, bin_ in enumerate(bins):
                 if 0 <= bin_ < atom(op.bins, env):
                     old = [d[bin_] for d in dests]
-                    new = self.call(op.op.lam, [*old, *(v[i] for v in values)], env)
+                    new = self.call(op.op.lam, [*old, *(v[i] for v in values)], scope)
                     for dest, value in zip(dests, new, strict=True):
                         dest[bin_] = value
             results += dests
@@ -353,7 +363,8 @@ class Interpreter:
         index, values = atom(exp.index, env), [atom(a, env) for a in exp.values]
         if 0 <= index < len(arrays[0]):
             for op in ops:
-                values = self.call(op.lam, [*(array[index] for array in arrays), *values], env)
+                held = [array[index] for array in arrays]
+                values = self.call(op.lam, [*held, *values], dict(env))
             for array, value in zip(arrays, values, strict=True):
                 array[index] = value
         return [np.False_]
@@ -365,10 +376,10 @@ class Interpreter:
         widths = tuple(_size(dim.width, env) for dim in space)
         rows: list[list[Value]] = []
         check_room(widths, ROW_BYTES)
+        scope = dict(env)
         for point in itertools.product(*map(range, widths)):
-            inner = dict(env)
-            inner.update(zip((dim.index for dim in space), map(np.int64, point), strict=True))
-            rows.append(self.body(body, inner))
+            scope.update(zip((dim.index for dim in space), map(np.int64, point), strict=True))
+            rows.append(self.body(body, scope))
         return _stack(rows, ret, widths, env)
 
     def _segments(self, space: ir.Space, ops: tuple[ir.Operator, ...], mapped: list[Value],

@@ -16,8 +16,10 @@ commands that compute nothing need not wait for NumPy.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -277,6 +279,13 @@ MEANING: dict[str, Callable[..., Scalar]] = {
 NOT_BY_F32 = frozenset({"bits", "nextafter", "fma"})
 """The operations on f16 that are not computed on f32 and then rounded."""
 
+PLAIN: dict[tuple[str, Prim], Callable[[Scalar, Scalar], Scalar]] = {
+    (op, prim): function for op, function in (
+        ("add", operator.add), ("sub", operator.sub), ("mul", operator.mul), ("eq", operator.eq),
+        ("lt", operator.lt), ("le", operator.le))
+    for prim in (Prim.I32, Prim.I64, Prim.F32, Prim.F64)}
+"""Operations that NumPy's scalars of a type have themselves; :func:`apply` takes far longer."""
+
 
 def apply(name: str, prim: Prim, *args: Scalar) -> Scalar:
     """The value of operation ``name`` at type ``prim``, elementwise over NumPy arguments.
@@ -284,12 +293,34 @@ def apply(name: str, prim: Prim, *args: Scalar) -> Scalar:
     Division by zero is the caller's to check; here it gives an arbitrary value.
     """
     with np.errstate(all="ignore"):
-        given = [np.asarray(arg, prim.dtype) for arg in args]
-        if prim is Prim.F16 and name not in NOT_BY_F32:
-            one = np.float32(1)  # makes a signalling NaN quiet, as conversions of devices do
-            given = [arg.astype(Prim.F32.dtype) * one for arg in given]
-        values = np.asarray(MEANING[name](*given))
-        return values.astype(OPS[name].result(prim).dtype, copy=False)[()]
+        return operation(name, prim)(*args)
+
+
+@cache
+def operation(name: str, prim: Prim) -> Callable[..., Scalar]:
+    """The operation as a function, for callers that ignore NumPy's floating-point errors."""
+    meaning, dtype, result = MEANING[name], prim.dtype, OPS[name].result(prim).dtype
+    scalar = dtype.type
+
+    def direct(*args: Scalar) -> Scalar:
+        for arg in args:
+            if type(arg) is not scalar:
+                return converted(*args)
+        value = meaning(*args)
+        return value if type(value) is result.type else np.asarray(value).astype(result)[()]
+
+    def converted(*args: Scalar) -> Scalar:
+        value = np.asarray(meaning(*(np.asarray(arg, dtype) for arg in args)))
+        return value.astype(result, copy=False)[()]
+
+    def by_f32(*args: Scalar) -> Scalar:
+        one = np.float32(1)  # makes a signalling NaN quiet, as conversions of devices do
+        wide = (np.asarray(arg, dtype).astype(Prim.F32.dtype) * one for arg in args)
+        return np.asarray(meaning(*wide)).astype(result, copy=False)[()]
+
+    if prim is Prim.F16 and name not in NOT_BY_F32:
+        return by_f32
+    return direct if isinstance(meaning, np.ufunc) else converted
 
 
 def convert(value: Scalar, to: Prim) -> Scalar:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
 
@@ -13,6 +14,8 @@ from runelift.runtime.devices.info import DeviceInfo, find_devices
 from tests import pocl_declarations
 
 pocl_declarations.install()
+gc.set_threshold(100_000, 20, 100)
+"""Programs of tests are large, and collections would look at all of them again and again."""
 pipeline.EVERY_PASS = True
 os.environ["RUNELIFT_KEEP"] = "0"
 """Tests change the compiler while they run, so programs must not come from the cache."""

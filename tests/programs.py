@@ -63,6 +63,7 @@ def agree(program: Program, entry: str, args: Sequence[Any], wanted: Sequence[An
             continue
         ran += 1
         for one, other in zip(found, wanted, strict=True):
+            assert np.shape(one) == np.shape(other)
             np.testing.assert_array_equal(np.asarray(one), np.asarray(other),
                                           f"{entry} in versions {force}")
     return ran

@@ -15,10 +15,9 @@ Memory that has two names is one memory in this check.
 from __future__ import annotations
 
 import math
-import operator
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
@@ -30,16 +29,9 @@ from runelift.ir.base.errors import CompilerBug
 from runelift.ir.imp import Exp, Id, Kernel, Stm
 from runelift.ir.imp.pretty import pretty_statement
 from runelift.ir.imp.traverse import statements
-from runelift.ir.meaning import apply, convert
+from runelift.ir.meaning import PLAIN, convert, operation
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-
-PLAIN: dict[tuple[str, Prim], Callable[[Any, Any], Any]] = {
-    (op, prim): function for op, function in (
-        ("add", operator.add), ("sub", operator.sub), ("mul", operator.mul), ("eq", operator.eq),
-        ("lt", operator.lt), ("le", operator.le))
-    for prim in (Prim.I32, Prim.I64, Prim.F32, Prim.F64)}
-"""Operations that NumPy's scalars of a type have themselves; :func:`apply` takes far longer."""
 
 STATEMENTS = 4096
 """The statements between two looks at the clock."""
@@ -335,8 +327,8 @@ class _Item:
                 self.touch(memory, cell, _Kind.ATOMIC)
                 if old is not None:
                     self.values[old] = memory.cells[cell]
-                memory.cells[cell] = given if op == "xchg" else apply(
-                    op, prim, memory.cells[cell], given)
+                memory.cells[cell] = given if op == "xchg" else operation(
+                    op, prim)(memory.cells[cell], given)
             case imp.Peek(name, _, mem, index):
                 memory, cell = self.cell(mem, index)
                 self.touch(memory, cell, _Kind.ATOMIC)
@@ -413,7 +405,7 @@ class _Item:
                 plain = PLAIN.get((op, prim))
                 if plain is not None:
                     return plain(self.value(args[0]), self.value(args[1]))
-                return apply(op, prim, *(self.value(a) for a in args))
+                return operation(op, prim)(*(self.value(a) for a in args))
             case imp.Convert(_, to, arg):
                 return convert(self.value(arg), to)
             case imp.Load(mem, index):

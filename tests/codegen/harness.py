@@ -75,6 +75,7 @@ from runelift.runtime.geometry.shape import GeometryLimits
 from runelift.runtime.geometry.strip import StripAnswer
 from runelift.runtime.geometry.team_count import TeamCountAnswer
 from runelift.runtime.tools.testing.sanitizer import complaints
+from tests import programs
 
 MODEL = "model"
 """Where the interpreter of the imperative IR runs kernels."""
@@ -124,18 +125,14 @@ def lockstep(source: str, device: str) -> runelift.Program:
 
     PoCL does not optimise its kernels with barriers, which takes most of the time of a test.
     """
-    program = runelift.compile(source, device=device, tuning={})
-    info = program.device_info
-    assert info is not None
-    program.loaded.info = replace(info, interleaves=True, num_groups=2, group_size=4,
-                                  optimised_size=0)
-    return program
+    return programs.program(source, device, interleaves=True, num_groups=2, group_size=4,
+                            optimised_size=0)
 
 
 def in_lockstep_or_not(source: str) -> dict[str, runelift.Program]:
     """A program on two devices taken for ones that run in lockstep, and on one as it is."""
     return {name: lockstep(source, name) for name in ("oclgrind", "Portable")} | {
-        "as it is": runelift.compile(source, device="Portable", tuning={})}
+        "as it is": programs.program(source, "Portable")}
 
 
 # Writing IR
@@ -632,7 +629,7 @@ def by_groups(text: str, on: str) -> tuple[runelift.Program, dict[str, int]]:
     wanted = {"pocl": "Portable", "oclgrind": "Oclgrind"}[on]
     if not any(wanted in d.platform and d.problem is None for d in find_devices()):
         pytest.skip(f"no {on} here")
-    program = runelift.compile(text, device=on)
+    program = programs.program(text, on)
     force = {name: number for forest in program.tree.entries
              for name, site in forest.sites().items()
              for number, alternative in enumerate(site.alternatives)

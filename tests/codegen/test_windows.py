@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-import runelift
 from runelift.ir.base.errors import VersionUnavailable
 from runelift.runtime.devices.info import DeviceInfo
-from runelift.runtime.versions.forest import plans
+from tests.programs import agree, expected, program
 
 PROGRAMS: dict[str, tuple[str, tuple[int, ...]]] = {
     "rows walked in a loop": ("""
@@ -99,14 +96,7 @@ def test_all_versions_agree_with_the_interpreter(name: str, installed: DeviceInf
     text, shape = PROGRAMS[name]
     array = (np.arange(int(np.prod(shape))) ** 2 % 17).astype(np.int32).reshape(shape)
     args = [np.int64(3), array] if "(k: i64)" in text else [array]
-    expected, _ = runelift.compile(text, device="interpreter").run("main", args)
+    wanted = expected(text, "main", args)
     for interleaves in {True, installed.interleaves}:
-        program = runelift.compile(text, device=installed.name, tuning={})
-        program.loaded.info = replace(program.device_info, interleaves=interleaves)
-        for force in plans(program.tree.entry("main")):
-            try:
-                found, _ = program.run("main", args, force=force)
-            except VersionUnavailable:
-                continue
-            for got, want in zip(found, expected, strict=True):
-                np.testing.assert_array_equal(np.asarray(got), np.asarray(want), str(force))
+        agree(program(text, installed.name, interleaves=interleaves), "main", args, wanted,
+              but=(VersionUnavailable,))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
-import runelift
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.shapes.map_width import MapWidth
 from runelift.ir.base.errors import RuneliftError
@@ -20,6 +18,8 @@ from runelift.ir.types import i64
 from runelift.runtime.versions.forest import plans
 from tests.codegen.harness import FLAT, LOCKSTEP, WIDTH, agree, noted
 from tests.codegen.segops.test_segops import Points
+from tests.programs import agree as versions_agree
+from tests.programs import compiled, expected, program
 
 I64 = Prim.I64
 
@@ -70,43 +70,40 @@ def test_every_point_is_computed_once(shape: tuple[int, ...], width: int, flat: 
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=list(PROGRAMS))
 def test_programs(text: str, on: str, sizes: Sequence[int], wanted: Sequence[int],
                   widths: list[int]) -> None:
-    program = in_lockstep(runelift.compile(text, device=on, tuning={}))
-    meaning = runelift.compile(text, device="interpreter")
-    names = [name for name in program.kernel_parameters() if name.endswith(".width")]
+    wide = program(text, on, interleaves=True)
+    names = [name for name in wide.kernel_parameters() if name.endswith(".width")]
     assert names
     for n in sizes:
         rng = np.random.default_rng(n)
         rows = rng.integers(-50, 50, n).astype(np.int32)
         if text == LOOP and n == 0:
             continue
-        expected = arrays(meaning.run("main", [rows.copy()])[0])
-        for force, width in product(plans(program.tree.entry("main")), wanted):
-            got, _ = program.run("main", [rows.copy()], force=force,
-                                 thresholds=dict.fromkeys(names, width))
-            for each, right in zip(arrays(got), expected, strict=True):
+        meant = arrays(expected(text, "main", [rows]))
+        for force, width in product(plans(wide.tree.entry("main")), wanted):
+            got, _ = wide.run("main", [rows.copy()], force=force,
+                              thresholds=dict.fromkeys(names, width))
+            for each, right in zip(arrays(got), meant, strict=True):
                 np.testing.assert_array_equal(each, right)
     assert max(widths) > 1
 
 
 @pytest.mark.parametrize("n", [3, 64, 65])
 def test_the_first_that_fails_is_found_in_every_place(n: int) -> None:
-    program = in_lockstep(runelift.compile(
-        "entry main [n] (xs: [n]i32) (is: [n]i64): [n]i32 = map (\\i -> xs[i]) is",
-        device="pocl", tuning={}))
-    (name,) = (name for name in program.kernel_parameters() if name.endswith(".width"))
+    gather = program("entry main [n] (xs: [n]i32) (is: [n]i64): [n]i32 = map (\\i -> xs[i]) is",
+                     interleaves=True)
+    (name,) = (name for name in gather.kernel_parameters() if name.endswith(".width"))
     for wrong in (0, n // 2, n - 1):
         places = np.arange(n)
         places[wrong] = n + wrong
         with pytest.raises(RuneliftError, match=str(n + wrong)):
-            program.run("main", [np.zeros(n, np.int32), places], thresholds={name: 4})
+            gather.run("main", [np.zeros(n, np.int32), places], thresholds={name: 4})
 
 
 def test_large_maps_have_wide_kernels_where_neighbours_run_together(widths: list[int]) -> None:
     """The simulator holds 64 work-items at once."""
-    program = runelift.compile("entry main [n] (xs: [n]f32): [n]f32 = map (+ 1) xs",
-                               device="oclgrind", tuning={})
+    added = program("entry main [n] (xs: [n]f32): [n]f32 = map (+ 1) xs", "oclgrind")
     for n in (127, 128, 255, 256):
-        (got,), _ = program.run("main", [np.ones(n, np.float32)])
+        (got,), _ = added.run("main", [np.ones(n, np.float32)])
         np.testing.assert_array_equal(np.asarray(got), np.full(n, 2, np.float32))
     assert widths == [1, 2, 2, 4]
 
@@ -120,40 +117,27 @@ def test_what_work_items_keep_bounds_the_width() -> None:
         if not most:
             text = (f"entry main [n] (xs: [n]f64): ({types}) =\n  let rs = map (\\x -> ({many})) xs"
                     f"\n  in ({', '.join(f'map (.{k}) rs' for k in range(20))})")
-        program = in_lockstep(runelift.compile(text, device="pocl", tuning={}))
-        found = [each.values for space in program.spaces("main") for each in space.ranges
+        spaces = program(text, interleaves=True).spaces("main")
+        found = [each.values for space in spaces for each in space.ranges
                  if each.parameter.name.endswith(".width")]
         assert [max(values) for values in found] == ([most] if most else [])
 
 
 def test_maps_with_loops_have_a_work_item_for_each_point() -> None:
-    program = runelift.compile("entry main [n] (xs: [n]i32): [n]i32 ="
-                               " map (\\x -> loop y = x for _i < x do y * 3) xs", device="pocl")
-    steps = list(plan.all_steps(program.compiled.plan("main").steps))
+    loops = compiled("entry main [n] (xs: [n]i32): [n]i32 ="
+                     " map (\\x -> loop y = x for _i < x do y * 3) xs")
+    steps = list(plan.all_steps(loops.plan("main").steps))
     assert not any(isinstance(step, MapWidth) for step in steps)
-
-
-def in_lockstep(program: runelift.Program) -> runelift.Program:
-    """A program with kernels for devices that run neighbouring work-items together."""
-    info = program.loaded.info
-    assert info is not None
-    program.loaded.info = replace(info, interleaves=True)
-    return program
 
 
 def test_processors_have_a_work_item_for_each_row() -> None:
     """All arrangements agree: rows, and points where there is one row."""
     for text in (GRID, CUBE):
-        program = runelift.compile(text, device="pocl", tuning={})
-        meaning = runelift.compile(text, device="interpreter")
-        assert not [name for name in program.kernel_parameters() if name.endswith(".width")]
+        rowwise = program(text)
+        assert not [name for name in rowwise.kernel_parameters() if name.endswith(".width")]
         for n in (0, 1, 3, 4, 5, 33, 100):
             rows = np.arange(n, dtype=np.int32) * 3 % 17
-            expected = arrays(meaning.run("main", [rows])[0])
-            for force in plans(program.tree.entry("main")):
-                got, _ = program.run("main", [rows], force=force)
-                for each, right in zip(arrays(got), expected, strict=True):
-                    np.testing.assert_array_equal(each, right)
+            versions_agree(rowwise, "main", [rows], expected(text, "main", [rows]))
 
 
 @pytest.mark.parametrize("flat", [0, 2])

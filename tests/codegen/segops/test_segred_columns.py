@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import runelift
 from runelift.codegen.plan.plan import Launch, all_steps
 from runelift.codegen.segops.segred_columns import columns_of_reduction
 from runelift.ir.prim import Prim
@@ -18,6 +17,8 @@ from runelift.runtime.geometry.launch_geometry import SHAPES
 from runelift.runtime.geometry.strip import STRIP, StripAnswer
 from runelift.runtime.versions.forest import plans
 from tests.codegen.harness import MODEL, Builder, agree
+from tests.programs import agree as versions_agree
+from tests.programs import expected, program
 
 SUMS = """
 entry main [n][m] (xss: [n][m]i32): [m]i32 = map i32.sum (transpose xss)
@@ -66,17 +67,13 @@ def test_strips(name: str, strip: tuple[int, int, int, int, int],
                 monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SHAPES, "StripShape",
                         replace(STRIP, choose=lambda asked, limits: StripAnswer(*strip)))
-    program = runelift.compile(PROGRAMS[name], device="pocl", tuning={})
-    steps = list(all_steps(program.compiled.plan("main").steps))
+    strips = program(PROGRAMS[name])
+    steps = list(all_steps(strips.compiled.plan("main").steps))
     kinds = {s.kernel.name.rsplit("_", 2)[0] for s in steps if isinstance(s, Launch)}
     assert {"columns", "column_pieces", "columns_combined"} <= kinds
     for n, m in [(7, 4), (5, 9), (1, 6), (0, 5), (3, 19)]:
         args = arguments(name, n, m)
-        expected, _ = runelift.compile(PROGRAMS[name], device="interpreter").run("main", args)
-        for force in plans(program.tree.entry("main")):
-            actual, _ = program.run("main", args, force=force)
-            for want, got in zip(expected, actual, strict=True):
-                np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+        versions_agree(strips, "main", args, expected(PROGRAMS[name], "main", args))
 
 
 @pytest.mark.parametrize("shape", [(1, 5, 4), (3, 7, 2), (2, 3, 3), (1, 0, 4), (2, 4, 1)])
@@ -105,15 +102,12 @@ entry main [b][n][m] (xsss: [b][n][m]f64) (ysss: [b][m][n]f64) (cs: [n]f64): [b]
 
 @pytest.mark.parametrize("shape", [(2, 16, 3), (1, 35, 4), (2, 15, 3), (2, 20, 0)])
 def test_a_work_item_goes_through_strips(shape: tuple[int, int, int]) -> None:
-    program = runelift.compile(INSIDE, device="pocl", tuning={})
-    assert "own_" in program.source("imp")
+    strips = program(INSIDE)
+    assert "own_" in strips.source("imp")
     b, n, m = shape
     rng = np.random.default_rng(3)
     args = [rng.integers(-9, 10, each).astype(np.float64) for each in ((b, n, m), (b, m, n), n)]
-    (expected,), _ = runelift.compile(INSIDE, device="interpreter").run("main", args)
-    for force in plans(program.tree.entry("main")):
-        (actual,), _ = program.run("main", args, force=force)
-        np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
+    versions_agree(strips, "main", args, expected(INSIDE, "main", args))
 
 
 def test_rows_are_no_columns() -> None:
@@ -121,28 +115,23 @@ def test_rows_are_no_columns() -> None:
     both = """entry main [n] (xss: [n][n]i32): [n]i32 =
         map2 (\\xs ys -> i32.sum (map2 (*) xs ys)) xss (transpose xss)"""
     for text in (rows, both):
-        program = runelift.compile(text, device="pocl", tuning={})
-        assert "kernel columns" not in program.source("imp")
+        assert "kernel columns" not in program(text).source("imp")
 
 
 @pytest.mark.parametrize("shape", [(130, 5), (200, 33), (64, 9), (1, 4), (0, 5), (300, 2)])
 def test_columns_side_by_side_where_work_items_run_together(shape: tuple[int, int]) -> None:
-    program = runelift.compile("entry sums [n][m] (xss: [n][m]i32): [m]i32 ="
-                               " map i32.sum (transpose xss)", device="oclgrind", tuning={})
+    sums = program("entry sums [n][m] (xss: [n][m]i32): [m]i32 = map i32.sum (transpose xss)",
+                   "oclgrind")
     xss = np.random.default_rng(7).integers(-99, 99, shape).astype(np.int32)
-    (forest,) = program.tree.entries
-    for force in plans(forest):
-        (found,), _ = program.run("sums", [xss], force=force)
-        np.testing.assert_array_equal(np.asarray(found), xss.sum(axis=0, dtype=np.int32))
-    pieces = "column_pieces" in program.source("kernels", "sums")
+    versions_agree(sums, "sums", [xss], [xss.sum(axis=0, dtype=np.int32)])
+    pieces = "column_pieces" in sums.source("kernels", "sums")
     assert pieces
 
 
 def test_columns_may_begin_with_different_elements() -> None:
     source = ("entry main [n][m] (zs: [m]i32) (xss: [n][m]i32): [m]i32 = "
               "map2 (\\z xs -> reduce (+) z xs) zs (transpose xss)")
-    program = runelift.compile(source, device="pocl", tuning={})
     xss = np.arange(200 * 40, dtype=np.int32).reshape(200, 40)
-    for force in ({}, *plans(program.tree.entry("main"))):
-        (sums,), _ = program.run("main", [np.zeros(40, np.int32), xss], force=force)
-        np.testing.assert_array_equal(sums, xss.sum(0))
+    sums = program(source)
+    versions_agree(sums, "main", [np.zeros(40, np.int32), xss], [xss.sum(0)],
+                   [{}, *plans(sums.tree.entry("main"))])

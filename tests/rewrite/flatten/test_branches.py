@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import runelift
 from runelift.ir.base.errors import CompilerLimitation, ProgramFailure, VersionUnavailable
 from runelift.runtime.versions.forest import plans
+from tests.programs import expected, program
 
 CONSTRUCTS = {
     "map": "map (+ p) xs",
@@ -128,22 +128,21 @@ def test_constructs_in_branches(name: str, policy: str) -> None:
     other = CONSTRUCTS[names[(names.index(name) + 7) % len(names)]]
     text = "\n".join(each.replace("ONE", CONSTRUCTS[name]).replace("OTHER", other)
                      for each in CONTEXTS.values())
-    reference = runelift.compile(text, device="interpreter")
-    program = runelift.compile(text, device="pocl", tuning={}, policy=policy)
+    branches = program(text, policy=policy)
     for entry in CONTEXTS:
         for c in (0, 1):
             arguments = [np.int64(c), np.int64(3), XSS]
-            (expected,), _ = reference.run(entry, arguments)
+            (wanted,) = expected(text, entry, arguments)
             ran = 0
-            for force in plans(program.tree.entry(entry)):
+            for force in plans(branches.tree.entry(entry)):
                 try:
-                    (found,), _ = program.run(entry, arguments, force=force)
+                    (found,), _ = branches.run(entry, arguments, force=force)
                 except (CompilerLimitation, VersionUnavailable) as error:
                     if "known only inside of the kernel" not in str(error):
                         raise
                     continue
                 ran += 1
-                np.testing.assert_array_equal(np.asarray(found), np.asarray(expected),
+                np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted),
                                               err_msg=f"{entry} {c} {force}")
             assert ran or policy == "classic"
 
@@ -153,6 +152,5 @@ def test_constructs_in_branches(name: str, policy: str) -> None:
 def test_checks_in_branches_without_results(name: str, policy: str) -> None:
     text, message = HOLES[name]
     for device in ("interpreter", "pocl"):
-        program = runelift.compile(text, device=device, tuning={}, policy=policy)
         with pytest.raises(ProgramFailure, match=message):
-            program.run("main", [np.array([0, 1, 0], np.int32)])
+            program(text, device, policy).run("main", [np.array([0, 1, 0], np.int32)])

@@ -9,6 +9,7 @@ import runelift
 from runelift.ir.base.errors import ProgramFailure
 from runelift.runtime.versions.choose import RequiredVersions
 from runelift.runtime.versions.forest import plans
+from tests.programs import expected, program
 
 KNOWN = """
 entry main [m] [n] (f: f32) (xss: [m][n]f32): [m]f32 =
@@ -41,8 +42,7 @@ def _arguments(text: str, m: int, k: int) -> list[object]:
 @pytest.mark.parametrize(("text", "invariant"), [(KNOWN, "sin"), (ASSERTED, "cos")],
                          ids=["known", "asserted"])
 def test_the_array_is_made_outside(text: str, invariant: str) -> None:
-    program = runelift.compile(text, device="pocl", tuning={})
-    kernels = [each for each in program.source("kernels").split("__kernel ")
+    kernels = [each for each in program(text).source("kernels").split("__kernel ")
                if f"{invariant}(" in each.partition("{")[2]]
     assert kernels
     assert not any("xss_" in each for each in kernels[1:])
@@ -52,11 +52,10 @@ def test_the_array_is_made_outside(text: str, invariant: str) -> None:
 @pytest.mark.parametrize("m", [0, 1, 5])
 def test_all_versions(text: str, m: int) -> None:
     args = _arguments(text, m, 3)
-    expected, _ = runelift.compile(text, device="interpreter").run("main", args)
-    program = runelift.compile(text, device="pocl", tuning={})
-    for force in [None, *map(RequiredVersions, plans(program.tree.entry("main")))]:
-        actual, _ = program.run("main", args, force=force)
-        np.testing.assert_allclose(np.asarray(actual[-1]), np.asarray(expected[-1]), rtol=1e-4)
+    wanted, hoisted = expected(text, "main", args), program(text)
+    for force in [None, *map(RequiredVersions, plans(hoisted.tree.entry("main")))]:
+        actual, _ = hoisted.run("main", args, force=force)
+        np.testing.assert_allclose(np.asarray(actual[-1]), np.asarray(wanted[-1]), rtol=1e-4)
 
 
 @pytest.mark.parametrize("device", ["pocl", "interpreter"])

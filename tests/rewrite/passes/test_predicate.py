@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import runelift
 from runelift.ir.base.errors import ProgramFailure
+from tests.programs import agree, expected, program
 
 TAKEN = """
 entry main [n] (k: i64) (xs: [n]i32): ([k]i32, [n]i32) =
@@ -46,20 +46,17 @@ entry main [n] (k: i64) (xs: [n]i32): [n]i32 =
     (TAKEN, False), (EITHER, False), (MATRIX, False), (ROW, True)],
     ids=["taken", "either", "matrix", "row"])
 def test_updates(text: str, reads: bool, device: str) -> None:
-    program = runelift.compile(text, device=device, tuning={})
-    assert ("rt.read" in program.source("host")) == reads
-    xs = np.random.default_rng(1).integers(-9, 30, 12).astype(np.int32)
-    expected, _ = runelift.compile(text, device="interpreter").run("main", [np.int64(9), xs])
-    actual, _ = program.run("main", [np.int64(9), xs])
-    for want, got in zip(expected, actual, strict=True):
-        np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+    updates = program(text, device)
+    assert ("rt.read" in updates.source("host")) == reads
+    args = [np.int64(9), np.random.default_rng(1).integers(-9, 30, 12).astype(np.int32)]
+    assert agree(updates, "main", args, expected(text, "main", args), [{}])
 
 
 @pytest.mark.parametrize("device", ["pocl", "interpreter"])
 def test_an_update_outside_of_the_array_fails_where_it_is_made(device: str) -> None:
-    program = runelift.compile(OUTSIDE, device=device, tuning={})
+    outside = program(OUTSIDE, device)
     xs = np.arange(10, dtype=np.int32)
     with pytest.raises(ProgramFailure, match=r"^<source>:5:22: .*Index \[99\] out of bounds for"):
-        program.run("main", [np.int64(3), xs + 90])
-    result, _ = program.run("main", [np.int64(3), xs - 20])
+        outside.run("main", [np.int64(3), xs + 90])
+    result, _ = outside.run("main", [np.int64(3), xs - 20])
     np.testing.assert_array_equal(np.asarray(result[0]), xs - 20)

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import runelift
 from runelift.ir.base.errors import VersionUnavailable
 from runelift.runtime.versions.forest import plans
+from tests.programs import agree, expected, program
 from tests.sanitized import check_sanitized
 
 WRITTEN = {
@@ -69,7 +69,7 @@ def cube(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def placed(text: str) -> int:
-    return runelift.compile(text, device="pocl", tuning={}).source("flat").count("#[placed]")
+    return program(text).source("flat").count("#[placed]")
 
 
 @pytest.mark.parametrize("name", WRITTEN)
@@ -84,44 +84,30 @@ def test_what_is_not(name: str) -> None:
 
 def test_nothing_is_copied() -> None:
     """Every version of a map writes the result, which is the only array in memory."""
-    program = runelift.compile(WRITTEN["columns of blocks"], device="pocl", tuning={})
-    host = program.source("host")
+    blocks = program(WRITTEN["columns of blocks"])
+    host = blocks.source("host")
     assert host.count("rt.allocate(") == 1
-    assert host.count("rt.launch_built(") == len(plans(program.tree.entry("main")))
+    assert host.count("rt.launch_built(") == len(plans(blocks.tree.entry("main")))
 
 
 def test_a_tiled_product_is_written_once() -> None:
-    program = runelift.compile(TILED, device="pocl", tuning={})
-    assert "#[placed]" in program.source("flat")
+    tiled = program(TILED)
+    assert "#[placed]" in tiled.source("flat")
     a, b = cube((8, 5)), cube((5, 16))
-    runs = 0
-    for x, y in ((a, b), (a[:7], b), (a[:0], b), (a[:, :0], b[:0])):
-        for force in plans(program.tree.entry("main")):
-            try:
-                (found,), _ = program.run("main", [x, y], force=force)
-            except VersionUnavailable:  # the tile does not divide a size
-                continue
-            runs += 1
-            np.testing.assert_array_equal(np.asarray(found), x @ y, err_msg=str(force))
-    assert runs > 8
+    runs = sum(agree(tiled, "main", [x, y], [x @ y], but=(VersionUnavailable,))
+               for x, y in ((a, b), (a[:7], b), (a[:0], b), (a[:, :0], b[:0])))
+    assert runs > 8  # a tile need not divide a size
 
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_every_version_gives_the_same(name: str) -> None:
-    reference = runelift.compile(TEXTS[name], device="interpreter")
-    program = runelift.compile(TEXTS[name], device="pocl", tuning={})
+    text = TEXTS[name]
     for shape in SHAPES:
         if name == "carried by a loop":
             shape = (shape[0], shape[0], shape[2])
         if name == "short rows" and not shape[2]:
             continue
-        expected = reference.run("main", [cube(shape)])[0]
-        for force in plans(program.tree.entry("main")):
-            found, _ = program.run("main", [cube(shape)], force=force)
-            for want, got in zip(expected, found, strict=True):
-                assert np.asarray(got).shape == np.asarray(want).shape
-                np.testing.assert_array_equal(np.asarray(got), np.asarray(want),
-                                              err_msg=f"{shape} {force}")
+        agree(program(text), "main", [cube(shape)], expected(text, "main", [cube(shape)]))
 
 
 def test_no_races(tmp_path: Path, simulator: str) -> None:

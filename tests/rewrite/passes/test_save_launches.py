@@ -7,11 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-import runelift
 from runelift.codegen.emit.python import python_source
 from runelift.codegen.plan import plan
-from runelift.ir.base.source import Source
-from runelift.runtime.compilation.pipeline import compile_source
+from tests.programs import agree, compiled, expected, program
 
 BEHIND = """
 entry main [n] (xs: *[n]i32) (is: [n]i64): ([n]i32, [n]i32) =
@@ -85,7 +83,7 @@ PROGRAMS = {name.lower(): text for name, text in globals().items()
 
 
 def steps_of(text: str) -> Iterator[plan.Step]:
-    return plan.all_steps(compile_source(Source("t", text)).plan("main").steps)
+    return plan.all_steps(compiled(text).plan("main").steps)
 
 
 @pytest.mark.sweep(keep=["oclgrind", "chain", "consumed"])
@@ -104,11 +102,8 @@ def test_results(name: str, device: str) -> None:
         if name == "both_fail":
             is_ = is_ * 0 + 9
             xs[:] = 5
-        expected, _ = runelift.compile(PROGRAMS[name], device="interpreter").run("main", [xs, is_])
-        program = runelift.compile(PROGRAMS[name], device=device, tuning={})
-        actual, _ = program.run("main", [xs, is_])
-        for want, got in zip(expected, actual, strict=True):
-            np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+        wanted = expected(PROGRAMS[name], "main", [xs, is_])
+        assert agree(program(PROGRAMS[name], device), "main", [xs, is_], wanted, [{}])
 
 
 @pytest.mark.parametrize(("name", "kernels"), [
@@ -132,7 +127,7 @@ def test_copies(name: str, copies: bool) -> None:
 
 @pytest.mark.parametrize(("name", "waits"), [("together", 1), ("made_between", 2)])
 def test_the_host_waits_once_for_elements_that_it_needs(name: str, waits: int) -> None:
-    code = compile_source(Source("t", PROGRAMS[name])).plan("main")
+    code = compiled(PROGRAMS[name]).plan("main")
     assert python_source(code).source.count("rt.reads(") == waits
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.runtime.versions.forest import plans
+from tests.programs import agree, expected, program
 from tests.sanitized import check_sanitized
 
 STEPS = "entry main [n] (k: i64) (xss: [n][n]i32): [n][n]i32 =\n  loop a = copy xss for i < n do\n"
@@ -167,53 +167,48 @@ TEXTS = ({name: text for name, (text, _) in TWO_ARRAYS.items()} | WHOLE
 XSS = np.random.default_rng(7).integers(-50, 50, (6, 6)).astype(np.int32)
 
 
-def copies(program: runelift.Program) -> int:
-    return program.source("host").count("# segscatter")
+def copies(found: runelift.Program) -> int:
+    return found.source("host").count("# segscatter")
 
 
 def test_what_is_made_in_place() -> None:
     for name in MADE_IN_PLACE:
-        program = runelift.compile(TEXTS[name], device="pocl", tuning={}, policy="moderate")
-        assert "#[placed]" in program.source("flat"), name
-        assert copies(program) == 0, name
-        flat = runelift.compile(TEXTS[name], device="pocl", tuning={}).source("flat")
+        moderate = program(TEXTS[name], policy="moderate")
+        assert "#[placed]" in moderate.source("flat"), name
+        assert copies(moderate) == 0, name
+        flat = program(TEXTS[name]).source("flat")
         assert flat.count("#[placed]") == flat.count("#[moved]"), name
 
 
 def test_one_of_two_updates_is_made_in_place() -> None:
     for name in BESIDE:
-        program = runelift.compile(TEXTS[name], device="pocl", tuning={}, policy="moderate")
-        assert program.source("flat").count("#[placed]") == copies(program) == 1
+        moderate = program(TEXTS[name], policy="moderate")
+        assert moderate.source("flat").count("#[placed]") == copies(moderate) == 1
 
 
 @pytest.mark.parametrize("name", TWO_ARRAYS)
 def test_results_that_go_into_two_arrays(name: str) -> None:
     text, placed = TWO_ARRAYS[name]
-    program = runelift.compile(text, device="pocl", tuning={}, policy="moderate")
-    assert program.source("flat").count("#[placed]") == placed, program.source("flat")
+    flat = program(text, policy="moderate").source("flat")
+    assert flat.count("#[placed]") == placed, flat
 
 
 @pytest.mark.parametrize("name", CONCATENATED)
 def test_parts_of_concatenations(name: str) -> None:
-    text, expected = CONCATENATED[name]
-    program = runelift.compile(text, device="pocl", tuning={}, policy="moderate")
-    assert copies(program) == expected, program.source("host")
+    text, count = CONCATENATED[name]
+    moderate = program(text, policy="moderate")
+    assert copies(moderate) == count, moderate.source("host")
 
 
 @pytest.mark.parametrize("name", [*SEPARATE, *WHOLE])
 def test_what_is_not(name: str) -> None:
-    program = runelift.compile(TEXTS[name], device="pocl", tuning={}, policy="moderate")
-    assert copies(program) > 0
+    assert copies(program(TEXTS[name], policy="moderate")) > 0
 
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_every_version_gives_the_same(name: str) -> None:
-    expected = runelift.compile(TEXTS[name], device="interpreter").run("main", [3, XSS])[0]
-    program = runelift.compile(TEXTS[name], device="pocl", tuning={})
-    for force in plans(program.tree.entry("main")):
-        found, _ = program.run("main", [3, XSS], force=force)
-        for want, got in zip(expected, found, strict=True):
-            np.testing.assert_array_equal(np.asarray(got), np.asarray(want), err_msg=str(force))
+    text = TEXTS[name]
+    agree(program(text), "main", [3, XSS], expected(text, "main", [3, XSS]))
 
 
 def test_no_races(tmp_path: Path, simulator: str) -> None:
