@@ -565,7 +565,7 @@ def test_kernels_are_checked_while_others_build_them(monkeypatch: pytest.MonkeyP
     assert [channel.receive(answers)[0] for _ in range(2)] == ["begun", "wanted"]
     session.answer(("place_arguments", 0, []))
     with pytest.raises(CompilerBug, match="is bad"):
-        session.answer(("timing", 0, "main", None, None))
+        session.answer(("call", "timing", "main", 0))
     monkeypatch.undo()
     session.answer(("prebuild_all", "main", [[np.zeros(1 << 12, np.int64)]], [{}]))
     assert not program.compiled.unchecked
