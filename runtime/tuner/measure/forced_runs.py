@@ -21,7 +21,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
@@ -32,12 +31,15 @@ from runelift.runtime.records.record import Record
 from runelift.runtime.tuner.costs.log import NO_TIME, LoggedRun, Measurements, RunStore
 from runelift.runtime.tuner.measure.measurable import (
     Args,
-    Force,
     Measurable,
     RecordAndTime,
-    Thresholds,
 )
-from runelift.runtime.tuner.measure.protocols import Dataset, Progress
+from runelift.runtime.tuner.measure.protocols import (
+    FORCED_REPEATS,
+    Dataset,
+    MeasuringMethod,
+    Progress,
+)
 from runelift.runtime.tuner.measure.repetitions import Schedule, runs_as
 from runelift.runtime.tuner.measure.summary import summary
 from runelift.runtime.tuner.measure.warm_up import WarmUp
@@ -46,60 +48,8 @@ from runelift.runtime.tuner.prune.contenders import missed
 from runelift.runtime.tuner.prune.extrapolation import Extrapolation
 from runelift.runtime.versions.forest import Forest, plans
 
-
-@dataclass(frozen=True, slots=True)
-class ForcedRuns:
-    """Measures by runs with forced versions; datasets share ``budget`` seconds.
-
-    ``only`` are the plans to run, if not all.  Then the caller looks for further plans
-    (:mod:`~runelift.runtime.tuner.prune.contenders`).  With ``every``, versions are run that other
-    datasets rule out (:mod:`~runelift.runtime.tuner.prune.extrapolation`), too.  The
-    ``thresholds``, if there are any, take the place of the program's.
-    """
-
-    repeats: ClassVar[int] = 3
-    budget: float = math.inf
-    only: tuple[Force, ...] | None = None
-    every: bool = False
-    policy: TuningPolicy = NORMAL
-    thresholds: Thresholds | None = None
-
-    def runs(self, forest: Forest) -> int:
-        """One for each plan."""
-        return len(plans(forest))
-
-    def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
-                repeats: int = 3, log: RunStore | None = None,
-                progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
-        """Run every plan on every dataset, once to warm up and then at least ``repeats`` times.
-
-        Short runs are repeated more often, which ``progress`` does not count.  An interruption
-        (Ctrl-C) ends the measuring, and the runs so far are returned.  Runs that the log knows are
-        not repeated.
-        """
-        entry = EntryScope(program, forest, repeats, Estimates(
-            at_once=program.occupancy, policy=self.policy.pruning), self)
-        return _Measuring(entry, datasets, log, progress).measure()
-
-    def surely(self, known: Measurements | None = None) -> ForcedRuns:
-        """There are no estimates, but no version is left out either."""
-        return replace(self, every=True)
-
-    def within(self, seconds: float) -> ForcedRuns:
-        """A copy of this method whose budget is at most so many ``seconds``."""
-        return replace(self, budget=min(seconds, self.budget))
-
-    def following(self, policy: TuningPolicy) -> ForcedRuns:
-        """The method with another policy."""
-        return replace(self, policy=policy)
-
-    def of(self, some: Sequence[Force]) -> ForcedRuns:
-        """A copy of this method for some plans only."""
-        return replace(self, only=tuple(some))
-
-    def plans(self, forest: Forest) -> Sequence[Force]:
-        """All plans, or the plans that were asked for."""
-        return plans(forest) if self.only is None else self.only
+USUAL = MeasuringMethod()
+"""The method that runs every plan, as far as no other dataset rules it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +74,7 @@ class EntryScope:
     forest: Forest
     repeats: int
     estimates: Estimates
-    method: ForcedRuns = ForcedRuns()
+    method: MeasuringMethod = USUAL
     patient: bool = False
     builds: bool = False
 
@@ -139,12 +89,18 @@ class EntryScope:
         return self.policy.repetition.short_factor * self.repeats
 
 
-def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
-            repeats: int = 3, log: RunStore | None = None,
-            progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
-    """Measure by forced runs without a budget, see :meth:`ForcedRuns.measure`."""
-    return ForcedRuns().measure(program, forest, datasets, repeats=repeats, log=log,
-                                progress=progress)
+def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
+            method: MeasuringMethod = USUAL, *, repeats: int = FORCED_REPEATS,
+            log: RunStore | None = None, progress: Callable[[Progress], None] = lambda _: None
+            ) -> Measurements:
+    """Run every plan on every dataset, once to warm up and then at least ``repeats`` times.
+
+    Short runs are repeated more often, which ``progress`` does not count.  An interruption (Ctrl-C)
+    ends the measuring, and the runs so far are returned.  Runs that the log knows are not repeated.
+    """
+    entry = EntryScope(program, forest, repeats, Estimates(
+        at_once=program.occupancy, policy=method.policy.pruning), method)
+    return _Measuring(entry, datasets, log, progress).measure()
 
 
 class _Measuring:
@@ -253,7 +209,7 @@ def _best(run: LoggedRun) -> float:
 
 
 def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
-                estimates: Estimates, method: ForcedRuns = ForcedRuns()) -> Iterator[LoggedRun]:
+                estimates: Estimates, method: MeasuringMethod = USUAL) -> Iterator[LoggedRun]:
     """The runs of a single dataset, without waiting for kernels."""
     runs = _DatasetRuns(EntryScope(program, forest, repeats, estimates, method), dataset).runs()
     return (run for run in runs if isinstance(run, LoggedRun))

@@ -33,9 +33,9 @@ class Measurable(Protocol):
     ``thresholds`` decide, where they name a guard, and otherwise its default.  Seconds are measured
     on the host, for runs with inputs and outputs on the device.
 
-    Its methods exist once: :class:`~runelift.runtime.tuner.workers.measured_program.MeasuredProgram`
-    has them, and :class:`~runelift.runtime.tuner.workers.remote.Remote` forwards calls to it in
-    another process.  A simulated program inherits what it does not simulate.
+    Its methods are in :mod:`~runelift.runtime.tuner.workers.measured_program`.  A
+    :class:`~runelift.runtime.tuner.workers.remote.Remote` forwards calls to them in another
+    process.  A simulated program inherits the methods that it does not simulate.
     """
 
     thresholds: Thresholds = MappingProxyType({})

@@ -82,7 +82,11 @@ class _PlacedArguments(Sequence[Any]):
             self.quickest = seconds
 
 
-_Proxied: TypeAlias = Measurable if TYPE_CHECKING else object  # its calls come to __getattr__
+if TYPE_CHECKING:
+    _Proxied = Measurable
+else:
+    _Proxied = object  # its calls come to __getattr__
+
 FORWARDED: Mapping[str, Callable[[Any], float] | None] = {
     "record": lambda record: record.wall,
     "timing": lambda timing: timing.seconds,

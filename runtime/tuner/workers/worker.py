@@ -3,7 +3,8 @@
 A kernel cannot be stopped, and a wrong one may end its process.  So the tuner
 (:mod:`~runelift.runtime.tuner.workers.remote`) is another process, which ends this one and starts
 the next.  Requests come over a connection and are answered in order.  A request is a tuple, as
-processes that only build kernels must not import this module before they have to.  Before its answer, a request may send messages: tuples of a kind and its data.
+processes that only build kernels must not import this module before they have to.  Before its
+answer, a request may send messages: tuples of a kind and its data.
 """
 
 from __future__ import annotations

@@ -35,9 +35,8 @@ from runelift.runtime.processes.process import Process
 from runelift.runtime.programs.program import Program
 from runelift.runtime.tools.reports.text import render
 from runelift.runtime.tuner.job import TuningJob
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
-from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
-from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
+from runelift.runtime.tuner.measure.measuring import measure_by
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Replay
 from runelift.runtime.tuner.measure.time_limits import RunStopped, TimeLimit, parse_time_limit
 from runelift.runtime.tuner.replay.racing import Race
 from runelift.runtime.tuner.thresholds import tune_thresholds
@@ -56,7 +55,7 @@ entry slow (n: i64): i32 =
 entry get [n] (xs: [n]i32) (i: i64): i32 = xs[i]
 """
 MATRIX = np.random.default_rng(4).integers(0, 9, (12, 40)).astype(np.int32)
-METHODS = None, ReplayRuns(rounds=1)
+METHODS = None, MeasuringMethod(replay=Replay(rounds=1))
 BAD = """
 from runelift.runtime.execution.run import Run
 import os, time
@@ -84,7 +83,7 @@ def built(program: Program) -> None:
     """All that tuning runs has been built: PoCL does that while kernels seem to run."""
     for method in METHODS:
         with closing(Remote(program, "pocl", limit=TimeLimit(least=30.0))) as it:
-            tune_thresholds(job_for(it, program, method or ForcedRuns()))
+            tune_thresholds(job_for(it, program, method or MeasuringMethod()))
 
 
 @pytest.fixture(scope="module")
@@ -416,7 +415,7 @@ def test_what_ends_its_process_is_told(program: Program) -> None:
     ("os.kill(os.getpid(), 9)", "crash: the process that ran it was ended by SIGKILL")])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.usefixtures("built")
-def test_bad_versions_are_never_chosen(program: Program, method: ReplayRuns | None, does: str,
+def test_bad_versions_are_never_chosen(program: Program, method: MeasuringMethod | None, does: str,
                                        why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A version hangs or crashes: the others are measured all the same, and one of them holds."""
     bad = f"{program.tree.entry('main').trees[0].name}/2"
@@ -424,7 +423,7 @@ def test_bad_versions_are_never_chosen(program: Program, method: ReplayRuns | No
     monkeypatch.setattr(process, "RUN", "\n".join(
         [*lines[:-1], BAD.format(version=bad, does=does), lines[-1]]))
     it = Remote(program, "pocl", limit=TimeLimit(least=2.0))  # others may need the processor
-    tuning = tune_thresholds(job_for(it, program, method or ForcedRuns()))
+    tuning = tune_thresholds(job_for(it, program, method or MeasuringMethod()))
     it.close()
     (entry,) = tuning.entries
     (dataset,) = entry.costs.datasets
@@ -454,10 +453,11 @@ def test_a_version_that_was_stopped_is_not_tried_again(program: Program,
     lines = process.RUN.strip().splitlines()
     monkeypatch.setattr(process, "RUN", "\n".join(
         [*lines[:-1], BAD.format(version=bad, does="time.sleep(60)"), lines[-1]]))
-    it, method = Remote(program, "pocl", limit=TimeLimit(least=1.0)), ReplayRuns(rounds=1)
+    it = Remote(program, "pocl", limit=TimeLimit(least=1.0))
+    method = MeasuringMethod(replay=Replay(rounds=1))
     forest, datasets = program.tree.entry("main"), [Dataset("a", "main", lambda: [MATRIX])]
-    first = method.measure(it, forest, datasets)
-    again = method.surely(first).within(60.0).measure(it, forest, datasets)
+    first = measure_by(method, it, forest, datasets)
+    again = measure_by(method.surely(first).within(60.0), it, forest, datasets)
     it.close()
     assert list(first.stopped["a"]) == [bad]
     for found in (first, again):
