@@ -4,7 +4,8 @@ A run that exceeds its :class:`~runelift.runtime.tuner.measure.time_limits.TimeL
 its process, is :class:`~runelift.runtime.tuner.measure.time_limits.RunStopped`.  The next request
 starts another worker, which finds the kernels in the binary cache.  After the first stop, more
 stops may follow.  So a spare worker is kept ready from then on, unless the device is the host's
-processor.
+processor.  A worker that is killed from outside says nothing about a run: the run is made again,
+and is at fault only if its next worker is killed, too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from runelift.ir.base.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.data.outline import outline
@@ -58,6 +59,7 @@ Request: TypeAlias = tuple[Any, ...]
 Message = tuple[Any, ...]
 """A kind and its data, sent by a worker before its answer."""
 Handler = Callable[[Process, Message], None]
+Answer = TypeVar("Answer")
 
 
 class _PlacedArguments(Sequence[Any]):
@@ -154,7 +156,7 @@ class Remote(_Proxied):
         """The arguments, brought to the device by this worker and its successors."""
         placed = _PlacedArguments(args)
         weakref.finalize(placed, self._dropped.append, placed.number)
-        self._bring(placed)
+        _again_if_killed(lambda: self._bring(placed))
         return placed
 
     def spaces(self, entry: str | None = None) -> Sequence[ParameterSpace]:
@@ -217,6 +219,7 @@ class Remote(_Proxied):
         """
         args = self._there(args)
         left = list(zip(forces, recorded or [True] * len(forces), strict=True))
+        left_when_killed = 0
         while left:
             some, records = zip(*left, strict=True)
             try:
@@ -233,7 +236,10 @@ class Remote(_Proxied):
                         args.took(min(timing.seconds, record.wall) if record else timing.seconds)
                     yield made
             except (UserError, CompilerLimitation) as error:  # it ended the worker
-                if left and not self._can_do_without(error):
+                if isinstance(error, RunStopped) and error.killed and (
+                        left_when_killed != len(left)):
+                    left_when_killed = len(left)
+                elif left and not self._can_do_without(error):
                     left.pop(0)
                     yield error
 
@@ -267,7 +273,7 @@ class Remote(_Proxied):
                 return found
             except RunStopped as stopped:
                 self._can_do_without(stopped)  # the next worker does
-                if not running.fail(str(stopped)):
+                if not (stopped.killed and running.repeat()) and not running.fail(str(stopped)):
                     raise
 
     # Ending workers
@@ -362,8 +368,11 @@ class Remote(_Proxied):
 
     def _ask(self, *request: Any) -> Any:
         """The answer to a request about the program."""
-        self._ready()
-        return self._answer(request)
+        def attempt() -> Any:
+            self._ready()
+            return self._answer(request)
+
+        return _again_if_killed(attempt)
 
     def _ask_about(self, args: _PlacedArguments, request: Request, handle: Handler | None = None
                    ) -> Any:
@@ -371,10 +380,13 @@ class Remote(_Proxied):
 
         If a program takes too long to build, the next worker does without it.
         """
-        while True:
+        def attempt() -> Any:
             self._bring(args)
+            return self._answer(request, self.limit.after(args.quickest), handle)
+
+        while True:
             try:
-                return self._answer(request, self.limit.after(args.quickest), handle)
+                return attempt() if handle is not None else _again_if_killed(attempt)
             except SlowBuild as stopped:
                 if handle is not None or not self._can_do_without(stopped):
                     raise
@@ -425,9 +437,10 @@ class Remote(_Proxied):
                     handle(worker, (kind, *data))
                 yield kind, *data
         except (EOFError, OSError):
-            ended = worker.how_it_ended()
+            stopped = watchdog.stopped(f"crash: {worker.how_it_ended()}")
+            stopped.killed = worker.was_killed
             self._lose()
-            raise watchdog.stopped(f"crash: {ended}") from None
+            raise stopped from None
         except BaseException:
             self._lose()
             raise
@@ -481,6 +494,16 @@ class Remote(_Proxied):
             self.stops += 1
 
 
+def _again_if_killed(attempt: Callable[[], Answer]) -> Answer:
+    """Make an attempt, and once more in the next worker if something killed the first one."""
+    try:
+        return attempt()
+    except RunStopped as stopped:
+        if not stopped.killed:
+            raise
+    return attempt()
+
+
 class _RunningSearches:
     """Searches that continue when their worker is replaced."""
 
@@ -488,15 +511,29 @@ class _RunningSearches:
         self.searches = searches
         self._running: dict[OperationId, Search] = {}
         self._trying: OperationId | None = None
+        self._setting: Any = None
         self._failed: dict[OperationId, str] = {}
+        self._repeated: OperationId | None = None
+        self._killed: Any = None
+        """The setting whose worker was killed."""
 
     def handle(self, worker: Process, message: Message) -> None:
         """Answer a worker that asks for the next setting."""
         kind, *data = message
-        if kind == "search":
+        if kind == "search" and data[0] == self._repeated:
+            self._repeated, self._trying = None, data[0]
+            send(worker.connection, self._setting)
+        elif kind == "search":
             self._next(worker, data[0], self._failed.pop(data[0], None))
         elif kind == "found":
             self._next(worker, *data)
+
+    def repeat(self) -> bool:
+        """A worker was killed; true if its setting is tried once more."""
+        if self._trying is None or self._setting is self._killed:
+            return False
+        self._killed, self._repeated, self._trying = self._setting, self._trying, None
+        return True
 
     def fail(self, why: str) -> bool:
         """A worker is gone; true if it was trying a setting, which is impossible then."""
@@ -514,5 +551,5 @@ class _RunningSearches:
         else:
             self._running[operation] = self.searches[operation]()
             setting = next(self._running[operation], None)
-        self._trying = operation if setting is not None else None
+        self._trying, self._setting = operation if setting is not None else None, setting
         send(worker.connection, setting)

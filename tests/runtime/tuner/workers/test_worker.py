@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
@@ -159,7 +160,7 @@ def test_runs_after_one_that_crashes_are_made(program: Program,
     site = program.tree.entry("main").trees[0].name
     lines = process.RUN.strip().splitlines()
     monkeypatch.setattr(process, "RUN", "\n".join([*lines[:-1], BAD.format(
-        version=f"{site}/2", does="os.kill(os.getpid(), 9)"), lines[-1]]))
+        version=f"{site}/2", does="os._exit(3)"), lines[-1]]))
     it = Remote(program, "pocl")
     made = list(it.measure_all("main", it.place([MATRIX]), [{site: k} for k in (0, 2, 1, 2, 1)]))
     assert [isinstance(each, RunStopped) for each in made] == [False, True, False, True, False]
@@ -399,20 +400,32 @@ def test_what_takes_too_long_is_stopped(program: Program) -> None:
 
 
 def test_what_ends_its_process_is_told(program: Program) -> None:
+    """One that is killed once is tried again, and one that is killed twice is at fault."""
     it = Remote(program, "pocl")
     slow, quick = it.place([np.int64(1 << 40)]), it.place([MATRIX])
-    assert it._worker is not None
-    killer = threading.Timer(0.5, os.kill, (it._worker._process.pid, signal.SIGKILL))
+
+    def kill_twice() -> None:
+        killed = None
+        for _ in range(2):
+            while it._worker is None or it._worker is killed:
+                threading.Event().wait(0.05)
+            threading.Event().wait(0.5)
+            killed = it._worker
+            os.kill(killed._process.pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_twice)
     killer.start()
     with pytest.raises(RunStopped, match=r"crash: .* SIGKILL"):
         it.timing("slow", slow)
+    killer.join()
+    assert it.stops == 2
     assert it.timing("main", quick).seconds > 0
     it.close()
 
 
 @pytest.mark.parametrize(("does", "why"), [
     ("time.sleep(60)", "timeout: not over after 2"),
-    ("os.kill(os.getpid(), 9)", "crash: the process that ran it was ended by SIGKILL")])
+    ("os._exit(3)", "crash: the process that ran it ended with status 3")])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.usefixtures("built")
 def test_bad_versions_are_never_chosen(program: Program, method: MeasuringMethod | None, does: str,
@@ -432,6 +445,77 @@ def test_bad_versions_are_never_chosen(program: Program, method: MeasuringMethod
     assert dataset.points[0].choose(tuning.thresholds) != 2
     assert why in render(tuning)
     assert it.stops == 1
+
+
+KILLED_ONCE = """
+import pathlib
+if not pathlib.Path({mark!r}).exists():
+    pathlib.Path({mark!r}).touch()
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.usefixtures("built")
+def test_no_version_is_at_fault_if_a_worker_is_killed_from_outside(
+        program: Program, method: MeasuringMethod | None, tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its run is made again."""
+    version = f"{program.tree.entry('main').trees[0].name}/2"
+    lines, mark = process.RUN.strip().splitlines(), str(tmp_path / "killed")
+    does = KILLED_ONCE.format(mark=mark).strip().replace("\n", "\n        ")
+    monkeypatch.setattr(process, "RUN", "\n".join(
+        [*lines[:-1], BAD.format(version=version, does=does), lines[-1]]))
+    it = Remote(program, "pocl", limit=TimeLimit(least=30.0))
+    tuning = tune_thresholds(job_for(it, program, method or MeasuringMethod()))
+    it.close()
+    (dataset,) = tuning.entries[0].costs.datasets
+    assert Path(mark).exists()
+    assert it.stops == 1
+    assert all(math.isfinite(cost.device) for cost in dataset.points[0].own.values())
+    assert len(dataset.points[0].own) == 3
+    assert "crash" not in render(tuning)
+
+
+def test_a_worker_that_is_killed_between_requests_is_replaced(program: Program) -> None:
+    """Or while it is given arguments; who is killed again and again has a fault."""
+    it = Remote(program, "pocl")
+    args = it.place([MATRIX])
+    forces = plans(program.tree.entry("main"))
+    for ask in (lambda: it.timing("main", args), lambda: it.place([MATRIX]),
+                lambda: it.spaces("main"), lambda: list(it.measure_all("main", args, forces))):
+        assert it._worker is not None
+        os.kill(it._worker._process.pid, signal.SIGKILL)
+        assert not any(isinstance(each, RuneliftError) for each in ask())
+    assert it.stops == 4
+    it.close()
+
+
+@pytest.mark.parametrize("kills", [1, 2])
+def test_a_setting_is_tried_again_if_its_worker_is_killed(
+        program: Program, kills: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once: a setting whose worker is killed twice is at fault."""
+    it = Remote(program, "pocl")
+    args = it.place([MATRIX])
+    operation = it.try_settings("main", args)[0][0]
+    space = next(s for s in program.spaces("main") if s.operation.name == operation[0])
+    setting, found, left, tell = space.default, list[object](), [None] * kills, remote.send
+
+    def kill_first(connection: Connection, message: object) -> None:
+        if message == setting and left:
+            left.pop()
+            assert it._worker is not None
+            os.kill(it._worker._process.pid, signal.SIGKILL)
+            it._worker._process.wait()
+        tell(connection, message)
+
+    def search():  # type: ignore[no-untyped-def]
+        found.append((yield setting))
+
+    monkeypatch.setattr(remote, "send", kill_first)
+    it.try_settings("main", args, searches={operation: search})
+    assert [isinstance(each, float) for each in found] == [kills == 1]
+    it.close()
 
 
 def test_workers_seldom_look_for_garbage(program: Program, tmp_path: Path,
