@@ -245,40 +245,34 @@ class _DatasetRuns:
                          if run.record is not None and run.time is not None and run.force in todo}
 
     def runs(self) -> Iterator[LoggedRun | _AwaitBuilds]:
-        """Make all runs."""
-        program, schedule = self._entry.program, self._schedule
+        """Run A B C, A B C, until it is sure: no plan is wanted in a further turn."""
         wanted = [number for number in reversed(range(len(self._todo)))
-                  if schedule.wants(number, self._entry.turns)]
+                  if self._schedule.wants(number, self._entry.turns)]
         if not wanted:
             return
-        try:
-            self._args = program.place(self._dataset.arguments())
-        except (UserError, CompilerLimitation) as error:  # it does not fit on the device
-            yield from (LoggedRun(self._dataset.name, self._todo[number], None, str(error))
-                        for number in wanted)
-            return
-        if why := self._unexpected():
+        if (why := self._place()) is not None:
             yield from (LoggedRun(self._dataset.name, self._todo[number], None, why)
                         for number in wanted)
             return
         yield from self._warm_up(wanted)
         made = [*self._known, *self._first.values()]
         for run in self._repeat_first():
-            if isinstance(run, LoggedRun):
-                made.append(run)
+            made += [run] if isinstance(run, LoggedRun) else []
             yield run
-        numbers = self._competitive()
-        for number in self._first.keys() - set(numbers):
-            if not schedule.once(number):
-                schedule.ran(number, self._first[number])
-                yield self._first[number]
-        yield from self._repeat_all(numbers, made)
-        yield from (run for number, run in self._first.items() if not schedule.once(number))
+        contenders = yield from self._contenders(made)
+        for turn in range(self._entry.turns):
+            yield from self._repeated(contenders, turn)
+        yield from (run for number, run in self._first.items() if not self._schedule.once(number))
 
-    def _unexpected(self) -> str | None:
-        """The way in which the program does not give the dataset's output, if it can be run."""
+    def _place(self) -> str | None:
+        """Bring the inputs to the device; why nothing can be measured, if that is so."""
+        program = self._entry.program
+        try:
+            self._args = program.place(self._dataset.arguments())
+        except (UserError, CompilerLimitation) as error:  # it does not fit on the device
+            return str(error)
         with suppress(UserError, CompilerLimitation):
-            return self._dataset.unexpected(self._entry.program, self._args)
+            return self._dataset.unexpected(program, self._args)
         return None
 
     def _competitive(self) -> list[int]:
@@ -334,23 +328,26 @@ class _DatasetRuns:
             entry.program.prebuild(name, self._args, again)
         yield from self._repeated(numbers, 0)
 
-    def _repeat_all(self, numbers: list[int], made: Sequence[LoggedRun]
-                    ) -> Iterator[LoggedRun | _AwaitBuilds]:
-        """Repeat competitive plans, and further plans that the ``made`` runs call for."""
-        entry, name = self._entry, self._dataset.entry
+    def _contenders(self, made: Sequence[LoggedRun]
+                    ) -> Generator[LoggedRun | _AwaitBuilds, None, list[int]]:
+        """The competitive plans, and further plans that the ``made`` runs call for."""
+        entry, name, schedule = self._entry, self._dataset.entry, self._schedule
+        numbers = self._competitive()
+        for number in self._first.keys() - set(numbers):
+            if not schedule.once(number):
+                schedule.ran(number, self._first[number])
+                yield self._first[number]
         further = yield from self._further(numbers, made)
-        self._schedule.repeat(len(numbers) + len(further) if entry.method.only is None
-                              else len(plans(entry.forest)))
+        schedule.repeat(len(numbers) + len(further) if entry.method.only is None
+                        else len(plans(entry.forest)))
         if further and entry.patient and entry.program.prebuild_all(
                 name, [self._dataset.arguments()], further):
-            for repeat in range(entry.turns):
-                yield from self._repeated(numbers, repeat)
+            for turn in range(entry.turns):
+                yield from self._repeated(numbers, turn)
             yield _AwaitBuilds()
         if further:
             entry.program.prebuild(name, self._args, further)
-        numbers = [*numbers, *map(self._schedule.keep, further)]
-        for repeat in range(entry.turns):
-            yield from self._repeated(numbers, repeat)
+        return [*numbers, *map(schedule.keep, further)]
 
     def _further(self, numbers: Sequence[int], made: Sequence[LoggedRun]
                  ) -> Generator[LoggedRun, None, list[dict[str, int]]]:

@@ -61,9 +61,8 @@ class Replay:
 class MeasuringMethod:
     """A way to find the costs of all versions, as data.
 
-    Each version is forced in runs of its own, unless there is a ``replay``.  Datasets share
-    ``budget`` seconds, which a run that has begun may exceed.  Devices of a ``pool`` share the
-    datasets.
+    A run forces one version of each site, unless there is a ``replay``.  Datasets share ``budget``
+    seconds, which a run that has begun may exceed.  Devices of a ``pool`` share the datasets.
 
     ``only`` are the plans to run, if not all.  Then the caller looks for further plans
     (:mod:`~runelift.runtime.tuner.prune.contenders`).  With ``every``, nothing is estimated:

@@ -70,7 +70,7 @@ PREPARATIONS: Mapping[str, Callable[..., Preparation]] = {
     "difference": _usual,
     "results": _usual,
 }
-"""What methods of :class:`MeasuredProgram` need, by their names and further arguments."""
+"""The preparation of each method of :class:`MeasuredProgram`, by its further arguments."""
 
 
 class MeasuredProgram(Measurable):

@@ -4,8 +4,8 @@ A run that exceeds its :class:`~runelift.runtime.tuner.measure.time_limits.TimeL
 its process, is :class:`~runelift.runtime.tuner.measure.time_limits.RunStopped`.  The next request
 starts another worker, which finds the kernels in the binary cache.  After the first stop, more
 stops may follow.  So a spare worker is kept ready from then on, unless the device is the host's
-processor.  A worker that is killed from outside says nothing about a run: the run is made again,
-and is at fault only if its next worker is killed, too.
+processor.  A worker that is killed from outside says nothing about a run, which is made again.
+The run is at fault only if its next worker is killed, too.
 """
 
 from __future__ import annotations
