@@ -445,7 +445,7 @@ class Remote(_Proxied):
             self._lose()
             raise
         interrupts.check()
-        return self._outcome(kind, data[0])
+        return self._outcome(kind, data.pop())
 
     def _serve(self, worker: Process, kind: str, data: Sequence[Any]) -> None:
         """Do what a worker needs from this process before it can answer."""
@@ -474,9 +474,12 @@ class Remote(_Proxied):
             raise CompilerBug(f"The process that runs the program failed:\n{data}")
         if kind == "lost":
             self._lose()
-        if kind != "result":
+        if kind == "result":
+            return data
+        try:
             raise data
-        return data
+        finally:
+            del data  # a frame of its traceback would keep it, and arguments on the device
 
     @staticmethod
     def _wait(worker: Process, watchdog: Watchdog) -> None:
