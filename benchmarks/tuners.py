@@ -70,10 +70,14 @@ from runelift.runtime.tuner.fit.fit import fit, objective
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind, fit_size_guards
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.kernel_parameters.tune import tune_parameters
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
+from runelift.runtime.tuner.measure.measuring import measure_by
 from runelift.runtime.tuner.measure.paired_comparison import compare_paired
-from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
-from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
+from runelift.runtime.tuner.measure.protocols import (
+    FORCED_REPEATS,
+    Dataset,
+    MeasuringMethod,
+    Replay,
+)
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.tuner.strategies import parse_strategy
@@ -218,7 +222,7 @@ def quality(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     training, held_out = (datasets(program, sizes, several)
                           for several in (sizes.training, sizes.held_out))
     job = TuningJob(runner, Forests((forest,)), training,
-                    method=ReplayRuns() if options.replay else ForcedRuns(),
+                    method=MeasuringMethod(replay=Replay() if options.replay else None),
                     log=logged(options, sizes, "training"))
     (tuning,) = tune_thresholds(job).entries
     tuned: Mapping[str, int] = tuning.fit.thresholds
@@ -229,7 +233,7 @@ def quality(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     guards = confirm_guards(job, tuning, fitted, tuned)
     tuned = GuardedThresholds(tuned, guards.finer)
     seconds = time.perf_counter() - started
-    others = costs_of(forest, ReplayRuns().measure(runner, forest, held_out,
+    others = costs_of(forest, measure_by(MeasuringMethod(replay=Replay()), runner, forest, held_out,
                                                    log=logged(options, sizes, "held_out")))
     runner.finish()
     beside_best, beside_any, tried = behind(tuning.costs.without(tuning.unmoved), tuning.defaults,
@@ -418,14 +422,14 @@ def strategies(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     default = job.defaults(forest)
     prepare(program, runner, sizes, own)
     started = time.perf_counter()
-    costs = costs_of(forest, ForcedRuns(every=True).measure(runner, forest, own,
-                                                           repeats=ForcedRuns.repeats))
+    costs = costs_of(forest, measure_by(MeasuringMethod(every=True), runner, forest, own,
+                                                           repeats=FORCED_REPEATS))
     measured = costs, time.perf_counter() - started
     weights = {d.name: 1.0 / d.least() for d in costs.datasets}
     names, oracles = options.strategies.split(","), list[Measuring]()
 
     def oracle(seed: int) -> Live:
-        oracles.append(Measuring(runner, forest, default, own, ForcedRuns.repeats, weights,
+        oracles.append(Measuring(runner, forest, default, own, FORCED_REPEATS, weights,
                                  measured))
         return oracles[-1]
 

@@ -52,7 +52,6 @@ CIRCLES = {
     "runtime.execution.run": "a run has an executable, and gives what is left to issue",
     "runtime.tuner.costs.cost_model": "costs correct records, which are parts of costs",
     "runtime.tuner.measure.forced_runs": "a warm-up belongs to the runs that it precedes",
-    "runtime.tuner.workers.worker": "requests are to a session, which reads them",
 }
 """A module of each circle of modules that types close, and why."""
 LATE = 45

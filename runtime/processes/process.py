@@ -27,6 +27,9 @@ ONE_QUEUE = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}
 
 Contexts of several processes are made and released faster with it.
 """
+OUTSIDE_SIGNALS = frozenset(-number for number in (
+    signal.SIGKILL, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)))
+"""The exit statuses of processes that users or the system end, as where memory is short."""
 WORKER = "runelift.runtime.tuner.workers.worker:serve"
 """The function that answers requests there, by name: only such a process imports it."""
 RUN = """
@@ -222,6 +225,11 @@ class Process:
         self.connection.close()
         _outliving.discard(self._started)
         self._started.end()
+
+    @property
+    def was_killed(self) -> bool:
+        """True if it was ended by a signal that comes from outside: no program sends it itself."""
+        return self._process.poll() in OUTSIDE_SIGNALS
 
     def how_it_ended(self) -> str:
         """Describe the end of a process that does not answer."""

@@ -33,10 +33,11 @@ from runelift.runtime.devices.info import DeviceInfo, find_devices, spec_of
 from runelift.runtime.host import interrupts
 from runelift.runtime.programs.program import Program
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
-from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Progress
+from runelift.runtime.tuner.measure import measuring
+from runelift.runtime.tuner.measure.protocols import Dataset, Job, MeasuringMethod, Progress
 from runelift.runtime.tuner.measure.time_limits import TimeLimit
+from runelift.runtime.tuner.measure.work_sharing import LOST
 from runelift.runtime.tuner.workers.runners import Runners
-from runelift.runtime.tuner.workers.work_sharing import LOST, Job
 
 CONNECT_SECONDS = 30.0
 """After how many seconds there should be a scheduler, and a machine that works for it."""
@@ -75,7 +76,7 @@ def do(task: _Task) -> Measurements:
         runner = runners.open(program, task.limit)
         dataset = Dataset(task.dataset, task.entry, lambda: task.arguments)
         job = Job(program.tree.entry(task.entry), dataset, task.method, task.repeats)
-        return job.measure(runner, place_of(info))
+        return measuring.do(job, runner, place_of(info))
 
 
 def edition() -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.fit.chain_solver import candidates
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
+from runelift.runtime.tuner.measure.protocols import MeasuringMethod
 from runelift.runtime.tuner.strategies.nodes import Node, all_false, nodes
 from runelift.runtime.tuner.strategies.trials import SearchState, strategy
 from runelift.runtime.versions.forest import Site
@@ -23,7 +23,7 @@ def instrumentation_literal(trials: SearchState, *, every: bool = False) -> dict
     does that.  Of equally good thresholds the greatest is taken, as in algorithm 2.  Versions that
     other datasets rule out are run only with ``every``.
     """
-    costs = trials.instrument(ForcedRuns(every=every))
+    costs = trials.instrument(MeasuringMethod(every=every))
     tuned: dict[str, int] = {}
     for tree in trials.forest.trees:
         sites = {guard.name: (site, index) for site in tree.walk()

@@ -15,7 +15,6 @@ from runelift.runtime.tuner.costs.noise import run_seconds
 from runelift.runtime.tuner.fit.batch_eval import PathTable
 from runelift.runtime.tuner.fit.joint_solver import compared
 from runelift.runtime.tuner.measure.protocols import MeasuringMethod
-from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
 from runelift.runtime.tuner.strategies.trials import MeasuredCosts, Thresholds, Timed
 from runelift.runtime.versions.forest import Forest, plans
 
@@ -103,7 +102,7 @@ class Recorded:
         if self.measurements is None:
             return MeasuredCosts(self.costs, 0.0, count, count)
         found = self._forced(self.measurements)
-        if isinstance(method, ReplayRuns):
+        if method.replay is not None:
             return MeasuredCosts(found.costs, sum(d.replayed() for d in self.costs.datasets),
                                  count, count)
         return found

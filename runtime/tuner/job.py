@@ -11,9 +11,13 @@ from runelift.runtime.tuner.costs.log import Measurements, RunStore
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.memory_front import EstimateMemory
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.measurable import Measurable
-from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Progress
+from runelift.runtime.tuner.measure.protocols import (
+    FORCED_REPEATS,
+    Dataset,
+    MeasuringMethod,
+    Progress,
+)
 from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.tuner.result import EntryTuning, Tuning, default_thresholds
 from runelift.runtime.versions.forest import Forest, Forests
@@ -56,7 +60,7 @@ class TuningJob:
     program: Measurable
     forests: Forests
     datasets: Sequence[Dataset]
-    method: MeasuringMethod = field(default_factory=ForcedRuns)
+    method: MeasuringMethod = field(default_factory=MeasuringMethod)
     repeats: int | None = None
     verify: bool = True
     log: RunStore | None = None
@@ -85,7 +89,7 @@ class TuningJob:
     @property
     def compared_repeats(self) -> int:
         """The repetitions of a direct comparison."""
-        return self.repeats or ForcedRuns.repeats
+        return self.repeats or FORCED_REPEATS
 
     @property
     def seconds_left(self) -> float:

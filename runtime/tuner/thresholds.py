@@ -22,6 +22,7 @@ from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.fit import Fit, fit, objective
 from runelift.runtime.tuner.fit.memory_front import memory_front
 from runelift.runtime.tuner.job import TuningJob
+from runelift.runtime.tuner.measure.measuring import measure_by
 from runelift.runtime.tuner.measure.paired_comparison import (
     UNTUNED,
     PairedRun,
@@ -79,8 +80,8 @@ def measure(job: TuningJob) -> EntryTuning:
     if not math.isinf(job.end):
         part = job.policy.repetition.measuring_part if job.verify else 1
         method = method.within(job.seconds_left * part)
-    return _concluded(job, method.measure(
-        job.program, job.forest, job.datasets, repeats=job.measured_repeats, log=job.log,
+    return _concluded(job, measure_by(
+        method, job.program, job.forest, job.datasets, repeats=job.measured_repeats, log=job.log,
         progress=job.progress))
 
 
@@ -90,7 +91,8 @@ def measure_estimates(job: TuningJob, tuning: EntryTuning) -> EntryTuning:
                if any(point.guesses(tuning.fit.thresholds) for point in d.points)}
     if not guessed:
         return tuning
-    further = job.method.surely(tuning.measurements).measure(
+    further = measure_by(
+        job.method.surely(tuning.measurements),
         job.program, job.forest, [d for d in job.datasets if d.name in guessed],
         repeats=job.measured_repeats, log=job.log, progress=job.progress)
     return _concluded(job, tuning.measurements.with_further(further))

@@ -60,12 +60,12 @@ from runelift.runtime.tuner.fit.memory_front import EstimateMemory
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.job import ParameterSearch, TuningJob
 from runelift.runtime.tuner.measure.measurable import Measurable
+from runelift.runtime.tuner.measure.protocols import DevicePool
 from runelift.runtime.tuner.measure.time_limits import UNLIMITED
 from runelift.runtime.tuner.strategies.instrumentation import measuring_method
 from runelift.runtime.tuner.strategies.trials import Strategy
 from runelift.runtime.tuner.workers.remote import Remote
 from runelift.runtime.tuner.workers.runners import Runners, in_this_process, limit_on
-from runelift.runtime.tuner.workers.work_sharing import DevicePool, SharedMeasuring
 
 if TYPE_CHECKING:
     from runelift.runtime.tuner.strategies.tune_by_search import SearchTuning
@@ -229,8 +229,7 @@ def _recording(request: TuningRequest, strategy: Strategy, program: Program, job
     """The job of a tuning by records."""
     method = measuring_method(strategy)
     assert method is not None
-    method = method.following(request.tuning_policy)
-    return replace(job, method=SharedMeasuring(method, pool) if pool else method,
+    return replace(job, method=replace(method, policy=request.tuning_policy, pool=pool or None),
                    size_guards=_size_guards(request), aim=Objective(request.objective),
                    report=facts, memory=_memory(request, program, job), end=_end(request, started))
 

@@ -32,8 +32,7 @@ from runelift.runtime.tools.commands.tuning_request import (
 )
 from runelift.runtime.tuner.autotune import State
 from runelift.runtime.tuner.job import TuningJob
-from runelift.runtime.tuner.measure.protocols import Dataset
-from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Replay
 from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.tuner.schedules.drawing import Drawing
@@ -197,7 +196,8 @@ def _measuring(request: TuningRequest, program: Program, entry: str,
             if not rounds:
                 return by_default(runner, forest, datasets, seconds)
             job = TuningJob(runner, scheduled.tree, datasets,
-                            method=ReplayRuns(rounds=rounds).following(policy), verify=False,
+                            method=MeasuringMethod(policy=policy, replay=Replay(rounds)),
+                            verify=False,
                             end=time.perf_counter() + max(1.0, seconds))
             return of_replay(measure(job.on(forest)))
 

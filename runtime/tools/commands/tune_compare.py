@@ -69,9 +69,8 @@ from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
 from runelift.runtime.tuner.costs.log import Measurements, made_for, read_log
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
 from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.measurable import Measurable
-from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.result import default_thresholds
 from runelift.runtime.tuner.strategies import STRATEGIES, parse_strategy
 from runelift.runtime.tuner.strategies.cma_es import has_cma
@@ -285,7 +284,7 @@ def _live(args: argparse.Namespace, strategies: Strategies, program: Measurable,
     datasets = [dataset for dataset in datasets if dataset.entry == forest.entry]
     if not datasets or not forest.trees:
         return []
-    measured = measured_costs(ForcedRuns(every=True), program, forest, datasets, args.runs)
+    measured = measured_costs(MeasuringMethod(every=True), program, forest, datasets, args.runs)
     costs = measured.costs
     if not costs.datasets:
         return []

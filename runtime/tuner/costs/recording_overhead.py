@@ -1,7 +1,7 @@
 """Costs of runs and their encounters without the overhead of recording, scaled to one device.
 
 Several devices of one model may share the versions of a dataset
-(:mod:`~runelift.runtime.tuner.workers.work_sharing`).  Costs are scaled so that they are comparable
+(:mod:`~runelift.runtime.tuner.measure.work_sharing`).  Costs are scaled so that they are comparable
 with costs on the first device.  The factors come from the runs without forced versions, which each
 device makes.
 """

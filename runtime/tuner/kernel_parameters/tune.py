@@ -22,10 +22,9 @@ from runelift.runtime.tuner.costs.log import LoggedRun
 from runelift.runtime.tuner.fit.memory_front import EstimateMemory
 from runelift.runtime.tuner.job import ParameterSearch, TuningJob
 from runelift.runtime.tuner.kernel_parameters.successive_halving import SuccessiveHalving, Trial
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.paired_comparison import PairedRun, PairedTimes
-from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.policy import ParameterPolicy
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.tuner.thresholds import tune_thresholds
@@ -105,8 +104,8 @@ def tune_parameters(job: TuningJob, thresholds: Mapping[str, int], *,
     refitted, tunings = dict(thresholds), tuple[EntryTuning, ...]()
     if job.forest.trees:
         again = tune_thresholds(replace(
-            job, memory=_with_settings(job.memory, chosen), method=ForcedRuns(policy=job.policy,
-                                   thresholds={**scope.program.thresholds, **chosen}),
+            job, memory=_with_settings(job.memory, chosen), method=MeasuringMethod(
+                policy=job.policy, thresholds={**scope.program.thresholds, **chosen}),
             repeats=job.compared_repeats, verify=False, log=None,
             progress=lambda _: None))
         refitted, tunings = refitted | again.thresholds, again.entries

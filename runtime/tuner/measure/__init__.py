@@ -1,7 +1,6 @@
 """Measuring: choice of runs, repetitions, time limits, and paired comparison of two choices.
 
 It imports ``costs``, ``prune``, ``records`` and ``replay``.  Entry points:
-:class:`~runelift.runtime.tuner.measure.forced_runs.ForcedRuns`,
-:class:`~runelift.runtime.tuner.measure.replay_runs.ReplayRuns`,
+:func:`~runelift.runtime.tuner.measure.measuring.measure_by`,
 :class:`~runelift.runtime.tuner.measure.paired_comparison.PairedRun`.
 """

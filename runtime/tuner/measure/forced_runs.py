@@ -21,7 +21,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
@@ -32,12 +31,15 @@ from runelift.runtime.records.record import Record
 from runelift.runtime.tuner.costs.log import NO_TIME, LoggedRun, Measurements, RunStore
 from runelift.runtime.tuner.measure.measurable import (
     Args,
-    Force,
     Measurable,
     RecordAndTime,
-    Thresholds,
 )
-from runelift.runtime.tuner.measure.protocols import Dataset, Progress
+from runelift.runtime.tuner.measure.protocols import (
+    FORCED_REPEATS,
+    Dataset,
+    MeasuringMethod,
+    Progress,
+)
 from runelift.runtime.tuner.measure.repetitions import Schedule, runs_as
 from runelift.runtime.tuner.measure.summary import summary
 from runelift.runtime.tuner.measure.warm_up import WarmUp
@@ -46,60 +48,8 @@ from runelift.runtime.tuner.prune.contenders import missed
 from runelift.runtime.tuner.prune.extrapolation import Extrapolation
 from runelift.runtime.versions.forest import Forest, plans
 
-
-@dataclass(frozen=True, slots=True)
-class ForcedRuns:
-    """Measures by runs with forced versions; datasets share ``budget`` seconds.
-
-    ``only`` are the plans to run, if not all.  Then the caller looks for further plans
-    (:mod:`~runelift.runtime.tuner.prune.contenders`).  With ``every``, versions are run that other
-    datasets rule out (:mod:`~runelift.runtime.tuner.prune.extrapolation`), too.  The
-    ``thresholds``, if there are any, take the place of the program's.
-    """
-
-    repeats: ClassVar[int] = 3
-    budget: float = math.inf
-    only: tuple[Force, ...] | None = None
-    every: bool = False
-    policy: TuningPolicy = NORMAL
-    thresholds: Thresholds | None = None
-
-    def runs(self, forest: Forest) -> int:
-        """One for each plan."""
-        return len(plans(forest))
-
-    def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
-                repeats: int = 3, log: RunStore | None = None,
-                progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
-        """Run every plan on every dataset, once to warm up and then at least ``repeats`` times.
-
-        Short runs are repeated more often, which ``progress`` does not count.  An interruption
-        (Ctrl-C) ends the measuring, and the runs so far are returned.  Runs that the log knows are
-        not repeated.
-        """
-        entry = EntryScope(program, forest, repeats, Estimates(
-            at_once=program.occupancy, policy=self.policy.pruning), self)
-        return _Measuring(entry, datasets, log, progress).measure()
-
-    def surely(self, known: Measurements | None = None) -> ForcedRuns:
-        """There are no estimates, but no version is left out either."""
-        return replace(self, every=True)
-
-    def within(self, seconds: float) -> ForcedRuns:
-        """A copy of this method whose budget is at most so many ``seconds``."""
-        return replace(self, budget=min(seconds, self.budget))
-
-    def following(self, policy: TuningPolicy) -> ForcedRuns:
-        """The method with another policy."""
-        return replace(self, policy=policy)
-
-    def of(self, some: Sequence[Force]) -> ForcedRuns:
-        """A copy of this method for some plans only."""
-        return replace(self, only=tuple(some))
-
-    def plans(self, forest: Forest) -> Sequence[Force]:
-        """All plans, or the plans that were asked for."""
-        return plans(forest) if self.only is None else self.only
+USUAL = MeasuringMethod()
+"""The method that runs every plan, as far as no other dataset rules it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +74,7 @@ class EntryScope:
     forest: Forest
     repeats: int
     estimates: Estimates
-    method: ForcedRuns = ForcedRuns()
+    method: MeasuringMethod = USUAL
     patient: bool = False
     builds: bool = False
 
@@ -139,12 +89,18 @@ class EntryScope:
         return self.policy.repetition.short_factor * self.repeats
 
 
-def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
-            repeats: int = 3, log: RunStore | None = None,
-            progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
-    """Measure by forced runs without a budget, see :meth:`ForcedRuns.measure`."""
-    return ForcedRuns().measure(program, forest, datasets, repeats=repeats, log=log,
-                                progress=progress)
+def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
+            method: MeasuringMethod = USUAL, *, repeats: int = FORCED_REPEATS,
+            log: RunStore | None = None, progress: Callable[[Progress], None] = lambda _: None
+            ) -> Measurements:
+    """Run every plan on every dataset, once to warm up and then at least ``repeats`` times.
+
+    Short runs are repeated more often, which ``progress`` does not count.  An interruption (Ctrl-C)
+    ends the measuring, and the runs so far are returned.  Runs that the log knows are not repeated.
+    """
+    entry = EntryScope(program, forest, repeats, Estimates(
+        at_once=program.occupancy, policy=method.policy.pruning), method)
+    return _Measuring(entry, datasets, log, progress).measure()
 
 
 class _Measuring:
@@ -253,7 +209,7 @@ def _best(run: LoggedRun) -> float:
 
 
 def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
-                estimates: Estimates, method: ForcedRuns = ForcedRuns()) -> Iterator[LoggedRun]:
+                estimates: Estimates, method: MeasuringMethod = USUAL) -> Iterator[LoggedRun]:
     """The runs of a single dataset, without waiting for kernels."""
     runs = _DatasetRuns(EntryScope(program, forest, repeats, estimates, method), dataset).runs()
     return (run for run in runs if isinstance(run, LoggedRun))
@@ -289,40 +245,34 @@ class _DatasetRuns:
                          if run.record is not None and run.time is not None and run.force in todo}
 
     def runs(self) -> Iterator[LoggedRun | _AwaitBuilds]:
-        """Make all runs."""
-        program, schedule = self._entry.program, self._schedule
+        """Run A B C, A B C, until it is sure: no plan is wanted in a further turn."""
         wanted = [number for number in reversed(range(len(self._todo)))
-                  if schedule.wants(number, self._entry.turns)]
+                  if self._schedule.wants(number, self._entry.turns)]
         if not wanted:
             return
-        try:
-            self._args = program.place(self._dataset.arguments())
-        except (UserError, CompilerLimitation) as error:  # it does not fit on the device
-            yield from (LoggedRun(self._dataset.name, self._todo[number], None, str(error))
-                        for number in wanted)
-            return
-        if why := self._unexpected():
+        if (why := self._place()) is not None:
             yield from (LoggedRun(self._dataset.name, self._todo[number], None, why)
                         for number in wanted)
             return
         yield from self._warm_up(wanted)
         made = [*self._known, *self._first.values()]
         for run in self._repeat_first():
-            if isinstance(run, LoggedRun):
-                made.append(run)
+            made += [run] if isinstance(run, LoggedRun) else []
             yield run
-        numbers = self._competitive()
-        for number in self._first.keys() - set(numbers):
-            if not schedule.once(number):
-                schedule.ran(number, self._first[number])
-                yield self._first[number]
-        yield from self._repeat_all(numbers, made)
-        yield from (run for number, run in self._first.items() if not schedule.once(number))
+        contenders = yield from self._contenders(made)
+        for turn in range(self._entry.turns):
+            yield from self._repeated(contenders, turn)
+        yield from (run for number, run in self._first.items() if not self._schedule.once(number))
 
-    def _unexpected(self) -> str | None:
-        """The way in which the program does not give the dataset's output, if it can be run."""
+    def _place(self) -> str | None:
+        """Bring the inputs to the device; why nothing can be measured, if that is so."""
+        program = self._entry.program
+        try:
+            self._args = program.place(self._dataset.arguments())
+        except (UserError, CompilerLimitation) as error:  # it does not fit on the device
+            return str(error)
         with suppress(UserError, CompilerLimitation):
-            return self._dataset.unexpected(self._entry.program, self._args)
+            return self._dataset.unexpected(program, self._args)
         return None
 
     def _competitive(self) -> list[int]:
@@ -378,23 +328,26 @@ class _DatasetRuns:
             entry.program.prebuild(name, self._args, again)
         yield from self._repeated(numbers, 0)
 
-    def _repeat_all(self, numbers: list[int], made: Sequence[LoggedRun]
-                    ) -> Iterator[LoggedRun | _AwaitBuilds]:
-        """Repeat competitive plans, and further plans that the ``made`` runs call for."""
-        entry, name = self._entry, self._dataset.entry
+    def _contenders(self, made: Sequence[LoggedRun]
+                    ) -> Generator[LoggedRun | _AwaitBuilds, None, list[int]]:
+        """The competitive plans, and further plans that the ``made`` runs call for."""
+        entry, name, schedule = self._entry, self._dataset.entry, self._schedule
+        numbers = self._competitive()
+        for number in self._first.keys() - set(numbers):
+            if not schedule.once(number):
+                schedule.ran(number, self._first[number])
+                yield self._first[number]
         further = yield from self._further(numbers, made)
-        self._schedule.repeat(len(numbers) + len(further) if entry.method.only is None
-                              else len(plans(entry.forest)))
+        schedule.repeat(len(numbers) + len(further) if entry.method.only is None
+                        else len(plans(entry.forest)))
         if further and entry.patient and entry.program.prebuild_all(
                 name, [self._dataset.arguments()], further):
-            for repeat in range(entry.turns):
-                yield from self._repeated(numbers, repeat)
+            for turn in range(entry.turns):
+                yield from self._repeated(numbers, turn)
             yield _AwaitBuilds()
         if further:
             entry.program.prebuild(name, self._args, further)
-        numbers = [*numbers, *map(self._schedule.keep, further)]
-        for repeat in range(entry.turns):
-            yield from self._repeated(numbers, repeat)
+        return [*numbers, *map(schedule.keep, further)]
 
     def _further(self, numbers: Sequence[int], made: Sequence[LoggedRun]
                  ) -> Generator[LoggedRun, None, list[dict[str, int]]]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from runelift.ir.base.errors import CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.records.record import Record, Timing
@@ -27,15 +26,16 @@ RecordAndTime: TypeAlias = tuple[Record | None, Timing]
 """A run with a record, if one was asked for, and one without."""
 
 
-class Measurable(ABC):
+class Measurable(Protocol):
     """A program that runs with chosen versions and tells their costs.
 
     ``force`` maps sites to the index of the version to run, where that is feasible.  Elsewhere
     ``thresholds`` decide, where they name a guard, and otherwise its default.  Seconds are measured
     on the host, for runs with inputs and outputs on the device.
 
-    Several runs are made one after the other by default.  A program has no parameters, and cannot
-    be replayed, unless its class says otherwise.
+    Its methods are in :mod:`~runelift.runtime.tuner.workers.measured_program`.  A
+    :class:`~runelift.runtime.tuner.workers.remote.Remote` forwards calls to them in another
+    process.  A simulated program inherits the methods that it does not simulate.
     """
 
     thresholds: Thresholds = MappingProxyType({})
@@ -59,7 +59,7 @@ class Measurable(ABC):
         return 1
 
     def place(self, args: Args) -> Args:
-        """The arguments with their arrays on the device, so that runs need not copy them."""
+        """The arguments on the device: runs need not check, copy or bind them again."""
         return args
 
     # Builds
@@ -94,15 +94,19 @@ class Measurable(ABC):
         """
         return [0.0] * len(forces)
 
-    @abstractmethod
     def record(self, entry: str, args: Args, *, force: Force | None = None,
                thresholds: Thresholds | None = None) -> Record:
         """The record of a run, whose results are thrown away."""
+        raise CompilerLimitation("This program has no records.")
 
-    @abstractmethod
     def timing(self, entry: str, args: Args, *, force: Force | None = None,
                thresholds: Thresholds | None = None) -> Timing:
         """The seconds of a run without a record, and those until all commands were issued."""
+        raise CompilerLimitation("This program has no times.")
+
+    def results(self, entry: str, args: Args, force: Force) -> list[Any]:
+        """The results of a run with these versions, all of which must run."""
+        raise CompilerLimitation("This program has no results.")
 
     def time(self, entry: str, args: Args, *, force: Force | None = None,
              thresholds: Thresholds | None = None) -> float:

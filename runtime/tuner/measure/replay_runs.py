@@ -11,22 +11,26 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.runtime.records.estimates import Estimates
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements, RunStore, complete
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, forced_runs, with_builds_begun
+from runelift.runtime.tuner.measure.forced_runs import forced_runs, with_builds_begun
 from runelift.runtime.tuner.measure.measurable import Args, Force, Measurable
-from runelift.runtime.tuner.measure.protocols import Dataset, Progress
+from runelift.runtime.tuner.measure.protocols import (
+    FORCED_REPEATS,
+    Dataset,
+    MeasuringMethod,
+    Progress,
+)
 from runelift.runtime.tuner.measure.summary import summary
-from runelift.runtime.tuner.policy import NORMAL, RepetitionPolicy, TuningPolicy
+from runelift.runtime.tuner.policy import RepetitionPolicy, TuningPolicy
 from runelift.runtime.tuner.replay.racing import Race
 from runelift.runtime.tuner.replay.replay_records import (
     OutOfReplayMemory,
@@ -36,85 +40,46 @@ from runelift.runtime.tuner.replay.replay_records import (
 from runelift.runtime.versions.forest import Forest, plans
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayRuns:
-    """Measures by replay; see :class:`runelift.runtime.tuner.replay.racing.Race` for ``rounds`` and
-    ``factor``.
+def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
+            method: MeasuringMethod, *, repeats: int = 1, log: RunStore | None = None,
+            progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
+    """The records of all plans, from ``repeats`` runs per dataset.
 
-    Datasets share ``budget`` seconds, which a run that has begun may exceed.  ``stopped`` are
-    versions that were not over in time, by dataset: they do not run again.
+    An interruption (Ctrl-C) ends the measuring; datasets that were over by then count.
     """
-
-    repeats: ClassVar[int] = 1
-    rounds: int = 5
-    factor: float = 3.0
-    budget: float = math.inf
-    stopped: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    policy: TuningPolicy = NORMAL
-
-    def runs(self, forest: Forest) -> int:
-        """One run sees all versions."""
-        return 1
-
-    def surely(self, known: Measurements | None = None) -> ReplayRuns:
-        """A copy of this method in which only versions that had to be stopped leave the race."""
-        return replace(self, factor=math.inf, stopped=known.stopped if known else {})
-
-    def within(self, seconds: float) -> ReplayRuns:
-        """A copy of this method whose budget is at most so many ``seconds``."""
-        return replace(self, budget=min(seconds, self.budget))
-
-    def following(self, policy: TuningPolicy) -> ReplayRuns:
-        """The method with another policy."""
-        return replace(self, policy=policy)
-
-    def of(self, some: Sequence[Force]) -> None:
-        """A run tells of all plans."""
-
-    def plans(self, forest: Forest) -> Sequence[Force]:
-        """All."""
-        return plans(forest)
-
-    def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
-                repeats: int = 1, log: RunStore | None = None,
-                progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
-        """The records of all plans, from ``repeats`` runs per dataset.
-
-        An interruption (Ctrl-C) ends the measuring; datasets that were over by then count.
-        """
-        result = Measurements(forest.entry)
-        banned = dict[str, str]()
-        estimates = Estimates(at_once=program.occupancy, policy=self.policy.pruning)
-        single = frozenset(site.name for site in forest.trees if not site.loops)
-        end = time.perf_counter() + self.budget
-        try:
-            before = {d.name: log.known(forest.entry, d.name) if log else [] for d in datasets}
-            datasets, *_ = with_builds_begun(program, forest, datasets, before,
-                                             self.policy.repetition)
-            for done, dataset in enumerate(datasets, start=1):
-                known = before[dataset.name]
-                if complete(known, plans(forest), repeats):
-                    result.runs += known
-                    continue
-                now = time.perf_counter()
-                if now > end:
-                    result.left_out.append(dataset.name)
-                    continue
-                stopped = dict(self.stopped.get(dataset.name, {}))
-                result.stopped[dataset.name] = stopped
-                race = Race(self.factor, self.rounds, banned=banned, stopped=stopped,
-                            estimates=estimates, single=single,
-                            deadline=now + (end - now) / (len(datasets) - done + 1))
-                for run in _dataset_runs(program, forest, dataset, race,
-                                         repeats, self.policy):
-                    result.runs.append(run)
-                    if log:
-                        log.append(forest.entry, run)
-                progress(Progress(dataset.name, done, len(datasets), summary=summary(
-                    forest, dataset.name, result.runs)))
-        except KeyboardInterrupt:
-            result.interrupted = True
-        return result
+    assert method.replay is not None
+    result = Measurements(forest.entry)
+    policy, banned = method.policy, dict[str, str]()
+    factor = math.inf if method.every else method.replay.factor
+    estimates = Estimates(at_once=program.occupancy, policy=policy.pruning)
+    single = frozenset(site.name for site in forest.trees if not site.loops)
+    end = time.perf_counter() + method.budget
+    try:
+        before = {d.name: log.known(forest.entry, d.name) if log else [] for d in datasets}
+        datasets, *_ = with_builds_begun(program, forest, datasets, before, policy.repetition)
+        for done, dataset in enumerate(datasets, start=1):
+            known = before[dataset.name]
+            if complete(known, plans(forest), repeats):
+                result.runs += known
+                continue
+            now = time.perf_counter()
+            if now > end:
+                result.left_out.append(dataset.name)
+                continue
+            stopped = dict(method.stopped.get(dataset.name, {}))
+            result.stopped[dataset.name] = stopped
+            race = Race(factor, method.replay.rounds, banned=banned, stopped=stopped,
+                        estimates=estimates, single=single,
+                        deadline=now + (end - now) / (len(datasets) - done + 1))
+            for run in _dataset_runs(program, forest, dataset, race, repeats, policy):
+                result.runs.append(run)
+                if log:
+                    log.append(forest.entry, run)
+            progress(Progress(dataset.name, done, len(datasets), summary=summary(
+                forest, dataset.name, result.runs)))
+    except KeyboardInterrupt:
+        result.interrupted = True
+    return result
 
 
 def _dataset_runs(program: Measurable, forest: Forest, dataset: Dataset, race: Race,
@@ -134,8 +99,8 @@ def _dataset_runs(program: Measurable, forest: Forest, dataset: Dataset, race: R
         timing = _timing(program, forest.entry, args, right, policy.repetition)
     except (OutOfReplayMemory, UnknownCost, UserError, CompilerLimitation):
         args = ()  # there is to be room for them again
-        yield from forced_runs(program, forest, dataset, ForcedRuns.repeats, race.estimates,
-                               ForcedRuns(policy=policy))
+        yield from forced_runs(program, forest, dataset, FORCED_REPEATS, race.estimates,
+                               MeasuringMethod(policy=policy))
         return
     for number, replayed in numbered:
         correction = RecordingCorrection.of(replayed.record(right), timing)

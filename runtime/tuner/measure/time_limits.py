@@ -19,8 +19,11 @@ class RunStopped(CompilerLimitation):
     """A run was ended after so many ``seconds``, or ended its process.
 
     ``during`` names the version (``site/index``), ``par`` says what its guard compares with, and
-    ``best`` what the best version took, where that is known.
+    ``best`` what the best version took, where that is known.  If the process was ``killed`` from
+    outside, the run may do no harm when it is made again.
     """
+
+    killed = False
 
     def __init__(self, reason: str, during: str | None = None, par: int | None = None,
                  seconds: float = 0.0, best: float | None = None) -> None:

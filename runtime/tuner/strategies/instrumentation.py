@@ -11,29 +11,26 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from runelift.runtime.tuner.fit.fit import fit
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
-from runelift.runtime.tuner.measure.protocols import MeasuringMethod
-from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
+from runelift.runtime.tuner.measure.protocols import MeasuringMethod, Replay
 from runelift.runtime.tuner.strategies.trials import SearchState, Strategy, default_options
 
 
-def _forced(*, budget: float = math.inf, every: bool = False) -> ForcedRuns:
+def _forced(*, budget: float = math.inf, every: bool = False) -> MeasuringMethod:
     """Record the cost of every version at every encounter; ``budget`` is in seconds.
 
     Versions that other datasets rule out are run only with ``every``.
     """
-    return ForcedRuns(budget, every=every)
+    return MeasuringMethod(budget, every=every)
 
 
 def _replayed(*, budget: float = math.inf, every: bool = False, rounds: int = 5,
-              factor: float = 3.0) -> ReplayRuns:
+              factor: float = 3.0) -> MeasuringMethod:
     """The same from one run per dataset: every version runs at every encounter.
 
     See :class:`runelift.runtime.tuner.replay.racing.Race` for the options; ``budget`` is in
     seconds.  With ``every``, no version leaves the race.
     """
-    method = ReplayRuns(rounds, factor, budget)
-    return method.surely() if every else method
+    return MeasuringMethod(budget, every=every, replay=Replay(rounds, factor))
 
 
 _METHODS: Mapping[str, Callable[..., MeasuringMethod]] = {

@@ -15,8 +15,8 @@ from runelift.runtime.records.record import Record
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.measure.counted import RunCount
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.measurable import Measurable
+from runelift.runtime.tuner.measure.measuring import measure_by
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.measure.time_limits import RunStopped
 from runelift.runtime.tuner.policy import NORMAL, TuningPolicy
@@ -183,7 +183,7 @@ class Live:
 
     def instrument(self, method: MeasuringMethod) -> MeasuredCosts:
         """Measure, unless the same has been done before."""
-        if isinstance(method, ForcedRuns) and self.measured is not None:
+        if method.replay is None and self.measured is not None:
             return self.measured
         return measured_costs(method, self.program, self.forest, self.inputs)
 
@@ -192,8 +192,7 @@ def measured_costs(method: MeasuringMethod, program: Measurable, forest: Forest,
                    inputs: Sequence[Dataset], repeats: int | None = None) -> MeasuredCosts:
     """The costs that a method measures, and the effort; KeyboardInterrupt if it was interrupted."""
     started, count = time.perf_counter(), RunCount(program)
-    found = method.measure(count.counted, forest, inputs, repeats=repeats or method.repeats,
-                           log=None, progress=lambda _: None)
+    found = measure_by(method, count.counted, forest, inputs, repeats=repeats)
     if found.interrupted:
         raise KeyboardInterrupt
     return MeasuredCosts(costs_of(forest, found), time.perf_counter() - started,

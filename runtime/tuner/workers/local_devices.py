@@ -10,8 +10,8 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from runelift.runtime.host import interrupts
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 from runelift.runtime.tuner.measure.measurable import Measurable
-from runelift.runtime.tuner.measure.protocols import Progress
-from runelift.runtime.tuner.workers.work_sharing import Job
+from runelift.runtime.tuner.measure.measuring import do
+from runelift.runtime.tuner.measure.protocols import Job, Progress
 
 POLL_SECONDS = 0.05
 """The time between looks for Ctrl-C (seconds)."""
@@ -52,7 +52,7 @@ class LocalDevices:
             while place != first and time.perf_counter() < joining and queue.waits(place):
                 time.sleep(POLL_SECONDS)
             while (job := queue.next(place)) is not None:
-                found[id(job)] = job.measure(program, place, take, progress)
+                found[id(job)] = do(job, program, place, take, progress)
                 if found[id(job)].interrupted:
                     return
 

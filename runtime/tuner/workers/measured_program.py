@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runelift.runtime.data.compare import first_difference
-from runelift.runtime.execution.device_array import DeviceArray
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.tuner.measure.measurable import Args, Force, Measurable, Thresholds
+from runelift.runtime.tuner.workers.placed import Placed, bound
 
 if TYPE_CHECKING:
     from runelift.runtime.execution.executable import Executable
@@ -33,6 +31,46 @@ NOTABLE_SECONDS = 0.01
 """Shorter runs are not worth a message to the process that watches the time."""
 WARM_UP_SECONDS = 0.02
 """The time after which calls are warm: longer calls gain nothing by the warm-up of short calls."""
+
+
+class Preparation(NamedTuple):
+    """All that happens before the time of a request counts.
+
+    ``source`` is a form of the plan that is needed beside the usual one.  Kernels that fuse
+    launches take long to build, up to a second, so only a run that comes often ``fuses``.  A run by
+    default is ``patient`` with builds.  If nothing ``runs``, probes by other processes are not
+    awaited, but their results presumed: they seldom differ.
+    """
+
+    source: str | None = None
+    fuses: bool = False
+    runs: bool = True
+    patient: bool = False
+
+
+def _patient_by_default(*, force: Force | None = None, thresholds: Thresholds | None = None
+                        ) -> Preparation:
+    return Preparation(patient=not (force or thresholds))
+
+
+def _usual(*args: Any, **options: Any) -> Preparation:
+    return Preparation()
+
+
+PREPARATIONS: Mapping[str, Callable[..., Preparation]] = {
+    "record": _patient_by_default,
+    "timing": _patient_by_default,
+    "time": _patient_by_default,
+    "time_all": lambda choices, *, often=False: Preparation(fuses=often),
+    "unexpected": lambda expected: Preparation(patient=True),
+    "replay": lambda race: Preparation("replaying"),
+    "try_settings": lambda **options: Preparation("main_of_trials"),
+    "predicted": _usual,
+    "prebuild": _usual,
+    "difference": _usual,
+    "results": _usual,
+}
+"""The preparation of each method of :class:`MeasuredProgram`, by its further arguments."""
 
 
 class MeasuredProgram(Measurable):
@@ -60,9 +98,8 @@ class MeasuredProgram(Measurable):
         return 1 if info is None else info.builders
 
     def place(self, args: Args) -> Args:
-        """The arguments with their arrays on the device."""
-        return [arg if isinstance(arg, DeviceArray) or not np.ndim(arg)
-                else self.program.to_device(arg) for arg in args]
+        """The arguments on the device: runs need not check, copy or bind them again."""
+        return Placed(self.program, args)
 
     def prebuild_all(self, entry: str, inputs: Sequence[Args], forces: Sequence[Force]) -> bool:
         """Have other processes begin to build what runs need, as far as shapes tell."""
@@ -112,10 +149,9 @@ class MeasuredProgram(Measurable):
         late.
         """
         loaded = self.program.loaded
-        plan, executable = loaded.plan(entry), loaded.executable(entry)
         chosen, command_buffer = self._chosen(thresholds), loaded.command_buffer
         for _ in range(UNDISTURBED_RUNS):
-            bound = loaded.bind(plan, list(args))
+            executable, bound = self._bound(entry, args)
             least = command_buffer.prepare(executable, bound, chosen, force or {})
             loaded.device.plain.finish()
             built = executable.build_seconds
@@ -181,16 +217,20 @@ class MeasuredProgram(Measurable):
         run.call(executable.main_of_trials, bound)
         return run.met()
 
+    def results(self, entry: str, args: Args, force: Force) -> list[Any]:
+        """The results of a run with these versions, all of which must run."""
+        return self.program.run(entry, list(args), force=force)[0]
+
     def difference(self, entry: str, args: Args, before: Thresholds | None,
                    after: Thresholds | None) -> str | None:
         """The difference of results with two choices, if it is more than rounding."""
-        one, other = (self.program.run(entry, args, thresholds=each)[0]
+        one, other = (self.program.run(entry, list(args), thresholds=each)[0]
                       for each in (before, after))
         return first_difference(one, other)
 
     def unexpected(self, entry: str, args: Args, expected: Sequence[Any]) -> str | None:
         """The first difference of the results by default from the ``expected`` results."""
-        return first_difference(list(expected), self.program.run(entry, args)[0])
+        return first_difference(list(expected), self.program.run(entry, list(args))[0])
 
     def _check(self, entry: str, args: Args, force: Force | None, thresholds: Thresholds,
                results: Sequence[Any]) -> None:
@@ -204,5 +244,4 @@ class MeasuredProgram(Measurable):
 
     def _bound(self, entry: str, args: Args) -> tuple[Executable, dict[str, Any]]:
         """An executable, and arguments on the device for it."""
-        loaded = self.program.loaded
-        return loaded.executable(entry), loaded.bind(loaded.plan(entry), list(args))
+        return self.program.loaded.executable(entry), bound(self.program, entry, args)

@@ -4,7 +4,8 @@ A run that exceeds its :class:`~runelift.runtime.tuner.measure.time_limits.TimeL
 its process, is :class:`~runelift.runtime.tuner.measure.time_limits.RunStopped`.  The next request
 starts another worker, which finds the kernels in the binary cache.  After the first stop, more
 stops may follow.  So a spare worker is kept ready from then on, unless the device is the host's
-processor.
+processor.  A worker that is killed from outside says nothing about a run, which is made again.
+The run is at fault only if its next worker is killed, too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import math
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from runelift.ir.base.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.data.outline import outline
@@ -25,7 +27,6 @@ from runelift.runtime.host.channel import receive, send
 from runelift.runtime.processes.build_pool import Builders, Source
 from runelift.runtime.processes.process import Process
 from runelift.runtime.programs.program import Program
-from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.tuner.measure.measurable import (
     Args,
     Force,
@@ -37,7 +38,7 @@ from runelift.runtime.tuner.measure.time_limits import RunStopped, TimeLimit
 from runelift.runtime.tuner.replay.racing import Race
 from runelift.runtime.tuner.replay.replay_records import ReplayRecord
 from runelift.runtime.tuner.trials.protocol import OperationId, OperationTime, Search, Searches
-from runelift.runtime.tuner.workers.requests import Answer, Call, OpenProgram, request_of
+from runelift.runtime.tuner.workers.requests import OpenProgram
 from runelift.runtime.tuner.workers.watchdog import (
     BUILD_SECONDS,
     VERSION_BUILD_SECONDS,
@@ -53,9 +54,12 @@ On a machine that is less busy, another tuning may build it.
 POLL_SECONDS = 0.05
 """The time between looks for Ctrl-C while a worker is at work."""
 
+Request: TypeAlias = tuple[Any, ...]
+"""The name of a method of the worker's session, and its arguments."""
 Message = tuple[Any, ...]
 """A kind and its data, sent by a worker before its answer."""
 Handler = Callable[[Process, Message], None]
+Answer = TypeVar("Answer")
 
 
 class _PlacedArguments(Sequence[Any]):
@@ -80,8 +84,28 @@ class _PlacedArguments(Sequence[Any]):
             self.quickest = seconds
 
 
-class Remote(Measurable):
-    """A program in a worker.
+if TYPE_CHECKING:
+    _Proxied = Measurable
+else:
+    _Proxied = object  # its calls come to __getattr__
+
+FORWARDED: Mapping[str, Callable[[Any], float] | None] = {
+    "record": lambda record: record.wall,
+    "timing": lambda timing: timing.seconds,
+    "time": float,
+    "time_all": min,
+    "predicted": None,
+    "prebuild": None,
+    "saved_launches": None,
+    "difference": None,
+    "unexpected": None,
+    "results": None,
+}
+"""Methods that a worker answers, and the seconds of the quickest run that an answer tells of."""
+
+
+class Remote(_Proxied):
+    """A program in a worker, to which calls about placed arguments are forwarded.
 
     ``device`` is the name that the user gave, ``worker`` one that has been started already.
     ``builders`` build kernels for it.
@@ -132,64 +156,58 @@ class Remote(Measurable):
         """The arguments, brought to the device by this worker and its successors."""
         placed = _PlacedArguments(args)
         weakref.finalize(placed, self._dropped.append, placed.number)
-        self._bring(placed)
+        _again_if_killed(lambda: self._bring(placed))
         return placed
+
+    def spaces(self, entry: str | None = None) -> Sequence[ParameterSpace]:
+        """The possible values of the kernels' parameters."""
+        self._take_plans()
+        return self.program.spaces(entry)
+
+    # Calls
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """The method of this name in the worker."""
+        if name not in FORWARDED:
+            raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'")
+        return partial(self._forward, name)
+
+    def _forward(self, method: str, entry: str, args: Args, *further: Any, **options: Any) -> Any:
+        """Call a method in the worker; the quickest run limits the time of later runs."""
+        args = self._there(args)
+        found = self._ask_about(args, ("call", method, entry, args.number, further, options))
+        if (seconds := FORWARDED[method]) is not None:
+            args.took(seconds(found))
+        return found
 
     def prebuild_all(self, entry: str, inputs: Sequence[Args], forces: Sequence[Force]) -> bool:
         """Begin to build what runs on these inputs need, if there are builders."""
-        if self._prebuilds and self._builders is not None:
-            try:
-                return self._ask(lambda session: session.prebuild_all(
-                    entry, [outline(args) for args in inputs], list(forces)))
-            except RunStopped:
-                self._prebuilds = False
-        return False
-
-    def save_manifest(self) -> None:
-        """Keep what was built for the next tuning, if there are builders."""
-        if self._worker is not None and self._opened and self._builders is not None:
-            self._ask(lambda session: session.save_manifest())
+        return self._builders is not None and bool(self._unless_stopped(lambda: self._ask(
+            "prebuild_all", entry, [outline(args) for args in inputs], list(forces))))
 
     def prebuild(self, entry: str, args: Args, forces: Sequence[Force],
                  recorded: Sequence[Force] = ()) -> int | None:
         """Build what runs need, unless a build has ended a worker: then each run builds its own."""
-        if not self._prebuilds:
-            return None
-        args = self._there(args)
-        try:
-            items = self._ask_about(args, lambda session: session.prebuild(
-                args.number, entry, list(forces), list(recorded)))
+        def build() -> int | None:
+            items: int | None = self._forward("prebuild", entry, args, forces, recorded)
             if self._builders is None:  # else the plans come while something is built
                 self._take_plans()
+            return items
+
+        return self._unless_stopped(build)
+
+    def _unless_stopped(self, build: Callable[[], int | None]) -> int | None:
+        """Build ahead, unless that has ended a worker."""
+        try:
+            return build() if self._prebuilds else None
         except RunStopped:
             self._prebuilds = False
             return None
-        return items
 
-    def predicted(self, entry: str, args: Args, forces: Sequence[Force],
-                  thresholds: Thresholds | None = None) -> Sequence[float]:
-        """The predicted seconds of runs with each of these versions."""
-        args = self._there(args)
-        return self._ask_about(args, lambda session: session.predicted(
-            args.number, entry, list(forces), thresholds))
-
-    def record(self, entry: str, args: Args, *, force: Force | None = None,
-               thresholds: Thresholds | None = None) -> Record:
-        """The record of a run."""
-        args = self._there(args)
-        found = self._ask_about(args, lambda session: session.record(
-            args.number, entry, force, thresholds))
-        args.took(found.wall)
-        return found
-
-    def timing(self, entry: str, args: Args, *, force: Force | None = None,
-               thresholds: Thresholds | None = None) -> Timing:
-        """The seconds of a run without a record, and those until all commands were issued."""
-        args = self._there(args)
-        found = self._ask_about(args, lambda session: session.timing(
-            args.number, entry, force, thresholds))
-        args.took(found.seconds)
-        return found
+    def save_manifest(self) -> None:
+        """Keep what was built for the next tuning, if there are builders."""
+        if self._worker is not None and self._opened and self._builders is not None:
+            self._ask("save_manifest")
 
     def measure_all(self, entry: str, args: Args, forces: Sequence[Force],
                     thresholds: Thresholds | None = None, recorded: Sequence[bool] | None = None,
@@ -201,14 +219,14 @@ class Remote(Measurable):
         """
         args = self._there(args)
         left = list(zip(forces, recorded or [True] * len(forces), strict=True))
-
-        def measuring(forces: Sequence[Force], recorded: Sequence[bool]) -> Call[None]:
-            return lambda session: session.measure_all(
-                args.number, entry, forces, thresholds, recorded)
-
+        left_when_killed = 0
         while left:
+            some, records = zip(*left, strict=True)
             try:
-                for kind, *data in self._messages(args, measuring(*zip(*left, strict=True))):
+                self._bring(args)
+                for kind, *data in self._converse(
+                        ("measure_all", entry, args.number, some, thresholds, records),
+                        self.limit.after(args.quickest)):
                     if kind != "made":
                         continue
                     (made,) = data
@@ -218,33 +236,20 @@ class Remote(Measurable):
                         args.took(min(timing.seconds, record.wall) if record else timing.seconds)
                     yield made
             except (UserError, CompilerLimitation) as error:  # it ended the worker
-                if left and not self._can_do_without(error):
+                if isinstance(error, RunStopped) and error.killed and (
+                        left_when_killed != len(left)):
+                    left_when_killed = len(left)
+                elif left and not self._can_do_without(error):
                     left.pop(0)
                     yield error
-
-    def time_all(self, entry: str, args: Args, choices: Sequence[Thresholds], *,
-                 often: bool = False) -> Sequence[float]:
-        """The seconds of runs with each of these thresholds, which are short together."""
-        args = self._there(args)
-        found = self._ask_about(args, lambda session: session.time_all(
-            args.number, entry, list(choices), often))
-        args.took(min(found))
-        return found
-
-    def saved_launches(self, entry: str, args: Args, choices: Sequence[Thresholds]
-                       ) -> Sequence[int]:
-        """The number of launches and copies that each run saves when it comes often."""
-        args = self._there(args)
-        return self._ask_about(args, lambda session: session.saved_launches(
-            args.number, entry, list(choices)))
 
     def replay(self, entry: str, args: Args, race: Race) -> ReplayRecord:
         """Run every version at every encounter.  Versions that must be stopped leave the race."""
         args = self._there(args)
         while True:
             try:
-                replayed, after = self._ask_about(args, lambda session: session.replay(
-                    args.number, entry, race))
+                replayed: ReplayRecord
+                replayed, after = self._ask_about(args, ("replay", entry, args.number, race))
             except RunStopped as stopped:
                 if stopped.during is None or stopped.during in race.stopped:
                     raise
@@ -254,43 +259,22 @@ class Remote(Measurable):
             race.take(after)
             return replayed
 
-    def spaces(self, entry: str | None = None) -> Sequence[ParameterSpace]:
-        """The possible values of the kernels' parameters."""
-        self._take_plans()
-        return self.program.spaces(entry)
-
     def try_settings(self, entry: str, args: Args, *, force: Force | None = None,
                      thresholds: Thresholds | None = None, searches: Searches | None = None,
                      ) -> Sequence[OperationTime]:
         """Run, and try settings; one that must be stopped is one that cannot run."""
         args = self._there(args)
         running = _RunningSearches(dict(searches or {}))
+        request = ("try_settings", entry, args.number, list(running.searches),
+                   {"force": force, "thresholds": thresholds})
         while True:
             try:
-                return self._ask_about(args, lambda session: session.try_settings(
-                    args.number, entry, force, thresholds, list(running.searches)), running.handle)
+                found: Sequence[OperationTime] = self._ask_about(args, request, running.handle)
+                return found
             except RunStopped as stopped:
                 self._can_do_without(stopped)  # the next worker does
-                if not running.fail(str(stopped)):
+                if not (stopped.killed and running.repeat()) and not running.fail(str(stopped)):
                     raise
-
-    def difference(self, entry: str, args: Args, before: Thresholds | None,
-                   after: Thresholds | None) -> str | None:
-        """The difference of results with two choices, if it is more than rounding."""
-        args = self._there(args)
-        return self._ask_about(args, lambda session: session.difference(
-            args.number, entry, before, after))
-
-    def unexpected(self, entry: str, args: Args, expected: Sequence[Any]) -> str | None:
-        """The first difference of the default results from the ``expected`` results, in words."""
-        args = self._there(args)
-        return self._ask_about(args, lambda session: session.unexpected(
-            args.number, entry, expected))
-
-    def results(self, entry: str, args: Args, force: Force) -> list[Any]:
-        """The results of a run with these versions, all of which must run."""
-        args = self._there(args)
-        return self._ask_about(args, lambda session: session.results(args.number, entry, force))
 
     # Ending workers
 
@@ -343,7 +327,7 @@ class Remote(Measurable):
                 self._spare = self._new()
         if unused := [number for number in self._dropped if number in self._placed]:
             self._placed.difference_update(unused)
-            self._answer(lambda session: session.drop_arguments(unused))
+            self._answer(("drop_arguments", unused))
         self._dropped.clear()
 
     def _open(self) -> None:
@@ -354,8 +338,8 @@ class Remote(Measurable):
                             self._builders is not None, frozenset(self._slow), self._alone,
                             program.memory)
         if not compiled.snapshot or not self._answer(
-                lambda session: session.open(replace(whole, compiled=compiled.snapshot))):
-            self._answer(lambda session: session.open(whole))
+                ("open", replace(whole, compiled=compiled.snapshot))):
+            self._answer(("open", whole))
 
     def _new(self) -> Process:
         """A further worker: where one was lost, a builder is ready at once."""
@@ -365,7 +349,7 @@ class Remote(Measurable):
     def _bring(self, args: _PlacedArguments) -> None:
         self._ready()
         if args.number not in self._placed:
-            self._answer(lambda session: session.place_arguments(args.number, args.values))
+            self._answer(("place_arguments", args.number, args.values))
             self._placed.add(args.number)
 
     @staticmethod
@@ -378,25 +362,31 @@ class Remote(Measurable):
         """Take the plans that the worker has made, for the next one."""
         if self._worker is not None and self._opened:
             plans = self.program.compiled.plans
-            plans.update(self._ask(lambda session: session.new_plans(frozenset(plans))))
+            plans.update(self._ask("new_plans", frozenset(plans)))
 
     # Requests
 
-    def _ask(self, call: Call[Answer]) -> Answer:
+    def _ask(self, *request: Any) -> Any:
         """The answer to a request about the program."""
-        self._ready()
-        return self._answer(call)
+        def attempt() -> Any:
+            self._ready()
+            return self._answer(request)
 
-    def _ask_about(self, args: _PlacedArguments, call: Call[Answer],
-                   handle: Handler | None = None) -> Answer:
+        return _again_if_killed(attempt)
+
+    def _ask_about(self, args: _PlacedArguments, request: Request, handle: Handler | None = None
+                   ) -> Any:
         """The answer to a request about arguments, in the time that runs on them may take.
 
         If a program takes too long to build, the next worker does without it.
         """
-        while True:
+        def attempt() -> Any:
             self._bring(args)
+            return self._answer(request, self.limit.after(args.quickest), handle)
+
+        while True:
             try:
-                return self._answer(call, self.limit.after(args.quickest), handle)
+                return attempt() if handle is not None else _again_if_killed(attempt)
             except SlowBuild as stopped:
                 if handle is not None or not self._can_do_without(stopped):
                     raise
@@ -415,24 +405,18 @@ class Remote(Measurable):
                 slow_builds.note(name, error.limit)
         return not known
 
-    def _messages(self, args: _PlacedArguments, call: Call[None]) -> Iterator[Message]:
-        """The messages of a worker before its answer."""
-        self._bring(args)
-        yield from self._converse(call, self.limit.after(args.quickest))
-
-    def _answer(self, call: Call[Answer], seconds: float = BUILD_SECONDS,
-                handle: Handler | None = None) -> Answer:
+    def _answer(self, request: Request, seconds: float = BUILD_SECONDS,
+                handle: Handler | None = None) -> Any:
         """Send a request and wait for its answer."""
-        conversation = self._converse(call, seconds, handle)
+        conversation = self._converse(request, seconds, handle)
         while True:
             try:
                 next(conversation)
             except StopIteration as end:
-                answer: Answer = end.value
-                return answer
+                return end.value
 
-    def _converse(self, call: Call[Answer], seconds: float, handle: Handler | None = None,
-                  ) -> Generator[Message, None, Answer]:
+    def _converse(self, request: Request, seconds: float, handle: Handler | None = None,
+                  ) -> Generator[Message, None, Any]:
         """Send a request; yield the worker's messages until its answer.
 
         If anything goes wrong, the worker is ended: none is left with half a request.
@@ -441,7 +425,7 @@ class Remote(Measurable):
         assert worker is not None
         watchdog = Watchdog(self.limit, seconds, worker.processor_seconds)
         try:
-            send(worker.connection, request_of(call))
+            send(worker.connection, request)
             while True:
                 self._wait(worker, watchdog)
                 kind, *data = receive(worker.connection)
@@ -453,15 +437,15 @@ class Remote(Measurable):
                     handle(worker, (kind, *data))
                 yield kind, *data
         except (EOFError, OSError):
-            ended = worker.how_it_ended()
+            stopped = watchdog.stopped(f"crash: {worker.how_it_ended()}")
+            stopped.killed = worker.was_killed
             self._lose()
-            raise watchdog.stopped(f"crash: {ended}") from None
+            raise stopped from None
         except BaseException:
             self._lose()
             raise
         interrupts.check()
-        answer: Answer = self._outcome(kind, data[0])
-        return answer
+        return self._outcome(kind, data.pop())
 
     def _serve(self, worker: Process, kind: str, data: Sequence[Any]) -> None:
         """Do what a worker needs from this process before it can answer."""
@@ -490,9 +474,12 @@ class Remote(Measurable):
             raise CompilerBug(f"The process that runs the program failed:\n{data}")
         if kind == "lost":
             self._lose()
-        if kind != "result":
+        if kind == "result":
+            return data
+        try:
             raise data
-        return data
+        finally:
+            del data  # a frame of its traceback would keep it, and arguments on the device
 
     @staticmethod
     def _wait(worker: Process, watchdog: Watchdog) -> None:
@@ -510,6 +497,16 @@ class Remote(Measurable):
             self.stops += 1
 
 
+def _again_if_killed(attempt: Callable[[], Answer]) -> Answer:
+    """Make an attempt, and once more in the next worker if something killed the first one."""
+    try:
+        return attempt()
+    except RunStopped as stopped:
+        if not stopped.killed:
+            raise
+    return attempt()
+
+
 class _RunningSearches:
     """Searches that continue when their worker is replaced."""
 
@@ -517,15 +514,29 @@ class _RunningSearches:
         self.searches = searches
         self._running: dict[OperationId, Search] = {}
         self._trying: OperationId | None = None
+        self._setting: Any = None
         self._failed: dict[OperationId, str] = {}
+        self._repeated: OperationId | None = None
+        self._killed: Any = None
+        """The setting whose worker was killed."""
 
     def handle(self, worker: Process, message: Message) -> None:
         """Answer a worker that asks for the next setting."""
         kind, *data = message
-        if kind == "search":
+        if kind == "search" and data[0] == self._repeated:
+            self._repeated, self._trying = None, data[0]
+            send(worker.connection, self._setting)
+        elif kind == "search":
             self._next(worker, data[0], self._failed.pop(data[0], None))
         elif kind == "found":
             self._next(worker, *data)
+
+    def repeat(self) -> bool:
+        """A worker was killed; true if its setting is tried once more."""
+        if self._trying is None or self._setting is self._killed:
+            return False
+        self._killed, self._repeated, self._trying = self._setting, self._trying, None
+        return True
 
     def fail(self, why: str) -> bool:
         """A worker is gone; true if it was trying a setting, which is impossible then."""
@@ -543,5 +554,5 @@ class _RunningSearches:
         else:
             self._running[operation] = self.searches[operation]()
             setting = next(self._running[operation], None)
-        self._trying = operation if setting is not None else None
+        self._trying, self._setting = operation if setting is not None else None, setting
         send(worker.connection, setting)

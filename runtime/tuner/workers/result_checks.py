@@ -18,6 +18,7 @@ from runelift.ir.prim import Prim
 from runelift.runtime.devices.memory import Buffer
 from runelift.runtime.execution.run import Outcome
 from runelift.runtime.tuner.replay.compare_results import Differences, VersionPair, float_inputs
+from runelift.runtime.tuner.workers.placed import bound
 
 if TYPE_CHECKING:
     from runelift.runtime.execution.executable import Executable
@@ -96,9 +97,8 @@ def _results(program: Program, entry: str, args: Args, default: Thresholds
     """The results of a run by default; None if it fails."""
     loaded = program.loaded
     try:
-        bound = loaded.bind(loaded.plan(entry), list(args))
         outcome: Outcome = loaded.command_buffer.perform(
-            loaded.executable(entry), bound, default, {}, record=False)
+            loaded.executable(entry), bound(program, entry, args), default, {}, record=False)
     except (UserError, CompilerLimitation):
         return None
     return outcome.results
@@ -114,7 +114,7 @@ def _difference(program: Program, entry: str, args: Args, expected: Sequence[Any
     loaded, device = program.loaded, program.device
     plan = loaded.plan(entry)
     differences = Differences(device, device.plain)
-    differences.take_inputs(*float_inputs(plan, loaded.bind(plan, list(args))))
+    differences.take_inputs(*float_inputs(plan, bound(program, entry, args)))
     rounded = _computes_with_floats(loaded.executable(entry))
     for number, (one, other, spec) in enumerate(zip(expected, found, plan.results, strict=True)):
         what = f"value {number}" if len(expected) > 1 else "the value"

@@ -2,8 +2,9 @@
 
 A kernel cannot be stopped, and a wrong one may end its process.  So the tuner
 (:mod:`~runelift.runtime.tuner.workers.remote`) is another process, which ends this one and starts
-the next.  Requests (:mod:`~runelift.runtime.tuner.workers.requests`) come over a connection and are
-answered in order.  Before its answer, a request may send messages: tuples of a kind and its data.
+the next.  Requests come over a connection and are answered in order.  A request is a tuple, as
+processes that only build kernels must not import this module before they have to.  Before its
+answer, a request may send messages: tuples of a kind and its data.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ import time
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property, partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 import pyopencl as cl
 
@@ -39,7 +41,6 @@ from runelift.runtime.execution.run import DeviceFailed
 from runelift.runtime.host.background import frequent_switches
 from runelift.runtime.host.channel import receive, send
 from runelift.runtime.programs.program import Program
-from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.tuner.measure.measurable import Args, Force, RecordAndTime, Thresholds
 from runelift.runtime.tuner.replay.racing import Race
 from runelift.runtime.tuner.replay.replay_records import (
@@ -49,11 +50,18 @@ from runelift.runtime.tuner.replay.replay_records import (
 )
 from runelift.runtime.tuner.trials.protocol import OperationId, OperationTime, Search
 from runelift.runtime.tuner.workers.build_notices import BuildNotices
-from runelift.runtime.tuner.workers.measured_program import NOTABLE_SECONDS, MeasuredProgram
-from runelift.runtime.tuner.workers.requests import OpenProgram, Request
+from runelift.runtime.tuner.workers.measured_program import (
+    NOTABLE_SECONDS,
+    PREPARATIONS,
+    MeasuredProgram,
+    Preparation,
+)
+from runelift.runtime.tuner.workers.requests import OpenProgram
 from runelift.runtime.tuner.workers.result_checks import ResultChecks
 from runelift.runtime.versions.size_guards import GuardedThresholds
 
+Request: TypeAlias = tuple[Any, ...]
+"""The name of a method of a session, and its arguments."""
 KNOWN_THRESHOLDS = 16
 """The number of thresholds with size guards that are recognised in later requests."""
 IDLE_SECONDS = 0.02
@@ -98,102 +106,54 @@ class Session:
         return MeasuredProgram(self.program, self.checks)
 
     def answer(self, request: Request) -> Any:
-        """The answer to a request: the result of a method of this class."""
+        """The answer to a request: the name of a method of this class, and its arguments."""
         self._last_message = -math.inf
         method, *args = request
         return getattr(self, method)(*args)
 
-    # Requests about runs of an entry point on the arguments with a number
+    # Calls of the program as the tuner sees it
 
-    def timing(self, number: int, entry: str, force: Force | None,
-               thresholds: Thresholds | None) -> Timing:
-        """``Measurable.timing``."""
-        self._prepare(entry, patient=not (force or thresholds))
-        return self.measured.timing(entry, self.placed[number], force=force,
-                                    thresholds=self._same(thresholds))
+    def call(self, method: str, entry: str, number: int, args: Sequence[Any] = (),
+             options: Mapping[str, Any] = MappingProxyType({})) -> Any:
+        """Call a method of :class:`MeasuredProgram` about the arguments with a number."""
+        args = [self._same_all(each) if isinstance(each, list) else self._same(each)
+                for each in args]
+        options = {name: self._same(value) for name, value in options.items()}
+        if (needs := PREPARATIONS.get(method)) is not None:
+            self._prepare(entry, needs(*args, **options))
+        return getattr(self.measured, method)(entry, self.placed[number], *args, **options)
 
-    def predicted(self, number: int, entry: str, forces: Sequence[Force],
-                  thresholds: Thresholds | None) -> Sequence[float]:
-        """``Measurable.predicted``."""
-        self._prepare(entry)
-        return self.measured.predicted(entry, self.placed[number], forces,
-                                       self._same(thresholds))
-
-    def record(self, number: int, entry: str, force: Force | None,
-               thresholds: Thresholds | None) -> Record:
-        """``Measurable.record``."""
-        self._prepare(entry, patient=not (force or thresholds))
-        return self.measured.record(entry, self.placed[number], force=force,
-                                    thresholds=self._same(thresholds))
-
-    def measure_all(self, number: int, entry: str, forces: Sequence[Force],
+    def measure_all(self, entry: str, number: int, forces: Sequence[Force],
                     thresholds: Thresholds | None, recorded: Sequence[bool]) -> None:
-        """``Measurable.measure_all``; the costs come in messages before the answer.
+        """Make runs; the costs come in messages before the answer.
 
         A run that loses the device ends the request.
         """
         for force, records in zip(forces, recorded, strict=True):
-            about = number, entry, force, thresholds
+            about = entry, number, (), {"force": force, "thresholds": thresholds}
             made: RecordAndTime | RuneliftError
             try:
-                made = self.record(*about) if records else None, self.timing(*about)
+                made = (self.call("record", *about) if records else None,
+                        self.call("timing", *about))
             except DeviceFailed:
                 raise
             except (UserError, CompilerLimitation) as error:
                 made = error
             self._send("made", made)
 
-    def time_all(self, number: int, entry: str, choices: Sequence[Thresholds], often: bool
-                 ) -> Sequence[float]:
-        """``Measurable.time_all``."""
-        self._prepare(entry, fuses=often)
-        return self.measured.time_all(entry, self.placed[number], self._same_all(choices),
-                                      often=often)
-
-    def saved_launches(self, number: int, entry: str, choices: Sequence[Thresholds]
-                       ) -> Sequence[int]:
-        """``Measurable.saved_launches``."""
-        return self.measured.saved_launches(entry, self.placed[number], self._same_all(choices))
-
-    def prebuild(self, number: int, entry: str, forces: Sequence[Force],
-                 recorded: Sequence[Force]) -> int | None:
-        """``Measurable.prebuild``."""
-        self._prepare(entry)
-        return self.measured.prebuild(entry, self.placed[number], forces, recorded)
-
-    def replay(self, number: int, entry: str, race: Race) -> tuple[ReplayRecord, Race]:
-        """``Measurable.replay``, and the state of the race after it."""
-        self._prepare(entry, "replaying")
+    def replay(self, entry: str, number: int, race: Race) -> tuple[ReplayRecord, Race]:
+        """Replay a run; the result has the state of the race after it."""
         race.watch, unwatched = partial(self._send, "attempt"), race.watch
-        replayed = self.measured.replay(entry, self.placed[number], race)
+        replayed = self.call("replay", entry, number, (race,))
         race.watch = unwatched
         return replayed, race
 
-    def try_settings(self, number: int, entry: str, force: Force | None,
-                     thresholds: Thresholds | None, operations: Sequence[OperationId]
-                     ) -> Sequence[OperationTime]:
-        """``Measurable.try_settings``; the searches are in the tuner's process."""
-        self._prepare(entry, "main_of_trials")
-        return self.measured.try_settings(
-            entry, self.placed[number], force=force, thresholds=thresholds,
-            searches={each: partial(self._search, each) for each in operations})
-
-    def difference(self, number: int, entry: str, before: Thresholds | None,
-                   after: Thresholds | None) -> str | None:
-        """``Measurable.difference``."""
-        self._prepare(entry)
-        return self.measured.difference(entry, self.placed[number], before, after)
-
-    def unexpected(self, number: int, entry: str, expected: Sequence[Any]) -> str | None:
-        """``Measurable.unexpected``."""
-        self._prepare(entry, patient=True)
-        return self.measured.unexpected(entry, self.placed[number], expected)
-
-    def results(self, number: int, entry: str, force: Force) -> list[Any]:
-        """The results of a run with these versions, all of which must run."""
-        self._prepare(entry)
-        self._send("begun")
-        return self.program.run(entry, self.placed[number], force=force)[0]
+    def try_settings(self, entry: str, number: int, operations: Sequence[OperationId],
+                     options: Mapping[str, Any]) -> Sequence[OperationTime]:
+        """Try settings; the searches are in the tuner's process."""
+        found: Sequence[OperationTime] = self.call("try_settings", entry, number, (), {
+            **options, "searches": {each: partial(self._search, each) for each in operations}})
+        return found
 
     # Other requests
 
@@ -208,7 +168,7 @@ class Session:
             self.checks.drop(self.placed.pop(number, ()))
 
     def save_manifest(self) -> None:
-        """``Measurable.save_manifest``."""
+        """Keep what was built for the next tuning."""
         self.measured.save_manifest()
 
     def probe_forward_progress(self) -> None:
@@ -242,11 +202,11 @@ class Session:
         return True
 
     def prebuild_all(self, entry: str, inputs: Sequence[Args], forces: Sequence[Force]) -> bool:
-        """``Measurable.prebuild_all``; new kernels are checked while other processes build."""
+        """Begin to build what runs need; new kernels are checked while other processes build."""
         loaded = self.program.loaded
         loaded.checks_kernels = False
         try:
-            self._prepare(entry, runs=False)
+            self._prepare(entry, Preparation(runs=False))
             found = self.measured.prebuild_all(entry, inputs, forces)
         finally:
             loaded.checks_kernels = True
@@ -329,31 +289,23 @@ class Session:
 
     # Runs
 
-    def _prepare(self, entry: str, source: str | None = None, *, fuses: bool = False,
-                 runs: bool = True, patient: bool = False) -> None:
-        """Make plan and executable, and the named ``source``; from here on, time counts.
-
-        Builds may take long if ``patient``.
-
-        If nothing ``runs``, probes by other processes are not awaited, but their results presumed:
-        they seldom differ.  Kernels that fuse launches take long to build, up to a second, so only
-        a run that comes often is worth them.
-        """
+    def _prepare(self, entry: str, needs: Preparation) -> None:
+        """Make plan and executable, and all that is needed; from here on, time counts."""
         loaded = self.program.loaded
         loaded.plan(entry)
-        if self.others_probe and not runs:
+        if self.others_probe and not needs.runs:
             self._opened().presume()
         else:
             self._await_probes()
         executable = loaded.executable(entry)
         if self._notices is not None:
-            self._notices.patient = patient
+            self._notices.patient = needs.patient
             executable.watch, executable.builds_alone = self._notices, self._alone
         executable.outside = self._build_outside if self.outside else None
-        executable.may_fuse = fuses and not loaded.device.info.is_host
+        executable.may_fuse = needs.fuses and not loaded.device.info.is_host
         executable.captures_first = True
-        if source is not None:
-            getattr(executable, source)
+        if needs.source is not None:
+            getattr(executable, needs.source)
         if time.perf_counter() - self._last_message > NOTABLE_SECONDS:
             self._send("begun")
 
@@ -385,13 +337,13 @@ class Session:
             found = yield setting
             self._send("found", operation, found)
 
-    def _same_all(self, choices: Sequence[Thresholds]) -> Sequence[Thresholds]:
+    def _same_all(self, choices: Sequence[Any]) -> list[Any]:
         """Equal thresholds, as the objects of earlier requests (:meth:`_same`)."""
         each_once = {id(each): self._same(each) for each in choices}
-        return [each_once[id(each)] or each for each in choices]
+        return [each_once[id(each)] for each in choices]
 
-    def _same(self, thresholds: Thresholds | None) -> Thresholds | None:
-        """Equal thresholds, as the object of an earlier request.
+    def _same(self, thresholds: Any) -> Any:
+        """Equal thresholds, as the object of an earlier request; other values as they are.
 
         Runs remember their decisions by thresholds and size guards.  To compare equal tables that
         are different objects takes as long as a short run.

@@ -550,7 +550,7 @@ def test_tuning_fuses_no_launches(fusing: DeviceInfo) -> None:
     """Kernels for a run that never comes again would take longer than all that is measured."""
     session, other = _session(fusing)
     for _ in range(SUBMITS_BEFORE_FUSION + 4):
-        session.answer(("timing", 0, "main", {}, None))
+        session.answer(("call", "timing", "main", 0, (), {"force": {}}))
     assert isinstance(_command_buffers(session.program)[0], CommandBuffer)
     assert not session.program.loaded.executable("main")._fused
     other.close()
@@ -568,14 +568,14 @@ def test_tuning_times_command_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     submit = CommandBuffer.submit
     monkeypatch.setattr(CommandBuffer, "submit", lambda self, *given: (
         submitted.append(self), submit(self, *given))[1])
-    session.answer(("timing", 0, "main", {}, None))
+    session.answer(("call", "timing", "main", 0, (), {"force": {}}))
     # The first time, no run has set all arguments.
     assert submitted == _command_buffers(session.program) * 2
-    session.answer(("timing", 0, "main", {}, None))
+    session.answer(("call", "timing", "main", 0, (), {"force": {}}))
     assert len(submitted) == 3
     (found,) = _command_buffers(session.program)
     next(iter(found._commands)).kernel.owner = None
-    session.answer(("timing", 0, "main", {}, None))
+    session.answer(("call", "timing", "main", 0, (), {"force": {}}))
     assert len(submitted) == 5
     other.close()
 
@@ -587,15 +587,15 @@ def test_runs_that_come_often_are_compared_with_fused_launches(
                         math.inf)  # a simulator is slow
     session, other = _session(fusing)
     for _ in range(SUBMITS_BEFORE_FUSION + 4):
-        session.answer(("timing", 0, "main", {}, None))
+        session.answer(("call", "timing", "main", 0, (), {"force": {}}))
     (buffer,) = _command_buffers(session.program)
-    (saved,) = session.answer(("saved_launches", 0, "main", [{}]))
+    (saved,) = session.answer(("call", "saved_launches", "main", 0, ([{}],)))
     before = len(buffer._commands)
     assert saved > 0
-    assert len(session.answer(("time_all", 0, "main", [{}, {}], True))) == 2
+    assert len(session.answer(("call", "time_all", "main", 0, ([{}, {}],), {"often": True}))) == 2
     assert session.program.loaded.executable("main")._fused
     assert len(buffer._commands) == before - saved
-    assert session.answer(("saved_launches", 0, "main", [{}])) == [0]
+    assert session.answer(("call", "saved_launches", "main", 0, ([{}],))) == [0]
     other.close()
 
 
@@ -608,7 +608,7 @@ def test_who_watches_the_time_is_not_told_of_each_short_run(
     session, other = _session(info)
     monkeypatch.setattr(worker, "NOTABLE_SECONDS", notable)
     for _ in range(2):
-        session.answer(("measure_all", 0, "main", [{}] * 3, None, [True] * 3))
+        session.answer(("measure_all", "main", 0, [{}] * 3, None, [True] * 3))
         told = list[str]()
         while other.poll():
             told.append(receive(other)[0])

@@ -30,9 +30,9 @@ from runelift.runtime.records.record import Encounter, Record, Timing
 from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, EncounterCosts, costs_of
 from runelift.runtime.tuner.costs.host_device_time import Cost
 from runelift.runtime.tuner.job import TuningJob
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.measurable import Measurable
-from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.measure.measuring import measure_by
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.result import default_thresholds
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import Alternative, Forest, Forests, Site
@@ -256,7 +256,7 @@ def measure(name: str) -> dict[str, Any]:
     assert info is not None
     inputs = [Dataset(dataset, entry, partial(_arguments, specs))
               for dataset, specs in datasets.items()]
-    found = ForcedRuns(every=True).measure(MeasuredProgram(program), forest, inputs)
+    found = measure_by(MeasuringMethod(every=True), MeasuredProgram(program), forest, inputs)
     return {"program": name, "entry": entry, "device": info.label,
             "defaults": default_thresholds(forest),
             "trees": [_raw_site(tree) for tree in forest.trees],

@@ -25,8 +25,9 @@ from runelift.runtime.tuner.costs.cost_model import EncounterCosts, costs_of
 from runelift.runtime.tuner.costs.log import NO_TIME, Log, LoggedRun, read_log
 from runelift.runtime.tuner.costs.recording_overhead import corrected_records
 from runelift.runtime.tuner.fit.cross_validation import leave_one_out
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, measure, with_builds_begun
-from runelift.runtime.tuner.measure.protocols import Dataset, Progress
+from runelift.runtime.tuner.measure.forced_runs import measure, with_builds_begun
+from runelift.runtime.tuner.measure.measuring import measure_by
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Progress
 from runelift.runtime.tuner.measure.repetitions import Schedule
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.result import EntryTuning, Tuning, default_thresholds
@@ -71,7 +72,7 @@ def test_forced_runs_have_the_thresholds_of_their_method(monkeypatch: pytest.Mon
     run = sim._record
     monkeypatch.setattr(sim, "_record", lambda entry, args, force, thresholds: (
         seen.append(thresholds), run(entry, args, force, thresholds))[1])
-    ForcedRuns(thresholds={"t0": 5}).measure(sim, sim.forest, inputs(a=[2], b=[8]))
+    measure_by(MeasuringMethod(thresholds={"t0": 5}), sim, sim.forest, inputs(a=[2], b=[8]))
     assert len(seen) > 6
     assert all(each == {"t0": 5} for each in seen)
 

@@ -25,7 +25,7 @@ from runelift.runtime.tuner.fit.fit import objective
 from runelift.runtime.tuner.fit.joint_solver import compared
 from runelift.runtime.tuner.kernel_parameters.successive_halving import SuccessiveHalving
 from runelift.runtime.tuner.measure import forced_runs, paired_comparison
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
+from runelift.runtime.tuner.measure.protocols import FORCED_REPEATS
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.tuner.thresholds import tune_thresholds
@@ -119,7 +119,7 @@ def test_far_fewer_runs_are_needed(name: str, monkeypatch: pytest.MonkeyPatch) -
     else:
         assert runs <= PART * all_of
     if all_of > 500:  # with all repetitions, where the search makes as few as it can
-        assert program.made <= PART * ForcedRuns.repeats * all_of
+        assert program.made <= PART * FORCED_REPEATS * all_of
 
 
 @pytest.mark.parametrize("name", ["LocVolCalib", "backprop", "kmeans", "matmul"])

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 from runelift.runtime.records.record import Record, Timing
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
-from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
-from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Replay
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.replay.racing import Race
 from runelift.runtime.tuner.replay.replay_records import (
@@ -71,7 +69,7 @@ class Bimodal(Simulated):
         return ReplayRecord(entry, ExclusiveCost(), tuple(meetings), 0, "simulated", {}, {})
 
 
-@pytest.mark.parametrize("method", [ForcedRuns(), ReplayRuns()])
+@pytest.mark.parametrize("method", [MeasuringMethod(), MeasuringMethod(replay=Replay())])
 @pytest.mark.parametrize("spread", [0.1, 0.03])
 def test_what_is_shipped_is_not_slower(spread: float, method: MeasuringMethod,
                                        monkeypatch: pytest.MonkeyPatch) -> None:

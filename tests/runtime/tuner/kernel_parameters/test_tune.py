@@ -23,9 +23,8 @@ from runelift.runtime.tuner.kernel_parameters import tune
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
 from runelift.runtime.tuner.kernel_parameters.successive_halving import SuccessiveHalving
 from runelift.runtime.tuner.kernel_parameters.tune import tune_parameters
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.measurable import Measurable
-from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.trials.protocol import (
     OperationTime,
@@ -308,7 +307,7 @@ def test_thresholds_are_fitted_again_with_the_settings_found(
                               [Dataset("a", "main", list)]), {})
     (each,) = space.ranges
     (job,) = asked
-    assert job.method == ForcedRuns(thresholds={"t": 7, each.parameter.name: each.values[-1]})
+    assert job.method == MeasuringMethod(thresholds={"t": 7, each.parameter.name: each.values[-1]})
 
 
 # Real kernels

@@ -17,7 +17,9 @@ from runelift.runtime.records.record import Encounter, Record
 from runelift.runtime.tools.reports.text import render
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import Log, LoggedRun, Measurements
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, measure
+from runelift.runtime.tuner.measure.forced_runs import measure
+from runelift.runtime.tuner.measure.measuring import measure_by
+from runelift.runtime.tuner.measure.protocols import MeasuringMethod
 from runelift.runtime.tuner.measure.repetitions import runs_as
 from runelift.runtime.tuner.measure.time_limits import RunStopped
 from runelift.runtime.tuner.policy import NORMAL
@@ -28,7 +30,7 @@ from runelift.runtime.versions.forest import plans
 from tests.runtime.tuner.simulated import CHAIN, ENOUGH, Simulated, inputs, nested, site
 
 HOPELESS = NORMAL.pruning.estimate_factor
-LONG_RUNS = ForcedRuns(policy=replace(NORMAL, pruning=PruningPolicy(first_run_seconds=1.0)))
+LONG_RUNS = MeasuringMethod(policy=replace(NORMAL, pruning=PruningPolicy(first_run_seconds=1.0)))
 """Simulated runs take half a second."""
 
 
@@ -142,7 +144,7 @@ def test_records_tell_what_runs_by_default(kind: Kind) -> None:
     assert second.guard is not None
     sim.forest = replace(sim.forest, trees=(replace(tree, alternatives=(
         first, replace(second, guard=replace(second.guard, kind=kind)), last)),))
-    found = LONG_RUNS.measure(sim, sim.forest, inputs(few=[2]), repeats=1)
+    found = measure_by(LONG_RUNS, sim, sim.forest, inputs(few=[2]), repeats=1)
     assert {run.force["s"] for run in found.runs if run.record is None} == (
         {0, 1} if kind is Kind.OUTER else {0})
     assert ({} in sim.forced) == (kind is Kind.REWRITTEN)
@@ -159,7 +161,7 @@ def test_what_is_stopped_is_not_run_where_it_would_take_longer() -> None:
 
 def test_a_budget_ends_the_measuring() -> None:
     sim = Simulated.of(CHAIN, lambda *_: 1e-3)
-    found = ForcedRuns(budget=0.0).measure(sim, sim.forest, inputs(a=[4], b=[4]), repeats=1)
+    found = measure(sim, sim.forest, inputs(a=[4], b=[4]), MeasuringMethod(budget=0.0), repeats=1)
     assert found.left_out == ["b"] or found.left_out == ["a", "b"]
     assert all(run.record is None or run.dataset == "a" for run in found.runs)
 
@@ -236,7 +238,7 @@ def test_a_version_that_cannot_run_is_not_run_where_it_leads_to_a_known_run(enou
     sim = Simulated.of([site("s", ("t0", []), ("t1", []), (None, [inner]))],
                        lambda where, index, par: 1e-3, enough=enough,
                        infeasible=frozenset({("s", 0), ("s", 1)}))
-    found = LONG_RUNS.measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=3)
+    found = measure_by(LONG_RUNS, sim, sim.forest, inputs(a=[2], b=[4]), repeats=3)
     assert [sim.forced.count(force) for force in ({"s": 0}, {"s": 1}, {})] == [0, 1, 1]
     for dataset in "ab":
         runs = [run for run in found.runs if run.dataset == dataset]
@@ -295,6 +297,6 @@ def test_what_runs_by_default_is_not_left_out(enough: int, monkeypatch: pytest.M
     monkeypatch.setattr(Estimates, "hopeless", lambda self, version, par, best: (
         "left out: hopeless" if version == "s/0" else None))
     sim = Simulated.of(CHAIN, lambda where, index, par: 1e-3, enough=enough)
-    found = LONG_RUNS.measure(sim, sim.forest, inputs(a=[2]), repeats=1)
+    found = measure_by(LONG_RUNS, sim, sim.forest, inputs(a=[2]), repeats=1)
     errors = [run.error for run in found.runs if run.force["s"] == 0 and run.error]
     assert errors == ([] if enough == 1 else ["version s/0: left out: hopeless"])

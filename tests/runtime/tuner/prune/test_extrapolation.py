@@ -13,14 +13,15 @@ from runelift.ir.guards import Kind
 from runelift.runtime.records.pruning import PruningPolicy
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import NO_TIME, Log, LoggedRun, read_log
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, measure
-from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.measure.forced_runs import measure
+from runelift.runtime.tuner.measure.measuring import measure_by
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.prune.extrapolation import Extrapolation
 from runelift.runtime.tuner.thresholds import conclude
 from tests.runtime.tuner.simulated import Simulated, site
 
-USUAL = ForcedRuns()
+USUAL = MeasuringMethod()
 FAR_BEHIND = NORMAL.pruning.smaller_inputs_factor
 SITE = site("s", ("t0", []), ("t1", []), (None, []))
 
@@ -39,10 +40,10 @@ def gaining(where: str, index: int, par: int) -> float:
     return [100.0, 1000.0 * par, 1.0 * par][index]
 
 
-def made(sim: Simulated, *pars: int, method: ForcedRuns = USUAL) -> dict[str, set[int]]:
+def made(sim: Simulated, *pars: int, method: MeasuringMethod = USUAL) -> dict[str, set[int]]:
     """The versions that were run on each dataset."""
-    found = method.measure(
-        sim, sim.forest, inputs(**{str(par): [par] for par in pars}), repeats=1)
+    found = measure_by(method, sim, sim.forest, inputs(**{str(par): [par] for par in pars}),
+                       repeats=1)
     return {str(par): {run.force["s"] for run in found.runs
                        if run.dataset == str(par) and run.record is not None} for par in pars}
 
@@ -189,7 +190,7 @@ def test_left_out_versions_are_noted_and_never_chosen(tmp_path: Path) -> None:
 
 def test_everything_is_run_if_that_is_asked_for() -> None:
     sim = Simulated.of([SITE], falling_behind)
-    found = ForcedRuns(every=True).measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=1)
+    found = measure(sim, sim.forest, inputs(a=[2], b=[4]), MeasuringMethod(every=True), repeats=1)
     assert {run.force["s"] for run in found.runs if run.record} == {0, 1, 2}
     assert all(run.record is not None for run in found.runs)
 
@@ -261,7 +262,7 @@ class First(Simulated):
     default = dict.fromkeys(["main.t0", "main.t1", "main.t2"], 1)
 
 
-LONG_RUNS = ForcedRuns(policy=replace(NORMAL, pruning=PruningPolicy(first_run_seconds=1.0)))
+LONG_RUNS = MeasuringMethod(policy=replace(NORMAL, pruning=PruningPolicy(first_run_seconds=1.0)))
 """Simulated runs take half a second, whatever is done."""
 
 
@@ -276,7 +277,7 @@ def test_what_a_run_by_default_does_not_meet_is_ruled_out_later() -> None:
     inner = site("inner", ("t1", []), ("t2", []), (None, []))
     sim = First.of([site("s", ("t0", []), (None, [inner]))], lambda where, index, par: 1e-3 * (
         [2.0, 0.5][index] if where == "s" else [100.0 * par, 5.0, 1.0 * par][index]))
-    found = LONG_RUNS.measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=1)
+    found = measure_by(LONG_RUNS, sim, sim.forest, inputs(a=[2], b=[4]), repeats=1)
     shown = {each.chosen for run in found.runs if run.dataset == "b" and run.record
              for each in run.record.encounters if each.site == "inner"}
     assert shown == {1, 2}

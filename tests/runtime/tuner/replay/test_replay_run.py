@@ -26,9 +26,9 @@ from runelift.runtime.tools.reports.text import render
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import Log, Measurements, read_log
 from runelift.runtime.tuner.job import TuningJob
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
-from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Progress
-from runelift.runtime.tuner.measure.replay_runs import RecordingCorrection, ReplayRuns
+from runelift.runtime.tuner.measure.measuring import measure_by
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Progress, Replay
+from runelift.runtime.tuner.measure.replay_runs import RecordingCorrection
 from runelift.runtime.tuner.replay.compare_results import Differences, VersionPair
 from runelift.runtime.tuner.replay.racing import Race, RaceState, rotated
 from runelift.runtime.tuner.replay.replay_records import UnknownCost
@@ -71,7 +71,7 @@ entry main [n] (k: i32) (xss: [n][n]i32): [n][n]i32 =
 """
 CUBE = np.random.default_rng(3).random((4, 6, 8), np.float32)
 MATRIX = np.random.default_rng(4).integers(0, 9, (12, 12)).astype(np.int32)
-TWICE = ReplayRuns(rounds=2)
+TWICE = MeasuringMethod(replay=Replay(rounds=2))
 EXACT = Race(factor=math.inf, rounds=1)
 
 
@@ -339,8 +339,8 @@ def test_versions_that_fail_half_way_change_nothing(shrinking: Program,
 
 
 def measured(program: Program, entry: str, args: tuple[Any, ...]) -> Measurements:
-    return ReplayRuns(rounds=1).measure(MeasuredProgram(program), program.tree.entry(entry),
-                                        [Dataset("d", entry, lambda: args)])
+    return measure_by(MeasuringMethod(replay=Replay(rounds=1)), MeasuredProgram(program),
+                      program.tree.entry(entry), [Dataset("d", entry, lambda: args)])
 
 
 def test_without_room_versions_are_forced(nested: Program, monkeypatch: pytest.MonkeyPatch
@@ -445,13 +445,13 @@ def test_what_was_only_estimated_is_not_chosen(nested: Program, monkeypatch: pyt
 
 def test_measured_costs_take_the_place_of_estimates(nested: Program) -> None:
     forest, inputs = nested.tree.entry("main"), [Dataset("d", "main", lambda: (CUBE, np.int64(3)))]
-    method = ReplayRuns(rounds=1, factor=1.0)
-    found = method.measure(MeasuredProgram(nested), forest, inputs)
+    method = MeasuringMethod(replay=Replay(rounds=1, factor=1.0))
+    found = measure_by(method, MeasuredProgram(nested), forest, inputs)
     tuning = conclude(forest, dict.fromkeys(forest.guards(), 64), found)
     count = sum(len(p.estimated) for p in tuning.costs.datasets[0].points)
     assert tuning.costs.datasets[0].estimates() >= count > 0
     assert "times of slow versions are estimates" in render(Tuning((tuning,)))
-    sure = found.with_further(method.surely().measure(MeasuredProgram(nested), forest, inputs))
+    sure = found.with_further(measure_by(method.surely(), MeasuredProgram(nested), forest, inputs))
     assert not any(p.estimated for p in costs_of(forest, sure).datasets[0].points)
     assert len(sure.runs) > len(found.runs)
 
@@ -487,7 +487,8 @@ def test_without_time_for_anything_only_the_default_is_known(nested: Program) ->
 
 
 def test_datasets_that_there_is_no_time_for_are_left_out(nested: Program) -> None:
-    found = tuned(nested, {"cube": (CUBE, np.int64(2))}, method=ReplayRuns(budget=0.0))
+    found = tuned(nested, {"cube": (CUBE, np.int64(2))},
+                  method=MeasuringMethod(0.0, replay=Replay()))
     (entry,) = found.entries
     assert entry.measurements.left_out == ["cube"]
     assert "cube: skipped, as the budget was spent" in render(found)
@@ -509,7 +510,7 @@ def test_an_interruption_keeps_the_datasets_that_were_over(shrinking: Program,
     assert list(tuning.entries[0].fit.predicted) == ["a"]
 
 
-@pytest.mark.parametrize("method", [ReplayRuns(rounds=1), ForcedRuns()])
+@pytest.mark.parametrize("method", [MeasuringMethod(replay=Replay(rounds=1)), MeasuringMethod()])
 def test_a_killed_tuning_is_resumed(shrinking: Program, method: MeasuringMethod, tmp_path: Path,
                                     monkeypatch: pytest.MonkeyPatch) -> None:
     datasets = {"a": (3, MATRIX), "b": (5, MATRIX[:7, :7])}
@@ -531,7 +532,7 @@ def test_a_killed_tuning_is_resumed(shrinking: Program, method: MeasuringMethod,
         (tmp_path / "log").write_text("".join(first))
         asked.clear()
         log = Log(tmp_path / "log", made_for, resume=True)
-        found = method.measure(MeasuredProgram(shrinking), shrinking.tree.entry("main"), inputs,
+        found = measure_by(method, MeasuredProgram(shrinking), shrinking.tree.entry("main"), inputs,
                                repeats=method.repeats, log=log, progress=lambda _: None)
         log.close()
         assert list(dict.fromkeys(asked)) == expected

@@ -42,8 +42,7 @@ from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards
 from runelift.runtime.tuner.costs.log import Measurements
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.job import TuningJob
-from runelift.runtime.tuner.measure.protocols import Dataset
-from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Replay
 from runelift.runtime.tuner.policy import SchedulePolicy
 from runelift.runtime.tuner.result import Tuning, default_thresholds
 from runelift.runtime.tuner.schedules.candidates import Candidate, best_somewhere
@@ -305,7 +304,8 @@ def test_schedules_are_used_if_thresholds_or_size_guards_choose_them() -> None:
     run = MeasuredProgram(program, ResultChecks())
     inputs = [Dataset("square", "main", lambda: [np.ones((12, 8), np.float32),
                                                  np.ones((8, 4), np.float32)])]
-    job = TuningJob(run, program.tree, inputs, method=ReplayRuns(rounds=1), verify=False)
+    job = TuningJob(run, program.tree, inputs, verify=False,
+                    method=MeasuringMethod(replay=Replay(rounds=1)))
     entry = measure(job.on(forest))
     (tree,) = forest.trees
 
@@ -358,7 +358,8 @@ def test_a_result_of_more_datasets_is_kept_where_time_ends_after_schedules_were_
     run, forest = MeasuredProgram(first, ResultChecks()), first.tree.entry("main")
     inputs = [Dataset("square", "main", lambda: [np.ones((12, 8), np.float32),
                                                  np.ones((8, 4), np.float32)])]
-    job = TuningJob(run, first.tree, inputs, method=ReplayRuns(rounds=1), verify=False)
+    job = TuningJob(run, first.tree, inputs, verify=False,
+                    method=MeasuringMethod(replay=Replay(rounds=1)))
     measured = State(Tuning((measure(job.on(forest)),)))
     search = found_by_search(second, {"square": 0.5})
     search["main"].unused = [Candidate(Drawn(Schedule()), {}, times=1)]

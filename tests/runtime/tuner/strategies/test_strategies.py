@@ -23,8 +23,8 @@ from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 from runelift.runtime.tuner.fit.batch_eval import PathTable
 from runelift.runtime.tuner.fit.exhaustive import exhaustive
 from runelift.runtime.tuner.fit.fit import Interval, objective
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns, measure
-from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.measure.forced_runs import measure
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.measure.time_limits import RunStopped
 from runelift.runtime.tuner.replay.racing import Race
 from runelift.runtime.tuner.replay.replay_records import ReplayRecord
@@ -586,7 +586,7 @@ def test_noise_is_that_of_the_log() -> None:
     thresholds = dict.fromkeys(sim.default, 50)
     seen = {round(oracle.run("a", thresholds).seconds, 6) for _ in range(100)}
     assert len(seen) == 3
-    drawn = {round(oracle.instrument(ForcedRuns()).costs.datasets[0].total(thresholds), 6)
+    drawn = {round(oracle.instrument(MeasuringMethod()).costs.datasets[0].total(thresholds), 6)
              for _ in range(50)}
     assert len(drawn) > 1
 

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
@@ -35,9 +36,8 @@ from runelift.runtime.processes.process import Process
 from runelift.runtime.programs.program import Program
 from runelift.runtime.tools.reports.text import render
 from runelift.runtime.tuner.job import TuningJob
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
-from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
-from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
+from runelift.runtime.tuner.measure.measuring import measure_by
+from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Replay
 from runelift.runtime.tuner.measure.time_limits import RunStopped, TimeLimit, parse_time_limit
 from runelift.runtime.tuner.replay.racing import Race
 from runelift.runtime.tuner.thresholds import tune_thresholds
@@ -56,7 +56,7 @@ entry slow (n: i64): i32 =
 entry get [n] (xs: [n]i32) (i: i64): i32 = xs[i]
 """
 MATRIX = np.random.default_rng(4).integers(0, 9, (12, 40)).astype(np.int32)
-METHODS = None, ReplayRuns(rounds=1)
+METHODS = None, MeasuringMethod(replay=Replay(rounds=1))
 BAD = """
 from runelift.runtime.execution.run import Run
 import os, time
@@ -84,7 +84,7 @@ def built(program: Program) -> None:
     """All that tuning runs has been built: PoCL does that while kernels seem to run."""
     for method in METHODS:
         with closing(Remote(program, "pocl", limit=TimeLimit(least=30.0))) as it:
-            tune_thresholds(job_for(it, program, method or ForcedRuns()))
+            tune_thresholds(job_for(it, program, method or MeasuringMethod()))
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ def test_runs_after_one_that_crashes_are_made(program: Program,
     site = program.tree.entry("main").trees[0].name
     lines = process.RUN.strip().splitlines()
     monkeypatch.setattr(process, "RUN", "\n".join([*lines[:-1], BAD.format(
-        version=f"{site}/2", does="os.kill(os.getpid(), 9)"), lines[-1]]))
+        version=f"{site}/2", does="os._exit(3)"), lines[-1]]))
     it = Remote(program, "pocl")
     made = list(it.measure_all("main", it.place([MATRIX]), [{site: k} for k in (0, 2, 1, 2, 1)]))
     assert [isinstance(each, RunStopped) for each in made] == [False, True, False, True, False]
@@ -400,23 +400,35 @@ def test_what_takes_too_long_is_stopped(program: Program) -> None:
 
 
 def test_what_ends_its_process_is_told(program: Program) -> None:
+    """One that is killed once is tried again, and one that is killed twice is at fault."""
     it = Remote(program, "pocl")
     slow, quick = it.place([np.int64(1 << 40)]), it.place([MATRIX])
-    assert it._worker is not None
-    killer = threading.Timer(0.5, os.kill, (it._worker._process.pid, signal.SIGKILL))
+
+    def kill_twice() -> None:
+        killed = None
+        for _ in range(2):
+            while it._worker is None or it._worker is killed:
+                threading.Event().wait(0.05)
+            threading.Event().wait(0.5)
+            killed = it._worker
+            os.kill(killed._process.pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_twice)
     killer.start()
     with pytest.raises(RunStopped, match=r"crash: .* SIGKILL"):
         it.timing("slow", slow)
+    killer.join()
+    assert it.stops == 2
     assert it.timing("main", quick).seconds > 0
     it.close()
 
 
 @pytest.mark.parametrize(("does", "why"), [
     ("time.sleep(60)", "timeout: not over after 2"),
-    ("os.kill(os.getpid(), 9)", "crash: the process that ran it was ended by SIGKILL")])
+    ("os._exit(3)", "crash: the process that ran it ended with status 3")])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.usefixtures("built")
-def test_bad_versions_are_never_chosen(program: Program, method: ReplayRuns | None, does: str,
+def test_bad_versions_are_never_chosen(program: Program, method: MeasuringMethod | None, does: str,
                                        why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A version hangs or crashes: the others are measured all the same, and one of them holds."""
     bad = f"{program.tree.entry('main').trees[0].name}/2"
@@ -424,7 +436,7 @@ def test_bad_versions_are_never_chosen(program: Program, method: ReplayRuns | No
     monkeypatch.setattr(process, "RUN", "\n".join(
         [*lines[:-1], BAD.format(version=bad, does=does), lines[-1]]))
     it = Remote(program, "pocl", limit=TimeLimit(least=2.0))  # others may need the processor
-    tuning = tune_thresholds(job_for(it, program, method or ForcedRuns()))
+    tuning = tune_thresholds(job_for(it, program, method or MeasuringMethod()))
     it.close()
     (entry,) = tuning.entries
     (dataset,) = entry.costs.datasets
@@ -433,6 +445,77 @@ def test_bad_versions_are_never_chosen(program: Program, method: ReplayRuns | No
     assert dataset.points[0].choose(tuning.thresholds) != 2
     assert why in render(tuning)
     assert it.stops == 1
+
+
+KILLED_ONCE = """
+import pathlib
+if not pathlib.Path({mark!r}).exists():
+    pathlib.Path({mark!r}).touch()
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.usefixtures("built")
+def test_no_version_is_at_fault_if_a_worker_is_killed_from_outside(
+        program: Program, method: MeasuringMethod | None, tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its run is made again."""
+    version = f"{program.tree.entry('main').trees[0].name}/2"
+    lines, mark = process.RUN.strip().splitlines(), str(tmp_path / "killed")
+    does = KILLED_ONCE.format(mark=mark).strip().replace("\n", "\n        ")
+    monkeypatch.setattr(process, "RUN", "\n".join(
+        [*lines[:-1], BAD.format(version=version, does=does), lines[-1]]))
+    it = Remote(program, "pocl", limit=TimeLimit(least=30.0))
+    tuning = tune_thresholds(job_for(it, program, method or MeasuringMethod()))
+    it.close()
+    (dataset,) = tuning.entries[0].costs.datasets
+    assert Path(mark).exists()
+    assert it.stops == 1
+    assert all(math.isfinite(cost.device) for cost in dataset.points[0].own.values())
+    assert len(dataset.points[0].own) == 3
+    assert "crash" not in render(tuning)
+
+
+def test_a_worker_that_is_killed_between_requests_is_replaced(program: Program) -> None:
+    """Or while it is given arguments; who is killed again and again has a fault."""
+    it = Remote(program, "pocl")
+    args = it.place([MATRIX])
+    forces = plans(program.tree.entry("main"))
+    for ask in (lambda: it.timing("main", args), lambda: it.place([MATRIX]),
+                lambda: it.spaces("main"), lambda: list(it.measure_all("main", args, forces))):
+        assert it._worker is not None
+        os.kill(it._worker._process.pid, signal.SIGKILL)
+        assert not any(isinstance(each, RuneliftError) for each in ask())
+    assert it.stops == 4
+    it.close()
+
+
+@pytest.mark.parametrize("kills", [1, 2])
+def test_a_setting_is_tried_again_if_its_worker_is_killed(
+        program: Program, kills: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once: a setting whose worker is killed twice is at fault."""
+    it = Remote(program, "pocl")
+    args = it.place([MATRIX])
+    operation = it.try_settings("main", args)[0][0]
+    space = next(s for s in program.spaces("main") if s.operation.name == operation[0])
+    setting, found, left, tell = space.default, list[object](), [None] * kills, remote.send
+
+    def kill_first(connection: Connection, message: object) -> None:
+        if message == setting and left:
+            left.pop()
+            assert it._worker is not None
+            os.kill(it._worker._process.pid, signal.SIGKILL)
+            it._worker._process.wait()
+        tell(connection, message)
+
+    def search():  # type: ignore[no-untyped-def]
+        found.append((yield setting))
+
+    monkeypatch.setattr(remote, "send", kill_first)
+    it.try_settings("main", args, searches={operation: search})
+    assert [isinstance(each, float) for each in found] == [kills == 1]
+    it.close()
 
 
 def test_workers_seldom_look_for_garbage(program: Program, tmp_path: Path,
@@ -454,10 +537,11 @@ def test_a_version_that_was_stopped_is_not_tried_again(program: Program,
     lines = process.RUN.strip().splitlines()
     monkeypatch.setattr(process, "RUN", "\n".join(
         [*lines[:-1], BAD.format(version=bad, does="time.sleep(60)"), lines[-1]]))
-    it, method = Remote(program, "pocl", limit=TimeLimit(least=1.0)), ReplayRuns(rounds=1)
+    it = Remote(program, "pocl", limit=TimeLimit(least=1.0))
+    method = MeasuringMethod(replay=Replay(rounds=1))
     forest, datasets = program.tree.entry("main"), [Dataset("a", "main", lambda: [MATRIX])]
-    first = method.measure(it, forest, datasets)
-    again = method.surely(first).within(60.0).measure(it, forest, datasets)
+    first = measure_by(method, it, forest, datasets)
+    again = measure_by(method.surely(first).within(60.0), it, forest, datasets)
     it.close()
     assert list(first.stopped["a"]) == [bad]
     for found in (first, again):
@@ -565,7 +649,7 @@ def test_kernels_are_checked_while_others_build_them(monkeypatch: pytest.MonkeyP
     assert [channel.receive(answers)[0] for _ in range(2)] == ["begun", "wanted"]
     session.answer(("place_arguments", 0, []))
     with pytest.raises(CompilerBug, match="is bad"):
-        session.answer(("timing", 0, "main", None, None))
+        session.answer(("call", "timing", "main", 0))
     monkeypatch.undo()
     session.answer(("prebuild_all", "main", [[np.zeros(1 << 12, np.int64)]], [{}]))
     assert not program.compiled.unchecked

@@ -24,11 +24,11 @@ from runelift.runtime.host import interrupts
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import Log, LoggedRun, Measurements, read_log
-from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
-from runelift.runtime.tuner.measure.protocols import Dataset, Progress
+from runelift.runtime.tuner.measure.forced_runs import measure
+from runelift.runtime.tuner.measure.measuring import measure_by
+from runelift.runtime.tuner.measure.protocols import Dataset, Job, MeasuringMethod, Progress
 from runelift.runtime.tuner.policy import NORMAL, RepetitionPolicy, TuningPolicy
 from runelift.runtime.tuner.workers.local_devices import LocalDevices
-from runelift.runtime.tuner.workers.work_sharing import Job, SharedMeasuring
 from runelift.runtime.versions.forest import entry_forest, plans
 from runelift.runtime.versions.size_guards import GuardedThresholds, Leaf
 from tests.runtime.tuner.simulated import Simulated, fun, nested
@@ -96,8 +96,8 @@ def places(runs: Sequence[LoggedRun]) -> dict[str, set[str | None]]:
 
 def measured(programs: dict[str, Watched], both: LocalDevices, count: int, log: Log | None = None,
              policy: TuningPolicy = NORMAL) -> Measurements:
-    return SharedMeasuring(ForcedRuns(policy=policy), both).measure(
-        programs["x:0"], programs["x:0"].forest, datasets(count), repeats=2, log=log)
+    return measure_by(MeasuringMethod(policy=policy, pool=both), programs["x:0"],
+                      programs["x:0"].forest, datasets(count), repeats=2, log=log)
 
 
 def forces(runs: Sequence[LoggedRun]) -> Counter[tuple[Any, ...]]:
@@ -110,11 +110,11 @@ def test_devices_take_datasets_and_then_parts_of_them(tmp_path: Path) -> None:
     meet(programs)
     forest = programs["x:0"].forest
     log, steps = Log(tmp_path / "log"), list[Progress]()
-    found = SharedMeasuring(ForcedRuns(), both).measure(programs["x:0"], forest, datasets(5),
+    found = measure_by(MeasuringMethod(pool=both), programs["x:0"], forest, datasets(5),
                                                         repeats=2,
                                                         log=log, progress=steps.append)
     log.close()
-    alone = ForcedRuns().measure(programs["x:0"], forest, datasets(5), repeats=2)
+    alone = measure(programs["x:0"], forest, datasets(5), repeats=2)
     logged = read_log(tmp_path / "log")["main"].runs
     assert found.datasets == alone.datasets
     assert forces(found.runs).keys() == forces(alone.runs).keys()
@@ -155,8 +155,8 @@ def test_versions_of_one_dataset_are_shared_out(tmp_path: Path) -> None:
     assert Counter(by.values()).keys() == {"x:0", "x:1"}
     assert max(Counter(by.values()).values()) <= len(by) - 2
     (ours,) = costs_of(forest, found).datasets
-    (alone,) = costs_of(forest, ForcedRuns().measure(Simulated(forest, cost), forest, datasets(1),
-                                                     repeats=2)).datasets
+    (alone,) = costs_of(forest, measure(Simulated(forest, cost), forest, datasets(1),
+                                        repeats=2)).datasets
     for plan in plans(forest):
         forced = GuardedThresholds(programs["x:0"].default,
                                    {site: Leaf(k) for site, k in plan.items()})
@@ -175,7 +175,7 @@ def test_a_dataset_that_takes_little_time_is_not_divided() -> None:
     for count in (1, 3):
         found = measured(programs, both, count)
         assert all(len(where) == 1 for where in places(found.runs).values())
-        assert forces(found.runs).keys() == forces(ForcedRuns().measure(
+        assert forces(found.runs).keys() == forces(measure(
             programs["x:0"], programs["x:0"].forest, datasets(count), repeats=2).runs).keys()
     assert {run.dataset for run in found.runs if run.reference} == set()
 
@@ -187,7 +187,7 @@ def test_short_tunings_are_for_the_first_device(monkeypatch: pytest.MonkeyPatch)
     for count in (2, 3):
         assert set().union(*places(measured(programs, both, count).runs).values()) == {"x:0"}
     assert not programs["x:1"].runs
-    job = Job(programs["x:0"].forest, datasets(1)[0], ForcedRuns(), 1, place="x:1")
+    job = Job(programs["x:0"].forest, datasets(1)[0], MeasuringMethod(), 1, place="x:1")
     ((_, found),) = both.measure([job], lambda *_: None, lambda *_: None)
     assert {run.place for run in found.runs} == {"x:1"}
 
@@ -248,14 +248,14 @@ def test_a_device_goes_on_with_what_it_began(tmp_path: Path) -> None:
     """And a dataset whose device is not there is begun anew."""
     programs, both = crew()
     forest = programs["x:0"].forest
-    runs = ForcedRuns().measure(programs["x:0"], forest, datasets(3), repeats=2).runs
+    runs = measure(programs["x:0"], forest, datasets(3), repeats=2).runs
     log = Log(tmp_path / "log", "it")
     for name, count, place in ("d0", 3, "x:1"), ("d1", 3, "gone:0"), ("d2", len(runs), "gone:0"):
         for run in [run for run in runs if run.dataset == name][:count]:
             log.append("main", LoggedRun(name, run.force, run.record, time=run.time, place=place))
     log.close()
     log = Log(tmp_path / "log", "it", resume=True)
-    found = SharedMeasuring(ForcedRuns(), both).measure(programs["x:0"], forest, datasets(3),
+    found = measure_by(MeasuringMethod(pool=both), programs["x:0"], forest, datasets(3),
                                                         repeats=2,
                                                         log=log)
     log.close()
@@ -284,7 +284,7 @@ def test_ctrl_c_ends_all() -> None:
     programs["x:0"].record = interrupting  # type: ignore[method-assign]
     programs["x:1"].record = lambda *a, **k: (  # type: ignore[method-assign]
         interrupts.check(), Simulated.record(programs["x:1"], *a, **k))[1]
-    found = SharedMeasuring(ForcedRuns(), both).measure(programs["x:0"], programs["x:0"].forest,
+    found = measure_by(MeasuringMethod(pool=both), programs["x:0"], programs["x:0"].forest,
                                                         datasets(50), repeats=300)
     assert found.interrupted
     assert len(found.datasets) < 40
@@ -305,16 +305,16 @@ def test_a_bug_is_not_swallowed() -> None:
 
     programs["x:1"].record = failing  # type: ignore[method-assign]
     with pytest.raises(CompilerBug, match="no way"):
-        SharedMeasuring(ForcedRuns(), both).measure(programs["x:0"], programs["x:0"].forest,
+        measure_by(MeasuringMethod(pool=both), programs["x:0"], programs["x:0"].forest,
                                                     datasets(9),
                                                     repeats=2)
 
 
 def test_time_is_shared_out() -> None:
     programs, both = crew()
-    method = SharedMeasuring(ForcedRuns(), both).within(10.0)
-    assert method.within(30.0).seconds == 10.0
-    found = method.within(0.0).measure(programs["x:0"], programs["x:0"].forest, datasets(2),
+    method = MeasuringMethod(pool=both).within(10.0)
+    assert method.within(30.0).budget == 10.0
+    found = measure_by(method.within(0.0), programs["x:0"], programs["x:0"].forest, datasets(2),
                                        repeats=2)
     assert sum(run.record is not None for run in found.runs) <= 2
 

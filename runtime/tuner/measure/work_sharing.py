@@ -14,16 +14,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from runelift.runtime.host import interrupts
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements, RunStore
 from runelift.runtime.tuner.costs.recording_overhead import incomparable_places
 from runelift.runtime.tuner.measure.forced_runs import with_builds_begun
 from runelift.runtime.tuner.measure.measurable import Force, Measurable
-from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Progress
+from runelift.runtime.tuner.measure.protocols import (
+    Dataset,
+    DevicePool,
+    Job,
+    MeasuringMethod,
+    Progress,
+)
 from runelift.runtime.tuner.measure.repetitions import Schedule
 from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.tuner.prune.contenders import missed
@@ -37,34 +42,8 @@ LOST = "lost"
 """The first word of the reason why a dataset was not measured, if a machine was lost."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A dataset, or some of its versions, to be measured by one device.
-
-    ``known`` are runs from before, which the device ``place`` has made; None if there are none.
-    """
-
-    forest: Forest
-    dataset: Dataset
-    method: MeasuringMethod
-    repeats: int
-    known: tuple[LoggedRun, ...] = ()
-    place: str | None = None
-
-    def measure(self, program: Measurable, place: str,
-                take: Callable[[Job, LoggedRun], None] = lambda job, run: None,
-                progress: Callable[[Job, Progress], None] = lambda job, step: None
-                ) -> Measurements:
-        """Do the job with a program at a place; ``take`` is given each new run."""
-        found = self.method.measure(program, self.forest, [self.dataset], repeats=self.repeats,
-                                    log=_JobLog(self, place, take),
-                                    progress=lambda step: progress(self, step))
-        found.runs = [replace(run, place=place) for run in found.runs]
-        return found
-
-
 @dataclass(slots=True)
-class _JobLog:
+class JobLog:
     """The log of a job that is done at a ``place``: what was known, and where new runs go."""
 
     job: Job
@@ -84,117 +63,53 @@ class _JobLog:
         raise AssertionError(f"{entry}: {dataset}")
 
 
-class DevicePool(Protocol):
-    """Devices of one make, here or elsewhere."""
+def share_out(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
+              method: MeasuringMethod, *, repeats: int, log: RunStore | None = None,
+              progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
+    """The runs of all datasets, wherever they were made; ``program`` is for what comes after.
 
-    def places(self) -> Collection[str]:
-        """The names of the devices that can go on with the work they began, as logs have them."""
-        ...
+    What a device has begun is gone on with by this device or begun anew.
+    """
+    pool = method.pool
+    assert pool is not None
+    work = _Work(replace(method, budget=math.inf, pool=None), pool, forest, repeats, log, progress,
+                 time.perf_counter() + method.budget)
+    jobs, fresh = list[Job](), list[Dataset]()
+    for dataset in datasets:
+        known = log.known(forest.entry, dataset.name) if log is not None else []
+        if known and _complete(known, plans(forest), repeats, method.policy) and not _lost(known):
+            work.found[dataset.name] = Measurements(forest.entry, known)
+            continue
+        if known and not _goes_on(known, pool):
+            work.forget(dataset)
+            known = []
+        if known or not pool.places():
+            jobs += work.parts(dataset, known, pool.parts(len(datasets)))
+        else:
+            fresh.append(dataset)
+    fresh = [*with_builds_begun(program, forest, fresh, {each.name: () for each in fresh},
+                                 method.policy.repetition)[0]]
+    last = len(fresh) - len(fresh) % len(pool)
+    work.do([*jobs, *map(work.whole, fresh[:last])], later=last < len(fresh))
+    work.do(work.shared_out(fresh[last:]))
+    for further in (work.references, work.anew, work.beside):
+        if not work.interrupted:
+            work.do([job for dataset in datasets for job in further(dataset)])
+    return work.together(datasets)
 
-    def __len__(self) -> int:
-        """The number of devices that measure at the same time."""
-        ...
 
-    def parts(self, datasets: int) -> int:
-        """Into how many parts each of so many datasets is best divided."""
-        ...
-
-    def measure(self, jobs: Sequence[Job], take: Callable[[Job, LoggedRun], None],
-                progress: Callable[[Job, Progress], None]) -> list[tuple[Job, Measurements]]:
-        """Do all jobs; what was measured, in the order of the jobs.
-
-        Runs say where they were made.  ``take`` is given each new one, ``progress`` hears of
-        each job as if there were no other; both may be called by any thread.  After Ctrl-C what is
-        not over is left.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class SharedMeasuring:
-    """A method whose datasets are shared out among devices, in at most ``seconds``."""
-
-    method: MeasuringMethod
-    pool: DevicePool = field(repr=False)
-    seconds: float = math.inf
-
-    @property
-    def repeats(self) -> int:
-        """As the method has it."""
-        return self.method.repeats
-
-    @property
-    def policy(self) -> TuningPolicy:
-        """The policy of the method."""
-        return self.method.policy
-
-    def runs(self, forest: Forest) -> int:
-        """As the method needs."""
-        return self.method.runs(forest)
-
-    def surely(self, known: Measurements | None = None) -> SharedMeasuring:
-        """A copy of this measuring in which nothing is estimated."""
-        return replace(self, method=self.method.surely(known))
-
-    def following(self, policy: TuningPolicy) -> SharedMeasuring:
-        """The method with another policy."""
-        return replace(self, method=self.method.following(policy))
-
-    def within(self, seconds: float) -> SharedMeasuring:
-        """A copy of this measuring that takes at most so many ``seconds``."""
-        return replace(self, seconds=min(seconds, self.seconds))
-
-    def of(self, some: Sequence[Force]) -> SharedMeasuring | None:
-        """A copy of this measuring for some plans only."""
-        method = self.method.of(some)
-        return None if method is None else replace(self, method=method)
-
-    def plans(self, forest: Forest) -> Sequence[Force]:
-        """As the method does."""
-        return self.method.plans(forest)
-
-    def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
-                repeats: int, log: RunStore | None = None,
-                progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
-        """The runs of all datasets, wherever they were made; ``program`` is for what comes after.
-
-        What a device has begun is gone on with by this device or begun anew.
-        """
-        work = _Work(self, forest, repeats, log, progress, time.perf_counter() + self.seconds)
-        jobs, fresh = list[Job](), list[Dataset]()
-        for dataset in datasets:
-            known = log.known(forest.entry, dataset.name) if log is not None else []
-            if known and _complete(known, plans(forest), repeats, self.policy) and not _lost(known):
-                work.found[dataset.name] = Measurements(forest.entry, known)
-                continue
-            if known and not self._goes_on(known):
-                work.forget(dataset)
-                known = []
-            if known or not self.pool.places():
-                jobs += work.parts(dataset, known, self.pool.parts(len(datasets)))
-            else:
-                fresh.append(dataset)
-        fresh = [*with_builds_begun(program, forest, fresh, {each.name: () for each in fresh},
-                                     self.policy.repetition)[0]]
-        last = len(fresh) - len(fresh) % len(self.pool)
-        work.do([*jobs, *map(work.whole, fresh[:last])], later=last < len(fresh))
-        work.do(work.shared_out(fresh[last:]))
-        for further in (work.references, work.anew, work.beside):
-            if not work.interrupted:
-                work.do([job for dataset in datasets for job in further(dataset)])
-        return work.together(datasets)
-
-    def _goes_on(self, known: Sequence[LoggedRun]) -> bool:
-        """True if the devices that made these runs can make the remaining runs."""
-        made, places = {run.place for run in known}, self.pool.places()
-        return bool(places) and (made == {None} or made <= set(places))
+def _goes_on(known: Sequence[LoggedRun], pool: DevicePool) -> bool:
+    """True if the devices that made these runs can make the remaining runs."""
+    made, places = {run.place for run in known}, pool.places()
+    return bool(places) and (made == {None} or made <= set(places))
 
 
 @dataclass(slots=True)
 class _Work:
     """The state of the datasets of an entry point, by name."""
 
-    shared: SharedMeasuring
+    method: MeasuringMethod
+    pool: DevicePool
     forest: Forest
     repeats: int
     log: RunStore | None
@@ -217,12 +132,12 @@ class _Work:
             (fresh if place is None else begun.setdefault(place, [])).append(plan)
         shares = [part for k in range(count) if (part := fresh[k::count])]
         if (len(begun) + len(shares) < 2 or any(run.place is None for run in known)
-                or self.shared.method.of(fresh) is None):
+                or self.method.replay is not None):
             return [self._job(dataset, None, known, known[0].place if known else None)]
         self.divided.add(dataset.name)
         self.found[dataset.name] = Measurements(
             self.forest.entry, [run for run in known if run.force not in every])
-        reference: list[Force] = [] if self.shared.pool.places() else [{}]
+        reference: list[Force] = [] if self.pool.places() else [{}]
         return [*(self._job(dataset, [*own, *reference],
                             [run for run in known if run.force in own], place)
                   for place, own in begun.items()),
@@ -234,7 +149,7 @@ class _Work:
         made = dict.fromkeys(run.place for run in runs if run.record is not None)
         known = {run.place for run in runs if run.reference}
         return [self._job(dataset, [{}], (), place) for place in made if place not in known
-                ] if len(made) > 1 and self.shared.pool.places() else []
+                ] if len(made) > 1 and self.pool.places() else []
 
     def whole(self, dataset: Dataset, place: str | None = None) -> Job:
         """The job that measures all of a dataset."""
@@ -245,16 +160,16 @@ class _Work:
 
         How long that is the datasets before say, or else a run of each of these by default.
         """
-        runs = 2 * (self.repeats + 1) * len(self.shared.plans(self.forest))
+        runs = 2 * (self.repeats + 1) * len(self.method.plans(self.forest))
         seconds = dict.fromkeys((d.name for d in datasets), self.longest)
-        if not self.longest and self.shared.method.of([{}]) is not None:
+        if not self.longest and self.method.replay is None:
             self.do([self._job(dataset, [{}]) for dataset in datasets], later=True)
             seconds = {d.name: runs * max((run.time or 0.0 for run in self._runs(d)), default=0.0)
                        for d in datasets}
         jobs: list[Job] = []
-        for place, dataset in zip(self.shared.pool.places(), datasets, strict=False):
-            if seconds[dataset.name] > self.shared.policy.repetition.divide_seconds:
-                jobs += self.parts(dataset, self._runs(dataset), len(self.shared.pool))
+        for place, dataset in zip(self.pool.places(), datasets, strict=False):
+            if seconds[dataset.name] > self.method.policy.repetition.divide_seconds:
+                jobs += self.parts(dataset, self._runs(dataset), len(self.pool))
             else:  # by the device that is likely to have the kernels
                 jobs.append(self.whole(dataset, next(
                     (run.place for run in self._runs(dataset)), place)))
@@ -262,7 +177,7 @@ class _Work:
 
     def anew(self, dataset: Dataset) -> list[Job]:
         """The job that measures a dataset anew where the devices that did differ too much."""
-        if not incomparable_places(self._runs(dataset), self.shared.policy.fit.unlike_devices):
+        if not incomparable_places(self._runs(dataset), self.method.policy.fit.unlike_devices):
             return []
         self.forget(dataset)
         return [self.whole(dataset)]
@@ -278,16 +193,16 @@ class _Work:
             return []
         seen = [{each.site: each.chosen} for run in runs if run.record and run.time is not None
                 for each in run.record.encounters]
-        wanted = missed(self.forest, runs, seen, self.shared.policy.pruning)
-        places = self.shared.pool.places()
+        wanted = missed(self.forest, runs, seen, self.method.policy.pruning)
+        places = self.pool.places()
         return [self._job(dataset, wanted if places else [*wanted, {}], (),
                           made[0] if made[0] in places else None)] if wanted else []
 
     def _job(self, dataset: Dataset, some: Sequence[Force] | None, known: Sequence[LoggedRun] = (),
              place: str | None = None) -> Job:
-        method = self.shared.method
-        if some is not None:
-            method = method.of(some) or method
+        method = self.method
+        if some is not None and method.replay is None:
+            method = replace(method, only=tuple(some))
         return Job(self.forest, dataset, method, self.repeats, tuple(known), place)
 
     def forget(self, dataset: Dataset) -> None:
@@ -306,11 +221,11 @@ class _Work:
         """
         if not jobs:
             return
-        started, rounds = time.perf_counter(), math.ceil(len(jobs) / len(self.shared.pool))
+        started, rounds = time.perf_counter(), math.ceil(len(jobs) / len(self.pool))
         left = max(0.0, self.end - started)
         jobs = [replace(job, method=job.method.within(left / (rounds + later))) for job in jobs]
         self.steps |= {id(job): (job, 0.0) for job in jobs}
-        for job, own in self.shared.pool.measure(jobs, self._take, self._tell):
+        for job, own in self.pool.measure(jobs, self._take, self._tell):
             result = self.found.setdefault(job.dataset.name, Measurements(self.forest.entry))
             result.runs += own.runs
             result.left_out += [name for name in own.left_out if name not in result.left_out]
