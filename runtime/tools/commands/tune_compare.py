@@ -73,11 +73,12 @@ from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.result import default_thresholds
+from runelift.runtime.tuner.search.budget import Budget, parse_budget
 from runelift.runtime.tuner.strategies import STRATEGIES, parse_strategy
 from runelift.runtime.tuner.strategies.cma_es import has_cma
 from runelift.runtime.tuner.strategies.live import Live, measured_costs
 from runelift.runtime.tuner.strategies.nodes import all_false
-from runelift.runtime.tuner.strategies.trials import Budget, Strategy, parse_budget
+from runelift.runtime.tuner.strategies.trials import Strategy
 from runelift.runtime.tuner.workers.runners import running
 from runelift.runtime.versions.forest import Forest
 

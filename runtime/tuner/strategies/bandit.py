@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from runelift.runtime.tuner.search.technique_bandit import TechniqueBandit
 from runelift.runtime.tuner.strategies.genetic import mutated
 from runelift.runtime.tuner.strategies.indices import IndexSpace
 from runelift.runtime.tuner.strategies.trials import SearchState, Values, strategy
-from runelift.runtime.tuner.technique_bandit import TechniqueBandit
 
 MEMORY = 20
 """The number of best vectors that techniques may draw on."""
