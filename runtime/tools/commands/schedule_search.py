@@ -40,6 +40,7 @@ from runelift.runtime.tuner.schedules.drawing import Drawing
 from runelift.runtime.tuner.schedules.measuring import Lines, Measured, by_default, of_replay
 from runelift.runtime.tuner.schedules.ranking import Predict, Seconds
 from runelift.runtime.tuner.schedules.search import Measure, ScheduleSearch
+from runelift.runtime.tuner.search.budget import Budget
 from runelift.runtime.tuner.thresholds import measure
 from runelift.runtime.tuner.workers.runners import running
 
@@ -69,7 +70,7 @@ def search_schedules(request: TuningRequest, program: Program,
                 _drawing(request, program, fun, ours, {**BOOK, **book}),
                 _measuring(request, program, fun.name, ours, policy),
                 _predicting(program, fun.name, ours), [each.name for each in ours],
-                most_runs, policy.schedules, seconds / len(entries),
+                most_runs, policy.schedules, Budget(seconds=seconds / len(entries)),
                 progress=progress)
             found[fun.name].run()
     return SearchedSchedules(schedule_found(program, found) or request.schedule, found)

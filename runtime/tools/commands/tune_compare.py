@@ -68,7 +68,7 @@ from runelift.runtime.tools.reports.html.compared import compared
 from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
 from runelift.runtime.tuner.costs.log import Measurements, made_for, read_log
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
-from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL
+from runelift.runtime.tuner.kernel_parameters.search import LOCAL
 from runelift.runtime.tuner.measure.forced_runs import ForcedRuns
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset

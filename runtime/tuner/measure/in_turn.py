@@ -16,12 +16,14 @@ Choice = TypeVar("Choice", bound=Hashable)
 class InTurn(Generic[Choice]):
     """The seconds of choices, by ``time`` of a single one, or by ``time_all`` of many short ones.
 
+    A choice that has ``failed`` runs no more; without that function, its error is raised.
     ``begun`` is the choice that was begun last, and ``last`` has the last seconds of each.
     """
 
     choices: list[Choice]
     time: Callable[[Choice], float]
-    time_all: Callable[[Sequence[Choice]], Sequence[float]]
+    time_all: Callable[[Sequence[Choice]], Sequence[float]] | None = None
+    failed: Callable[[Choice, RuneliftError], object] | None = None
     seconds: dict[Choice, list[float]] = field(default_factory=dict)
     last: dict[Choice, float] = field(default_factory=dict)
     begun: Choice | None = None
@@ -29,30 +31,39 @@ class InTurn(Generic[Choice]):
     @property
     def rounds(self) -> int:
         """The rounds so far."""
-        return len(next(iter(self.seconds.values()), ()))
+        return max(map(len, self.seconds.values()), default=0)
 
-    def warm_up(self, failed: Callable[[Choice, RuneliftError], object] | None = None) -> None:
-        """Run each choice once; a choice that has ``failed`` runs no more."""
+    def warm_up(self) -> None:
+        """Run each choice once."""
         for each in list(self.choices):
-            self.begun = each
-            try:
-                self.last[each] = self.time(each)
-            except RuneliftError as error:
-                if failed is None:
-                    raise
-                failed(each, error)
-                self.choices.remove(each)
+            self._run(each)
 
-    def run(self, rounds: int, *, together: bool) -> None:
+    def run(self, rounds: int = 1, *, together: bool = False) -> None:
         """Run so many rounds, ``together`` if a choice that is stopped need not be known."""
         order = [each for number in range(self.rounds, self.rounds + rounds)
                  for each in self.choices[::1 if number % 2 else -1]]
-        if together:
+        if together and self.time_all is not None:
             self.begun = self.choices[-1]
-            made = self.time_all(order)
-        for place, self.begun in enumerate(order):
-            self.last[self.begun] = made[place] if together else self.time(self.begun)
-            self.seconds.setdefault(self.begun, []).append(self.last[self.begun])
+            for each, seconds in zip(order, self.time_all(order), strict=True):
+                self.seconds.setdefault(each, []).append(seconds)
+                self.last[each] = seconds
+            return
+        for each in order:
+            if each in self.choices and self._run(each):
+                self.seconds.setdefault(each, []).append(self.last[each])
+
+    def _run(self, choice: Choice) -> bool:
+        """Run a choice; False if it has failed."""
+        self.begun = choice
+        try:
+            self.last[choice] = self.time(choice)
+        except RuneliftError as error:
+            if self.failed is None:
+                raise
+            self.failed(choice, error)
+            self.choices.remove(choice)
+            return False
+        return True
 
 
 def thresholds_in_turn(program: Measurable, entry: str, args: Args,

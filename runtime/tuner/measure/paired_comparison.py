@@ -152,14 +152,15 @@ class PairedRun:
             left = started + policy.enough_seconds - time.perf_counter()
             many = _affordable(turns.last.values(), left, look - turns.rounds)
             turns.run(many, together=many > 1)
-            pair, times = turns.rounds, [turns.seconds[each] for each in BOTH]
+            pair = turns.rounds
+            default, tuned = (turns.seconds[each] for each in BOTH)
             now = time.perf_counter()
             fewest = 2 * policy.pairs
             if min(turns.last.values()) > policy.short_seconds:
-                fewest = policy.long_pairs if _tied(*times, policy) else policy.pairs
+                fewest = policy.long_pairs if _tied(default, tuned, policy) else policy.pairs
             late = pair >= max(fewest, doubted) and now > started + policy.enough_seconds
             if pair == look or late or now > end:
-                verified = PairedTimes.of(*times, policy)
+                verified = PairedTimes.of(default, tuned, policy)
                 if now > end or (late and not verified.doubtful) or (
                         verified.decided and _enough(verified, pair, policy)):
                     return verified

@@ -83,7 +83,8 @@ def run_side_by_side(program: Measurable, dataset: Dataset, choices: Mapping[str
         return None
     turns = thresholds_in_turn(program, dataset.entry, args, {
         name: choices[name].thresholds for name in distinct.values()})
-    turns.warm_up(lambda name, error: None)
+    turns.failed = lambda name, error: None
+    turns.warm_up()
     seconds = _rounds(turns, policy, end)
     return SideBySide(dataset.name, dataset.entry,
                       {name: seconds[same] for name, same in distinct.items() if same in seconds},

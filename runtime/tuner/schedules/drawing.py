@@ -133,7 +133,7 @@ class Drawing:
             else:
                 self.refused[found] += 1
 
-    def draws(self) -> Iterator[Drawn]:
+    def draw(self) -> Iterator[Drawn]:
         """Schedules at random, each of which gives another program.
 
         Several schedules are drawn ahead.  Schedules that save work come first, and schedules that
@@ -150,10 +150,13 @@ class Drawing:
                 waiting.remove(best)
                 yield replace(best, at_random=_work_class(best) > 0)
 
-    def near(self, known: Schedule) -> Iterator[Drawn]:
+    def near(self, known: Drawn) -> Iterator[Drawn]:
         """Schedules like a known one: with another number or word, a step more, or one less."""
-        while (found := self._first(lambda: self._changed(known))) is not None:
+        while (found := self._first(lambda: self._changed(known.schedule))) is not None:
             yield replace(found, at_random=False)
+
+    def all(self) -> None:
+        """Nobody knows all schedules."""
 
     def _first(self, draw: Draw) -> Drawn | None:
         """The first drawn schedule that is not refused; None if there seem to be no more."""

@@ -13,6 +13,7 @@ from typing import TypeAlias, TypeVar
 Candidate = TypeVar("Candidate")
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 Measuring: TypeAlias = Callable[[Sequence[Candidate], int],
                                 Generator[Request, Answer, Sequence[Candidate] | None]]
 """Measures candidates in a round with this number.
@@ -23,15 +24,28 @@ The result has the candidates that are still worth a try, the best first; None i
 
 def halve(candidates: Sequence[Candidate], finalists: int,
           measuring: Measuring[Candidate, Request, Answer],
-          enough: Callable[[Sequence[Candidate]], bool] = lambda _: True,
+          enough: Callable[[Sequence[Candidate], Sequence[Candidate]], bool]
           ) -> Generator[Request, Answer, Sequence[Candidate]]:
-    """Halve candidates until there are no more than ``finalists``, measured often ``enough``."""
+    """Halve candidates down to ``finalists``; the result is a ranking.
+
+    It ends when it is said to be ``enough``, by the candidates of a round and their ranking.
+    """
     number = 0
     while candidates:
         ranked = yield from measuring(candidates, number)
         if ranked is None:
             break
-        if len(candidates) <= finalists and enough(ranked):
+        if enough(candidates, ranked):
             return ranked
         candidates, number = ranked[:max(finalists, len(ranked) // 2)], number + 1
     return candidates
+
+
+def finish(search: Generator[None, None, Result]) -> Result:
+    """The result of a search that asks for nothing."""
+    while True:
+        try:
+            next(search)
+        except StopIteration as end:
+            result: Result = end.value
+            return result

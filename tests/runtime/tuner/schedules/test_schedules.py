@@ -51,6 +51,7 @@ from runelift.runtime.tuner.schedules.drawing import Drawing, Drawn
 from runelift.runtime.tuner.schedules.measuring import Measured, by_default
 from runelift.runtime.tuner.schedules.report import render_schedules, schedule_facts
 from runelift.runtime.tuner.schedules.search import ScheduleSearch
+from runelift.runtime.tuner.search.budget import Budget
 from runelift.runtime.tuner.thresholds import conclude, measure
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.result_checks import ResultChecks
@@ -76,7 +77,7 @@ def drawing(seed: int = 0) -> Drawing:
 @pytest.mark.parametrize("seed", range(2))
 def test_drawn_schedules_differ_match_and_suit_a_dataset(seed: int) -> None:
     source = drawing(seed)
-    drawn = list(islice(source.draws(), 9))
+    drawn = list(islice(source.draw(), 9))
     texts = set()
     for each in drawn:
         done = rewritten_by(source.fun, each.schedule, Asked(), source.names)
@@ -115,7 +116,7 @@ def test_named_numbers_and_steps_that_may_be_left_out_are_drawn() -> None:
     text = "main.ys.ts layout(10, skip)\nmain.ys split_join(tile)\n"
     base = read_schedule(Source("s", text), LATE)
     source = replace(source, base=base, values={"tile": 4}, refused=Counter(), _seen={}, _steps={})
-    drawn = [tuple(map(str, each.schedule.steps)) for each in islice(source.near(base), 12)]
+    drawn = [tuple(map(str, each.schedule.steps)) for each in islice(source.near(Drawn(base)), 12)]
     assert [each for each in drawn if each[0].startswith("main.ys split_join(")]
     assert [each for each in drawn if each[0] == "main.ys.ts layout(10, skip)"
             and re.fullmatch(r"main.ys split_join\(\d+\)", "".join(each[1:]))]
@@ -123,8 +124,8 @@ def test_named_numbers_and_steps_that_may_be_left_out_are_drawn() -> None:
 
 def test_schedules_near_another_one_are_new() -> None:
     source = drawing()
-    known = next(source.draws())
-    near = list(islice(source.near(known.schedule), 5))
+    known = next(source.draw())
+    near = list(islice(source.near(known), 5))
     assert known.lines not in [each.lines for each in near]
     assert len({each.lines for each in near}) == len(near) > 0
 
@@ -132,7 +133,7 @@ def test_schedules_near_another_one_are_new() -> None:
 def test_a_space_that_is_exhausted_ends() -> None:
     names = Names()
     fun = load(Source("p", "entry main (x: i32): i32 = x + 1"), names).funs[0]
-    assert list(Drawing(fun, names, [{}], {}, random.Random(0)).draws()) == []
+    assert list(Drawing(fun, names, [{}], {}, random.Random(0)).draw()) == []
 
 
 # Searches with known times
@@ -223,10 +224,10 @@ def test_the_best_schedules_win() -> None:
 
 def test_a_budget_of_runs_or_seconds_ends_the_search() -> None:
     known = Known()
-    search = searched(14, known, runs=6)
+    search = searched(14, known, budget=Budget(runs=6))
     assert search.made < 6 + 5
     ticks: Iterator[float] = iter(range(1000))
-    search = searched(14, Known(), seconds=6.0, clock=lambda: float(next(ticks)))
+    search = searched(14, Known(), budget=Budget(seconds=6.0), clock=lambda: float(next(ticks)))
     assert sum(each.times > 0 for each in search.candidates) < 14
 
 
