@@ -14,7 +14,7 @@ Choice = TypeVar("Choice", bound=Hashable)
 
 @dataclass(slots=True)
 class InTurn(Generic[Choice]):
-    """The seconds of choices, by ``time`` of a single one, or by ``time_all`` of many short ones.
+    """The seconds of choices: ``time`` runs one choice, and ``time_all`` many short choices.
 
     A choice that has ``failed`` runs no more; without that function, its error is raised.
     ``begun`` is the choice that was begun last, and ``last`` has the last seconds of each.

@@ -48,6 +48,8 @@ LESS_WORK, MORE_WORK = 0.7, 2.0
 """Below this much work a schedule is tried early, and above this much work it is tried late."""
 BASE_PART = 0.5
 """The part of walks that begin with what the program asks for."""
+EXPANDED_PART = 0.3
+"""The part of walks that go on from a schedule whose next steps are not known: they take long."""
 OTHER_PART = 0.25
 """The part of numbers with a default that are drawn."""
 
@@ -106,10 +108,12 @@ class Drawing:
     random: random.Random
     base: Schedule = field(default_factory=Schedule)
     book: Book = field(default_factory=lambda: BOOK)
-    ahead: int = 16
+    ahead: int = 4
     refused: Counter[Refusal] = field(default_factory=Counter)
     _seen: dict[str, Refusal] = field(default_factory=dict)
     _steps: dict[str, list[Step]] = field(default_factory=dict)
+    _waiting: list[Drawn] = field(default_factory=list)
+    """Schedules drawn ahead, which wait for each other."""
     _plain: list[float] = field(default_factory=list)
     """The operations of the program that runs without tuning, by dataset."""
 
@@ -139,7 +143,7 @@ class Drawing:
         Several schedules are drawn ahead.  Schedules that save work come first, and schedules that
         add much work come last.
         """
-        waiting, over = list[Drawn](), False
+        waiting, over = self._waiting, False
         while waiting or not over:
             while len(waiting) < self.ahead and not over:
                 found = self._first(self._walk)
@@ -156,7 +160,7 @@ class Drawing:
             yield replace(found, at_random=False)
 
     def all(self) -> None:
-        """Nobody knows all schedules."""
+        """There is no list of all schedules."""
 
     def _first(self, draw: Draw) -> Drawn | None:
         """The first drawn schedule that is not refused; None if there seem to be no more."""
@@ -204,7 +208,9 @@ class Drawing:
             return self._changed(self.base)
         schedule = Schedule()
         for _ in range(self.random.randint(1, MOST_STEPS)):
-            longer = self._longer(schedule)
+            known = schedule.text in self._steps or not schedule.steps
+            longer = self._longer(schedule) if (
+                known or self.random.random() < EXPANDED_PART) else None
             if longer is None:
                 break
             schedule = longer

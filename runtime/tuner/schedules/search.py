@@ -55,6 +55,7 @@ class ScheduleSearch:
     datasets: Sequence[str]
     most: int
     policy: SchedulePolicy
+    estimate: Predict | None = None
     budget: Budget = field(default_factory=Budget)
     progress: Callable[[str], None] = lambda _: None
     clock: Callable[[], float] = time.perf_counter
@@ -82,17 +83,28 @@ class ScheduleSearch:
 
     def _search(self) -> None:
         """All phases of the search, one after the other."""
-        ranking, first = Ranking(self.predict, self.drawing.base), self.drawing.first()
+        ranking, first = Ranking(
+            self.predict, self.drawing.base, self.estimate), self.drawing.first()
         while len(self.candidates) < self.most and self._goes_on(self.policy.exploring):
             self._rank(ranking, _in_turn(first, self._drawn(ranking)))
             likely = ranking.take(min(self._together, self.most - len(self.candidates)))
             if not likely:
                 break
             self._try(likely)
+            self._refit()
         alive = finish(halve(
             self._gaining(self._ranked())[:self.policy.finalists * self._together], self._together,
             self._again, lambda alive, _: len(alive) <= self._together))
         self.winners = best_somewhere(alive, self.datasets, self.policy.worthwhile)
+
+    def _refit(self) -> None:
+        """Measure the best schedule with all versions inside of it, if it is a new one.
+
+        So thresholds are fitted to it before other schedules are drawn near it.
+        """
+        best = self._gaining(self._ranked())[:1]
+        if best and best[0].times == 1 and self._goes_on(self.policy.exploring):
+            self._measure(best, self.policy.rounds)
 
     def _again(self, alive: Sequence[Candidate], number: int
                ) -> Generator[None, None, list[Candidate] | None]:

@@ -1,4 +1,4 @@
-"""What all searches share: spaces, budgets, halving, a bandit of techniques, and their traces.
+"""Parts of all searches: spaces, budgets, halving, a bandit of techniques, and traces.
 
 Thresholds, settings of kernels and schedules are three spaces
 (:class:`~runelift.runtime.tuner.search.space.Space`).

@@ -16,7 +16,7 @@ class Space(Protocol[Candidate]):
         ...
 
     def draw(self) -> Iterator[Candidate]:
-        """Candidates at random; a space of things that are made does not repeat any."""
+        """Candidates at random."""
         ...
 
     def near(self, known: Candidate) -> Iterator[Candidate]:
@@ -24,7 +24,7 @@ class Space(Protocol[Candidate]):
         ...
 
     def all(self) -> Iterator[Candidate] | None:
-        """All candidates; None if nobody knows them."""
+        """All candidates; None if there is no list of them."""
         ...
 
 

@@ -329,7 +329,8 @@ def found_by_search(program: Program, *ratios: dict[str, float]) -> dict[str, Sc
     """A search that ended with a winner for each of these times."""
     search = ScheduleSearch(drawing(), Known(), lambda schedule: (1.0, 1.0), ["square", "odd"], 9,
                             SchedulePolicy())
-    search.winners = [Candidate(Drawn(Schedule()), each, times=1) for each in ratios]
+    steps = read_schedule(Source("s", "main.ys interchange()\n"), LATE)
+    search.winners = [Candidate(Drawn(steps), each, times=1) for each in ratios]
     return {"main": search}
 
 
@@ -346,11 +347,14 @@ def test_a_budget_that_ends_before_any_dataset_leaves_what_the_search_found() ->
     before = unmeasured(program)
     assert not before.measured
     gains = {"square": 0.5, "odd": 0.8}
-    found = with_winners(program, found_by_search(program, gains), before)
-    assert found.measured
-    assert {name: value for name, value in found.values.items() if value} == {guard.name: 1}
-    for searched_ in ([{"square": 0.5, "odd": 1.2}], [{"square": 0.5}], [gains, gains], []):
-        assert with_winners(program, found_by_search(program, *searched_), before) == before
+    for searched_ in ([gains], [gains, gains], [{"square": 0.4, "odd": 1.2}, gains]):
+        found = with_winners(program, found_by_search(program, *searched_), before)
+        assert found.measured
+        assert {name: value for name, value in found.values.items() if value} == {guard.name: 1}
+    for searched_ in ([{"square": 0.5, "odd": 1.2}], [{"square": 0.5}], []):
+        found = with_winners(program, found_by_search(program, *searched_), before)
+        assert found.measured  # the default is written, as the best so far
+        assert found.values == before.values
 
 
 def test_a_result_of_more_datasets_is_kept_where_time_ends_after_schedules_were_dropped() -> None:
