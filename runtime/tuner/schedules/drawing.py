@@ -48,8 +48,6 @@ LESS_WORK, MORE_WORK = 0.7, 2.0
 """Below this much work a schedule is tried early, and above this much work it is tried late."""
 BASE_PART = 0.5
 """The part of walks that begin with what the program asks for."""
-EXPANDED_PART = 0.3
-"""The part of walks that go on from a schedule whose next steps are not known: they take long."""
 OTHER_PART = 0.25
 """The part of numbers with a default that are drawn."""
 
@@ -108,7 +106,7 @@ class Drawing:
     random: random.Random
     base: Schedule = field(default_factory=Schedule)
     book: Book = field(default_factory=lambda: BOOK)
-    ahead: int = 4
+    ahead: int = 8
     refused: Counter[Refusal] = field(default_factory=Counter)
     _seen: dict[str, Refusal] = field(default_factory=dict)
     _steps: dict[str, list[Step]] = field(default_factory=dict)
@@ -208,9 +206,7 @@ class Drawing:
             return self._changed(self.base)
         schedule = Schedule()
         for _ in range(self.random.randint(1, MOST_STEPS)):
-            known = schedule.text in self._steps or not schedule.steps
-            longer = self._longer(schedule) if (
-                known or self.random.random() < EXPANDED_PART) else None
+            longer = self._longer(schedule)
             if longer is None:
                 break
             schedule = longer
