@@ -45,7 +45,7 @@ from runelift.runtime.data.dataset import Generator, parse_spec
 from runelift.runtime.programs.program import Program
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
-from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL, SuccessiveHalving
+from runelift.runtime.tuner.kernel_parameters.search import LOCAL, SettingSearch
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
@@ -321,7 +321,7 @@ def settle(program: Program, args: Sequence[Any], force: Mapping[str, int],
     chosen: dict[str, int] = {}
     for operation, spent in met:
         if spent >= NORMAL.parameters.share * whole:
-            contest = SuccessiveHalving(spaces[operation[0]], strategy=strategy)
+            contest = SettingSearch(spaces[operation[0]], strategy=strategy)
             measured.try_settings("main", args, force=force, thresholds={}, searches={
                 operation: partial(contest.search, "", 1.0, seconds * spent / whole)})
             chosen |= contest.space.named(contest.best())

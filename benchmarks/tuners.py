@@ -80,9 +80,10 @@ from runelift.runtime.tuner.measure.protocols import (
 )
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.result import EntryTuning
+from runelift.runtime.tuner.search.budget import Budget
 from runelift.runtime.tuner.strategies import parse_strategy
 from runelift.runtime.tuner.strategies.live import Live
-from runelift.runtime.tuner.strategies.trials import Budget, MeasuredCosts
+from runelift.runtime.tuner.strategies.trials import MeasuredCosts
 from runelift.runtime.tuner.thresholds import tune_thresholds
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.remote import Remote

@@ -137,10 +137,10 @@ def _body_of_elements(body: ir.Body, at: tuple[VName, ...], prims: Sequence[Prim
         place = next((n for n, stm in enumerate(stms) if array in {p.name for p in stm.pat}), -1)
         branch = stms[place].exp if place >= 0 else None
         if isinstance(branch, ir.If):
-            sides = [_body_of_elements(side, at, (prim,), names)
-                     for side in (branch.then_, branch.else_)]
+            then_, else_ = (_body_of_elements(side, at, (prim,), names)
+                            for side in (branch.then_, branch.else_))
             stms[place] = replace(stms[place], pat=(element,),
-                                  exp=ir.If(branch.cond, *sides, (prim,)))
+                                  exp=ir.If(branch.cond, then_, else_, (prim,)))
         else:
             stms.append(ir.Stm((element,), ir.Index(array, at)))
         result.append(element.name)
@@ -152,13 +152,12 @@ def _unless_empty(stm: ir.Stm, new: Sequence[ir.Stm], shapes: Iterable[tuple[Ato
     """The map in other words, as long as its rows have elements; else as it was, for its checks."""
     stms, empty = list[ir.Stm](), Const(False, Prim.BOOL)
     either: Atom = empty
-    for size in {size for shape in shapes for size in shape}:
+    for size in dict.fromkeys(size for shape in shapes for size in shape):
         none, both = (ir.Param(names.fresh("empty"), Prim.BOOL) for _ in range(2))
         stms += [ir.Stm((none,), ir.PrimOp("eq", Prim.I64, (size, i64(0)))),
                  ir.Stm((both,), ir.PrimOp("or", Prim.BOOL, (either, none.name)))]
         either = both.name
     result = tuple(p.name for p in stm.pat)
-    sides = [ir.Body(each, result) for each in ((stm,), tuple(new))]
-    renamed = [rename_body(side, names) for side in sides]
-    choice = ir.If(either, *renamed, tuple(p.type for p in stm.pat))
+    before, after = (rename_body(ir.Body(each, result), names) for each in ((stm,), tuple(new)))
+    choice = ir.If(either, before, after, tuple(p.type for p in stm.pat))
     return (*stms, ir.Stm(stm.pat, choice, (), stm.loc))

@@ -14,7 +14,7 @@ from typing import Any
 
 from runelift.runtime.geometry.parameter_space import Setting
 from runelift.runtime.records.format import show_seconds, table
-from runelift.runtime.tuner.kernel_parameters.successive_halving import SuccessiveHalving
+from runelift.runtime.tuner.kernel_parameters.search import SettingSearch
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import NORMAL, ParameterPolicy
@@ -74,10 +74,10 @@ def compare_searches(program: Measurable, entry: str, datasets: Sequence[Dataset
         for operation, spent in met.items():
             if operation[1] or operation[0] not in spaces or spent < policy.share * whole:
                 continue
-            contests = dict[str, tuple[SuccessiveHalving, float]]()
+            contests = dict[str, tuple[SettingSearch, float]]()
             for strategy in strategies:
                 progress(f"{strategy}: {operation[0]} on {dataset.name}")
-                contest = SuccessiveHalving(spaces[operation[0]], seed, policy, program.builders,
+                contest = SettingSearch(spaces[operation[0]], seed, policy, program.builders,
                                             strategy)
                 if tries is not None:
                     contest.clock = partial(_tries, contest)
@@ -90,7 +90,7 @@ def compare_searches(program: Measurable, entry: str, datasets: Sequence[Dataset
     return found
 
 
-def _tries(contest: SuccessiveHalving) -> float:
+def _tries(contest: SettingSearch) -> float:
     """The tries of a search so far, as its clock."""
     return float(contest.tries)
 
@@ -112,7 +112,7 @@ class _Judging:
 
 
 def _judged(program: Measurable, entry: str, dataset: str, args: Sequence[Any],
-            operation: OperationId, contests: dict[str, tuple[SuccessiveHalving, float]]
+            operation: OperationId, contests: dict[str, tuple[SettingSearch, float]]
             ) -> OperationComparison:
     space = next(contest.space for contest, _ in contests.values())
     bests = {strategy: contest.best() for strategy, (contest, _) in contests.items()}

@@ -17,13 +17,14 @@ from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.fit.exhaustive import combinations, exhaustive
 from runelift.runtime.tuner.fit.fit import fit, objective
+from runelift.runtime.tuner.search.budget import Budget
 from runelift.runtime.tuner.strategies import Search, search
 from runelift.runtime.tuner.strategies.findings import (
     GuardFinding,
     finding_facts,
     render_findings,
 )
-from runelift.runtime.tuner.strategies.trials import Budget, Oracle, Strategy
+from runelift.runtime.tuner.strategies.trials import Oracle, Strategy
 from runelift.runtime.versions.forest import plans
 
 CLOSE = 0.01

@@ -31,7 +31,7 @@ from runelift.runtime.versions.tuning_file import write_atomically
 
 if TYPE_CHECKING:
     from runelift.runtime.tuner.autotune import State
-    from runelift.runtime.tuner.kernel_parameters.successive_halving import Trial
+    from runelift.runtime.tuner.kernel_parameters.search import Trial
 
 SCHEMA = "1.0.0"
 DATASET = "dataset"

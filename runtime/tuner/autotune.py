@@ -189,8 +189,8 @@ def compare_final(job: TuningJob, state: State) -> State:
     latest = {entry.forest.entry: _latest(state, entry) for entry in state.thresholds.entries}
     final = tuple(compare_choices(job, latest, state.guarded))
     tolerance = job.policy.comparison.tolerance
-    slower = [each.dataset for each in final if speedup([each])[2] < 1 - tolerance]
-    if slower and not any(speedup([each])[1] > 1 for each in final):
+    slower = [each.dataset for each in final if speedup([each]).high < 1 - tolerance]
+    if slower and not any(speedup([each]).low > 1 for each in final):
         why = f"in the end {', '.join(slower)} got slower, and none faster"
         return replace(_untuned(state, why), final=tuple(by_default(each) for each in final))
     return replace(state, final=final)

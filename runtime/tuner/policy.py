@@ -242,9 +242,9 @@ class SchedulePolicy:
 
     seconds: float = 240.0
     """Seconds that it may take unless a budget is given."""
-    ranked: int = 60
+    ranked: int = 120
     """Schedules that are ranked by predicted time before the best few are measured, ..."""
-    ranking: float = 0.25
+    ranking: float = 0.15
     """... unless that takes this part of the time."""
     near: float = 0.5
     """Part of the drawn schedules that are near the best schedules so far, ..."""

@@ -84,7 +84,7 @@ def _uniform(walk: Walk, loop: ir.Loop) -> frozenset[VName]:
 
 
 def _next_values(loop: ir.Loop) -> dict[VName, Atom]:
-    """What each parameter of a loop is in the next iteration."""
+    """The value of each parameter of a loop in the next iteration."""
     return {p.param.name: after for p, after in zip(loop.params, loop.body.result, strict=True)}
 
 

@@ -15,7 +15,7 @@ from runelift.runtime.tools.commands.styles import show
 
 if TYPE_CHECKING:
     from runelift.runtime.tuner.measure.protocols import Progress
-    from runelift.runtime.tuner.strategies.trials import SearchStep
+    from runelift.runtime.tuner.search.trace import Best
 
 PATIENCE, REMINDER = 1.0, 10.0
 """Seconds after which a terminal shows that something goes on, and between two lines of a pipe."""
@@ -33,7 +33,7 @@ class Display:
     def measured(self, progress: Progress) -> None:
         """A run is over."""
 
-    def searched(self, step: SearchStep) -> None:
+    def searched(self, step: Best) -> None:
         """A search has made a step."""
 
     def trying(self, what: str) -> None:

@@ -39,9 +39,12 @@ from runelift.runtime.tuner.schedules.drawing import Drawing
 from runelift.runtime.tuner.schedules.measuring import Lines, Measured, by_default, of_replay
 from runelift.runtime.tuner.schedules.ranking import Predict, Seconds
 from runelift.runtime.tuner.schedules.search import Measure, ScheduleSearch
+from runelift.runtime.tuner.search.budget import Budget
 from runelift.runtime.tuner.thresholds import measure
 from runelift.runtime.tuner.workers.runners import running
 
+FEW_VERSIONS = "moderate"
+"""The policy by which programs are compiled for estimates: all versions take twice as long."""
 STOP_SECONDS = 1.0
 """The seconds after which a schedule may be stopped that is ten times as slow as another schedule.
 """
@@ -68,8 +71,8 @@ def search_schedules(request: TuningRequest, program: Program,
                 _drawing(request, program, fun, ours, {**BOOK, **book}),
                 _measuring(request, program, fun.name, ours, policy),
                 _predicting(program, fun.name, ours), [each.name for each in ours],
-                most_runs, policy.schedules, seconds / len(entries),
-                progress=progress)
+                most_runs, policy.schedules, _predicting(program, fun.name, ours, FEW_VERSIONS),
+                Budget(seconds=seconds / len(entries)), progress=progress)
             found[fun.name].run()
     return SearchedSchedules(schedule_found(program, found) or request.schedule, found)
 
@@ -135,20 +138,19 @@ def used_schedules(state: State) -> set[Lines]:
 def with_winners(program: Program, found: Mapping[str, ScheduleSearch], state: State) -> State:
     """The result if there was no time to measure a dataset: what the search found by itself.
 
-    Thresholds choose a schedule that gained on all datasets, and is alone.
+    Thresholds choose the best schedule that gained on all datasets, if there is one.
     """
     chosen = dict[str, int]()
     for entry, search in found.items():
-        if len(search.winners) == 1 and search.winners[0].gains(search.datasets):
-            chosen |= {guard.name: 1 for site in program.tree.entry(entry).sites().values()
-                       for each in site.alternatives
-                       if each.schedule and (guard := each.guard) is not None}
-    if not chosen:
-        return state
+        best = next((each for each in search.winners if each.gains(search.datasets)), None)
+        chosen |= {guard.name: 1 for site in program.tree.entry(entry).sites().values()
+                   for each in site.alternatives if best is not None
+                   and each.schedule == best.drawn.lines and (guard := each.guard) is not None}
     entries = tuple(replace(each, fit=replace(each.fit, kept_default=None, thresholds={
         **each.fit.thresholds, **{name: value for name, value in chosen.items()
                                   if name in each.defaults}})) for each in state.thresholds.entries)
-    return replace(state, thresholds=Tuning(entries), searched=True)
+    return replace(state, thresholds=Tuning(entries) if chosen else state.thresholds,
+                   searched=bool(found))
 
 
 def _drawing(request: TuningRequest, program: Program, fun: Fun, datasets: Sequence[Dataset],
@@ -160,10 +162,15 @@ def _drawing(request: TuningRequest, program: Program, fun: Fun, datasets: Seque
                    random.Random(request.seed), _of_entry(program.compiled.steps, fun.name), book)
 
 
-def _predicting(program: Program, entry: str, datasets: Sequence[Dataset]) -> Predict:
-    """The function that predicts an entry point with a schedule; nothing is built or run."""
+def _predicting(program: Program, entry: str, datasets: Sequence[Dataset],
+                policy: str | None = None) -> Predict:
+    """The function that predicts an entry point with a schedule; nothing is built or run.
+
+    It is compiled by a ``policy`` for versions, or by the program's.
+    """
     assert program.device_info is not None
     compiled, device = program.compiled, ModelledDevice(program.device_info)
+    compiled = replace(compiled, policy=policy or compiled.policy)
     inputs = [outline(each.arguments()) for each in datasets]
 
     def predicted(schedule: Schedule) -> Seconds:

@@ -27,7 +27,7 @@ from runelift.runtime.tools.commands.progress import Display
 from runelift.runtime.tools.commands.streams import drawing_stream
 from runelift.runtime.tools.commands.styles import coloured
 from runelift.runtime.tuner.measure.protocols import Progress
-from runelift.runtime.tuner.strategies.trials import SearchStep
+from runelift.runtime.tuner.search.trace import Best
 
 
 class _Time(ProgressColumn):
@@ -79,7 +79,7 @@ class Terminal(Display):
             self._bars.remove_task(self._task)
             self._task = self._bars.add_task("finishing", total=None, best="")
 
-    def searched(self, step: SearchStep) -> None:
+    def searched(self, step: Best) -> None:
         """Show how good the best thresholds are."""
         self._bars.update(self._task, description=f"run {step.runs}",
                           best=f"best score {step.score:.4g}")

@@ -68,15 +68,16 @@ from runelift.runtime.tools.reports.html.compared import compared
 from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
 from runelift.runtime.tuner.costs.log import Measurements, made_for, read_log
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
-from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL
+from runelift.runtime.tuner.kernel_parameters.search import LOCAL
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.result import default_thresholds
+from runelift.runtime.tuner.search.budget import Budget, parse_budget
 from runelift.runtime.tuner.strategies import STRATEGIES, parse_strategy
 from runelift.runtime.tuner.strategies.cma_es import has_cma
 from runelift.runtime.tuner.strategies.live import Live, measured_costs
 from runelift.runtime.tuner.strategies.nodes import all_false
-from runelift.runtime.tuner.strategies.trials import Budget, Strategy, parse_budget
+from runelift.runtime.tuner.strategies.trials import Strategy
 from runelift.runtime.tuner.workers.runners import running
 from runelift.runtime.versions.forest import Forest
 

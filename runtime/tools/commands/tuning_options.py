@@ -24,9 +24,9 @@ from runelift.runtime.tools.commands.options import (
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
-from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL
+from runelift.runtime.tuner.kernel_parameters.search import LOCAL
 from runelift.runtime.tuner.policy import FULL, NORMAL, QUICK, TuningPolicy
-from runelift.runtime.tuner.strategies.trials import parse_budget
+from runelift.runtime.tuner.search.budget import parse_budget
 
 DEFAULT = "instrumentation"
 

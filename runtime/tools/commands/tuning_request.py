@@ -15,8 +15,9 @@ from runelift.runtime.programs.compile import compile as compile_program
 from runelift.runtime.programs.program import Program
 from runelift.runtime.tools.commands.tuning_options import EFFORTS
 from runelift.runtime.tuner.policy import TuningPolicy
+from runelift.runtime.tuner.search.budget import Budget
 from runelift.runtime.tuner.strategies import parse_strategy
-from runelift.runtime.tuner.strategies.trials import Budget, Strategy
+from runelift.runtime.tuner.strategies.trials import Strategy
 from runelift.runtime.versions.tuning_file import tuning_path
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.tuner.analysis.importance import Importance, importance
-from runelift.runtime.tuner.kernel_parameters.successive_halving import Trial
+from runelift.runtime.tuner.kernel_parameters.search import Trial
 from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning
 
 METHOD = ("Importance: the part of the variance of times that a parameter explains alone, by a "

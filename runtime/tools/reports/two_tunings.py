@@ -15,14 +15,14 @@ from typing import Any
 
 from runelift.ir.base.errors import UserError
 from runelift.runtime.records.format import counted, dataset_label, show_seconds, table
-from runelift.runtime.records.statistics import median
+from runelift.runtime.records.statistics import Ratio, median, ratio_of_medians
 from runelift.runtime.research.forest_of_log import logged_forest
 from runelift.runtime.tools.reports.text import show_threshold
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import Measurements, made_for, read_log
 from runelift.runtime.tuner.costs.noise import forced_seconds
 from runelift.runtime.tuner.fit.fit import fit
-from runelift.runtime.tuner.measure.side_by_side import TUNED, Speedup, ratio_of_medians
+from runelift.runtime.tuner.measure.side_by_side import TUNED
 from runelift.runtime.tuner.strategies.nodes import all_false
 from runelift.runtime.versions.tuning_file import facts_path, read_facts, read_tuning
 
@@ -46,9 +46,9 @@ class TimesOfTwo:
     paired: bool = False
 
     @property
-    def speedup(self) -> Speedup:
+    def speedup(self) -> Ratio:
         """The speed of the second relative to the first, with limits."""
-        return ratio_of_medians(self.seconds[1], self.seconds[0], paired=self.paired)
+        return ratio_of_medians([(self.seconds[0], self.seconds[1])], paired=self.paired)
 
     @property
     def verdict(self) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runelift.runtime.records.format import counted, dataset_label, show_seconds, table
+from runelift.runtime.records.statistics import ENOUGH, UNKNOWN, Ratio
 from runelift.runtime.tools.reports.text import show_gain
 from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards
 from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning
@@ -16,10 +17,8 @@ from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
 from runelift.runtime.tuner.measure.side_by_side import (
     BEST,
     DEFAULT,
-    ENOUGH,
     TUNED,
     SideBySide,
-    Speedup,
     speedup,
 )
 from runelift.runtime.tuner.result import Tuning
@@ -43,7 +42,6 @@ ROWS = 5
 """Datasets that the verdict shows at most; of more, it shows one less and their number."""
 MORE = "-v: the threshold tree, times of every version, notes"
 """The line below the verdict."""
-UNKNOWN: Speedup = (math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ class Change:
         return self.final.median(BEST) if self.final else math.nan
 
     @property
-    def speedup(self) -> Speedup:
+    def speedup(self) -> Ratio:
         """The speed relative to that before, with limits, if there were runs in turn."""
         return speedup([self.final]) if self.final else UNKNOWN
 

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from runelift.runtime.tuner.costs.log import Measurements
 from runelift.runtime.tuner.costs.noise import run_seconds
+from runelift.runtime.tuner.search.trace import Best, note
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """The least seconds of a dataset after so many runs, which took so many seconds in all."""
-
-    runs: int
-    spent: float
-    best: float
-
-
-def convergence(measurements: Measurements) -> Mapping[str, Sequence[Step]]:
-    """The steps of each dataset, in the order of the runs; the last is after its last run.
+def convergence(measurements: Measurements) -> Mapping[str, Sequence[Best]]:
+    """The least seconds of each dataset, in the order of the runs; the last is after its last run.
 
     Each run of a single version counts.  All versions of a replay count as one run.  Time to build
     kernels is not known.
     """
-    found: dict[str, list[Step]] = {}
-    last: dict[str, Step] = {}
+    found: dict[str, list[Best]] = {}
+    last: dict[str, Best] = {}
     replays = set[tuple[str, int]]()
     runs, spent = 0, 0.0
     for run in measurements.runs:
@@ -38,8 +29,6 @@ def convergence(measurements: Measurements) -> Mapping[str, Sequence[Step]]:
         if seconds is None or run.replay is not None or run.reference:
             continue
         steps = found.setdefault(run.dataset, [])
-        best = min(seconds, steps[-1].best) if steps else seconds
-        last[run.dataset] = Step(runs, spent, best)
-        if not steps or seconds < steps[-1].best:
-            steps.append(last[run.dataset])
+        note(steps, Best(runs, spent, seconds))
+        last[run.dataset] = Best(runs, spent, steps[-1].score)
     return {name: [*steps, last[name]] for name, steps in found.items()}

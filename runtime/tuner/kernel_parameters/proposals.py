@@ -15,7 +15,7 @@ from typing import TypeAlias
 from runelift.codegen.plan.parameters import Quantity
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.tuner.policy import ParameterPolicy
-from runelift.runtime.tuner.technique_bandit import TechniqueBandit
+from runelift.runtime.tuner.search.technique_bandit import TechniqueBandit
 
 Times: TypeAlias = Mapping[Setting, float]
 """The least seconds that each setting has taken so far."""

@@ -21,12 +21,13 @@ from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.tuner.costs.log import LoggedRun
 from runelift.runtime.tuner.fit.memory_front import EstimateMemory
 from runelift.runtime.tuner.job import ParameterSearch, TuningJob
-from runelift.runtime.tuner.kernel_parameters.successive_halving import SuccessiveHalving, Trial
+from runelift.runtime.tuner.kernel_parameters.search import SettingSearch, Trial
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.paired_comparison import PairedRun, PairedTimes
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
 from runelift.runtime.tuner.policy import ParameterPolicy
 from runelift.runtime.tuner.result import EntryTuning
+from runelift.runtime.tuner.search.trace import Best
 from runelift.runtime.tuner.thresholds import tune_thresholds
 from runelift.runtime.tuner.trials.protocol import OperationId, OperationTime
 from runelift.runtime.versions.forest import plans
@@ -48,7 +49,7 @@ class OperationResult:
     weight: float
     impossible: dict[str, int]
     trials: tuple[Trial, ...] = ()
-    history: tuple[tuple[int, float, float], ...] = ()
+    history: tuple[Best, ...] = ()
 
     @property
     def gain(self) -> float:
@@ -227,16 +228,16 @@ def _representatives(met: Sequence[OperationTime], whole: float,
 
 
 def _try_settings(scope: _SearchScope, search: ParameterSearch, budget: float
-                  ) -> list[SuccessiveHalving]:
+                  ) -> list[SettingSearch]:
     """The searches made in a budget of seconds; operations that take more time are tried longer."""
     program = scope.program
     occasions = [o for d in scope.job.datasets for o in _occasions(scope, d)]
-    searches = {space.operation.name: SuccessiveHalving(
+    searches = {space.operation.name: SettingSearch(
         space, search.seed, scope.policy, program.builders, search.strategy)
         for space in program.spaces(scope.job.forest.entry)}
     end = time.perf_counter() + budget
     left = sum(weight for o in occasions for weight in o.weights.values())
-    made: dict[str, SuccessiveHalving] = {}
+    made: dict[str, SettingSearch] = {}
     for occasion in sorted(occasions, key=lambda o: -sum(o.weights.values())):
         args = program.place(occasion.dataset.arguments())
         for operation, weight in sorted(occasion.weights.items(), key=lambda each: -each[1]):
@@ -257,7 +258,7 @@ def _try_settings(scope: _SearchScope, search: ParameterSearch, budget: float
     return [*made.values()]
 
 
-def _settled(contest: SuccessiveHalving) -> OperationResult:
+def _settled(contest: SettingSearch) -> OperationResult:
     best, space = contest.best(), contest.space
     return OperationResult(contest.name, space.count, contest.tries,
                            space.named(best),

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from runelift.ir.base.errors import RuneliftError
-from runelift.runtime.records.statistics import Summary, median_interval, summarise
+from runelift.runtime.records.statistics import Summary, median_ratio, summarise
+from runelift.runtime.tuner.measure.in_turn import InTurn, thresholds_in_turn
 from runelift.runtime.tuner.measure.measurable import Args, Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.time_limits import RunStopped
 from runelift.runtime.tuner.policy import NORMAL, ComparisonPolicy
 
+BOTH = DEFAULT, TUNED = "default", "tuned"
+"""The names of both choices."""
 UNTUNED: Mapping[str, int] = {}
 """The thresholds of a run by default, as one object: its command buffer is kept."""
 
@@ -37,8 +40,8 @@ class PairedTimes:
     def of(cls, default: Sequence[float], tuned: Sequence[float],
            policy: ComparisonPolicy = NORMAL.comparison) -> PairedTimes:
         """The comparison of as many times by default as tuned, in the order of measurement."""
-        ratios = [t / d if d else 1.0 for d, t in zip(default, tuned, strict=True)]
-        return cls(summarise(default), summarise(tuned), *median_interval(ratios),
+        ratio = median_ratio(tuned, default)
+        return cls(summarise(default), summarise(tuned), ratio.low, ratio.high,
                    tolerance=policy.tolerance)
 
     @property
@@ -75,10 +78,10 @@ class PairedTimes:
 
 @dataclass(slots=True)
 class PairedRun:
-    """A dataset's runs by default and tuned, in turn; ``which`` of them was begun last.
+    """A dataset's runs by default and tuned, in ``turns``.
 
     There are ``pairs`` at least, and about none after ``end``.  A run takes about so many
-    ``seconds``.  ``last`` has the seconds of the last run of each.
+    ``seconds``.
     """
 
     program: Measurable
@@ -88,9 +91,8 @@ class PairedRun:
     pairs: int
     end: float = math.inf
     seconds: float = 0.0
-    which: int = 0
-    last: list[float] = field(default_factory=lambda: [0.0, 0.0])
     policy: ComparisonPolicy = NORMAL.comparison
+    turns: InTurn[str] | None = None
     _found: PairedTimes | None = None
     _is_compared: bool = False
     _may_lose: bool = False
@@ -125,7 +127,7 @@ class PairedRun:
             self._found = self._compared(args, often=often)
             self._may_lose = not often and self._may_lose_often(args, self._found)
         except RunStopped as stopped:
-            self._found = self._verdict(stopped)
+            self._found = _verdict(stopped, self.turns, self.policy)
         except RuneliftError:
             self._found = None
 
@@ -134,42 +136,31 @@ class PairedRun:
 
         There are no more than enough, unless the tuned program would be dropped by chance.
         """
-        policy = self.policy
-        times: tuple[list[float], list[float]] = ([], [])
-        both = self.default, self.tuned
-        look, entry, last = self.pairs, self.dataset.entry, self.last
-        doubted = 0
-        if often:  # kernels are built for it, which is no part of the time
-            self.program.time_all(entry, args, both, often=True)
-        else:
-            for self.which in (0, 1):  # this pair warms up
-                last[self.which] = self.program.time(entry, args, thresholds=both[self.which])
+        policy, program, both = self.policy, self.program, [self.default, self.tuned]
+        turns = thresholds_in_turn(program, self.dataset.entry, args,
+                                   dict(zip(BOTH, both, strict=True)))
+        look, doubted = self.pairs, 0
+        if often and self.turns is not None:  # kernels are built for it: no part of the time
+            turns.begun, turns.last = TUNED, self.turns.last
+            program.time_all(self.dataset.entry, args, both, often=True)
+        self.turns = turns
+        if not often:
+            turns.warm_up()
         started = time.perf_counter()
         end = min(self.end, started + policy.patience_seconds)
         while True:
-            pair = len(times[0])
             left = started + policy.enough_seconds - time.perf_counter()
-            many = _affordable(last, left, look - pair)
-            order = [each for k in range(many) for each in ((0, 1) if (pair + k) % 2 else (1, 0))]
-            if many > 1:
-                self.which = 1  # who is stopped among so many short runs counts as tuned
-                made = self.program.time_all(entry, args, [both[each] for each in order])
-                for each, seconds in zip(order, made, strict=True):
-                    times[each].append(seconds)
-                    last[each] = seconds
-            else:
-                for self.which in order:
-                    last[self.which] = self.program.time(entry, args,
-                                                         thresholds=both[self.which])
-                    times[self.which].append(last[self.which])
-            pair += many
+            many = _affordable(turns.last.values(), left, look - turns.rounds)
+            turns.run(many, together=many > 1)
+            pair = turns.rounds
+            default, tuned = (turns.seconds[each] for each in BOTH)
             now = time.perf_counter()
             fewest = 2 * policy.pairs
-            if min(last) > policy.short_seconds:
-                fewest = policy.long_pairs if _tied(*times, policy) else policy.pairs
+            if min(turns.last.values()) > policy.short_seconds:
+                fewest = policy.long_pairs if _tied(default, tuned, policy) else policy.pairs
             late = pair >= max(fewest, doubted) and now > started + policy.enough_seconds
             if pair == look or late or now > end:
-                verified = PairedTimes.of(*times, policy)
+                verified = PairedTimes.of(default, tuned, policy)
                 if now > end or (late and not verified.doubtful) or (
                         verified.decided and _enough(verified, pair, policy)):
                     return verified
@@ -190,11 +181,13 @@ class PairedRun:
         gain = max(0.0, 1 - verified.high) * seconds
         return (one - other) * policy.launch_seconds > policy.tolerance * seconds + gain
 
-    def _verdict(self, stopped: RunStopped) -> PairedTimes | None:
-        """The result of a run that was stopped; None if it was one by default."""
-        if not self.which or stopped.seconds < self.last[0]:
-            return None
-        return PairedTimes.of(self.last[:1], [stopped.seconds], self.policy)
+
+def _verdict(stopped: RunStopped, turns: InTurn[str] | None, policy: ComparisonPolicy
+             ) -> PairedTimes | None:
+    """The result of a run that was stopped; None if it was one by default."""
+    if turns is None or turns.begun != TUNED or stopped.seconds < turns.last[DEFAULT]:
+        return None
+    return PairedTimes.of([turns.last[DEFAULT]], [stopped.seconds], policy)
 
 
 def compare_paired(program: Measurable, dataset: Dataset, default: Mapping[str, int],
@@ -243,6 +236,6 @@ def _tied(default: Sequence[float], tuned: Sequence[float], policy: ComparisonPo
     return max(ratios) >= 1 and min(ratios) <= 1 + policy.tolerance
 
 
-def _affordable(last: Sequence[float], seconds: float, most: int) -> int:
+def _affordable(last: Iterable[float], seconds: float, most: int) -> int:
     """The number of pairs, each as long as the last, that take no more than so many seconds."""
     return max(1, min(most, int(seconds / max(sum(last), 1e-6))))

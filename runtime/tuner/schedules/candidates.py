@@ -8,17 +8,10 @@ from dataclasses import dataclass, field
 
 from runelift.runtime.tuner.schedules.drawing import Drawn
 from runelift.runtime.tuner.schedules.measuring import Measured
+from runelift.runtime.tuner.search.trace import Best
 
 LEAST = 1e-6
 """The least relative time that is told apart from none."""
-
-
-@dataclass(frozen=True, slots=True)
-class FirstScore:
-    """The score in the first comparison, and the program runs of the search until then."""
-
-    score: float
-    runs: int
 
 
 @dataclass(slots=True)
@@ -35,7 +28,7 @@ class Candidate:
     failed: str = ""
     slow: set[str] = field(default_factory=set)
     times: int = 0
-    first: FirstScore | None = None
+    first: Best | None = None
 
     def score(self, datasets: Sequence[str]) -> float:
         """The mean time relative to the program without it, which runs where that is quicker."""
@@ -48,8 +41,9 @@ class Candidate:
         """True if it was quicker than the program without it on all datasets."""
         return all(self.ratios.get(name, math.inf) < 1 for name in datasets)
 
-    def take(self, found: Measured, datasets: Sequence[str], runs: int = 0) -> None:
-        """Take what runs have found out, after so many of them in all."""
+    def take(self, found: Measured, datasets: Sequence[str], runs: int = 0, seconds: float = 0.0
+             ) -> None:
+        """Take what runs have found out, after so many of them and seconds in all."""
         lines = self.drawn.lines
         ratios, slow = found.ratios.get(lines, {}), found.slow.get(lines, set())
         if ratios or slow:
@@ -61,7 +55,7 @@ class Candidate:
         elif found.datasets >= set(datasets) and not self.ratios:
             self.failed = "no dataset meets its needs"
         if self.first is None and (self.times or self.failed):
-            self.first = FirstScore(min(1.0, self.score(datasets)), runs)
+            self.first = Best(runs, seconds, min(1.0, self.score(datasets)))
 
 
 def best_somewhere(found: Sequence[Candidate], datasets: Sequence[str], worthwhile: float

@@ -106,10 +106,12 @@ class Drawing:
     random: random.Random
     base: Schedule = field(default_factory=Schedule)
     book: Book = field(default_factory=lambda: BOOK)
-    ahead: int = 16
+    ahead: int = 8
     refused: Counter[Refusal] = field(default_factory=Counter)
     _seen: dict[str, Refusal] = field(default_factory=dict)
     _steps: dict[str, list[Step]] = field(default_factory=dict)
+    _waiting: list[Drawn] = field(default_factory=list)
+    """Schedules drawn ahead, which wait for each other."""
     _plain: list[float] = field(default_factory=list)
     """The operations of the program that runs without tuning, by dataset."""
 
@@ -133,13 +135,13 @@ class Drawing:
             else:
                 self.refused[found] += 1
 
-    def draws(self) -> Iterator[Drawn]:
+    def draw(self) -> Iterator[Drawn]:
         """Schedules at random, each of which gives another program.
 
         Several schedules are drawn ahead.  Schedules that save work come first, and schedules that
         add much work come last.
         """
-        waiting, over = list[Drawn](), False
+        waiting, over = self._waiting, False
         while waiting or not over:
             while len(waiting) < self.ahead and not over:
                 found = self._first(self._walk)
@@ -150,10 +152,13 @@ class Drawing:
                 waiting.remove(best)
                 yield replace(best, at_random=_work_class(best) > 0)
 
-    def near(self, known: Schedule) -> Iterator[Drawn]:
+    def near(self, known: Drawn) -> Iterator[Drawn]:
         """Schedules like a known one: with another number or word, a step more, or one less."""
-        while (found := self._first(lambda: self._changed(known))) is not None:
+        while (found := self._first(lambda: self._changed(known.schedule))) is not None:
             yield replace(found, at_random=False)
+
+    def all(self) -> None:
+        """There is no list of all schedules."""
 
     def _first(self, draw: Draw) -> Drawn | None:
         """The first drawn schedule that is not refused; None if there seem to be no more."""

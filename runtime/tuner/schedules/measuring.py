@@ -12,19 +12,25 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 from runelift.ir.base.errors import RuneliftError
+from runelift.runtime.records.record import Record
+from runelift.runtime.records.statistics import median_ratio
 from runelift.runtime.tuner.costs.cost_model import DatasetCosts, EncounterCosts
 from runelift.runtime.tuner.costs.host_device_time import Cost, total
-from runelift.runtime.tuner.measure.measurable import Force, Measurable
+from runelift.runtime.tuner.measure.in_turn import InTurn
+from runelift.runtime.tuner.measure.measurable import Args, Force, Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.time_limits import TOO_LONG, RunStopped
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.versions.forest import Forest, Site
 
-REPEATS = 3
-"""The runs of each schedule in a first comparison, after one that warms up."""
+REPEATS, SHORT_REPEATS = 3, 15
+"""The runs of each schedule in a first comparison, after one that warms up, ..."""
+ENOUGH_SECONDS = 0.2
+"""... of which there are more than the first number only in so many seconds."""
 Lines: TypeAlias = tuple[str, ...]
 """The steps of a schedule as text, by which versions name it."""
 
@@ -57,56 +63,62 @@ def by_default(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
     """Time each schedule with the versions inside of it that run by default, all in turn."""
     found, end = Measured(), time.perf_counter() + seconds
     made = list(_scheduled(forest))
-    originals = {site.name: len(site.alternatives) - 1 for site, _, _ in made}
-    forces: list[Force] = [originals, *({**originals, site.name: index}
-                                        for site, index, _ in made)]
+    plain = {site.name: len(site.alternatives) - 1 for site, _, _ in made}
+    forces: list[Force] = [plain, *({**plain, site.name: index} for site, index, _ in made)]
+    lines: list[Lines] = [(), *(each for _, _, each in made)]
     for dataset in datasets:
         if time.perf_counter() > end and found.datasets:
             break
         args = program.place(dataset.arguments())
         program.prebuild_all(forest.entry, [args], forces)
-        alive = _warmed_up(program, dataset, args, forces, made, found, end)
-        if 0 not in alive:  # the original
+
+        def failed(number: int, error: RuneliftError, dataset: Dataset = dataset) -> None:
+            found.failed(lines[number], dataset.name, error)
+
+        able = list[int]()
+        for number, force in enumerate(forces):
+            if number > 1 and time.perf_counter() > end:  # the likeliest runs in any case
+                break
+            try:
+                if why := _obstacle(program.record(dataset.entry, args, force=force),
+                                    made[number - 1] if number else None):
+                    found.errors.setdefault(lines[number], why)
+                elif why is None:
+                    able.append(number)
+            except RuneliftError as error:
+                failed(number, error)
+        if 0 not in able:
             continue
-        times = dict[int, list[float]]()
-        for _ in range(REPEATS):
-            for number in alive:
-                try:
-                    seconds = program.time(forest.entry, args, force=forces[number])
-                    times.setdefault(number, []).append(seconds)
-                except RuneliftError as error:
-                    found.failed(made[number - 1][2] if number else (), dataset.name, error)
-        found.runs += len(alive) * (1 + REPEATS)
-        if len(alive) == len(forces) or time.perf_counter() <= end:  # else not all were tried
+        if len(able) == len(forces) or time.perf_counter() <= end:  # else not all were tried
             found.datasets.add(dataset.name)
-        for number in alive[1:]:
-            if number in times and 0 in times:
-                found.ratios[made[number - 1][2]][dataset.name] = (
-                    min(times[number]) / max(min(times[0]), 1e-9))
+        turns = InTurn(able, partial(_forced, program, forest.entry, args, forces), failed=failed)
+        found.runs += _in_turn(turns, min(end, time.perf_counter() + ENOUGH_SECONDS)) + len(able)
+        for number in set(able) - {0}:
+            found.ratios[lines[number]][dataset.name] = median_ratio(
+                turns.seconds[number], turns.seconds[0]).value
     return found
 
 
-def _warmed_up(program: Measurable, dataset: Dataset, args: Sequence[object],
-               forces: Sequence[Force], made: Sequence[tuple[Site, int, Lines]], found: Measured,
-               end: float) -> list[int]:
-    """The numbers of the ``forces`` whose forced version runs.  Number 0 is the original."""
-    alive = list[int]()
-    for number, force in enumerate(forces):
-        if number and time.perf_counter() > end:
-            break
-        lines = made[number - 1][2] if number else ()
-        try:
-            record = program.record(dataset.entry, args, force=force)
-        except RuneliftError as error:
-            found.failed(lines, dataset.name, error)
-            continue
-        met = {each.site: each for each in record.encounters}
-        site, index = (made[number - 1][0].name, made[number - 1][1]) if number else ("", 0)
-        if not number or (site in met and met[site].chosen == index):
-            alive.append(number)
-        elif why := record.infeasible.get(f"{site}/{index}"):
-            found.errors.setdefault(lines, why.partition("\n")[0])
-    return alive
+def _forced(program: Measurable, entry: str, args: Args, forces: Sequence[Force], number: int
+            ) -> float:
+    return program.time(entry, args, force=forces[number])
+
+
+def _in_turn(turns: InTurn[int], end: float) -> int:
+    """Run rounds until there are enough, which short runs need more of; the number of runs."""
+    while 0 in turns.choices and (turns.rounds < REPEATS or (
+            turns.rounds < SHORT_REPEATS and time.perf_counter() < end)):
+        turns.run()
+    return sum(map(len, turns.seconds.values()))
+
+
+def _obstacle(record: Record, forced: tuple[Site, int, Lines] | None) -> str | None:
+    """The reason why a run was not of a forced version, or an empty text; None if it was."""
+    site, index = (forced[0].name, forced[1]) if forced else ("", 0)
+    met = {each.site: each.chosen for each in record.encounters}
+    if forced is None or met.get(site) == index:
+        return None
+    return record.infeasible.get(f"{site}/{index}", "").partition("\n")[0]
 
 
 def _scheduled(forest: Forest) -> Iterator[tuple[Site, int, Lines]]:

@@ -1,7 +1,8 @@
 """Drawn schedules by predicted time: schedules that are likely to gain are built and measured.
 
 A prediction needs a host plan with its formulas of work, and neither built kernels nor a device.
-So there are many for each schedule that is measured.
+So there are many for each schedule that is measured.  An estimate is a prediction of a program that
+is compiled with few versions, which is quicker.  The quickest by estimates are predicted in full.
 """
 
 from __future__ import annotations
@@ -22,11 +23,15 @@ Predict: TypeAlias = Callable[[Schedule], Seconds]
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """A drawn schedule, its predicted seconds, and those relative to the program without it."""
+    """A drawn schedule, its predicted seconds, and those relative to the program without it.
+
+    ``rough`` seconds are estimates.
+    """
 
     drawn: Drawn
     seconds: Seconds
     ratios: Seconds
+    rough: bool = False
 
     @property
     def score(self) -> tuple[float, float]:
@@ -45,15 +50,18 @@ class _Ranked:
 class Ranking:
     """Drawn schedules that have not been measured, by predicted time; ``number`` were ranked."""
 
-    def __init__(self, predict: Predict, base: Schedule) -> None:
-        self._predict, self._plain = predict, predict(base)
+    def __init__(self, predict: Predict, base: Schedule, estimate: Predict | None = None) -> None:
+        self._predict, self._estimate = predict, estimate
+        self._plain = predict(base)
+        self._rough_plain = self._plain if estimate is None else estimate(base)
         self._waiting = list[_Ranked]()
-        self._taken = {self._ranked(Drawn(base), self._plain).alike}
+        self._taken = {_ranked(Drawn(base), plain, plain).alike
+                       for plain in (self._plain, self._rough_plain)}
         self.number = 0
 
     def add(self, drawn: Drawn) -> None:
-        """Predict a schedule."""
-        self._waiting.append(self._ranked(drawn, self._predict(drawn.schedule)))
+        """Estimate a schedule."""
+        self._waiting.append(self._estimated(drawn))
         self.number += 1
 
     def gaining(self, count: int) -> list[Drawn]:
@@ -67,6 +75,9 @@ class Ranking:
         predictions, one is taken before any other.  If several are taken, the last is a schedule
         drawn at random, whatever is predicted for it: predictions may be wrong.
         """
+        while rough := [each for each in self._ordered()[:count] if each.rough]:
+            self._waiting = [each for each in self._waiting if each not in rough]
+            self._waiting += [self._predicted(each.drawn) for each in rough]
         chosen = [each for each in self._waiting if each.drawn.at_random][:count > 1]
         likely = [each for each in self._ordered() if each not in chosen]
         new = list({each.alike: each for each in reversed(likely)
@@ -82,10 +93,20 @@ class Ranking:
     def _ordered(self) -> list[_Ranked]:
         return sorted(self._waiting, key=lambda each: each.score)
 
-    def _ranked(self, drawn: Drawn, seconds: Seconds) -> _Ranked:
-        return _Ranked(drawn, seconds, tuple(
-            each / plain if plain < math.inf else 1.0
-            for each, plain in zip(seconds, self._plain, strict=True)))
+    def _predicted(self, drawn: Drawn) -> _Ranked:
+        return _ranked(drawn, self._predict(drawn.schedule), self._plain)
+
+    def _estimated(self, drawn: Drawn) -> _Ranked:
+        if self._estimate is None:
+            return self._predicted(drawn)
+        return replace(_ranked(drawn, self._estimate(drawn.schedule), self._rough_plain),
+                       rough=True)
+
+
+def _ranked(drawn: Drawn, seconds: Seconds, plain: Seconds) -> _Ranked:
+    return _Ranked(drawn, seconds, tuple(
+        each / other if other < math.inf else 1.0
+        for each, other in zip(seconds, plain, strict=True)))
 
 
 def _mean(ratios: Sequence[float]) -> float:

@@ -6,11 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from runelift.runtime.records.format import show_seconds
-from runelift.runtime.tuner.schedules.convergence import (
-    Convergence,
-    convergence,
-    convergence_facts,
-)
+from runelift.runtime.tuner.search.trace import Convergence
 
 if TYPE_CHECKING:
     from runelift.runtime.tuner.schedules.search import ScheduleSearch
@@ -30,7 +26,7 @@ def _lines(entry: str, search: ScheduleSearch) -> Iterator[str]:
         times = ", ".join(f"{name} {ratio:.3g}" for name, ratio in each.ratios.items())
         yield f"  {each.drawn}"
         yield f"    time relative to the program without it: {times}"
-    yield from _course(convergence(search))
+    yield from _course(search.convergence)
     for each in search.unused:
         yield f"  dropped, as thresholds choose it nowhere: {each.drawn}"
     if slow := sum(bool(each.slow) for each in search.candidates):
@@ -46,15 +42,15 @@ def _lines(entry: str, search: ScheduleSearch) -> Iterator[str]:
 
 def _course(found: Convergence) -> Iterator[str]:
     """The runs after which the search was at its best, and random drawing would have been."""
-    best = found.found[-1][1] if found.found else 1.0
+    best = found.search[-1][1] if found.search else 1.0
     if best == 1:
         return
-    first = next(runs for runs, score in found.found if score == best)
+    first = next(runs for runs, score in found.search if score == best)
     line = f"  best in first comparisons: {best:.3g} after {first} runs"
     if (alone := found.runs_at_random()) is not None:
         line += f"; random drawing is expected to be there after {alone}"
-    elif found.expected:
-        runs, score = found.expected[-1]
+    elif found.random_mean:
+        runs, score = found.random_mean[-1]
         line += f"; random drawing is expected to be at {score:.3g} after {runs}"
     yield line
 
@@ -69,6 +65,5 @@ def schedule_facts(search: ScheduleSearch) -> dict[str, Any]:
                      for each in search.candidates if each.times or each.failed],
         "refused": {why.value: count for why, count in search.drawing.refused.items()},
         "failed_share": search.failed_share,
-        "convergence": convergence_facts(search),
-        "advances": [{"runs": each.runs, "seconds": each.seconds, "score": each.score}
-                     for each in search.advances]}
+        "convergence": search.convergence.facts(),
+        "advances": [each._asdict() for each in search.advances]}

@@ -1,4 +1,4 @@
-"""Successive halving over schedules, each measured as a version of the program.
+"""The search over schedules, each measured as a version of the program.
 
 The first schedules store an array each that may be a view.  Further schedules are drawn at random,
 or near the best schedules so far.  All are ranked by predicted time, and the first are candidates
@@ -7,7 +7,7 @@ program without a schedule, so that a drift of clock frequencies affects all ali
 gain are measured again, with more rounds.  So is the better half of them, until all that are left
 fit in one program.  A candidate that is the best on a dataset becomes a version for good.
 
-Source: Karnin, Koren and Somekh 2013; Mogers 2023, chapter 6, draws at random.
+Source: Mogers 2023, chapter 6, draws at random.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeAlias
@@ -29,6 +29,10 @@ from runelift.runtime.tuner.schedules.candidates import Candidate, best_somewher
 from runelift.runtime.tuner.schedules.drawing import Drawing, Drawn
 from runelift.runtime.tuner.schedules.measuring import Measured
 from runelift.runtime.tuner.schedules.ranking import Predict, Ranking
+from runelift.runtime.tuner.search.budget import Budget
+from runelift.runtime.tuner.search.halving import finish, halve
+from runelift.runtime.tuner.search.space import near_and_drawn
+from runelift.runtime.tuner.search.trace import Best, Convergence
 
 Measure: TypeAlias = Callable[[Schedule, int, float], Measured]
 """Compile a program with these versions, and measure all of them on all datasets.
@@ -37,21 +41,12 @@ It is given the rounds of a replay, 0 for a first comparison, and the seconds th
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Advance:
-    """The best score after so many program runs and seconds."""
-
-    runs: int
-    seconds: float
-    score: float
-
-
 @dataclass(slots=True)
 class ScheduleSearch:
     """A search over the schedules of an entry point, and what it has found so far.
 
-    At most ``most`` candidates are measured, in so many ``seconds``, and ``runs`` program runs are
-    made.  ``unused`` gain on a dataset, but thresholds do not choose them.
+    At most ``most`` candidates are measured, within a ``budget``.  ``unused`` gain on a dataset,
+    but thresholds do not choose them.
     """
 
     drawing: Drawing
@@ -60,13 +55,13 @@ class ScheduleSearch:
     datasets: Sequence[str]
     most: int
     policy: SchedulePolicy
-    seconds: float = math.inf
-    runs: int | None = None
+    estimate: Predict | None = None
+    budget: Budget = field(default_factory=Budget)
     progress: Callable[[str], None] = lambda _: None
     clock: Callable[[], float] = time.perf_counter
     candidates: list[Candidate] = field(default_factory=list)
     winners: list[Candidate] = field(default_factory=list)
-    advances: list[Advance] = field(default_factory=list)
+    advances: list[Best] = field(default_factory=list)
     unused: list[Candidate] = field(default_factory=list)
     made: int = 0
     interrupted: bool = False
@@ -88,27 +83,41 @@ class ScheduleSearch:
 
     def _search(self) -> None:
         """All phases of the search, one after the other."""
-        ranking, first = Ranking(self.predict, self.drawing.base), self.drawing.first()
+        ranking, first = Ranking(
+            self.predict, self.drawing.base, self.estimate), self.drawing.first()
         while len(self.candidates) < self.most and self._goes_on(self.policy.exploring):
             self._rank(ranking, _in_turn(first, self._drawn(ranking)))
             likely = ranking.take(min(self._together, self.most - len(self.candidates)))
             if not likely:
                 break
             self._try(likely)
-        alive, rounds = self._gaining(self._ranked()), self.policy.rounds
-        alive = alive[:self.policy.finalists * self._together]
-        while len(alive) > self._together and self._goes_on():
-            self._measure_all(alive, rounds)
-            alive = self._gaining(self._ranked(alive))
-            alive, rounds = alive[:max(self._together, len(alive) // 2)], 2 * rounds
-        alive = alive[:self._together]
-        if alive and self._goes_on():
-            self._measure_all(alive, rounds)
+            self._refit()
+        alive = finish(halve(
+            self._gaining(self._ranked())[:self.policy.finalists * self._together], self._together,
+            self._again, lambda alive, _: len(alive) <= self._together))
         self.winners = best_somewhere(alive, self.datasets, self.policy.worthwhile)
+
+    def _refit(self) -> None:
+        """Measure the best schedule with all versions inside of it, if it is a new one.
+
+        So thresholds are fitted to it before other schedules are drawn near it.
+        """
+        best = self._gaining(self._ranked())[:1]
+        if best and best[0].times == 1 and self._goes_on(self.policy.exploring):
+            self._measure(best, self.policy.rounds)
+
+    def _again(self, alive: Sequence[Candidate], number: int
+               ) -> Generator[None, None, list[Candidate] | None]:
+        """Measure candidates again, in twice as many rounds as the last time."""
+        yield from ()
+        if not self._goes_on():
+            return None
+        self._measure_all(alive, self.policy.rounds << number)
+        return self._gaining(self._ranked(alive))
 
     def _rank(self, ranking: Ranking, drawn: Iterator[Drawn]) -> None:
         """Predict some schedules more."""
-        end = self.clock() + self.policy.ranking * self.seconds
+        end = self.clock() + self.policy.ranking * self._seconds
         for each in islice(drawn, self.policy.ranked):
             ranking.add(each)
             interrupts.check()
@@ -149,8 +158,23 @@ class ScheduleSearch:
 
     def _goes_on(self, part: float = 1.0) -> bool:
         """True if there is time, or this part of it, and runs are left."""
-        return self.clock() - self._begun < part * self.seconds and (
-            self.runs is None or self.made < self.runs)
+        return not self.budget.spent(self.made, self._spent / part)
+
+    @property
+    def _spent(self) -> float:
+        """The seconds since the search has begun."""
+        return self.clock() - self._begun
+
+    @property
+    def _seconds(self) -> float:
+        """The seconds of the budget."""
+        return math.inf if self.budget.seconds is None else self.budget.seconds
+
+    @property
+    def convergence(self) -> Convergence:
+        """The course of the best score, beside random drawing of as many schedules."""
+        return Convergence.of([(each.first, each.drawn.at_random) for each in self.candidates
+                               if each.first])
 
     def _drawn(self, ranking: Ranking) -> Iterator[Drawn]:
         """Schedules near the best schedules so far, in turn, and random schedules between them.
@@ -160,20 +184,7 @@ class ScheduleSearch:
         """
         best = [*(each.drawn for each in self._gaining(self._ranked())),
                 *ranking.gaining(self.policy.parents)][:self.policy.parents]
-        sources = [self.drawing.near(each.schedule) for each in best]
-        at_random: Iterator[Drawn] = self.drawing.draws()
-        share = 0.0
-        while True:
-            share += self.policy.near if sources else 0.0
-            source = sources[0] if share >= 1 else at_random
-            found = next(source, None)
-            if share >= 1:
-                share -= 1
-                sources = sources[1:] + sources[:1] if found is not None else sources[1:]
-            elif found is None and not sources:
-                return
-            if found is not None:
-                yield found
+        return near_and_drawn(self.drawing, best, self.policy.near)
 
     def _try(self, drawn: Sequence[Drawn]) -> None:
         new = [Candidate(each) for each in drawn]
@@ -191,7 +202,7 @@ class ScheduleSearch:
         versions = Schedule(self.drawing.base.steps,
                             tuple(each.drawn.schedule for each in together))
         try:
-            found = self.measure(versions, rounds, self.seconds - (self.clock() - self._begun))
+            found = self.measure(versions, rounds, self._seconds - self._spent)
         except (UserError, CompilerLimitation) as error:
             if len(together) > 1:
                 for each in together:
@@ -203,11 +214,12 @@ class ScheduleSearch:
         self.made += found.runs
         for number, each in enumerate(together, 1):
             # Runs of one program are shared out evenly.
-            each.take(found, self.datasets, begun + found.runs * number // len(together))
+            each.take(found, self.datasets, begun + found.runs * number // len(together),
+                      self._spent)
         if found.interrupted:
             raise KeyboardInterrupt
         best = min((each.score(self.datasets) for each in self.candidates), default=1.0)
-        self.advances.append(Advance(self.made, self.clock() - self._begun, min(1.0, best)))
+        self.advances.append(Best(self.made, self._spent, min(1.0, best)))
         self.progress(f"{sum(each.times > 0 for each in self.candidates)} schedules, best "
                       f"{1 / min(1.0, best):.2f}x as fast")
 

@@ -18,15 +18,10 @@ from typing import Any
 
 from runelift.ir.base import plugins
 from runelift.ir.base.errors import UserError
+from runelift.runtime.tuner.search.budget import Budget, BudgetSpent
+from runelift.runtime.tuner.search.trace import Best
 from runelift.runtime.tuner.strategies.findings import GuardFinding, findings
-from runelift.runtime.tuner.strategies.trials import (
-    Budget,
-    BudgetSpent,
-    Oracle,
-    SearchState,
-    SearchStep,
-    Strategy,
-)
+from runelift.runtime.tuner.strategies.trials import Oracle, SearchState, Strategy
 
 
 class Strategies(Mapping[str, Strategy]):
@@ -149,14 +144,14 @@ class Search:
     seconds: float
     finished: bool
     interrupted: bool
-    history: tuple[SearchStep, ...]
+    history: tuple[Best, ...]
     executions: int = 0
     repeats: float = 0.0
     findings: tuple[GuardFinding, ...] = ()
 
 
 def search(strategy: Strategy, oracle: Oracle, *, seed: int = 0, budget: Budget | None = None,
-           progress: Callable[[SearchStep], None] = lambda _: None) -> Search:
+           progress: Callable[[Best], None] = lambda _: None) -> Search:
     """Search with a strategy; when the budget is spent, the best thresholds so far count.
 
     So they do where a run with those found fails or has been stopped.  Without a single complete

@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from runelift.runtime.tuner.search.technique_bandit import TechniqueBandit
 from runelift.runtime.tuner.strategies.genetic import mutated
 from runelift.runtime.tuner.strategies.indices import IndexSpace
 from runelift.runtime.tuner.strategies.trials import SearchState, Values, strategy
-from runelift.runtime.tuner.technique_bandit import TechniqueBandit
 
 MEMORY = 20
 """The number of best vectors that techniques may draw on."""
@@ -22,7 +22,6 @@ class _BestVectors:
     """The best vectors tried, the best first."""
 
     space: IndexSpace
-    random: np.random.Generator
     best: list[tuple[float, Values]] = field(default_factory=list)
 
     def add(self, score: float, vector: Values) -> bool:
@@ -34,7 +33,7 @@ class _BestVectors:
 
     def some(self) -> Values:
         """One of the best vectors."""
-        return self.best[int(self.random.integers(len(self.best)))][1]
+        return self.best[int(self.space.random.integers(len(self.best)))][1]
 
 
 Technique: TypeAlias = Callable[[_BestVectors], Values]
@@ -42,32 +41,29 @@ Technique: TypeAlias = Callable[[_BestVectors], Values]
 
 def anywhere(known: _BestVectors) -> Values:
     """Any vector."""
-    return known.space.draw(known.random)
+    return next(known.space.draw())
 
 
 def mutation(known: _BestVectors) -> Values:
     """The best vector with some indices drawn anew."""
-    return mutated(known.best[0][1], known.space, 0.3, known.random)
+    return mutated(known.best[0][1], known.space, 0.3, known.space.random)
 
 
 def neighbour(known: _BestVectors) -> Values:
     """The best vector with one index moved by one (hill climbing)."""
-    vector = known.best[0][1].copy()
-    k = int(known.random.integers(len(vector)))
-    vector[k] += 1 if known.random.random() < 0.5 else -1
-    return known.space.nearest(vector.astype(np.float64))
+    return next(known.space.near(known.best[0][1]))
 
 
 def gaussian(known: _BestVectors) -> Values:
     """The best vector with every index moved by about a tenth of its range."""
     vector = known.best[0][1]
-    return known.space.nearest(known.random.normal(vector, 0.1 * known.space.lengths))
+    return known.space.nearest(known.space.random.normal(vector, 0.1 * known.space.lengths))
 
 
 def crossover(known: _BestVectors) -> Values:
     """Every index from one of two good vectors."""
     mother, father = known.some(), known.some()
-    return np.where(known.random.random(len(mother)) < 0.5, mother, father)
+    return np.where(known.space.random.random(len(mother)) < 0.5, mother, father)
 
 
 def differential(known: _BestVectors) -> Values:
@@ -91,7 +87,7 @@ def bandit(trials: SearchState, *, tries: int = 300, window: int = 100, explorat
         return known.add(trials.score(known.space.thresholds(vector)), vector)
 
     trials.scout()
-    known = _BestVectors(IndexSpace.of(trials), trials.random)
+    known = _BestVectors(IndexSpace.of(trials))
     if not known.space.names:
         return trials.best
     attempt(known.space.all_false())

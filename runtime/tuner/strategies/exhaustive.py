@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
+from operator import itemgetter
 
 from runelift.runtime.tuner.strategies.indices import IndexSpace
 from runelift.runtime.tuner.strategies.node_wise import tune_with
@@ -24,10 +24,8 @@ def exhaustive(trials: SearchState, *, joint: bool = False) -> dict[str, int]:
     found = all_false(trials.forest)
     for tree in trials.forest.trees:
         space = IndexSpace.of(trials, [tree])
-        found |= min((space.thresholds(indices)
-                      for indices in product(*map(range, map(int, space.lengths)))),
-                     key=lambda thresholds, found=found: trials.score(  # type: ignore[misc]
-                         found | thresholds), default={})
+        scores = ((trials.score(found | each), each) for each in map(space.thresholds, space.all()))
+        found = found | min(scores, key=itemgetter(0), default=(0.0, {}))[1]
     return found
 
 

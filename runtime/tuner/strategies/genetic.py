@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 
 from runelift.runtime.tuner.strategies.indices import IndexSpace
@@ -18,7 +20,7 @@ def genetic(trials: SearchState, *, population: int = 20, generations: int = 15,
     """
     trials.scout()
     space, random = IndexSpace.of(trials), trials.random
-    living = [space.all_false()] + [space.draw(random) for _ in range(population - 1)]
+    living = [*space.first(), *islice(space.draw(), population - 1)]
     for _ in range(generations):
         scores = [trials.score(space.thresholds(one)) for one in living]
         children = [living[int(np.argmin(scores))]]
@@ -38,5 +40,5 @@ def _fitter(living: list[Values], scores: list[float], random: np.random.Generat
 def mutated(parent: Values, space: IndexSpace, rate: float, random: np.random.Generator) -> Values:
     """A vector in which each index may be another one, or an end of its range."""
     ends = np.where(random.random(len(parent)) < 0.5, 0, space.all_false())
-    other = np.where(random.random(len(parent)) < 0.5, space.draw(random), ends)
+    other = np.where(random.random(len(parent)) < 0.5, next(space.draw()), ends)
     return np.where(random.random(len(parent)) < rate, other, parent)

@@ -6,8 +6,9 @@ Component k is an index into the values compared with guard k and one above all 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 
@@ -22,6 +23,7 @@ class IndexSpace:
 
     names: tuple[str, ...]
     choices: tuple[tuple[int, ...], ...]
+    random: np.random.Generator = field(default_factory=np.random.default_rng)
 
     @classmethod
     def of(cls, trials: SearchState, trees: Sequence[Site] | None = None) -> IndexSpace:
@@ -30,7 +32,8 @@ class IndexSpace:
                     for tree in (trials.forest.trees if trees is None else trees)
                     for site in tree.walk() for guard in site.guards}
         used = {name: values for name, values in compared.items() if values}
-        return cls(tuple(used), tuple(tuple(candidates(values)) for values in used.values()))
+        return cls(tuple(used), tuple(tuple(candidates(values)) for values in used.values()),
+                   trials.random)
 
     @property
     def lengths(self) -> Values:
@@ -46,10 +49,26 @@ class IndexSpace:
         """The indices nearest to a vector of numbers."""
         return np.clip(np.rint(vector), 0, self.lengths - 1).astype(np.int64)
 
-    def draw(self, random: np.random.Generator) -> Values:
-        """Any vector, all alike."""
-        return random.integers(self.lengths)
-
     def all_false(self) -> Values:
         """The vector with which no guard holds."""
         return self.lengths - 1
+
+    def first(self) -> Iterator[Values]:
+        """The vector with which no guard holds."""
+        yield self.all_false()
+
+    def draw(self) -> Iterator[Values]:
+        """Any vectors, all alike."""
+        while True:
+            yield self.random.integers(self.lengths)
+
+    def near(self, known: Values) -> Iterator[Values]:
+        """The vector with one index moved by one, again and again."""
+        while True:
+            moved = known.copy()
+            moved[int(self.random.integers(len(moved)))] += 1 if self.random.random() < 0.5 else -1
+            yield self.nearest(moved.astype(np.float64))
+
+    def all(self) -> Iterator[Values]:
+        """All vectors."""
+        return map(np.array, product(*map(range, map(int, self.lengths))))

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import inspect
 import math
-import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from runelift.ir.base.errors import UserError
-from runelift.ir.base.numerals import whole_number
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.fit.chain_solver import never
 from runelift.runtime.tuner.measure.protocols import MeasuringMethod
+from runelift.runtime.tuner.search.budget import Budget, BudgetSpent
+from runelift.runtime.tuner.search.trace import Best
 from runelift.runtime.tuner.strategies.nodes import FALSE, all_false, nodes
 from runelift.runtime.versions.forest import Forest
 
@@ -96,43 +95,6 @@ class Oracle(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """The number of runs (of one dataset each) and the seconds of them that are allowed."""
-
-    runs: int | None = None
-    seconds: float | None = None
-
-
-def parse_budget(text: str) -> Budget:
-    """The budget that a user means: a number of runs, or a time with its unit.
-
-    >>> parse_budget("200"), parse_budget("1.5s"), parse_budget("500ms"), parse_budget("2min")
-    ... # doctest: +NORMALIZE_WHITESPACE
-    (Budget(runs=200, seconds=None), Budget(runs=None, seconds=1.5),
-     Budget(runs=None, seconds=0.5), Budget(runs=None, seconds=120.0))
-    """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|min)", text)
-    if match:
-        return Budget(seconds=float(match[1]) * {"ms": 1e-3, "s": 1.0, "min": 60.0}[match[2]])
-    if (runs := whole_number(text)) is not None:
-        return Budget(runs=runs)
-    raise UserError(f"'{text}' is no budget: give a number of runs (200) or a time (30s).")
-
-
-class BudgetSpent(Exception):
-    """No further run is allowed."""
-
-
-@dataclass(frozen=True, slots=True)
-class SearchStep:
-    """The best score after so many runs and seconds."""
-
-    runs: int
-    seconds: float
-    score: float
-
-
 @dataclass(slots=True)
 class SearchState:
     """The runs of one search.
@@ -147,7 +109,7 @@ class SearchState:
     oracle: Oracle
     budget: Budget = field(default_factory=Budget)
     seed: int = 0
-    progress: Callable[[SearchStep], None] = lambda _: None
+    progress: Callable[[Best], None] = lambda _: None
     runs: int = 0
     seconds: float = 0.0
     tries: int = 0
@@ -157,7 +119,7 @@ class SearchState:
     tried: dict[str, list[tuple[Thresholds, float]]] = field(default_factory=dict)
     best: dict[str, int] = field(default_factory=dict)
     best_score: float = math.inf
-    history: list[SearchStep] = field(default_factory=list)
+    history: list[Best] = field(default_factory=list)
     random: np.random.Generator = field(init=False)
     _weights: Mapping[str, float] = field(init=False)
     _false: dict[str, int] = field(init=False)
@@ -210,15 +172,13 @@ class SearchState:
         path = self.oracle.path(dataset, thresholds)
         if path is not None and (dataset, path) in self._known:
             return self._known[dataset, path]
-        budget = self.budget
-        if ((budget.runs is not None and self.runs >= budget.runs)
-                or (budget.seconds is not None and self.seconds >= budget.seconds)):
+        if self.budget.spent(self.runs, self.seconds):
             raise BudgetSpent
         timed = self.oracle.run(dataset, thresholds)
         self.runs += 1
         self.executions += timed.executions
         self.seconds += timed.spent
-        self.progress(SearchStep(self.runs, self.seconds, self.best_score))
+        self.progress(Best(self.runs, self.seconds, self.best_score))
         if path is None:
             path = self.oracle.path(dataset, thresholds)
         if path is not None:
@@ -237,7 +197,7 @@ class SearchState:
         score = self.weigh(times)
         if score < self.best_score and not any(timed.stopped for timed in found.values()):
             self.best_score, self.best = score, thresholds
-            self.history.append(SearchStep(self.runs, self.seconds, score))
+            self.history.append(Best(self.runs, self.seconds, score))
         return times
 
     def hopeless(self, thresholds: Thresholds) -> bool:

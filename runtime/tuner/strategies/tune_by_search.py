@@ -14,10 +14,12 @@ from runelift.runtime.records.format import FORMAT, show_seconds, table
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes, compare_paired
 from runelift.runtime.tuner.policy import NORMAL
+from runelift.runtime.tuner.search.budget import Budget
+from runelift.runtime.tuner.search.trace import Best
 from runelift.runtime.tuner.strategies import Search, search
 from runelift.runtime.tuner.strategies.findings import finding_facts, render_findings
 from runelift.runtime.tuner.strategies.live import Live
-from runelift.runtime.tuner.strategies.trials import Budget, SearchStep, Strategy
+from runelift.runtime.tuner.strategies.trials import Strategy
 from runelift.runtime.versions.forest import Forest
 
 
@@ -44,7 +46,7 @@ class SearchTuning:
 
 
 def tune_by_search(job: TuningJob, strategy: Strategy, *, budget: Budget | None = None,
-                   seed: int = 0, progress: Callable[[SearchStep], None] = lambda _: None
+                   seed: int = 0, progress: Callable[[Best], None] = lambda _: None
                    ) -> list[SearchTuning]:
     """Tune all entry points that have datasets and choices, each with the whole budget.
 

@@ -11,7 +11,7 @@ import runelift
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING, by_ensemble
-from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL
+from runelift.runtime.tuner.kernel_parameters.search import LOCAL
 from runelift.runtime.tuner.policy import NORMAL
 
 SUMS = """\

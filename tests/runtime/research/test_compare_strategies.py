@@ -16,9 +16,9 @@ from runelift.runtime.tuner.costs.log import Log
 from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import NORMAL
+from runelift.runtime.tuner.search.budget import Budget
 from runelift.runtime.tuner.strategies import STRATEGIES
 from runelift.runtime.tuner.strategies.live import Live
-from runelift.runtime.tuner.strategies.trials import Budget
 from tests.runtime.tuner.simulated import Simulated, looped, site
 
 LOOP = [looped(site("s", ("t0", []), ("t1", []), (None, [])))]

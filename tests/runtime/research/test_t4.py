@@ -21,7 +21,7 @@ from runelift.runtime.research.t4 import (
 )
 from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tuner.fit.chain_solver import NEVER
-from runelift.runtime.tuner.kernel_parameters.successive_halving import Trial
+from runelift.runtime.tuner.kernel_parameters.search import Trial
 from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.protocols import Dataset
 from tests.runtime.tuner.simulated import Simulated, nested, site

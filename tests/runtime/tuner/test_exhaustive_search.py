@@ -23,7 +23,7 @@ from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.fit.exhaustive import exhaustive
 from runelift.runtime.tuner.fit.fit import objective
 from runelift.runtime.tuner.fit.joint_solver import compared
-from runelift.runtime.tuner.kernel_parameters.successive_halving import SuccessiveHalving
+from runelift.runtime.tuner.kernel_parameters.search import SettingSearch
 from runelift.runtime.tuner.measure import forced_runs, paired_comparison
 from runelift.runtime.tuner.measure.protocols import FORCED_REPEATS
 from runelift.runtime.tuner.policy import NORMAL
@@ -169,7 +169,7 @@ def test_parameters_are_nearly_the_best_of_all_settings(name: str) -> None:
         for seed in SEEDS:
             random = np.random.default_rng(seed)
             cost = valley(space, random)
-            contest = SuccessiveHalving(space, seed)
+            contest = SettingSearch(space, seed)
             asked = drive(contest.search("a", 1.0, inf), partial(noisy, cost, random))
             regrets.append(cost(contest.best()) / min(map(cost, settings)) - 1)
             tries.append(len(asked))

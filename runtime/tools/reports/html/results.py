@@ -14,7 +14,7 @@ from runelift.runtime.tools.pages.markup import Markup, element
 from runelift.runtime.tools.pages.scales import Axis
 from runelift.runtime.tools.reports.text import show_gain
 from runelift.runtime.tools.reports.verdict import SAME, Change, best_version, named, sentences
-from runelift.runtime.tuner.analysis.convergence import Step, convergence
+from runelift.runtime.tuner.analysis.convergence import convergence
 from runelift.runtime.tuner.costs.noise import forced_seconds
 from runelift.runtime.tuner.measure.side_by_side import DEFAULT, TUNED, SideBySide
 from runelift.runtime.tuner.result import EntryTuning
@@ -129,31 +129,23 @@ def convergence_parts(entry: EntryTuning) -> Iterator[Markup]:
     """The best time so far of each dataset, over runs and over seconds."""
     found = {name: steps for name, steps in convergence(entry.measurements).items()
              if len(steps) > 2}
-    shown = sorted(found, key=lambda name: -found[name][0].best / found[name][-1].best)
+    shown = sorted(found, key=lambda name: -found[name][0].score / found[name][-1].score)
     shown = sorted(shown[:charts.STYLES], key=list(found).index)
     if not shown:
         return
-    text = "; ".join(f"{name}: {found[name][0].best / found[name][-1].best:.2f}× better than the "
+    text = "; ".join(f"{name}: {found[name][0].score / found[name][-1].score:.2f}× better than the "
                      f"first version" for name in shown) + "."
     pictures = [figure(charts.curves(
         f"{entry.forest.entry}: convergence over {what}", text, Axis(what, lambda v: f"{v:g}"),
         Axis("best time so far, relative to the last", lambda v: f"{v:g}×", logarithmic=True),
-        [charts.Series(name, [(value(step), step.best / found[name][-1].best)
+        [charts.Series(name, [(float(step[place]), step.score / found[name][-1].score)
                               for step in found[name]], style, steps=True)
          for style, name in enumerate(shown)]),
         f"The best version so far of each dataset over {what}; a dataset begins with its first "
         "run." + (f"  The {len(shown)} datasets that gained most." if len(shown) < len(found)
-                  else "")) for what, value in OVER]
+                  else "")) for what, place in OVER]
     yield section("Convergence of the tuning", [grid(pictures)], 3)
 
 
-def _runs(step: Step) -> float:
-    return float(step.runs)
-
-
-def _spent(step: Step) -> float:
-    return step.spent
-
-
-OVER = (("program runs", _runs), ("seconds of runs", _spent))
+OVER = (("program runs", 0), ("seconds of runs", 1))
 """The axes of convergence."""

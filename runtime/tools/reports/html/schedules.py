@@ -8,8 +8,8 @@ from runelift.runtime.tools.pages import charts
 from runelift.runtime.tools.pages.document import figure, folded, paragraph, section, table
 from runelift.runtime.tools.pages.markup import Markup
 from runelift.runtime.tools.pages.scales import Axis
-from runelift.runtime.tuner.schedules.convergence import Convergence, Curve, convergence
 from runelift.runtime.tuner.schedules.search import ScheduleSearch
+from runelift.runtime.tuner.search.trace import Convergence, Curve
 
 
 def schedule_sections(searched: Mapping[str, ScheduleSearch]) -> list[Markup]:
@@ -26,8 +26,8 @@ def _section(search: ScheduleSearch) -> Iterator[Markup]:
         yield paragraph("Times are relative to the program without a schedule.")
     else:
         yield paragraph("No schedule was worth a version of the program.")
-    found = convergence(search)
-    if len(found.found) < 2:
+    found = search.convergence
+    if len(found.search) < 2:
         return
     yield figure(charts.curves(
         "The best schedule so far", _summary(found),
@@ -50,9 +50,9 @@ def _curves(found: Convergence) -> dict[str, Curve]:
 
     There are curves of random drawing only if a schedule was drawn at random.
     """
-    random = {"random, mean": found.expected, "random, lucky": found.lucky,
-              "random, unlucky": found.unlucky} if found.expected else {}
-    return {"search": found.found, **random}
+    random = {"random, mean": found.random_mean, "random, lucky": found.random_lucky,
+              "random, unlucky": found.random_unlucky} if found.random_mean else {}
+    return {"search": found.search, **random}
 
 
 def _point(place: tuple[int, float]) -> tuple[float, float]:
@@ -61,6 +61,6 @@ def _point(place: tuple[int, float]) -> tuple[float, float]:
 
 
 def _summary(found: Convergence) -> str:
-    runs, score = found.found[-1]
-    random = f"; random drawing: {found.expected[-1][1]:.3g}" if found.expected else ""
+    runs, score = found.search[-1]
+    random = f"; random drawing: {found.random_mean[-1][1]:.3g}" if found.random_mean else ""
     return f"Search: {score:.3g} after {runs} runs{random}."

@@ -52,15 +52,15 @@ def parameter_charts(tuning: ParameterTuning) -> list[Markup]:
 def _search(tried: Sequence[OperationResult]) -> Iterator[Markup]:
     """The best time so far, over tries and over seconds, of the operations that gained most."""
     shown = sorted((each for each in tried if len(each.history) > 1),
-                   key=lambda each: each.history[-1][2])[:charts.STYLES]
+                   key=lambda each: each.history[-1].score)[:charts.STYLES]
     if not shown:
         return
-    text = "; ".join(f"{each.operation} {each.history[-1][2]:.2f} after {each.history[-1][0]} tries"
-                     for each in shown) + "."
+    ends = [(each.operation, each.history[-1]) for each in shown]
+    text = "; ".join(f"{name} {end.score:.2f} after {end.runs} tries" for name, end in ends) + "."
     yield grid([figure(charts.curves(
         f"Search for parameters over {what}", text, Axis(what, lambda v: f"{v:g}"),
         Axis("best time, relative to default", lambda v: f"{v:g}"),
-        [charts.Series(each.operation, [*((float(step[place]), step[2]) for step in each.history)],
+        [charts.Series(each.operation, [(float(step[place]), step.score) for step in each.history],
                        style, steps=True) for style, each in enumerate(shown)]),
         f"The best setting so far of each operation over {what}, on its first dataset."
         + (f"  The {charts.STYLES} that gained most." if len(tried) > charts.STYLES else ""))

@@ -15,7 +15,7 @@ from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tools.commands.progress import Lines, display
 from runelift.runtime.tools.commands.terminal import Terminal
 from runelift.runtime.tuner.measure.protocols import Progress
-from runelift.runtime.tuner.strategies.trials import SearchStep
+from runelift.runtime.tuner.search.trace import Best
 from runelift.runtime.tuner.thresholds import tune_thresholds
 from tests.runtime.tuner.simulated import CHAIN, Simulated, inputs, job_for
 
@@ -51,7 +51,7 @@ def test_a_line_says_what_is_measured_and_the_best() -> None:
         shown.measured(Progress("wide", 4, 10, 1e-3))
         shown.measured(Progress("wide", 5, 10, math.inf))
         terminal._bars.refresh()  # it is done now and then only
-        shown.searched(SearchStep(7, 1.0, 0.25))
+        shown.searched(Best(7, 1.0, 0.25))
         terminal._bars.refresh()
         shown.within(60.0)
         shown.trying("main.r_1 on wide")

@@ -53,11 +53,11 @@ def test_noise_is_not_explained_and_few_settings_say_nothing() -> None:
 def test_the_best_so_far_falls_to_the_best() -> None:
     sim = Simulated.of(CHAIN, lambda where, index, par: [1.0, 2.0, 3.0][index])
     found = convergence(measure(sim, sim.forest, inputs(a=[16], b=[16]), repeats=1))
-    steps = [step.best for step in found["a"]]
+    steps = [step.score for step in found["a"]]
     assert steps == sorted(steps, reverse=True)
     assert steps[0] > steps[-1] == 1.5
     assert found["b"][0].runs > found["a"][-1].runs
-    assert found["b"][-1].spent > found["b"][0].spent > 0
+    assert found["b"][-1].seconds > found["b"][0].seconds > 0
 
 
 def test_failed_and_replayed_runs_are_no_steps() -> None:

@@ -22,7 +22,7 @@ from runelift.runtime.tuner.analysis.winners import standings
 from runelift.runtime.tuner.costs.log import Log
 from runelift.runtime.tuner.costs.noise import repeated_runs
 from runelift.runtime.tuner.fit.fit import objective
-from runelift.runtime.tuner.kernel_parameters.successive_halving import Trial
+from runelift.runtime.tuner.kernel_parameters.search import Trial
 from runelift.runtime.tuner.kernel_parameters.tune import OperationResult, ParameterTuning
 from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.protocols import Dataset

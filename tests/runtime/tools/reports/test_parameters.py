@@ -14,7 +14,7 @@ from runelift.runtime.tools.reports.parameters import (
     parameter_facts,
     render_parameters,
 )
-from runelift.runtime.tuner.kernel_parameters.successive_halving import Trial
+from runelift.runtime.tuner.kernel_parameters.search import Trial
 from runelift.runtime.tuner.kernel_parameters.tune import OperationResult, ParameterTuning
 
 

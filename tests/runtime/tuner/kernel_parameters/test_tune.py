@@ -21,7 +21,7 @@ from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.kernel_parameters import tune
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
-from runelift.runtime.tuner.kernel_parameters.successive_halving import SuccessiveHalving
+from runelift.runtime.tuner.kernel_parameters.search import SettingSearch
 from runelift.runtime.tuner.kernel_parameters.tune import tune_parameters
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod
@@ -89,7 +89,7 @@ def distance(space: ParameterSpace, best: Setting) -> Callable[[Setting], float]
 
 
 def test_a_small_space_is_tried_in_whole_and_the_best_most_often() -> None:
-    contest = SuccessiveHalving(space_of(MAP))
+    contest = SettingSearch(space_of(MAP))
     settings = list(contest.space.settings())
     assert len(settings) <= NORMAL.parameters.exhaustive
     best = settings[-1]
@@ -101,7 +101,7 @@ def test_a_small_space_is_tried_in_whole_and_the_best_most_often() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_local_search_comes_to_the_bottom_of_a_valley(seed: int) -> None:
-    contest = SuccessiveHalving(space_of(SCAN), seed)
+    contest = SettingSearch(space_of(SCAN), seed)
     settings = list(contest.space.settings())
     assert len(settings) > NORMAL.parameters.exhaustive
     best = settings[len(settings) * (seed + 1) // 6]
@@ -114,7 +114,7 @@ def test_local_search_comes_to_the_bottom_of_a_valley(seed: int) -> None:
 @pytest.mark.parametrize("strategy", EXPLORING)
 def test_strategies_come_near_the_bottom_of_a_valley(strategy: str) -> None:
     now = 0.0
-    contest = SuccessiveHalving(space_of(SCAN), 4, strategy=strategy, clock=lambda: now)
+    contest = SettingSearch(space_of(SCAN), 4, strategy=strategy, clock=lambda: now)
     settings = list(contest.space.settings())
     best = sorted(settings)[len(settings) // 3]
     valley = distance(contest.space, best)
@@ -146,7 +146,7 @@ def test_the_nearest_setting_has_values_that_go_together() -> None:
 
 @pytest.mark.parametrize("text", [MAP, SCAN])
 def test_settings_that_are_predicted_to_be_quick_are_tried_first(text: str) -> None:
-    contest = SuccessiveHalving(space_of(text))
+    contest = SettingSearch(space_of(text))
     settings = list(contest.space.settings())
     cost = distance(contest.space, settings[-1])
     asked = drive(contest.search("a", 1.0, 1e9), cost, cost)
@@ -164,7 +164,7 @@ def test_wrong_predictions_drop_nothing(seed: int) -> None:
     space = space_of(SCAN)
     settings = list(space.settings())
     cost = distance(space, settings[len(settings) * (seed + 1) // 4])
-    plain, misled = SuccessiveHalving(space, seed), SuccessiveHalving(space, seed)
+    plain, misled = SettingSearch(space, seed), SettingSearch(space, seed)
     asked = [drive(plain.search("a", 1.0, 1e9), cost),
              drive(misled.search("a", 1.0, 1e9), cost, lambda setting: -cost(setting))]
     assert cost(misled.best()) <= max(2, cost(plain.best()))
@@ -172,7 +172,7 @@ def test_wrong_predictions_drop_nothing(seed: int) -> None:
 
 
 def test_what_cannot_run_is_asked_for_once() -> None:
-    contest = SuccessiveHalving(space_of(MAP))
+    contest = SettingSearch(space_of(MAP))
     bad = list(contest.space.settings())[1]
     asked = drive(contest.search("a", 1.0, 1e9), lambda s: "no" if s == bad else 1.0)
     assert asked[bad] == 1
@@ -182,7 +182,7 @@ def test_what_cannot_run_is_asked_for_once() -> None:
 
 
 def test_settings_that_launch_the_same_are_tried_once() -> None:
-    contest = SuccessiveHalving(space_of(MAP))
+    contest = SettingSearch(space_of(MAP))
     default, *others = contest.space.settings()
     asked = drive(contest.search("a", 1.0, 1e9), lambda s: (
         others[0] if s in others[1:] else 1.0 if s == default else 0.5))
@@ -200,18 +200,18 @@ def test_a_search_ends_in_time() -> None:
         now += 1
         return 1.0
 
-    contest = SuccessiveHalving(space_of(MAP), clock=lambda: now)
+    contest = SettingSearch(space_of(MAP), clock=lambda: now)
     assert sum(drive(contest.search("a", 1.0, 5.0), cost).values()) == 5
 
 
 def test_small_gains_do_not_count_and_no_dataset_may_lose() -> None:
-    contest = SuccessiveHalving(space_of(MAP))
+    contest = SettingSearch(space_of(MAP))
     good, risky = list(contest.space.settings())[1:3]
     drive(contest.search("a", 1.0, 1e9), lambda s: {good: 0.9, risky: 0.5}.get(s, 1.0))
     assert contest.best() == risky
     drive(contest.search("b", 0.1, 1e9), lambda s: {good: 0.9, risky: 1.5}.get(s, 1.0))
     assert contest.best() == good
-    flat = SuccessiveHalving(contest.space)
+    flat = SettingSearch(contest.space)
     drive(flat.search("a", 1.0, 1e9), lambda s: 0.99 if s == good else 1.0)
     assert flat.best() == flat.space.default
 

@@ -7,6 +7,7 @@ import math
 import pytest
 
 from runelift.ir.base.errors import CompilerLimitation
+from runelift.runtime.records.statistics import ratio_of_medians
 from runelift.runtime.tuner.autotune import State, autotune, compare_final, fit_thresholds
 from runelift.runtime.tuner.measure.side_by_side import (
     BEST,
@@ -14,7 +15,6 @@ from runelift.runtime.tuner.measure.side_by_side import (
     TUNED,
     Choice,
     SideBySide,
-    ratio_of_medians,
     run_side_by_side,
     speedup,
 )
@@ -68,12 +68,13 @@ def test_what_turns_out_slower_is_not_kept() -> None:
 
 
 def test_limits_hold_the_ratio() -> None:
-    ratio, low, high = ratio_of_medians([1.0, 1.1, 0.9] * 5, [2.0, 2.2, 1.8] * 5)
+    ratio, low, high = ratio_of_medians([([2.0, 2.2, 1.8] * 5, [1.0, 1.1, 0.9] * 5)],
+                                        paired=False)
     assert ratio == 2.0
     assert 1.5 < low <= ratio <= high < 2.5
-    few = ratio_of_medians([1.0, 2.0], [3.0, 4.0])
+    few = ratio_of_medians([([3.0, 4.0], [1.0, 2.0])], paired=False)
     assert few == (pytest.approx(3.5 / 1.5), 1.5, 4.0)  # of so few, any two runs
-    assert all(map(math.isnan, ratio_of_medians([], [1.0])))
+    assert all(map(math.isnan, ratio_of_medians([([1.0], [])])))
 
 
 def test_several_datasets_are_summed_up() -> None:

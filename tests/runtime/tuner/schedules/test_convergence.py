@@ -9,15 +9,10 @@ import pytest
 from runelift.rewrite.lift.schedule import Schedule
 from runelift.runtime.tools.reports.html.schedules import schedule_sections
 from runelift.runtime.tuner.policy import SchedulePolicy
-from runelift.runtime.tuner.schedules.candidates import Candidate, FirstScore
-from runelift.runtime.tuner.schedules.convergence import (
-    convergence,
-    convergence_facts,
-    expected_least,
-    least_quantile,
-)
+from runelift.runtime.tuner.schedules.candidates import Candidate
 from runelift.runtime.tuner.schedules.drawing import Drawn
 from runelift.runtime.tuner.schedules.search import ScheduleSearch
+from runelift.runtime.tuner.search.trace import Best, expected_least, least_quantile
 
 SCORES = [0.2, 0.5, 0.6, 0.9, 1.0]
 
@@ -38,20 +33,20 @@ def search_of(*scores: tuple[float, bool]) -> ScheduleSearch:
     for number, (score, near) in enumerate(scores, 1):
         drawn = Drawn(Schedule(), at_random=not near)
         search.candidates.append(Candidate(drawn, {"d": score}, times=1,
-                                           first=FirstScore(score, 4 * number)))
+                                           first=Best(4 * number, 0.0, score)))
     search.candidates.append(Candidate(Drawn(Schedule())))  # there was no time for it
     return search
 
 
 def test_the_best_so_far_falls_and_only_random_candidates_are_drawn_at_random() -> None:
-    found = convergence(search_of((0.8, False), (1.0, False), (0.5, True), (0.6, True)))
-    assert found.found == [(4, 0.8), (8, 0.8), (12, 0.5), (16, 0.5)]
-    assert [score for _, score in found.expected] == pytest.approx([0.9, 0.85, 0.825, 0.8125])
-    assert found.unlucky[0] == (4, 1.0)
-    assert found.lucky[0] == (4, 0.8)
+    found = search_of((0.8, False), (1.0, False), (0.5, True), (0.6, True)).convergence
+    assert found.search == [(4, 0.8), (8, 0.8), (12, 0.5), (16, 0.5)]
+    assert [score for _, score in found.random_mean] == pytest.approx([0.9, 0.85, 0.825, 0.8125])
+    assert found.random_unlucky[0] == (4, 1.0)
+    assert found.random_lucky[0] == (4, 0.8)
     assert found.runs_at_random() is None
-    assert convergence(search_of((0.7, False), (0.9, False))).runs_at_random() is None
-    assert convergence(search_of((0.7, False), (0.7, False))).runs_at_random() == 4
+    assert search_of((0.7, False), (0.9, False)).convergence.runs_at_random() is None
+    assert search_of((0.7, False), (0.7, False)).convergence.runs_at_random() == 4
 
 
 def test_the_page_has_the_curves_and_their_numbers() -> None:
@@ -62,4 +57,4 @@ def test_the_page_has_the_curves_and_their_numbers() -> None:
     assert page.count("<svg") == 1
     assert "random, mean" in page
     assert "Search: 0.5 after 8 runs; random drawing: 0.8." in page
-    assert convergence_facts(search)["search"] == [(4, 0.8), (8, 0.5)]
+    assert search.convergence.facts()["search"] == [(4, 0.8), (8, 0.5)]

@@ -44,7 +44,7 @@ def test_schedules_that_save_work_come_first() -> None:
     names = Names()
     fun = load(Source("chain", CHAIN), names).funs[0]
     sizes = {str(fun.params[0].name): 96}
-    drawn = list(islice(Drawing(fun, names, [sizes], {}, random.Random(0)).draws(), 6))
+    drawn = list(islice(Drawing(fun, names, [sizes], {}, random.Random(0)).draw(), 6))
     assert drawn[0].work < 0.1
     assert "interchange()" in str(drawn[0])
     assert not drawn[0].at_random

@@ -13,7 +13,7 @@ from runelift.ir.base.source import Source
 from runelift.rewrite.lift.points import LATE
 from runelift.rewrite.lift.schedule import Schedule, read_schedule
 from runelift.runtime.predictions.predict import predict_call
-from runelift.runtime.tools.commands.schedule_search import _predicting
+from runelift.runtime.tools.commands.schedule_search import FEW_VERSIONS, _predicting
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.policy import SchedulePolicy
 from runelift.runtime.tuner.schedules.drawing import Drawn
@@ -111,3 +111,36 @@ def test_schedules_that_save_work_come_first() -> None:
     plain, hoisted = predict(schedule("")), predict(schedule(
         "main.ys.ys.ys split_join(3)\nmain.ys interchange()\n"))
     assert hoisted[0] < 0.1 * plain[0]
+
+
+def test_the_quickest_by_estimates_are_predicted_in_full() -> None:
+    """Estimates may be wrong; only few predictions are made."""
+    steps = {name: schedule(f"main.{name} materialise(global)\n") for name in "abcd"}
+    rough = dict(zip("abcd", (0.2, 0.3, 0.4, 0.5), strict=True))
+    exact = dict(zip("abcd", (0.9, 0.1, 0.35, 0.05), strict=True))
+    asked = list[str]()
+
+    def by(times: Mapping[str, float], notes: list[str]) -> Any:
+        def predict(each: Schedule) -> tuple[float, ...]:
+            name = next((name for name in steps if steps[name].text == each.text), "")
+            notes.append(name)
+            return (times.get(name, 1.0),)
+        return predict
+
+    ranking = Ranking(by(exact, asked), Schedule(), by(rough, []))
+    for each in steps.values():
+        ranking.add(Drawn(each, at_random=False))
+    assert names(ranking.take(2)) == ["b", "c"]
+    assert asked == ["", "a", "b", "c"]
+
+
+def test_estimates_come_from_a_program_with_few_versions() -> None:
+    program = runelift.compile(CHAIN, device="pocl", tuning={})
+    args = [np.ones((96, 96), np.float32)] * 3
+    data = [Dataset("a", "main", lambda: args)]
+    estimate, predict = (_predicting(program, "main", data, policy)
+                         for policy in (FEW_VERSIONS, None))
+    plain, hoisted = (schedule(text) for text in (
+        "", "main.ys.ys.ys split_join(3)\nmain.ys interchange()\n"))
+    assert estimate(plain)[0] >= predict(plain)[0]
+    assert estimate(hoisted)[0] < 0.1 * estimate(plain)[0]

@@ -50,6 +50,7 @@ from runelift.runtime.tuner.schedules.drawing import Drawing, Drawn
 from runelift.runtime.tuner.schedules.measuring import Measured, by_default
 from runelift.runtime.tuner.schedules.report import render_schedules, schedule_facts
 from runelift.runtime.tuner.schedules.search import ScheduleSearch
+from runelift.runtime.tuner.search.budget import Budget
 from runelift.runtime.tuner.thresholds import conclude, measure
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.result_checks import ResultChecks
@@ -75,7 +76,7 @@ def drawing(seed: int = 0) -> Drawing:
 @pytest.mark.parametrize("seed", range(2))
 def test_drawn_schedules_differ_match_and_suit_a_dataset(seed: int) -> None:
     source = drawing(seed)
-    drawn = list(islice(source.draws(), 9))
+    drawn = list(islice(source.draw(), 9))
     texts = set()
     for each in drawn:
         done = rewritten_by(source.fun, each.schedule, Asked(), source.names)
@@ -114,7 +115,7 @@ def test_named_numbers_and_steps_that_may_be_left_out_are_drawn() -> None:
     text = "main.ys.ts layout(10, skip)\nmain.ys split_join(tile)\n"
     base = read_schedule(Source("s", text), LATE)
     source = replace(source, base=base, values={"tile": 4}, refused=Counter(), _seen={}, _steps={})
-    drawn = [tuple(map(str, each.schedule.steps)) for each in islice(source.near(base), 12)]
+    drawn = [tuple(map(str, each.schedule.steps)) for each in islice(source.near(Drawn(base)), 12)]
     assert [each for each in drawn if each[0].startswith("main.ys split_join(")]
     assert [each for each in drawn if each[0] == "main.ys.ts layout(10, skip)"
             and re.fullmatch(r"main.ys split_join\(\d+\)", "".join(each[1:]))]
@@ -122,8 +123,8 @@ def test_named_numbers_and_steps_that_may_be_left_out_are_drawn() -> None:
 
 def test_schedules_near_another_one_are_new() -> None:
     source = drawing()
-    known = next(source.draws())
-    near = list(islice(source.near(known.schedule), 5))
+    known = next(source.draw())
+    near = list(islice(source.near(known), 5))
     assert known.lines not in [each.lines for each in near]
     assert len({each.lines for each in near}) == len(near) > 0
 
@@ -131,7 +132,7 @@ def test_schedules_near_another_one_are_new() -> None:
 def test_a_space_that_is_exhausted_ends() -> None:
     names = Names()
     fun = load(Source("p", "entry main (x: i32): i32 = x + 1"), names).funs[0]
-    assert list(Drawing(fun, names, [{}], {}, random.Random(0)).draws()) == []
+    assert list(Drawing(fun, names, [{}], {}, random.Random(0)).draw()) == []
 
 
 # Searches with known times
@@ -222,10 +223,10 @@ def test_the_best_schedules_win() -> None:
 
 def test_a_budget_of_runs_or_seconds_ends_the_search() -> None:
     known = Known()
-    search = searched(14, known, runs=6)
+    search = searched(14, known, budget=Budget(runs=6))
     assert search.made < 6 + 5
     ticks: Iterator[float] = iter(range(1000))
-    search = searched(14, Known(), seconds=6.0, clock=lambda: float(next(ticks)))
+    search = searched(14, Known(), budget=Budget(seconds=6.0), clock=lambda: float(next(ticks)))
     assert sum(each.times > 0 for each in search.candidates) < 14
 
 
@@ -328,7 +329,8 @@ def found_by_search(program: Program, *ratios: dict[str, float]) -> dict[str, Sc
     """A search that ended with a winner for each of these times."""
     search = ScheduleSearch(drawing(), Known(), lambda schedule: (1.0, 1.0), ["square", "odd"], 9,
                             SchedulePolicy())
-    search.winners = [Candidate(Drawn(Schedule()), each, times=1) for each in ratios]
+    steps = read_schedule(Source("s", "main.ys interchange()\n"), LATE)
+    search.winners = [Candidate(Drawn(steps), each, times=1) for each in ratios]
     return {"main": search}
 
 
@@ -345,11 +347,14 @@ def test_a_budget_that_ends_before_any_dataset_leaves_what_the_search_found() ->
     before = unmeasured(program)
     assert not before.measured
     gains = {"square": 0.5, "odd": 0.8}
-    found = with_winners(program, found_by_search(program, gains), before)
-    assert found.measured
-    assert {name: value for name, value in found.values.items() if value} == {guard.name: 1}
-    for searched_ in ([{"square": 0.5, "odd": 1.2}], [{"square": 0.5}], [gains, gains], []):
-        assert with_winners(program, found_by_search(program, *searched_), before) == before
+    for searched_ in ([gains], [gains, gains], [{"square": 0.4, "odd": 1.2}, gains]):
+        found = with_winners(program, found_by_search(program, *searched_), before)
+        assert found.measured
+        assert {name: value for name, value in found.values.items() if value} == {guard.name: 1}
+    for searched_ in ([{"square": 0.5, "odd": 1.2}], [{"square": 0.5}], []):
+        found = with_winners(program, found_by_search(program, *searched_), before)
+        assert found.measured  # the default is written, as the best so far
+        assert found.values == before.values
 
 
 def test_a_result_of_more_datasets_is_kept_where_time_ends_after_schedules_were_dropped() -> None:

@@ -10,8 +10,8 @@ import pytest
 from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.search.budget import Budget
 from runelift.runtime.tuner.strategies import STRATEGIES
-from runelift.runtime.tuner.strategies.trials import Budget
 from runelift.runtime.tuner.strategies.tune_by_search import (
     render_searches,
     search_facts,

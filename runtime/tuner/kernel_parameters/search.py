@@ -1,15 +1,12 @@
-"""Successive halving: the search for the best setting of one operation, on inputs of runs.
+"""The search for the best setting of one operation, on inputs of runs.
 
 A small space is tried in whole.  Of a large one, settings that differ from the default in one
 parameter are tried, and some at random.  So are some of the best by predicted time.  Then come the
 neighbours of the best.  These differ by a step in one parameter; after them come some that do in
 two.  Settings that are predicted to take least (:mod:`runelift.runtime.cost`) are tried first.
 
-The better half is tried again, and of that the better half.  So most of the time goes to settings
-that are hard to tell apart.  All are tried in turn, so that a drift of the clock frequency affects
-them alike, and the default in each turn.
-
-Source: Karnin, Koren and Somekh 2013, "Almost optimal exploration in multi-armed bandits".
+Settings are halved (:mod:`runelift.runtime.tuner.search.halving`).  All are tried in turn, so that
+a drift of the clock frequency affects them alike, and the default in each turn.
 
 Other ways to find good settings (:mod:`~runelift.runtime.tuner.kernel_parameters.proposals`) come
 before the halving and take most of the time.
@@ -19,13 +16,16 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
+from runelift.runtime.tuner.kernel_parameters.setting_space import SettingSpace
 from runelift.runtime.tuner.policy import NORMAL, ParameterPolicy
+from runelift.runtime.tuner.search.halving import halve
+from runelift.runtime.tuner.search.trace import Best, note
 from runelift.runtime.tuner.trials.protocol import (
     Answer,
     PredictedSettings,
@@ -67,7 +67,7 @@ class Trial:
 
 
 @dataclass(slots=True)
-class SuccessiveHalving:
+class SettingSearch:
     """A search of the settings of one operation, with their times on the inputs so far.
 
     ``ahead`` is the number of settings whose kernels can be built at the same time.  ``impossible``
@@ -84,8 +84,12 @@ class SuccessiveHalving:
     samples: list[_TrialTimes] = field(default_factory=list)
     impossible: dict[Setting, str] = field(default_factory=dict)
     tries: int = 0
-    history: list[tuple[int, float, float]] = field(default_factory=list)
+    history: list[Best] = field(default_factory=list)
     _begun: float = 0.0
+
+    @property
+    def _space(self) -> SettingSpace:
+        return SettingSpace(self.space, self.seed)
 
     @property
     def name(self) -> str:
@@ -95,29 +99,29 @@ class SuccessiveHalving:
     def search(self, dataset: str, weight: float, seconds: float) -> Search:
         """Try settings for so many seconds; their times become a sample."""
         end = self.clock() + seconds
-        local, finalists = self.strategy == LOCAL, self.policy.finalists
         times: dict[Setting, list[float]] = {}
         same: dict[Setting, Setting] = {}
         default = self.space.default
         yield default  # warms up, and is not counted
-        if local or self.samples:
+        if self.strategy == LOCAL or self.samples:
             entrants = yield from self._entrants()
             alive = [s for s in entrants if s != default and s not in self.impossible]
         else:
             alive = yield from self._explore(times, same, self.clock() +
                                              self.policy.exploring_part * seconds)
-        while alive:
+        finalists = self.policy.finalists
+
+        def again(alive: Sequence[Setting], number: int
+                  ) -> Generator[Request, Answer, list[Setting] | None]:
+            if number and 0 < len(alive) <= finalists and self.strategy == LOCAL \
+                    and not self.samples:
+                near = yield from self._by_prediction(self._near(alive[0], times, same))
+                alive = [*alive, *near]
             yield from self._round([default, *alive], times, same, end)
-            if self.clock() >= end:
-                break
-            alive = _ranked([s for s in alive if s in times], times)
-            if len(alive) <= finalists and all(
-                    len(times[s]) >= self.policy.repeats for s in alive):
-                break
-            alive = alive[: max(finalists, len(alive) // 2)]
-            if local and not self.samples and len(alive) <= finalists:
-                near = (n for s in alive[:1] for n in self._near(s, times, same))
-                alive = [*alive, *(yield from self._by_prediction([*near]))]
+            return None if self.clock() >= end else _ranked([s for s in alive if s in times], times)
+
+        yield from halve(alive, finalists, again, lambda _, ranked: len(ranked) <= finalists and
+                         all(len(times[s]) >= self.policy.repeats for s in ranked))
         if default in times:
             least = {s: min(found) for s, found in times.items()}
             least |= {s: least[other] for s, other in same.items() if other in least}
@@ -125,19 +129,13 @@ class SuccessiveHalving:
 
     def _near(self, setting: Setting, times: Mapping[Setting, Sequence[float]],
               same: Mapping[Setting, Setting]) -> list[Setting]:
-        """The neighbours that have not been tried; after them, some with steps in two parameters.
+        """The neighbours that have not been tried; if there are none, steps in two parameters."""
+        def untried(settings: Iterator[Setting]) -> list[Setting]:
+            return [each for each in dict.fromkeys(settings)
+                    if not (each in times or each in same or each in self.impossible)]
 
-        A valley that lies across two parameters has no way down along one of them.
-        """
-        def untried(settings: Iterable[Setting]) -> Iterator[Setting]:
-            return (each for each in dict.fromkeys(settings)
-                    if each not in times and each not in same and each not in self.impossible)
-
-        if near := list(untried(self.space.neighbours(setting))):
-            return near
-        across = list(untried(self.space.diagonal(setting)))
-        random.Random(self.seed).shuffle(across)
-        return across[:self.policy.drawn * self.policy.thorough]
+        few = self.policy.drawn * self.policy.thorough
+        return untried(self._space.near(setting)) or untried(self._space.across(setting))[:few]
 
     def _explore(self, times: dict[Setting, list[float]], same: dict[Setting, Setting], end: float,
                  ) -> Generator[Request, Answer, list[Setting]]:
@@ -180,11 +178,9 @@ class SuccessiveHalving:
         """Keep the best ratio so far, on the first input, if it is better than before."""
         if self.samples or not (default := min(times.get(self.space.default, (0.0,)))):
             return
-        ratio = min(map(min, times.values())) / default
-        if not self.history:
-            self._begun = now
-        if not self.history or ratio < self.history[-1][2]:
-            self.history.append((self.tries, now - self._begun, ratio))
+        self._begun = now if not self.history else self._begun
+        note(self.history, Best(self.tries, now - self._begun,
+                                min(map(min, times.values())) / default))
 
     def _entrants(self) -> Generator[Request, Answer, list[Setting]]:
         """All settings or some of them.
@@ -194,13 +190,13 @@ class SuccessiveHalving:
         if self.samples:
             known = self.samples[0].seconds
             return _ranked(list(known), {s: [self.score(s)] for s in known})[:self.policy.handed_on]
-        space, policy = self.space, self.policy
-        if space.count <= policy.exhaustive * policy.thorough:
-            return (yield from self._by_prediction([*space.settings()]))
+        space, policy = self._space, self.policy
+        if self.space.count <= policy.exhaustive * policy.thorough:
+            return (yield from self._by_prediction([*space.all()]))
         few = policy.drawn * policy.thorough
-        drawn = [*islice(space.shuffled(random.Random(self.seed)), max(few, policy.predicted))]
+        drawn = [*islice(space.draw(), max(few, policy.predicted))]
         likely = (yield from self._by_prediction(drawn))[:policy.likely * policy.thorough]
-        some = dict.fromkeys([*space.apart(space.default), *drawn[:few], *likely])
+        some = dict.fromkeys([*space.first(), *drawn[:few], *likely])
         return (yield from self._by_prediction([*some]))
 
     def _by_prediction(self, settings: list[Setting]
