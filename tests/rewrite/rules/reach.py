@@ -53,8 +53,6 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "input_spread": (MATRIX + "let rows = transpose (replicate m (map i32.sum xss)) "
                      "in map2 (map2 (-)) xss rows", [XSS]),
     "literal_of_array": (VECTOR + "[map (+ 1) xs]", [XS]),
-    "rows_by_element": (MATRIX + "map (\\i -> if i % 3 == 0 then xss[i % n] else replicate m 7) "
-                        "(iota (n + 2))", [XSS]),
     "rearrange_unit": (VECTOR + "transpose [xs]", [XS]),
     "index_unit": (VECTOR + "let ys = transpose [xs] in tabulate n (\\i -> ys[i, 0] + 1)", [XS]),
     "reduce_filtered": (VECTOR + "let ys = filter (> 2) xs in (length ys, i32.sum (map (* 2) ys))",
@@ -224,6 +222,8 @@ REACH: dict[str, tuple[str, list[Any]]] = {
 }
 
 REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
+    "rows_by_element": (MATRIX + "map (\\i -> if i % 3 == 0 then xss[i % n] else replicate m 7) "
+                        "(iota (n + 2))", [XSS]),
     "access_proved": (VECTOR + "map (\\i -> if i > 0 then xs[i - 1] else 0) (iota n)", [XS]),
     "division_proved": (VECTOR + "map (\\x -> i64.i32 x % n + i64.i32 x / (n + 1)) xs", [XS]),
     "assertion_proved": (VECTOR + "map (\\i -> if i > 3 then assert (i >= 2) xs[i] else 0) "
