@@ -14,7 +14,7 @@ class BuildWatch:
     def begins(self, program: Sequence[str], *, needed: bool) -> None:
         """Note the begin of a build; Infeasible if the program takes too long.
 
-        A version cannot run without a program that is ``needed``.
+        A program that is ``needed`` may take longer: there is no result without it.
         """
 
     def ends(self, program: Sequence[str]) -> None:

@@ -34,6 +34,8 @@ from runelift.runtime.devices.build import Infeasible, build_program
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver.build import BuildRequest
 from runelift.runtime.devices.info import DeviceInfo, select
+from runelift.runtime.execution.build_watch import BuildWatch
+from runelift.runtime.execution.policy import CallPolicy
 from runelift.runtime.execution.probes.on_demand import open_device, plan_probes, plans_of_probes
 from runelift.runtime.execution.run import DeviceFailed
 from runelift.runtime.host.background import frequent_switches
@@ -346,14 +348,12 @@ class Session:
         else:
             self._await_probes()
         executable = loaded.executable(entry)
-        if self._notices is not None:
-            self._notices.patient = patient
-            executable.watch, executable.builds_alone = self._notices, self._alone
-        executable.outside = self._build_outside if self.outside else None
-        executable.may_fuse = fuses and not loaded.device.info.is_host
-        executable.captures_first = True
+        executable.follow(CallPolicy(
+            captures_first=True, may_fuse=fuses, patient=patient, builds_alone=self._alone,
+            watch=self._notices or BuildWatch(),
+            outside=self._build_outside if self.outside else None))
         if source is not None:
-            getattr(executable, source)
+            getattr(executable.forms, source)
         if time.perf_counter() - self._last_message > NOTABLE_SECONDS:
             self._send("begun")
 
