@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -103,10 +103,11 @@ class Call:
     The next call is on ``rung``.  ``commands`` are there once they are captured.
     """
 
-    __slots__ = ("commands", "decisions", "executable", "has_record", "rung")
+    __slots__ = ("commands", "decisions", "device", "executable", "free", "has_record", "rung")
 
     def __init__(self, executable: Executable, decisions: Decisions) -> None:
         self.executable, self.decisions = executable, decisions
+        self.device, self.free = executable.device, executable.forms.free
         self.rung: Rung = run_plan
         self.commands: CommandBuffer | None = None
         self.has_record = False
@@ -134,11 +135,10 @@ class Call:
 
         The run waits for the copies of arguments, unless Ctrl-C may end its wait.
         """
-        executable, commands, copies = self.executable, self.commands, list[Any]()
+        device, commands, free = self.device, self.commands, self.free
         assert commands is not None
-        device, free = executable.device, executable.forms.free
-        if device.copied or device.waits.abandoned is not None:
-            device.check()
+        copies: list[Any] = []  # no call, which takes longer
+        device.check()
         buffers = []
         for place in free.arrays:
             arg = args[place]
@@ -246,19 +246,21 @@ def _equal_buffers(handles: Sequence[int]) -> tuple[Hashable, ...]:
     return (tuple(map(handles.index, handles)),)
 
 
-def kinds_of(args: Sequence[Any], free: Container[int] = ()) -> Hashable | None:
+def kinds_of(args: Sequence[Any], executable: Executable) -> Hashable | None:
     """The kinds of a caller's arguments; None if calls with them are not known by kinds.
 
-    Kinds are types and sizes of arrays, values of scalars, and the arrays that are one.  Scalars in
-    ``free`` places (:mod:`runelift.codegen.plan.free_scalars`) are of a kind if they have the same
-    type.
+    Kinds are types and sizes of arrays, values of scalars, and the arrays that are one.  Free
+    scalars (:mod:`runelift.codegen.plan.free_scalars`) are of a kind if they have the same type.
     """
-    kinds: list[Hashable] = [arg.kind for arg in args if type(arg) is DeviceArray]
-    arrays = len(kinds)
-    if arrays < len(args):
-        kinds = [arg.kind if type(arg) is DeviceArray else _kind(arg, place in free)
-                 for place, arg in enumerate(args)]
-        if None in kinds:
+    kinds: list[Hashable] = []
+    arrays = 0
+    for place, arg in enumerate(args):
+        if type(arg) is DeviceArray:
+            kinds.append(arg.kind)
+            arrays += 1
+        elif (kind := _kind(arg, place in executable.forms.free.specs)) is not None:
+            kinds.append(kind)
+        else:
             return None
     if arrays > 1:
         kinds += _equal_buffers([id(arg.buffer.handle) for arg in args

@@ -52,7 +52,7 @@ class Decisions:
                 or len(self.choices) > MOST_REMEMBERED or len(self.too_large) > MOST_CALLS)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Recent:
     """The inputs of a recent run, and its decisions."""
 
@@ -90,11 +90,12 @@ class DecisionCache:
         """
         guards = NO_GUARDS if type(thresholds) is dict else size_guards_of(thresholds)
         recent, required = self._recent, type(force) is RequiredVersions
-        for number, each in enumerate(recent):
+        for each in recent:
             if (each.thresholds == thresholds and each.force == force
-                    and each.required == required and each.size_guards == guards):
-                if number:
-                    recent.insert(0, recent.pop(number))
+                    and each.required is required and each.size_guards == guards):
+                if each is not recent[0]:
+                    recent.remove(each)
+                    recent.insert(0, each)
                 return each.decisions
         return None
 

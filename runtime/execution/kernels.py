@@ -150,10 +150,6 @@ class Kernels:
         self.options_without = [*device.info.build_options, *contraction]
         """The options of kernels for which a compiler has chosen unusual sub-groups."""
 
-    def opencl(self) -> str:
-        """The source of all kernels."""
-        return program_text([s.launch.kernel for s in self.sites], self.bases)
-
     def wanted(self, number: int, constants: tuple[int, ...]) -> _KernelSet:
         """The kernels that a launch needs."""
         site = self.sites[number]

@@ -186,7 +186,7 @@ class Prebuilder:
     def load_ahead(self) -> None:
         """Begin to load the kernels of an earlier tuning, if there was one."""
         for entry, manifest in read_manifests(self._compiled).items():
-            self._executable_of(entry).load_ahead(manifest.sources)
+            self._executable_of(entry).kernels.load_ahead(manifest.sources)
 
     def _find(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
               needed: dict[Any, None], *, recorded: bool = False) -> int | None:

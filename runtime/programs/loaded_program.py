@@ -203,7 +203,7 @@ class LoadedProgram:
             outcome = call.perform(bound, running.on_host if to_host else running.on_device)
             if is_first:
                 self._texts.store(self.compiled)
-            kinds = calls.kinds_of(args, executable.forms.free.specs)
+            kinds = calls.kinds_of(args, executable)
             if kinds is not None and call.commands is not None and not any(
                     isinstance(arg, DeviceArray) and arg.device is not device for arg in args):
                 call.decisions.known[kinds] = call
@@ -216,7 +216,7 @@ class LoadedProgram:
             return None
         with executable.device.lock:
             decisions = executable.decisions.recent(thresholds, force)
-            kinds = running.calls.kinds_of(args, executable.forms.free.specs)
+            kinds = running.calls.kinds_of(args, executable)
             if decisions is None or (call := decisions.known.get(kinds)) is None:
                 return None
             return call.repeat(args, running.on_host if to_host else running.on_device,

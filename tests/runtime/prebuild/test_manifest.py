@@ -126,7 +126,7 @@ def test_a_worker_loads_what_is_coming(path: Path) -> None:
         session.rest(0.0)
         expected = session._expected
         assert expected is not None
-        loading = expected.loaded.executable("main")._loading
+        loading = expected.loaded.executable("main").kernels._loading
         assert loading.keys() == set(read_manifests(program.compiled)["main"].sources)
         assert session.open(OpenProgram(program.compiled.snapshot, "all", contract, {"t": 1}, True))
         assert (session.program is expected) == (not contract)
