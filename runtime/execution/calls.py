@@ -1,25 +1,20 @@
 """One life of a call: plan, capture, submit, bind, fuse.
 
 The commands of a plan follow from the sizes and scalars that it is given, and from values that it
-reads back on the way.  So calls that agree in sizes and scalars are one :class:`Call`, and climb
-this ladder:
+reads back on the way.  So calls that agree in sizes and scalars are one :class:`Call`, which climbs
+a ladder:
 
-========  ===========================================  =====================================
-call      what it does                                 rung
-========  ===========================================  =====================================
-1         run the plan                                 :func:`run_plan`
-2         run the plan, and capture its commands       :func:`capture`
-3         submit the commands                          :func:`submit`, ``issue_unbound``
-4         bind the commands to their buffers, submit   :func:`submit`, ``bind``
-5 to 9    submit the arguments that differ             :func:`submit`, ``BoundCommands.issue``
-10        fuse launches, and submit                    :func:`submit`, ``fuse``
-========  ===========================================  =====================================
+- Call 1 runs the plan: :func:`run_plan`.
+- Call 2 runs the plan and captures its commands: :func:`capture`.
+- Call 3 submits the commands: :meth:`Call.repeat`, ``CommandBuffer.issue_unbound``.
+- Call 4 binds the commands to their buffers and submits them: ``CommandBuffer.bind``.
+- Call 5 and later calls set the arguments that differ: ``BoundCommands.issue``.
+- Call 10 fuses launches, on a GPU: ``CommandBuffer.fuse``.
 
-A call with arguments of known *kinds* begins at ``submit``, without a look at its arguments.  Calls
-3 to 10 are of one :class:`~runelift.runtime.execution.submitting.CommandBuffer`; of the plan they
-run the epilogue only.  Other buffers are bound on their own.  The plan runs again if a value that
-is read differs, or if memory is short.  CUDA graphs and OpenCL's ``cl_khr_command_buffer`` are the
-same idea; drivers seldom have this extension.
+Calls with arguments of unknown kinds take the rung :func:`submit` from call 3 on.  Buffers that are
+new are bound anew.  The plan runs again if a value that is read differs, or if memory is short.
+CUDA graphs and OpenCL's ``cl_khr_command_buffer`` are the same idea; drivers seldom have this
+extension.
 """
 
 from __future__ import annotations

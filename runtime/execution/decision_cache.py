@@ -73,7 +73,7 @@ class DecisionCache:
         """The last one first: where two take turns, both are the second."""
 
     def under(self, thresholds: Mapping[str, int], force: Mapping[str, int]) -> Decisions:
-        """The decisions under these thresholds and forced versions; no crowded ones."""
+        """The decisions under these thresholds and forced versions, which are not crowded."""
         found = self.recent(thresholds, force)
         if found is None or found.crowded:
             size_guards = size_guards_of(thresholds)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from runelift.codegen.cost.totals import ENTRY
 from runelift.codegen.plan.parameters import Parameter
@@ -18,7 +17,6 @@ from runelift.runtime.cost.predictor import Formulas, Predictor, loaded
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.kernel import BoundKernel
-from runelift.runtime.devices.memory import Buffer
 from runelift.runtime.execution.build_watch import BuildWatch
 from runelift.runtime.execution.decision_cache import DecisionCache
 from runelift.runtime.execution.kernels import Kernels
@@ -32,26 +30,7 @@ from runelift.runtime.records.recorder import EncounterKind
 if TYPE_CHECKING:
     from runelift.codegen.plan.origins import Origins
     from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
-
-
-class MemoryGuard(Protocol):
-    """The guard of versions that need too much memory
-    (:mod:`runelift.runtime.memory.memory_guard`).
-    """
-
-    @property
-    def active(self) -> bool:
-        """True if runs ask for it."""
-
-    def ran_out(self) -> None:
-        """Note that a version found too little memory."""
-
-    def most_taken(self, inputs: Mapping[int, Buffer]) -> int | None:
-        """The most bytes that a command buffer may take beside these; None if any number."""
-
-    def within(self, run: Any, thresholds: Mapping[str, int], force: Mapping[str, int],
-               args: Mapping[str, Any]) -> AbstractContextManager[None]:
-        """Have a run keep within the bound; UserError if no versions do."""
+    from runelift.runtime.memory.memory_guard import MemoryGuard
 
 
 class Executable:

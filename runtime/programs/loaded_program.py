@@ -78,9 +78,8 @@ class LoadedProgram:
     def memory(self, bound: int | None) -> None:
         self._memory = bound
         for executable in self._executables.values():
-            guard = executable.memory
-            assert isinstance(guard, running.MemoryGuard)
-            guard.bound = bound
+            assert executable.memory is not None
+            executable.memory.bound = bound
 
     def estimate_memory(self, entry: str, args: Sequence[Any], force: Choices | None = None,
                         thresholds: Choices | None = None) -> MemoryEstimate:
