@@ -17,11 +17,10 @@ from runelift.runtime.cost.predictor import Formulas, Predictor, loaded
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.kernel import BoundKernel
-from runelift.runtime.execution.build_watch import BuildWatch
 from runelift.runtime.execution.decision_cache import DecisionCache
 from runelift.runtime.execution.kernels import Kernels
 from runelift.runtime.execution.plan_forms import PlanForms
-from runelift.runtime.execution.policy import CallPolicy
+from runelift.runtime.execution.policy import BuildWatch, CallPolicy
 from runelift.runtime.execution.sources import cost_text
 from runelift.runtime.geometry.defaults import default_of
 from runelift.runtime.geometry.launch_geometry import LaunchGeometry

@@ -6,10 +6,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from runelift.runtime.execution.build_watch import BuildWatch
-
 BuildOutside: TypeAlias = Callable[[Sequence[tuple[str, ...]], bool], None]
 """Has other processes build programs for the cache, and waits for them if told to."""
+
+
+class BuildWatch:
+    """Hears of the builds of a plan's kernels, from any thread; this one lets all of them be.
+
+    A ``program`` is a text and all options that it is built with.
+    """
+
+    def begins(self, program: Sequence[str], *, needed: bool) -> None:
+        """Note the begin of a build; Infeasible if the program takes too long.
+
+        A program that is ``needed`` may take longer: there is no result without it.
+        """
+
+    def ends(self, program: Sequence[str]) -> None:
+        """Note the end of a build, with or without a result."""
+
+    def alive(self) -> None:
+        """Note that a run is over, and that there is another one."""
 
 
 @dataclass(frozen=True, slots=True)

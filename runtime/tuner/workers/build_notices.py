@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from runelift.runtime.devices import slow_builds
 from runelift.runtime.devices.build import Infeasible, cache_name
 from runelift.runtime.devices.info import DeviceInfo
-from runelift.runtime.execution.build_watch import BuildWatch
+from runelift.runtime.execution.policy import BuildWatch
 from runelift.runtime.tuner.workers.watchdog import BUILD_SECONDS, VERSION_BUILD_SECONDS
 
 

@@ -34,8 +34,7 @@ from runelift.runtime.devices.build import Infeasible, build_program
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver.build import BuildRequest
 from runelift.runtime.devices.info import DeviceInfo, select
-from runelift.runtime.execution.build_watch import BuildWatch
-from runelift.runtime.execution.policy import CallPolicy
+from runelift.runtime.execution.policy import BuildWatch, CallPolicy
 from runelift.runtime.execution.probes.on_demand import open_device, plan_probes, plans_of_probes
 from runelift.runtime.execution.run import DeviceFailed
 from runelift.runtime.host.background import frequent_switches
