@@ -14,7 +14,7 @@ import pytest
 import runelift
 from runelift.ir.interpret import interpret
 from runelift.runtime.devices.info import DeviceKind, find_devices
-from runelift.runtime.execution import command_buffer
+from runelift.runtime.execution import submitting
 from runelift.runtime.programs.program import Program
 from tests.random_programs.check import check, forced
 from tests.random_programs.groups import GROUPS
@@ -65,7 +65,7 @@ def test_random_halves(first: int) -> None:
 def test_random_programs_are_repeated(seed: int, simulator: str,
                                       monkeypatch: pytest.MonkeyPatch) -> None:
     """On arguments of two sizes in turn, with launches that are fused soon."""
-    monkeypatch.setattr(command_buffer, "SUBMITS_BEFORE_FUSION", 2)
+    monkeypatch.setattr(submitting, "SUBMITS_BEFORE_FUSION", 2)
     compiled = runelift.compile(NESTS.text(seed), device=simulator)
     info = compiled.device_info
     program = Program(compiled.compiled, replace(info, kind=DeviceKind.GPU, handle=info.handle))

@@ -1,7 +1,7 @@
 """The epilogue of a host plan: the steps left when everything has been issued.
 
 It reads results back and computes with them on the host, but launches nothing.  A run that submits
-a recorded command buffer (:mod:`runelift.runtime.execution.command_buffer`) needs only the epilogue
+a recorded command buffer (:mod:`runelift.runtime.execution.submitting`) needs only the epilogue
 of the plan.
 """
 

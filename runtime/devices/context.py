@@ -103,8 +103,9 @@ class Device:
 
     def check(self) -> None:
         """Raise UserError if the device cannot be used at present."""
-        forked.check()
-        if self.waits.recovered():
+        if self.copied:
+            forked.check()
+        if self.waits.abandoned is not None and self.waits.recovered():
             self.clear_failure(self.plain)
             self.plain.finish()
 

@@ -12,6 +12,6 @@ A host plan is a Python function of ``rt``.  There are eight such objects:
 - ``TrialRun`` runs operations with other parameters (in ``trials``).
 
 It imports ``devices``, ``geometry``, ``records`` and ``versions``.  Entry points:
-:func:`~runelift.runtime.execution.command_buffer.perform`,
+:class:`~runelift.runtime.execution.calls.Call`,
 :class:`~runelift.runtime.execution.run.Run`.
 """

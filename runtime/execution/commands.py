@@ -2,7 +2,7 @@
 
 Tracing notes the launches of an iteration
 (:mod:`~runelift.runtime.execution.persistent_loops`).  Capturing notes the commands of a run
-(:mod:`~runelift.runtime.execution.command_buffer`).  Fusion replaces several commands by one launch
+(:mod:`~runelift.runtime.execution.calls`).  Fusion replaces several commands by one launch
 (:mod:`~runelift.runtime.execution.fused_launches`).  Where commands are issued again on other
 buffers, a :class:`Slot` stands for each buffer.
 """

@@ -11,7 +11,8 @@ from runelift.codegen.emit.phases import PersistentKernel
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.memory import Buffer
 from runelift.runtime.execution.commands import RunLoop
-from runelift.runtime.execution.executable import Executable, KernelSite
+from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.kernels import KernelSite
 from runelift.runtime.execution.loop_scalars import LoopScalars
 from runelift.runtime.execution.persistent_loops import INDEX, is_worthwhile
 from runelift.runtime.execution.run import Ending, Force, Run

@@ -18,7 +18,8 @@ from runelift.runtime.devices.kernel import LateScalar
 class FreeValues:
     """The free scalars of a plan and the scalars derived from them, in the order of late scalars.
 
-    ``names`` are the names of the free arguments, ``specs`` their types by position.
+    ``names`` are the names of the free arguments, ``specs`` their types by position.  ``places``
+    are both together.  ``arrays`` are the positions of arrays.
     """
 
     def __init__(self, host: Plan, load: Callable[[str], Callable[..., tuple[Any, ...]]]) -> None:
@@ -26,6 +27,8 @@ class FreeValues:
         self.names = [str(name) for name in found.params]
         self.specs: dict[int, ValueSpec] = {
             n: spec for n, spec in enumerate(host.params) if spec.name in found.params}
+        self.places = [(n, str(spec.name), spec) for n, spec in self.specs.items()]
+        self.arrays = [n for n, spec in enumerate(host.params) if spec.shape is not None]
         self._late: Mapping[Atom, LateScalar] = {
             name: LateScalar(n) for n, name in enumerate((*found.params, *found.derived))}
         self._values = load(scalars_source(host, found)) if found.params else None

@@ -147,7 +147,7 @@ def _in_one_group(executable: Executable, part: Sequence[Command]) -> FusedLaunc
         phases.append(_phase(executable, arguments, launch))
     group = launches[0].group
     source = fused_source(phases, len(arguments.buffers), arguments.prims, group,
-                           executable.bases)
+                           executable.kernels.bases)
     return FusedLaunch(part, source, 1, group, local_bytes_for(launches), arguments)
 
 
@@ -163,7 +163,7 @@ def _beside(executable: Executable, part: Sequence[Launch]) -> FusedLaunch:
                for each in launches]
     group = launches[0].group
     source = beside_source(counted, len(arguments.buffers), arguments.prims, group,
-                           executable.bases)
+                           executable.kernels.bases)
     return FusedLaunch(part, source, sum(each.groups for each in launches), group,
                        local_bytes_for(launches), arguments)
 
@@ -178,7 +178,7 @@ def _phase(executable: Executable, arguments: PhaseArguments, launch: Launch) ->
 def _built(executable: Executable, fused: FusedLaunch) -> Launch | None:
     """The launch of a fused kernel; None if that does not build."""
     arguments = fused.arguments
-    one = executable.fused(fused.source, [*[None] * len(arguments.buffers),
+    one = executable.kernels.fused(fused.source, [*[None] * len(arguments.buffers),
                                           *map(scalar_type, arguments.prims)])
     args: tuple[Any, ...] = (*arguments.buffers, *arguments.scalars)
     return None if one is None else Launch(

@@ -18,7 +18,8 @@ from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
 from runelift.runtime.devices.waiting import LONG
-from runelift.runtime.execution.executable import Executable, KernelSite
+from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.kernels import KernelSite
 from runelift.runtime.records.record import lone_items
 from runelift.runtime.records.recorder import Recorder
 
@@ -45,7 +46,8 @@ class Issuer:
         self.device = device
         self.queue = device.profiled if record else device.plain
         self.recorder = Recorder() if record else None
-        self._makes_events = record or info.is_host  # a host's processor gains nothing without
+        self._is_host = info.is_host
+        self._makes_events = record or self._is_host  # a host's processor gains nothing without
         self._most = 0 if info.is_host else info.num_groups * info.group_size
         self._sites = executable.sites
         self._pool = device.pool
@@ -138,7 +140,7 @@ class Issuer:
         Small arrays come by way of pinned memory.  Otherwise the last copy waits for the device,
         and Ctrl-C cannot end that wait; if the wait before was long, another one comes first.
         """
-        if not self.device.info.is_host:
+        if not self._is_host:
             staged = self.device.readback.arrays([(prim, shape) for _, prim, shape in wanted])
             if staged is not None:
                 return self._fetch_staged(wanted, staged)
@@ -194,7 +196,7 @@ class Issuer:
             return
         site = self._sites[number]
         if site.kernel is None:
-            self.executable.build(site.version)
+            self.executable.kernels.build(site.version)
         self._enqueue(site, groups, group, lengths, args)
 
     def issue_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
@@ -207,7 +209,7 @@ class Issuer:
             return
         site.kernel = site.variants.get(constants)
         if site.kernel is None:
-            self.executable.specialise(site, constants)
+            self.executable.kernels.specialise(site, constants)
         self._enqueue(site, groups, group, lengths, args)
 
     def _enqueue(self, site: KernelSite, groups: int, group: int, lengths: tuple[int, ...],
@@ -281,7 +283,7 @@ class Issuer:
             return
         args = np.empty(FAILURE_ARGS, np.int64)
         cl.enqueue_copy(self.queue, args, self.device.failure_args, is_blocking=True)
-        failure = self.executable.failures[code]
+        failure = self.executable.kernels.failures[code]
         place = ""
         if failure.loc is not None:
             place = "\n".join([str(failure.loc), *failure.loc.trace()])

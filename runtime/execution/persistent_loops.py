@@ -35,7 +35,7 @@ from runelift.runtime.execution.loop_scalars import (
 from runelift.runtime.records.loop_sampling import sample_size
 
 if TYPE_CHECKING:
-    from runelift.runtime.execution.executable import KernelSite
+    from runelift.runtime.execution.kernels import KernelSite
     from runelift.runtime.execution.run import Run
 
 INDEX = object()

@@ -60,19 +60,6 @@ class Outcome(NamedTuple):
     first_launches: int = 0
 
 
-def execute(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
-            force: Force, *, record: bool, samples: bool = False,
-            deliver: Delivery | None = None) -> Outcome:
-    """Run a plan on bound arguments, which are taken out of ``args``.
-
-    A record may be of ``samples`` of loops (:mod:`~runelift.runtime.records.loop_sampling`); there
-    are no right results then.
-    """
-    return Run(executable, thresholds, force, record,
-               samples=samples and executable.foreseeable).call(executable.main, args,
-                                                                deliver=deliver)
-
-
 class Run(Issuer):
     """The ``rt`` that runs a plan: one execution on the device.
 
@@ -210,7 +197,7 @@ class Run(Issuer):
 
     def persistent_kernel(self, kernel: PersistentKernel) -> BoundKernel | None:
         """The built kernel for the iterations of a loop; None if it cannot be built."""
-        return self.executable.persistent(kernel)
+        return self.executable.kernels.persistent(kernel)
 
     def run_loop(self, loop: RunLoop) -> None:
         """Have one kernel run the iterations of a loop."""

@@ -1,6 +1,6 @@
 """Submitting: the commands of a captured run, issued again on other buffers.
 
-See :mod:`runelift.runtime.execution.command_buffer`.
+See :mod:`runelift.runtime.execution.calls`.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class CommandBuffer:
 
         A scalar has a negative number.
         """
-        if not self.run.executable.reads_nothing:
+        if not self.run.executable.forms.reads_nothing:
             return None
         found: list[tuple[int, Any]] = []
         for value, spec in zip(self._ending(self.run, *self._values),
@@ -165,14 +165,17 @@ class CommandBuffer:
     def warm(self) -> None:
         """Count a submit that is to come; fuse launches when there have been a few."""
         self._submits += 1
-        executable = self.run.executable
         if (self._submits >= SUBMITS_BEFORE_FUSION and not self._is_fused
-                and executable.may_fuse and self.repeats):
-            self._is_fused, self.warms = True, False
-            commands: list[Command] = _fusing().fuse_launches(executable, self._fusion)
-            del self._fusion
-            if len(commands) < len(self._commands):
-                self._record(commands)
+                and self.run.executable.may_fuse and self.repeats):
+            self.fuse()
+
+    def fuse(self) -> None:
+        """Fuse launches; the commands are bound to no buffers then."""
+        self._is_fused, self.warms = True, False
+        commands: list[Command] = _fusing().fuse_launches(self.run.executable, self._fusion)
+        del self._fusion
+        if len(commands) < len(self._commands):
+            self._record(commands)
 
     def _record(self, commands: list[Command]) -> None:
         """Submit these commands from now on, with kernels that no other runs launch."""
@@ -215,7 +218,7 @@ class CommandBuffer:
             handles.append(status.handle)
         key = tuple(map(id, handles))
         found = self._bound.get(key)
-        bound = found if isinstance(found, BoundCommands) else self._bind(key, handles)
+        bound = found if isinstance(found, BoundCommands) else self.bind(key, handles)
         is_current = bound.is_current
         if not is_current:
             bound.restore()
@@ -223,7 +226,7 @@ class CommandBuffer:
 
     def given(self, args: Mapping[str, Any]) -> Given:
         """The arguments of a run as :meth:`submit` wants them."""
-        free = self.run.executable.free.names
+        free = self.run.executable.forms.free.names
         return [args[name] for name in self.inputs], {name: args[name] for name in free}
 
     def _take_scalars(self, run: Run, scalars: Mapping[str, Any]) -> None:
@@ -235,7 +238,7 @@ class CommandBuffer:
         if given != self._given:
             self._given.clear()  # the host may fail to compute
             self._scalars.update(scalars)
-            self._late[:] = run.executable.free.of(run, self._scalars)
+            self._late[:] = run.executable.forms.free.of(run, self._scalars)
             self._given = given
 
     def submit(self, buffers: Sequence[Buffer], scalars: Mapping[str, Any],
@@ -267,22 +270,40 @@ class CommandBuffer:
     def _repeated(self, buffers: Sequence[Buffer], deliver: Delivery | None
                   ) -> tuple[Any, ...] | None:
         """The results of the commands, issued again; None if the plan itself has to run."""
-        run, first = self.run, len(buffers)
+        run, pool, first = self.run, self._pool, len(buffers)
         handles: list[Any] = [buffer.handle for buffer in buffers]
         try:
             for size, count in self._classes:
-                handles += self._pool.take(size, count)
+                handles += pool.take(size, count)
         except OutOfMemory:
             for (_, size), handle in zip(self._taken, handles[first:], strict=False):
-                self._pool.give_back(size, handle)
+                pool.give_back(size, handle)
             return None
         try:
-            self._issue(handles)
+            for words in self._scans:
+                status = run.device.scan_status.begin(words)
+            if self._scans:
+                handles.append(status.handle)
+            key = tuple(map(id, handles))
+            rung = self._bound.get(key)
+            if type(rung) is BoundCommands:
+                rung.issue()
+            elif rung is None:
+                self.issue_unbound(key, handles)
+            else:
+                self.bind(key, handles).issue()
+        except cl.MemoryError:
+            raise OutOfMemory("a launch needs more than the device has") from None
         except Diverged:
             self._diverged, self.warms = True, False
             self._bound.clear()
             self._plain = run.uncaptured()
             return None
+        finally:
+            for number, size in self._temporaries:
+                pool.give_back(size, handles[number])
+            for number, size in self._results:
+                handles[number] = Buffer(handles[number], size, pool)
         run.all_issued()
         handles[:first] = buffers
         if deliver is on_device and self._made is not None:
@@ -297,34 +318,10 @@ class CommandBuffer:
         No command that was issued before has written into ``buffers``.
         """
         self.run.begin(fallible=False)
-        return self.run.follow(self.run.executable.main, {
+        return self.run.follow(self.run.executable.forms.main, {
             **self._scalars, **dict(zip(self.inputs, buffers, strict=True))})
 
-    def _issue(self, handles: list[Any]) -> None:
-        """Issue the commands on buffers with these handles; results become buffers."""
-        pool = self._pool
-        try:
-            for words in self._scans:
-                status = self.run.device.scan_status.begin(words)
-            if self._scans:
-                handles.append(status.handle)
-            key = tuple(map(id, handles))
-            found = self._bound.get(key)
-            if type(found) is BoundCommands:
-                found.issue()
-            elif found is None:
-                self._issue_unbound(key, handles)
-            else:
-                self._bind(key, handles).issue()
-        except cl.MemoryError:
-            raise OutOfMemory("a launch needs more than the device has") from None
-        finally:
-            for number, size in self._temporaries:
-                pool.give_back(size, handles[number])
-            for number, size in self._results:
-                handles[number] = Buffer(handles[number], size, pool)
-
-    def _issue_unbound(self, key: tuple[int, ...], handles: Sequence[Any]) -> None:
+    def issue_unbound(self, key: tuple[int, ...], handles: Sequence[Any]) -> None:
         """Issue the commands on buffers that may never come together again."""
         self._forget()
         self._bound[key] = tuple(handles)
@@ -341,7 +338,7 @@ class CommandBuffer:
         if len(self._bound) >= MOST_BINDINGS:
             self._bound.clear()
 
-    def _bind(self, key: tuple[int, ...], handles: Sequence[Any]) -> BoundCommands:
+    def bind(self, key: tuple[int, ...], handles: Sequence[Any]) -> BoundCommands:
         """The calls for these buffers."""
         self._forget()
         arguments = [(_kernel_of(each), _arguments(each, handles))

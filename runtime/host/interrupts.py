@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_pending = threading.Event()
+_pending: list[None] = []
+"""Holds something while a Ctrl-C is deferred; each run asks, so that it is no event."""
 
 
 @contextmanager
@@ -43,9 +44,9 @@ def not_for_children() -> Iterator[None]:
 
 
 def _note(number: int, frame: FrameType | None) -> None:
-    if _pending.is_set():
+    if _pending:
         raise KeyboardInterrupt
-    _pending.set()
+    _pending.append(None)
 
 
 def check() -> None:
@@ -53,7 +54,7 @@ def check() -> None:
 
     It stays pending until the main thread raises it, so that all other threads that measure end.
     """
-    if _pending.is_set():
+    if _pending:
         if threading.current_thread() is threading.main_thread():
             _pending.clear()
         raise KeyboardInterrupt
@@ -61,4 +62,4 @@ def check() -> None:
 
 def request() -> None:
     """Defer one for other threads, which go on after the main thread has raised it."""
-    _pending.set()
+    _pending.append(None)

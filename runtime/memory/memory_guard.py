@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from runelift.ir.base.errors import UserError
 from runelift.runtime.devices.memory import Buffer
-from runelift.runtime.execution.command_buffer import key_of
+from runelift.runtime.execution.calls import key_of
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.run import Force, Run
 from runelift.runtime.memory.byte_sizes import show_bytes

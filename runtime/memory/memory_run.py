@@ -203,7 +203,7 @@ class MemoryRun(ShortRun):
         own.clear()
         unknown = ""
         try:
-            self.executable.measuring_memory(self, given)
+            self.executable.forms.measuring_memory(self, given)
         except (Infeasible, OutOfMemory, RuneliftError) as error:
             unknown = str(error).splitlines()[0]
         del keeping

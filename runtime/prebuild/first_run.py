@@ -60,12 +60,8 @@ class FirstRun:
             with suppress(Infeasible), quietly():
                 build_program(executable.device, *source)
 
-        executable.outside = lambda sources, waits: self._builders.share(
-            sources, here, BUILD_TIMEOUT, meanwhile)
-        try:
-            executable.prepare(needed)
-        finally:
-            executable.outside = None
+        executable.kernels.prepare(needed, lambda sources, waits: self._builders.share(
+            sources, here, BUILD_TIMEOUT, meanwhile))
 
     def end(self) -> None:
         """End all processes, soon or at once, without waiting for them."""

@@ -13,7 +13,8 @@ from runelift.codegen.emit.phases import PersistentKernel
 from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.execution.dry_run import DependsOnDevice, ShortRun
-from runelift.runtime.execution.executable import Executable, NeededKernels
+from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.kernels import NeededKernels
 from runelift.runtime.execution.run import Force
 from runelift.runtime.versions.choose import Facts, LocalBytes
 
@@ -34,7 +35,7 @@ class KernelCollector(ShortRun):
         Failures are for the run to report.
         """
         try:
-            self.executable.main(self, args)
+            self.executable.forms.main(self, args)
         except (Infeasible, RuneliftError):
             return None
         return None if self._unknown else self._items
@@ -46,7 +47,7 @@ class KernelCollector(ShortRun):
         super()._note(number, constants, groups, group, lengths)
         if groups > 0 and group > 0 and (number, constants) not in self._noted:
             self._noted.add((number, constants))  # loops launch the same again and again
-            self._needed[self.executable.wanted(number, constants)] = None
+            self._needed[self.executable.kernels.wanted(number, constants)] = None
 
     def persistent_kernel(self, kernel: PersistentKernel) -> None:
         """Note a kernel that merges a loop.

@@ -82,8 +82,8 @@ class Prebuilder:
         items = [self._find(entry, args, force, needed) for force in forces]
         items += [self._find(entry, args, force, for_records, recorded=True) for force in recorded]
         if entry in self._earlier and not forces:
-            executable.finish_loading()  # else records might be late because of it
-        executable.prepare({**needed, **unmerged(for_records)})
+            executable.kernels.finish_loading()  # else records might be late because of it
+        executable.kernels.prepare({**needed, **unmerged(for_records)})
         return items[-1]
 
     def prebuild_all(self, entry: str, inputs: Sequence[Sequence[Any]],
@@ -96,23 +96,23 @@ class Prebuilder:
         loaded.
         """
         executable = self._executable_of(entry)
-        if executable.outside is None or all(
+        if executable.policy.outside is None or all(
                 self._known(entry, args, force) for args in inputs for force in forces):
             return False
         runs = [self.run(entry, args, force) for args in inputs for force in forces]
-        request = request_key(self._compiled, executable.device.info.label, executable.options,
-                              runs)
+        request = request_key(self._compiled, executable.device.info.label,
+                              executable.kernels.options, runs)
         earlier = read_manifests(self._compiled).get(entry)
         if (earlier is not None and earlier.request == request
-                and executable.load_ahead(earlier.sources)):
+                and executable.kernels.load_ahead(earlier.sources)):
             self._planned[entry] = self._earlier[entry] = earlier
-            executable.recall(earlier.texts)
+            executable.kernels.recall(earlier.texts)
             return False
         begun, sources, builds = dict[Any, None](), dict[tuple[str, ...], None](), False
 
         def begin(needed: Mapping[Any, None]) -> None:
             nonlocal builds
-            found, any_new = executable.foresee([e for e in needed if e not in begun])
+            found, any_new = executable.kernels.foresee([e for e in needed if e not in begun])
             builds |= any_new
             sources.update(dict.fromkeys(found))
             begun.update(needed)
@@ -130,7 +130,7 @@ class Prebuilder:
             begin(needed(args, forces))
         if not forces[0]:  # the runs by default, not only some that are to be made later
             self._planned[entry] = Manifest(
-                request, tuple(sources), *self._covered(entry), executable.texts(sources))
+                request, tuple(sources), *self._covered(entry), executable.kernels.texts(sources))
             write_manifest(self._compiled, entry, self._planned[entry])
         return builds
 
@@ -148,21 +148,21 @@ class Prebuilder:
         texts = list[tuple[str, str]]()
         for entry, manifest in built.items():
             write_manifest(compiled, entry, manifest)
-            texts += self._executable_of(entry).driver_texts(manifest.sources)
+            texts += self._executable_of(entry).kernels.driver_texts(manifest.sources)
         driver_texts.store((identity(info.name, info.driver), tuple(texts)))
 
     def _built(self, entry: str, before: Manifest) -> Manifest:
         """The manifest of an entry point after its runs, from the one ``before``."""
-        executable = self._executable_of(entry)
+        kernels = self._executable_of(entry).kernels
         needed = {each: None for _, found in self._collected_for(entry).values() for each in found}
         if not needed:
             return before
-        sources = dict.fromkeys((*before.sources, *map(executable.source_of, needed)))
+        sources = dict.fromkeys((*before.sources, *map(kernels.source_of, needed)))
         built = {each: None for each in sources if each is not None and (
-            (entry in self._earlier and each in before.sources) or executable.is_built(each))}
-        available = {each for each in needed if executable.source_of(each) in built}
+            (entry in self._earlier and each in before.sources) or kernels.is_built(each))}
+        available = {each for each in needed if kernels.source_of(each) in built}
         return Manifest(before.request, tuple(built), *self._covered(entry, available),
-                        executable.texts(built))
+                        kernels.texts(built))
 
     def _collected_for(self, entry: str) -> dict[_PlannedRun, tuple[int | None, dict[Any, None]]]:
         return {run: found for run, found in self.collected.items() if run.entry == entry}
@@ -186,7 +186,7 @@ class Prebuilder:
     def load_ahead(self) -> None:
         """Begin to load the kernels of an earlier tuning, if there was one."""
         for entry, manifest in read_manifests(self._compiled).items():
-            self._executable_of(entry).load_ahead(manifest.sources)
+            self._executable_of(entry).kernels.load_ahead(manifest.sources)
 
     def _find(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
               needed: dict[Any, None], *, recorded: bool = False) -> int | None:

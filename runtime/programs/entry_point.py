@@ -59,21 +59,18 @@ class EntryPoint(Displayed):
         self.__doc__ = documentation(name, self.declared)
         self._plain = not any(result.opaque for result in self.declared.results)
         self._parts = sum(param.parts for param in self.declared.params)
-        self._prepared = program.loaded.prepared
 
     def __call__(self, *args: Any, device_arrays: bool = False, **named: Any) -> Any:
         """Run the entry point; its result, or a tuple of several."""
         __tracebackhide__ = True
         program, name = self.program, self.__name__
-        parts: Sequence[Any]
+        parts: Sequence[Any] | None
         try:
             if named:
                 args = self._bound(args, named)
-            known = self._prepared.get(name)
-            if known is not None and not program.recording and (
-                    call := known.find(args, program.thresholds)) is not None:
-                parts = call(args, known.on_device if device_arrays else known.on_host)
-            else:
+            parts = None if program.recording else program.loaded.repeat(
+                name, args, program.thresholds, to_host=not device_arrays)
+            if parts is None:
                 given = unpacked(args, self.declared)
                 if len(given) != self._parts:
                     raise self._wrong_number(args)

@@ -28,10 +28,8 @@ if TYPE_CHECKING:
     from runelift.codegen.plan.origins import Origins
     from runelift.runtime.devices.context import Device
     from runelift.runtime.devices.memory import Buffer
-    from runelift.runtime.execution.delivery import Delivery
+    from runelift.runtime.execution.calls import Call
     from runelift.runtime.execution.executable import Executable
-    from runelift.runtime.execution.prepared_calls import PreparedCall, PreparedEntry
-    from runelift.runtime.execution.run import Outcome
     from runelift.runtime.memory.memory_run import MemoryEstimate
     from runelift.runtime.prebuild.first_run import FirstRun
     from runelift.runtime.prebuild.prebuild import Prebuilder
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
 
 Choices = Mapping[str, int]
 """Indices of versions by site, or thresholds by name."""
+NO_FORCE: Choices = {}
 
 
 class LoadedProgram:
@@ -65,7 +64,6 @@ class LoadedProgram:
         self._device = device
         self._executables: dict[str, Executable] = {}
         self._explained: dict[str, tuple[Plan, Origins]] = {}
-        self.prepared: dict[str, PreparedEntry] = {}
         self._stored = len(compiled.plans)
         self._texts = KernelTexts()
         self._prebuilder: Prebuilder | None = None
@@ -80,10 +78,8 @@ class LoadedProgram:
     def memory(self, bound: int | None) -> None:
         self._memory = bound
         for executable in self._executables.values():
-            guard = executable.memory
-            assert isinstance(guard, running.MemoryGuard)
-            guard.bound = bound
-        self.prepared.clear()
+            assert executable.memory is not None
+            executable.memory.bound = bound
 
     def estimate_memory(self, entry: str, args: Sequence[Any], force: Choices | None = None,
                         thresholds: Choices | None = None) -> MemoryEstimate:
@@ -172,12 +168,11 @@ class LoadedProgram:
 
     @property
     def command_buffer(self) -> ModuleType:
-        """The module :mod:`runelift.runtime.execution.command_buffer`, imported when first used."""
-        return running.command_buffer
+        """The module :mod:`runelift.runtime.execution.calls`, imported when first used."""
+        return running.calls
 
     def perform(self, entry: str, args: Sequence[Any], force: Choices, thresholds: Choices, *,
-                record: bool, to_host: bool | None = None
-                ) -> tuple[tuple[Any, ...], Record | None]:
+                record: bool, to_host: bool) -> tuple[tuple[Any, ...], Record | None]:
         """Run an entry point on the device: its results, and its record if there is to be one.
 
         Without a record, arrays among the results are NumPy's or the device's, as ``to_host`` says.
@@ -193,38 +188,42 @@ class LoadedProgram:
             with self._loading:
                 self.prepare_first_run(entry, args, dict(force), thresholds)
                 executable = self.executable(entry)
-        device, runs = self.device, running.command_buffer
-        deliver: Delivery | None = None if to_host is None else (
-            running.on_host if to_host else running.on_device)
+        device, calls = self.device, running.calls
         with device.lock:
-            if record:
-                made: Outcome = runs.perform(executable, self.bind(executable.plan, list(args)),
-                                             thresholds, force, record=True)
-                return made.results, made.record
-            prepared = executable.decisions.under(thresholds, force).prepared
-            kinds = running.kinds_of(args, executable.free.specs)
-            call: PreparedCall | None = prepared.get(kinds)
-            if call is not None and deliver is not None:
-                return call(args, deliver), None
+            if not record and (results := self.repeat(
+                    entry, args, thresholds, force, to_host=to_host)) is not None:
+                return results, None
             bound = self.bind(executable.plan, list(args))
-            key = runs.key_of(executable, bound)
-            runs.prepare(executable, bound, thresholds, force)
-            outcome: Outcome = runs.perform(executable, bound, thresholds, force, record=False,
-                                            deliver=deliver)
+            call: Call = calls.call_of(executable, bound, thresholds, force)
+            if record:
+                outcome = call.record(bound)
+                return outcome.results, outcome.record
+            call.prepare(bound)
+            outcome = call.perform(bound, running.on_host if to_host else running.on_device)
             if is_first:
                 self._texts.store(self.compiled)
-            found = runs.repeatable(executable, key, thresholds, force)
-            foreign = any(isinstance(arg, DeviceArray) and arg.device is not device for arg in args)
-            if kinds is not None and found is not None and not foreign:
-                prepared[kinds] = running.PreparedCall(found, self.upload)
-                if not force:
-                    self.prepared[entry] = running.PreparedEntry(executable, thresholds)
+            kinds = calls.kinds_of(args, executable)
+            if kinds is not None and call.commands is not None and not any(
+                    isinstance(arg, DeviceArray) and arg.device is not device for arg in args):
+                call.decisions.known[kinds] = call
             return outcome.results, None
+
+    def repeat(self, entry: str, args: Sequence[Any], thresholds: Choices,
+               force: Choices = NO_FORCE, *, to_host: bool) -> tuple[Any, ...] | None:
+        """The results of a call with arguments of known kinds; None if they are not known yet."""
+        if (executable := self._executables.get(entry)) is None:
+            return None
+        with executable.device.lock:
+            decisions = executable.decisions.recent(thresholds, force)
+            kinds = running.calls.kinds_of(args, executable)
+            if decisions is None or (call := decisions.known.get(kinds)) is None:
+                return None
+            return call.repeat(args, running.on_host if to_host else running.on_device,
+                               self.upload)
 
     def forget_prebuilt(self) -> None:
         """Forget executables and prebuilt kernels: the device is not as was presumed."""
         self._executables.clear()
-        self.prepared.clear()
         self._prebuilder = None
 
     def store_plans(self) -> None:

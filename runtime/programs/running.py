@@ -10,28 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from runelift.runtime.devices.memory import OutOfMemory
-    from runelift.runtime.execution import command_buffer
+    from runelift.runtime.execution import calls
     from runelift.runtime.execution.delivery import on_device, on_host
     from runelift.runtime.execution.dry_run import no_memory
     from runelift.runtime.execution.executable import Executable
-    from runelift.runtime.execution.prepared_calls import PreparedCall, PreparedEntry, kinds_of
     from runelift.runtime.execution.probes.on_demand import open_device
     from runelift.runtime.memory.memory_guard import MemoryGuard
     from runelift.runtime.memory.memory_run import MemoryRun
     from runelift.runtime.prebuild.prebuild import Prebuilder
 
-__all__ = ["Executable", "MemoryGuard", "MemoryRun", "OutOfMemory", "Prebuilder", "PreparedCall",
-           "PreparedEntry", "command_buffer", "kinds_of", "no_memory", "on_device", "on_host",
-           "open_device"]
+__all__ = ["Executable", "MemoryGuard", "MemoryRun", "OutOfMemory", "Prebuilder", "calls",
+           "no_memory", "on_device", "on_host", "open_device"]
 
 _HOMES = {
     "OutOfMemory": "runelift.runtime.devices.memory",
-    "command_buffer": "runelift.runtime.execution.command_buffer",
+    "calls": "runelift.runtime.execution.calls",
     **dict.fromkeys(("on_device", "on_host"), "runelift.runtime.execution.delivery"),
     "no_memory": "runelift.runtime.execution.dry_run",
     "Executable": "runelift.runtime.execution.executable",
-    **dict.fromkeys(("PreparedCall", "PreparedEntry", "kinds_of"),
-                    "runelift.runtime.execution.prepared_calls"),
     "open_device": "runelift.runtime.execution.probes.on_demand",
     "MemoryGuard": "runelift.runtime.memory.memory_guard",
     "MemoryRun": "runelift.runtime.memory.memory_run",

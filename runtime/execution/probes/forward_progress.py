@@ -19,7 +19,7 @@ from runelift.ir.names import Names
 from runelift.ir.parse import parse
 from runelift.runtime.devices.context import Device
 from runelift.runtime.execution.executable import Executable
-from runelift.runtime.execution.run import execute
+from runelift.runtime.execution.run import Run
 
 PROBE_POLLS = 1 << 20
 """The number of times that a group of the probe asks for the total of another one."""
@@ -68,8 +68,8 @@ def _succeeds(executable: Executable, seed: int) -> bool:
     cl.enqueue_copy(device.plain, source.handle, values)
     size, param = str(plan.sizes[0]), str(plan.params[0].name)
     try:
-        ((sums, *_),), *_ = execute(
-            executable, {size: count, param: source}, {}, {}, record=False)
+        ((sums, *_),), *_ = Run(executable, {}, {}, record=False).call(
+            executable.forms.main, {size: count, param: source})
     except RuneliftError:
         return False
     found = np.empty_like(values)

@@ -19,7 +19,7 @@ from runelift.ir.names import Names
 from runelift.ir.parse import parse
 from runelift.runtime.devices.context import Device
 from runelift.runtime.execution.executable import Executable
-from runelift.runtime.execution.run import execute
+from runelift.runtime.execution.run import Run
 
 LENGTHS = (5, 100, 3000)
 """Rows of several to a sub-group, of one, and of several."""
@@ -79,8 +79,8 @@ def _succeeds(executable: Executable, length: int) -> bool:
     cl.enqueue_copy(device.plain, source.handle, values)
     sizes = dict(zip(map(str, plan.sizes), values.shape, strict=True))
     try:
-        ((sums, *_), (totals, *_)), *_ = execute(
-            executable, {**sizes, str(plan.params[0].name): source}, {}, {}, record=False)
+        ((sums, *_), (totals, *_)), *_ = Run(executable, {}, {}, record=False).call(
+            executable.forms.main, {**sizes, str(plan.params[0].name): source})
     except RuneliftError:
         return False
     scans = np.cumsum(values, axis=1)

@@ -214,7 +214,7 @@ def profiled_runs(executable: Executable, bind: Callable[[], dict[str, Any]], ru
     for number in few(runs + 1):
         with executable.device.lock:
             run = ProfiledRun(executable, thresholds, force)
-            outcome = run.call(executable.main, bind())
+            outcome = run.call(executable.forms.main, bind())
         if number:
             seen(outcome.seconds, outcome.record)
             found.append(timeline(executable, run.seen, outcome.seconds, run.peak_bytes, name_of))

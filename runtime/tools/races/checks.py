@@ -103,7 +103,7 @@ class FormChecks:
         bound = self._program.loaded.bind(self.plan, list(arguments), self._upload)
         run = kind(self.executable, force, time.monotonic() + seconds)
         try:
-            return list(run.call(self.executable.main, bound, deliver=on_host).results)
+            return list(run.call(self.executable.forms.main, bound, deliver=on_host).results)
         except Race as race:
             raise KernelMistake(self._told(race), RACE) from None
         except TakesTooLong:

@@ -62,7 +62,7 @@ class InterpretedRun(Run):
              for array, length in zip(kernel.local_memory, lengths, strict=True)}, self._deadline))
         self._store(kernel, args, buffers)
         if reported is not None:
-            self._report(self.executable.bases[kernel.name], reported)
+            self._report(self.executable.kernels.bases[kernel.name], reported)
 
     def interpret(self, kernel: imp.Kernel, launch: Launch) -> Reported | None:
         """Run a kernel on arrays, which it changes."""

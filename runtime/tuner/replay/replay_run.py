@@ -352,7 +352,7 @@ def replay(executable: Executable, args: dict[str, Any], thresholds: Mapping[str
     """
     run = ReplayRun(executable, thresholds, race)
     run.differences.take_inputs(*float_inputs(executable.plan, args))
-    outcome = run.call(executable.replaying, args)
+    outcome = run.call(executable.forms.replaying, args)
     banned = wrong_versions(executable.generated.sites, run.differences.differing,
                             run.differences.agreeing, _defaults(run.outermost.values()))
     race.banned.update(banned)

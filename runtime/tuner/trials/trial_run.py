@@ -28,7 +28,7 @@ from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer
 from runelift.runtime.execution.commands import Launch, RunLoop
-from runelift.runtime.execution.executable import NeededKernels
+from runelift.runtime.execution.kernels import NeededKernels
 from runelift.runtime.execution.persistent_loops import (
     TracedIteration,
     persistent_loop,
@@ -50,7 +50,8 @@ from runelift.runtime.tuner.trials.protocol import (
 )
 
 if TYPE_CHECKING:
-    from runelift.runtime.execution.executable import Executable, KernelSite
+    from runelift.runtime.execution.executable import Executable
+    from runelift.runtime.execution.kernels import KernelSite
 
 
 Outcome: TypeAlias = tuple[float | str, Hashable]
@@ -73,7 +74,7 @@ class TrialRun(Run):
                  searches: Searches) -> None:
         super().__init__(executable, thresholds, force, record=True)
         self._searches = searches
-        self._spaces = [executable.spaces[each.name] for each in executable.tried.operations]
+        self._spaces = [executable.spaces[each.name] for each in executable.forms.tried.operations]
         self._met = Counter[str]()
         self._spans: list[tuple[tuple[OperationId, ...], int, int]] = []
         self._trying = False
@@ -198,7 +199,7 @@ class TrialRun(Run):
         self._wanted = wanted = dict[NeededKernels, None]()
         yield
         self._wanted = None
-        self.executable.prepare(wanted)
+        self.executable.kernels.prepare(wanted)
 
     def issue(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
               *args: Any) -> None:
@@ -222,7 +223,7 @@ class TrialRun(Run):
         if launch.groups > 0:
             self._listed.append(launch)
             if launch.group > 0:
-                self._wanted[self.executable.wanted(launch.number, launch.constants)] = None
+                self._wanted[self.executable.kernels.wanted(launch.number, launch.constants)] = None
 
     def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
         """Copy, unless launches are only noted."""

@@ -12,20 +12,18 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from runelift.runtime.devices import slow_builds
 from runelift.runtime.devices.build import Infeasible, cache_name
 from runelift.runtime.devices.info import DeviceInfo
-from runelift.runtime.execution.build_watch import BuildWatch
+from runelift.runtime.execution.policy import BuildWatch
 from runelift.runtime.tuner.workers.watchdog import BUILD_SECONDS, VERSION_BUILD_SECONDS
 
 
 class BuildNotices(BuildWatch):
     """Sends a message at the begin and at the end of each build.
 
-    The programs ``refused`` take too long.  It is ``patient`` in runs of the default versions:
-    programs that are needed may take longer then, as there would be no result without them.
+    The programs ``refused`` take too long.
     """
 
     def __init__(self, device: DeviceInfo, refused: Collection[str],
                  send: Callable[..., None]) -> None:
-        self.patient = False
         self._device, self._send, self._refused = device, send, set(refused)
 
     def refuse(self, programs: Iterable[Sequence[str]]) -> None:
@@ -38,7 +36,7 @@ class BuildNotices(BuildWatch):
     def begins(self, program: Sequence[str], *, needed: bool) -> None:
         """Tell the tuner how long it may take; Infeasible if it is known to take longer."""
         name = cache_name(self._device, *program)
-        limit = BUILD_SECONDS if self.patient and needed else VERSION_BUILD_SECONDS
+        limit = BUILD_SECONDS if needed else VERSION_BUILD_SECONDS
         if limit < BUILD_SECONDS and (
                 name in self._refused or slow_builds.takes_longer(name, limit)):
             raise Infeasible(f"the kernels are not built after {limit:.0f} s")

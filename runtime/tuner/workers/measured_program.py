@@ -145,7 +145,7 @@ class MeasuredProgram(Measurable):
         """The seconds of a run without a record, and the seconds until all commands were issued.
 
         A run that builds kernels is made again.  So is a short run that is slower than the runs
-        after it (:func:`~runelift.runtime.execution.command_buffer.prepare`), unless the device is
+        after it (:func:`~runelift.runtime.execution.calls.prepare`), unless the device is
         late.
         """
         loaded = self.program.loaded
@@ -214,7 +214,7 @@ class MeasuredProgram(Measurable):
 
         executable, bound = self._bound(entry, args)
         run = TrialRun(executable, self._chosen(thresholds), force or {}, searches or {})
-        run.call(executable.main_of_trials, bound)
+        run.call(executable.forms.main_of_trials, bound)
         return run.met()
 
     def results(self, entry: str, args: Args, force: Force) -> list[Any]:

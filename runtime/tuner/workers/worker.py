@@ -36,6 +36,7 @@ from runelift.runtime.devices.build import Infeasible, build_program
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver.build import BuildRequest
 from runelift.runtime.devices.info import DeviceInfo, select
+from runelift.runtime.execution.policy import BuildWatch, CallPolicy
 from runelift.runtime.execution.probes.on_demand import open_device, plan_probes, plans_of_probes
 from runelift.runtime.execution.run import DeviceFailed
 from runelift.runtime.host.background import frequent_switches
@@ -298,14 +299,12 @@ class Session:
         else:
             self._await_probes()
         executable = loaded.executable(entry)
-        if self._notices is not None:
-            self._notices.patient = needs.patient
-            executable.watch, executable.builds_alone = self._notices, self._alone
-        executable.outside = self._build_outside if self.outside else None
-        executable.may_fuse = needs.fuses and not loaded.device.info.is_host
-        executable.captures_first = True
+        executable.follow(CallPolicy(
+            captures_first=True, may_fuse=needs.fuses,
+            patient=needs.patient, builds_alone=self._alone, watch=self._notices or BuildWatch(),
+            outside=self._build_outside if self.outside else None))
         if needs.source is not None:
-            getattr(executable, needs.source)
+            getattr(executable.forms, needs.source)
         if time.perf_counter() - self._last_message > NOTABLE_SECONDS:
             self._send("begun")
 

@@ -9,7 +9,7 @@ import pytest
 
 import runelift
 from runelift.runtime.cache.programs import ProgramEntry
-from runelift.runtime.execution import executable
+from runelift.runtime.execution import kernels
 
 TEXT = """
 entry main [n] (xs: [n]i32): i32 = 3 * i32.sum (map (+ 1) xs)
@@ -21,13 +21,13 @@ entry other [n] (xs: [n]i32): [n]i32 = map (* 2) xs
 def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts written so far."""
     found: list[str] = []
-    write = executable.program_text
+    write = kernels.program_text
 
     def note(*args: object, **options: object) -> str:
         found.append(write(*args, **options))  # type: ignore[arg-type]
         return found[-1]
 
-    monkeypatch.setattr(executable, "program_text", note)
+    monkeypatch.setattr(kernels, "program_text", note)
     return found
 
 

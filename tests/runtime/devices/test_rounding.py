@@ -25,7 +25,7 @@ def test_contraction_is_an_option_of_the_build() -> None:
     program = runelift.compile(PROGRAM, device="Portable", fp_contract=True)
     xs = np.arange(9, dtype=np.float32)
     assert program.main(xs, xs) == pytest.approx(xs * xs - xs)
-    assert "-DCONTRACT" in program.loaded.executable("main").options
+    assert "-DCONTRACT" in program.loaded.executable("main").kernels.options
     assert "#ifndef CONTRACT\n#pragma OPENCL FP_CONTRACT OFF" in linked("")
 
 

@@ -21,11 +21,11 @@ from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.info import DeviceInfo, DeviceKind, select
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import OutOfMemory, Pool
-from runelift.runtime.execution import command_buffer
+from runelift.runtime.execution import calls
 from runelift.runtime.execution.bound_commands import BoundCommands
-from runelift.runtime.execution.command_buffer import CapturingRun
+from runelift.runtime.execution.capturing import CapturingRun
 from runelift.runtime.execution.commands import Copy, Launch, RunLoop, Slot
-from runelift.runtime.execution.decision_cache import SeenCount
+from runelift.runtime.execution.policy import CallPolicy
 from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Outcome
 from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION, CommandBuffer
@@ -97,6 +97,10 @@ entry main [n] (k: i64) (xs: [n]f32): (f32, [n]f32) =
 """
 
 
+CAPTURES_FIRST = CallPolicy(captures_first=True)
+"""The policy of who measures."""
+
+
 class Alone(Device):
     """A device of which one work-group is all that surely runs at a time."""
 
@@ -105,8 +109,9 @@ class Alone(Device):
 
 
 def _command_buffers(program: Any, entry: str = "main") -> list[Any]:
+    """The command buffers of calls, None where there is none."""
     decisions = program.loaded.executable(entry).decisions.under(program.thresholds, {})
-    return list(decisions.command_buffers.values())
+    return [call.commands for call in decisions.calls.values()]
 
 
 def _disturb(found: CommandBuffer) -> None:
@@ -316,7 +321,7 @@ def test_who_measures_finds_arguments_set() -> None:
     """
     program = runelift.compile(SHRINKING, tuning={})
     executable, plan = program.loaded.executable("main"), program.loaded.plan("main")
-    executable.captures_first = True
+    executable.follow(CAPTURES_FIRST)
     ones = MeasuredProgram(program).place([np.int64(3), np.arange(40, dtype=np.int32)])
     others = MeasuredProgram(program).place([np.int64(2), np.arange(30, dtype=np.int32)])
     for args in [ones, others] * 2:
@@ -324,7 +329,7 @@ def test_who_measures_finds_arguments_set() -> None:
     for args, command_buffer_of in zip([ones, others] * 3, _command_buffers(program) * 3,
                                        strict=True):
         _disturb(command_buffer_of)
-        command_buffer.prepare(executable, program.loaded.bind(plan, list(args)), {}, {})
+        calls.prepare(executable, program.loaded.bind(plan, list(args)), {}, {})
         held = [each for each in command_buffer_of._bound.values() if each.is_current]
         assert len(held) == 1
         held[0].full.clear()  # what makes all calls would make none
@@ -336,7 +341,7 @@ def test_who_measures_finds_arguments_set() -> None:
 def test_a_short_run_that_follows_others_is_made_again(
         following: float, runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     program = runelift.compile(SHRINKING, tuning={})
-    program.loaded.executable("main").captures_first = True
+    program.loaded.executable("main").follow(CAPTURES_FIRST)
     ones = MeasuredProgram(program).place([np.int64(3), np.arange(40, dtype=np.int32)])
     others = MeasuredProgram(program).place([np.int64(2), np.arange(30, dtype=np.int32)])
     for args in [ones, others] * 2:
@@ -348,9 +353,9 @@ def test_a_short_run_that_follows_others_is_made_again(
         made += 1
         return performed(*what, **options)._replace(issue=60.0)
 
-    performed = command_buffer.perform
-    monkeypatch.setattr(command_buffer, "perform", perform)
-    monkeypatch.setattr(command_buffer, "SWITCH_COST", following)
+    performed = calls.perform
+    monkeypatch.setattr(calls, "perform", perform)
+    monkeypatch.setattr(calls, "SWITCH_COST", following)
     for args, found in zip((ones, others), _command_buffers(program), strict=True):
         made = 0
         _disturb(found)
@@ -384,22 +389,23 @@ def test_a_run_with_a_record_need_not_be_made_again_for_its_command_buffer(
     program = Program(programs.compiled(text), info)
     program.loaded._device = Alone(info, PROBES)
     executable, plan = program.loaded.executable("main"), program.loaded.plan("main")
-    executable.captures_first, expected = True, _expected(text, args)
+    executable.follow(CAPTURES_FIRST)
+    expected = _expected(text, args)
     for force in [{}, *plans(program.tree.entry("main"))]:
         def bound() -> dict[str, Any]:
             return program.loaded.bind(plan, MeasuredProgram(program).place(args))
 
         given = bound()
         capturing = CapturingRun(executable, {}, force, given)
-        capturing.call(executable.main, dict(given))
+        capturing.call(executable.forms.main, dict(given))
         made = capturing.command_buffer()
         assert made is not None
         executable.decisions.forget()
         MeasuredProgram(program).record("main", MeasuredProgram(program).place(args), force=force)
-        found = executable.decisions.under({}, force).command_buffers
-        assert list(found.values()) == [SeenCount.ONCE]
-        command_buffer.prepare(executable, bound(), {}, force)
-        (written,) = found.values()
+        (found,) = executable.decisions.under({}, force).calls.values()
+        assert (found.rung, found.commands) == (calls.capture, None)
+        calls.prepare(executable, bound(), {}, force)
+        written = found.commands
         assert isinstance(written, CommandBuffer)
         assert [*map(_shown, written._commands)] == [*map(_shown, made._commands)]
         assert written.has_loop == made.has_loop
@@ -408,18 +414,20 @@ def test_a_run_with_a_record_need_not_be_made_again_for_its_command_buffer(
             assert getattr(written, name) == getattr(made, name)
         for _ in range(3):
             _agree(program.run("main", args, force=force)[0], expected)
-        assert list(found.values()) == [written]
+        assert list(executable.decisions.under({}, force).calls.values()) == [found]
+        assert found.commands is written
 
 
 def test_a_run_that_reads_what_was_computed_is_made_again_for_its_command_buffer() -> None:
     program = runelift.compile(BRANCHING, tuning={})
     executable, args = program.loaded.executable("main"), [np.arange(9, dtype=np.int32)]
-    executable.captures_first = True
+    executable.follow(CAPTURES_FIRST)
     MeasuredProgram(program).record("main", MeasuredProgram(program).place(args))
-    command_buffer.prepare(executable, program.loaded.bind(program.loaded.plan("main"),
+    calls.prepare(executable, program.loaded.bind(program.loaded.plan("main"),
                                                            MeasuredProgram(program).place(args)),
                            {}, {})
-    assert _command_buffers(program) == [SeenCount.ONCE]
+    (found,) = executable.decisions.under({}, {}).calls.values()
+    assert (found.rung, found.commands) == (calls.capture, None)
 
 
 @pytest.mark.parametrize("n", [140, 400])  # more than one tile
@@ -480,7 +488,7 @@ def test_a_run_that_is_captured_counts_where_the_device_is_late(
     program = runelift.compile(SHRINKING, tuning={})
     args = MeasuredProgram(program).place([np.int64(3), np.arange(40, dtype=np.int32)])
     program.run("main", args)  # it builds kernels
-    program.loaded.executable("main").captures_first = True
+    program.loaded.executable("main").follow(CAPTURES_FIRST)
     program.loaded.executable("main").decisions.forget()
     made = list[Outcome]()
 
@@ -488,9 +496,9 @@ def test_a_run_that_is_captured_counts_where_the_device_is_late(
         made.append(performed(*what, **options)._replace(issue=issue))
         return made[-1]
 
-    performed = command_buffer.perform
-    monkeypatch.setattr(command_buffer, "perform", perform)
-    monkeypatch.setattr(command_buffer, "SWITCH_COST", 60.0)
+    performed = calls.perform
+    monkeypatch.setattr(calls, "perform", perform)
+    monkeypatch.setattr(calls, "SWITCH_COST", 60.0)
     assert MeasuredProgram(program).timing("main", args).issue == issue
     assert len(made) == runs
 
@@ -528,7 +536,7 @@ def test_fused_launches_have_barriers_and_copies(fusing: DeviceInfo) -> None:
     for _ in range(SUBMITS_BEFORE_FUSION):
         program.run("main", args)
     assert all(isinstance(each, Launch) for each in found._commands)
-    sources = program.loaded.executable("main")._fused
+    sources = program.loaded.executable("main").kernels._fused
     assert max(text.count("    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);")
                for text in sources) >= 2
 
@@ -552,7 +560,7 @@ def test_tuning_fuses_no_launches(fusing: DeviceInfo) -> None:
     for _ in range(SUBMITS_BEFORE_FUSION + 4):
         session.answer(("call", "timing", "main", 0, (), {"force": {}}))
     assert isinstance(_command_buffers(session.program)[0], CommandBuffer)
-    assert not session.program.loaded.executable("main")._fused
+    assert not session.program.loaded.executable("main").kernels._fused
     other.close()
 
 
@@ -560,7 +568,7 @@ def test_tuning_times_command_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first run is captured, and timed runs submit its commands."""
     monkeypatch.setattr("runelift.runtime.tuner.workers.measured_program.ISSUE_SHARE",
                         0.0)  # however late the device is
-    monkeypatch.setattr(command_buffer, "SWITCH_COST", 60.0)
+    monkeypatch.setattr(calls, "SWITCH_COST", 60.0)
     info = select("pthread")
     assert info is not None
     session, other = _session(info)
@@ -593,7 +601,7 @@ def test_runs_that_come_often_are_compared_with_fused_launches(
     before = len(buffer._commands)
     assert saved > 0
     assert len(session.answer(("call", "time_all", "main", 0, ([{}, {}],), {"often": True}))) == 2
-    assert session.program.loaded.executable("main")._fused
+    assert session.program.loaded.executable("main").kernels._fused
     assert len(buffer._commands) == before - saved
     assert session.answer(("call", "saved_launches", "main", 0, ([{}],))) == [0]
     other.close()
@@ -622,7 +630,7 @@ def test_processors_need_no_fused_launches() -> None:
     args = [np.int64(3), np.arange(8, dtype=np.float32)]
     for _ in range(SUBMITS_BEFORE_FUSION + 4):
         program.run("main", args)
-    assert not program.loaded.executable("main")._fused
+    assert not program.loaded.executable("main").kernels._fused
 
 
 def test_local_memory_is_set_again_where_nobody_knows_how_much_there_is(
@@ -631,9 +639,9 @@ def test_local_memory_is_set_again_where_nobody_knows_how_much_there_is(
     handle = MagicMock(int_ptr=0)
     monkeypatch.setattr(direct_launch, "_function", lambda _: None)
     kernel = BoundKernel(handle, (), (np.int32,))
-    for lost, calls in (False, 1), (False, 0), (True, 1):
+    for lost, count in (False, 1), (False, 0), (True, 1):
         handle.set_arg.reset_mock()
         if lost:
             kernel.forget_args()
         kernel.set_args([np.int32(3)], (64,))
-        assert handle.set_arg.call_count == calls
+        assert handle.set_arg.call_count == count

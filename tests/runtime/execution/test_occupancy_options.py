@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import runelift
-from runelift.runtime.execution.executable import goes_through_points
+from runelift.runtime.execution.kernels import goes_through_points
 
 SOURCE = """
 entry main [n][m] (xss: [n][m]i32): [n]i32 =
@@ -28,6 +28,6 @@ def test_kernels_with_scratch_memory_have_further_options(
     monkeypatch.setattr(executable.device, "info",
                         replace(info, occupancy_options=("-DFEW_REGISTERS",)))
     found = {goes_through_points(site.launch.kernel):
-             executable._source([site], dict.fromkeys(site.launch.kernel.built_for, 1))[1:]
+             executable.kernels._source([site], dict.fromkeys(site.launch.kernel.built_for, 1))[1:]
              for site in executable.sites}
     assert found == {True: ("-DFEW_REGISTERS",), False: ()}

@@ -515,7 +515,7 @@ def test_settings_are_tried_in_the_kernel_of_a_loop(
         before = device.persistent
         run = TrialRun(program.loaded.executable("main"), {}, {}, {(name, last[name]): search})
         plan = program.loaded.plan("main")
-        results = run.call(run.executable.main_of_trials,
+        results = run.call(run.executable.forms.main_of_trials,
                            program.loaded.bind(plan, list(args))).results
         assert isinstance(sent[spaces[name].default], float)
         assert {found for found in sent.values() if isinstance(found, str)} <= {NO_KERNEL}

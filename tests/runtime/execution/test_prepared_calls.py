@@ -15,10 +15,11 @@ from runelift.ir.base.errors import ProgramFailure, UserError
 from runelift.runtime.devices.info import DeviceInfo, DeviceKind
 from runelift.runtime.devices.waiting import Waits
 from runelift.runtime.execution.bound_commands import BoundCommands
+from runelift.runtime.execution.calls import Call, kinds_of
 from runelift.runtime.execution.device_array import DeviceArray
 from runelift.runtime.execution.free_values import FreeValues
 from runelift.runtime.execution.issuing import Issuer
-from runelift.runtime.execution.prepared_calls import PreparedCall, kinds_of
+from runelift.runtime.execution.policy import CallPolicy
 from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION
 from runelift.runtime.programs.program import Program
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
@@ -44,9 +45,9 @@ def program() -> Program:
     return runelift.compile(PROGRAM, tuning={})
 
 
-def prepared(program: Program, entry: str, thresholds: Any = None) -> dict[Any, PreparedCall]:
+def prepared(program: Program, entry: str, thresholds: Any = None) -> dict[Any, Call]:
     chosen = program.thresholds if thresholds is None else thresholds
-    return program.loaded.executable(entry).decisions.under(chosen, {}).prepared
+    return program.loaded.executable(entry).decisions.under(chosen, {}).known
 
 
 def test_results_follow_values_sizes_and_scalars(program: Program) -> None:
@@ -67,14 +68,19 @@ def test_equal_numbers_of_other_types_are_other_kinds(program: Program) -> None:
                             np.zeros((2, 1), np.int32), np.zeros(2, ">i4"),
                             program.to_device(np.zeros(2, np.int32)),
                             program.to_device(np.zeros(3, np.int32))]
-    assert len({kinds_of([each]) for each in arguments}) == len(arguments)
-    assert kinds_of([float("nan")]) == kinds_of([float("nan")])
+    executable = program.loaded.executable("rows")  # it has no scalars
+
+    def kinds(*args: Any) -> Any:
+        return kinds_of(args, executable)
+
+    assert len({kinds(each) for each in arguments}) == len(arguments)
+    assert kinds(float("nan")) == kinds(float("nan"))
     for other in ([1, 2], np.array(1), "x", None):
-        assert kinds_of([1, other]) is None
+        assert kinds(1, other) is None
     array = program.to_device(np.zeros(2, np.int32))
     elsewhere = DeviceArray(array.buffer, (array.prim, array.shape, MagicMock()))
-    assert kinds_of([array]) != kinds_of([elsewhere])
-    assert kinds_of([array, array]) != kinds_of([array, arguments[-2]])
+    assert kinds(array) != kinds(elsewhere)
+    assert kinds(array, array) != kinds(array, arguments[-2])
 
 
 def test_arrays_of_another_device_are_copied(program: Program) -> None:
@@ -175,7 +181,7 @@ def test_records_and_forced_versions_are_still_made(program: Program) -> None:
         for _ in range(CALLS):
             np.testing.assert_array_equal(program.rows(xss), xss.sum(1))
         (call,) = prepared(program, "rows").values()
-        ran.append([command.number for command in call._found._commands])
+        ran.append([command.number for command in call.commands._commands])
     assert ran[0] != ran[1]
     site = next(iter(program.tree.entry("rows").sites()))
     for _ in range(CALLS):
@@ -207,7 +213,7 @@ def test_one_wait_for_a_call(program: Program, monkeypatch: pytest.MonkeyPatch) 
         for _ in range(CALLS):
             waits.reset_mock()
             for call in prepared(program, "scaled").values():
-                call._found.run.waits_long = False
+                call.commands.run.waits_long = False
             program.scaled(3.0, xs, device_arrays=is_there)
             assert waits.call_count == is_there
 
@@ -220,7 +226,7 @@ def test_ctrl_c_may_end_a_wait_that_comes_before_the_read(
     waits = MagicMock()
     monkeypatch.setattr(Waits, "wait", lambda self, queue, *events: (waits(), queue.finish()))
     (call,) = prepared(program, "scaled").values()
-    call._found.run.waits_long = True
+    call.commands.run.waits_long = True
     np.testing.assert_array_equal(program.scaled(3.0, xs), xs * 3)
     assert waits.call_count == 1
 
@@ -236,7 +242,7 @@ def test_short_calls_between_long_ones_wait_as_short_ones(
             program.scaled(3.0, xs, device_arrays=True)
     longest, noted = max(prepared(program, "scaled").values(), key=_elements), Issuer._note_wait
     monkeypatch.setattr(Issuer, "_note_wait", lambda self, started: noted(
-        self, started - (60.0 if self is longest._found.run else 0.0)))
+        self, started - (60.0 if self is longest.commands.run else 0.0)))
     program.scaled(3.0, long, device_arrays=True)
     for xs, count in [(short, 0), (long, 1), (short, 0), (long, 1)]:
         ended.reset_mock()
@@ -245,9 +251,9 @@ def test_short_calls_between_long_ones_wait_as_short_ones(
         assert ended.call_count == count
 
 
-def _elements(call: PreparedCall) -> int:
+def _elements(call: Call) -> int:
     """The size of the buffers that a prepared call takes."""
-    return sum(size for size, _ in call._found._classes)
+    return sum(size for size, _ in call.commands._classes)
 
 
 SIZES = [0, 1, 2, 7, 31, 64, 300, 1009, 4099]
@@ -275,7 +281,7 @@ def test_sizes_in_turn_set_no_arguments_again(text: str) -> None:
         for xs in there:
             program.main(xs, device_arrays=True)
     bound = [each for call in prepared(program, "main").values()
-             for each in call._found._bound.values()]
+             for each in call.commands._bound.values()]
     assert len(prepared(program, "main")) == len(SIZES)
     for each in bound:
         assert isinstance(each, BoundCommands)
@@ -385,7 +391,7 @@ def test_free_scalars_reach_fused_launches(installed: DeviceInfo) -> None:
         ys = xs + k
         np.testing.assert_array_equal(program.both(k, xs), ys * k + ys[::-1])
     (call,) = prepared(program, "both").values()
-    assert len(call._found._commands) == 1
+    assert len(call.commands._commands) == 1
 
 
 def test_buffers_take_turns(free: Program) -> None:
@@ -408,7 +414,7 @@ def test_buffers_take_turns(free: Program) -> None:
             np.testing.assert_array_equal(program.main(1, xs[:100]).shape, [100])
         for call in prepared(program, "main").values():
             moved += sum(isinstance(each, BoundCommands) and len(each.moved) < len(each.full)
-                         for each in call._found._bound.values())
+                         for each in call.commands._bound.values())
     assert moved
 
 
@@ -428,7 +434,7 @@ def test_other_calls_between_do_not_matter(free: Program) -> None:
 
 def test_measured_runs_have_their_own_scalars(free: Program) -> None:
     executable = free.loaded.executable("both")
-    executable.captures_first = True
+    executable.follow(CallPolicy(captures_first=True))
     measured, xs = MeasuredProgram(free), np.arange(7, dtype=np.int32)
     args = [[np.int32(k), free.to_device(xs)] for k in (2, 5)]
     for _ in range(CALLS):

@@ -11,7 +11,7 @@ import pytest
 from runelift.runtime.devices.info import DeviceInfo, DeviceKind
 from runelift.runtime.execution.commands import FUSED, Copy, Expect, Launch
 from runelift.runtime.execution.side_by_side import independent_launches
-from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION, CommandBuffer
+from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION
 from runelift.runtime.programs.program import Program
 from tests import programs
 
@@ -62,8 +62,7 @@ def _arguments(entry: str, n: int) -> list[Any]:
 
 def _commands(program: Program, entry: str) -> list[Any]:
     found = program.loaded.executable(entry).decisions.under(program.thresholds, {})
-    (buffer,) = (each for each in found.command_buffers.values()
-                 if isinstance(each, CommandBuffer))
+    (buffer,) = (call.commands for call in found.calls.values() if call.commands is not None)
     return buffer._commands
 
 

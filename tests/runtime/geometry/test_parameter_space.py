@@ -18,7 +18,7 @@ from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Quantity
 from runelift.ir.base.errors import UserError
 from runelift.runtime.devices.info import DeviceKind, find_devices
-from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.kernels import Kernels
 from runelift.runtime.execution.run import Run
 from runelift.runtime.geometry.parameter_space import ParameterSpace, space_of
 from runelift.runtime.programs.program import Program
@@ -275,8 +275,8 @@ def test_loops_are_unrolled_and_only_their_kernel_is_built_again(
         monkeypatch: pytest.MonkeyPatch) -> None:
     text = "entry main [n][m] (xss: [n][m]i32) = map (reduce (+) 0) xss"
     program = runelift.compile(text)
-    sources, build = list[str](), Executable._program
-    monkeypatch.setattr(Executable, "_program", lambda self, source, *further: (
+    sources, build = list[str](), Kernels._program
+    monkeypatch.setattr(Kernels, "_program", lambda self, source, *further: (
         sources.append(source), build(self, source, *further))[1])
     (name,) = (each.parameter.name for space in program.spaces("main") for each in space.ranges
                if each.parameter.quantity is Quantity.UNROLL

@@ -16,8 +16,9 @@ from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.base.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.info import select
-from runelift.runtime.execution import command_buffer
-from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution import calls
+from runelift.runtime.execution.kernels import Kernels
+from runelift.runtime.execution.policy import CallPolicy
 from runelift.runtime.execution.run import Run
 from runelift.runtime.prebuild.kernel_collector import KernelCollector
 from runelift.runtime.programs.program import Program
@@ -37,8 +38,8 @@ def test_runs_find_their_kernels_built(entry: str, args: tuple[Any, ...], forese
                                        monkeypatch: pytest.MonkeyPatch) -> None:
     program = runelift.compile(NESTED, device="pocl", tuning={})
     made: list[Any] = []
-    build = Executable._made
-    monkeypatch.setattr(Executable, "_made",
+    build = Kernels._made
+    monkeypatch.setattr(Kernels, "_made",
                         lambda self, *source, needed: (
                             made.append(source), build(self, *source, needed=needed))[1])
     placed = MeasuredProgram(program).place(args)
@@ -62,15 +63,15 @@ def test_what_is_measured_first_is_built_first(tmp_path: Path,
     program = runelift.compile(NESTED, device="pocl", tuning={})
     begun: list[list[Any]] = []
     executable = program.loaded.executable("main")
-    executable.outside = lambda sources, waits: begun.append(list(sources))
+    executable.follow(CallPolicy(outside=lambda sources, waits: begun.append(list(sources))))
     forces, other = [{}, *plans(program.tree.entry("main"))], CUBE[:, :3]
     inputs = [(CUBE, np.int64(2)), (other.copy(), np.int64(2))]
     assert MeasuredProgram(program).prebuild_all("main", inputs, forces)
     wanted = dict[Any, None]()
     for force in forces[0], forces[-1]:
         program.loaded.prebuilder.collect("main", inputs[0], force, wanted)
-    assert begun[0] == [(text, *executable.options) for text in dict.fromkeys(
-        source for each in wanted for source in executable._source_of(each) or ())]
+    assert begun[0] == [(text, *executable.kernels.options) for text in dict.fromkeys(
+        source for each in wanted for source in executable.kernels._source_of(each) or ())]
     assert len(begun) > 1
     assert not {source for sources in begun[1:] for source in sources} & set(begun[0])
 
@@ -86,10 +87,10 @@ def test_what_is_in_the_cache_is_loaded_before_it_is_asked_for(
 
     program = runelift.compile(NESTED, device="pocl", tuning={})
     executable = program.loaded.executable("main")
-    executable.outside = lambda sources, waits: pytest.fail("all is there")
+    executable.follow(CallPolicy(outside=lambda sources, waits: pytest.fail("all is there")))
     made: list[Any] = []
-    build = Executable._made
-    monkeypatch.setattr(Executable, "_made", lambda self, *source, needed: (
+    build = Kernels._made
+    monkeypatch.setattr(Kernels, "_made", lambda self, *source, needed: (
         made.append((source, threading.current_thread())), build(self, *source, needed=needed))[1])
     assert not MeasuredProgram(program).prebuild_all("main", [args], forces)
     MeasuredProgram(program).record("main", MeasuredProgram(program).place(args), force=forces[0])
@@ -104,7 +105,7 @@ def test_what_is_in_the_cache_is_loaded_before_it_is_asked_for(
 def test_what_cannot_be_built_is_left_to_the_run() -> None:
     program = runelift.compile(NESTED, device="pocl", tuning={})
     executable = program.loaded.executable("checked")
-    executable.options = ["-no-such-option"]
+    executable.kernels.options = ["-no-such-option"]
     args = MeasuredProgram(program).place((MATRIX.astype(np.int64), np.int64(0)))
     MeasuredProgram(program).prebuild("checked", args, plans(program.tree.entry("checked")))
     with pytest.raises(CompilerLimitation, match="do not build"):
@@ -125,17 +126,17 @@ def test_kernels_of_loops_are_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
     program = Program(compiled, replace(info, coherent=True))
     built, wanted = set[Any](), dict[Any, None]()
 
-    def persistent(self: Executable, kernel: PersistentKernel) -> None:
+    def persistent(self: Kernels, kernel: PersistentKernel) -> None:
         built.add(self._persistent_source(kernel))
 
-    monkeypatch.setattr(Executable, "persistent", persistent)
+    monkeypatch.setattr(Kernels, "persistent", persistent)
     args = MeasuredProgram(program).place([np.int64(20), np.ones((30, 40), np.int32)])
     executable = program.loaded.executable("main")
     for force in plans(program.tree.entry("main")):
         program.loaded.prebuilder.collect("main", args, force, wanted)
         MeasuredProgram(program).timing("main", args, force=force)
     assert built
-    assert {executable._persistent_source(each) for each in wanted
+    assert {executable.kernels._persistent_source(each) for each in wanted
             if isinstance(each, PersistentKernel)} >= built
     count = len(wanted)
     program.loaded.prebuilder.collected.clear()
@@ -151,7 +152,7 @@ def test_records_need_no_kernels_for_loops(monkeypatch: pytest.MonkeyPatch) -> N
     compiled = runelift.compile(SCANS, device="pocl", tuning={}).compiled
     program = Program(compiled, replace(info, coherent=True))
     prepared: list[list[Any]] = []
-    monkeypatch.setattr(Executable, "prepare", lambda self, wanted: prepared.append(list(wanted)))
+    monkeypatch.setattr(Kernels, "prepare", lambda self, wanted: prepared.append(list(wanted)))
     args, forces = [np.int64(20), np.ones((30, 40), np.int32)], plans(program.tree.entry("main"))
     items = MeasuredProgram(program).prebuild("main", args, forces)
     assert MeasuredProgram(program).prebuild("main", args, [], forces) == items
@@ -171,8 +172,8 @@ def test_a_timed_run_that_builds_is_made_again(monkeypatch: pytest.MonkeyPatch) 
     program = runelift.compile(NESTED, device="pocl", tuning={})
     args, runs = MeasuredProgram(program).place((MATRIX.astype(np.int64),
                                                  np.int64(0))), list[None]()
-    real = command_buffer.perform
-    monkeypatch.setattr(command_buffer, "perform",
+    real = calls.perform
+    monkeypatch.setattr(calls, "perform",
                         lambda *given, **how: (runs.append(None), real(*given, **how))[1])
     MeasuredProgram(program).timing("checked", args)
     assert len(runs) == 2

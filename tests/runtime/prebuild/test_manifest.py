@@ -14,7 +14,8 @@ import pytest
 import runelift
 from runelift.runtime.devices.build import cache_name
 from runelift.runtime.devices.driver.build import KERNELS
-from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.kernels import Kernels
+from runelift.runtime.execution.policy import CallPolicy
 from runelift.runtime.prebuild.kernel_collector import KernelCollector
 from runelift.runtime.prebuild.manifest import ForcedVersions, has_manifest, read_manifests
 from runelift.runtime.processes.build_pool import Builders
@@ -48,7 +49,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def opened(path: Path) -> Program:
     """The program; others build its kernels, who take their time."""
     program: Program = runelift.compile(path, device="pocl", tuning={})
-    program.loaded.executable("main").outside = lambda sources, waits: None
+    program.loaded.executable("main").follow(CallPolicy(outside=lambda sources, waits: None))
     return program
 
 
@@ -57,7 +58,8 @@ def kernel_of(path: Path) -> Path:
     program = opened(path)
     executable, known = program.loaded.executable("main"), read_manifests(program.compiled)["main"]
     info = executable.device.info
-    return path.parent / "cache" / KERNELS / cache_name(info, *executable._whole(known.sources[-1]))
+    whole = executable.kernels._whole(known.sources[-1])
+    return path.parent / "cache" / KERNELS / cache_name(info, *whole)
 
 
 def forces(program: Program) -> list[dict[str, int]]:
@@ -82,12 +84,12 @@ def counted(program: Program, monkeypatch: pytest.MonkeyPatch, args: Sequence[An
 def test_what_was_wanted_is_loaded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = opened(path)
     executable = program.loaded.executable("main")
-    made, build = [], Executable._made
-    monkeypatch.setattr(Executable, "_made", lambda self, *source, needed: (
+    made, build = [], Kernels._made
+    monkeypatch.setattr(Kernels, "_made", lambda self, *source, needed: (
         made.append(source), build(self, *source, needed=needed))[1])
     assert counted(program, monkeypatch) == (False, 0)
     known = read_manifests(program.compiled)["main"]
-    assert set(made) == set(executable._ready) == set(known.sources)
+    assert set(made) == set(executable.kernels._ready) == set(known.sources)
     for force in forces(program):
         MeasuredProgram(program).record("main", MeasuredProgram(program).place(ARGS), force=force)
     assert len(made) == len(set(made)) == len(known.sources)
@@ -100,7 +102,7 @@ def test_kernels_that_were_written_before_are_not_written_again(
         program = opened(path)
         with monkeypatch.context() as patch:
             for name in "program_text", "persistent_text":
-                patch.setattr(f"runelift.runtime.execution.executable.{name}",
+                patch.setattr(f"runelift.runtime.execution.kernels.{name}",
                               lambda *_: pytest.fail("is written again"))
             MeasuredProgram(program).prebuild_all("main", [ARGS], forces(program))
             for force in forces(program):
@@ -124,7 +126,7 @@ def test_a_worker_loads_what_is_coming(path: Path) -> None:
         session.rest(0.0)
         expected = session._expected
         assert expected is not None
-        loading = expected.loaded.executable("main")._loading
+        loading = expected.loaded.executable("main").kernels._loading
         assert loading.keys() == set(read_manifests(program.compiled)["main"].sources)
         assert session.open(OpenProgram(program.compiled.snapshot, "all", contract, {"t": 1}, True))
         assert (session.program is expected) == (not contract)
@@ -201,8 +203,8 @@ def test_runs_show_others_that_force_the_same_versions(
     assert MeasuredProgram(program).prebuild("main", args, [mixed]) is None
     assert MeasuredProgram(program).prebuild("main", args, [], [mixed]) is None
     executable = program.loaded.executable("main")
-    executable.finish_loading()
-    monkeypatch.setattr(Executable, "_made", lambda self, *source, needed: pytest.fail(
+    executable.kernels.finish_loading()
+    monkeypatch.setattr(Kernels, "_made", lambda self, *source, needed: pytest.fail(
         "is built anew"))
     MeasuredProgram(program).record("main", args, force=mixed)
 

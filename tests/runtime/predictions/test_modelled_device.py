@@ -47,7 +47,7 @@ def launches(loaded: LoadedProgram, shape: Shape) -> list[Any]:
                         lambda array: no_memory(array.nbytes))
     run = NotingRun(loaded, shape.entry)
     try:
-        loaded.executable(shape.entry).main(run, bound)
+        loaded.executable(shape.entry).forms.main(run, bound)
     except (DependsOnDevice, Infeasible) as error:
         run.launches.append(str(error))
     return run.launches

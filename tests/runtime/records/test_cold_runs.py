@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.kernels import Kernels
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 
 LAUNCHES = """
@@ -26,13 +26,13 @@ SLOW = 0.3
 
 @pytest.fixture
 def slow_builds(monkeypatch: pytest.MonkeyPatch) -> None:
-    build: Callable[..., Any] = Executable._program
+    build: Callable[..., Any] = Kernels._program
 
-    def slowly(executable: Executable, *args: Any) -> Any:
+    def slowly(kernels: Kernels, *args: Any) -> Any:
         time.sleep(SLOW)
-        return build(executable, *args)
+        return build(kernels, *args)
 
-    monkeypatch.setattr(Executable, "_program", slowly)
+    monkeypatch.setattr(Kernels, "_program", slowly)
 
 
 def fresh() -> Any:

@@ -21,7 +21,7 @@ from runelift.runtime.devices.subgroup_support import (
     by_assembly,
     offered,
 )
-from runelift.runtime.execution import executable
+from runelift.runtime.execution import kernels
 from runelift.runtime.execution.probes import subgroups
 from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.programs.program import Program
@@ -116,7 +116,7 @@ def test_whole_arrays_by_sub_groups(info: DeviceInfo, offer: ShuffleMethod, hold
     program.device.probe_subgroups()
     assert program.device.shares.subgroup > 1
     if not holds:
-        monkeypatch.setattr(executable, "hold_in", lambda *_: False)
+        monkeypatch.setattr(kernels, "hold_in", lambda *_: False)
     for count in (0, 1, 100, 5000):
         xs = np.random.default_rng(count).integers(-99, 99, count)
         for entry, args in (("both", [xs]), ("counts", [abs(xs)]), ("rows", [xs.reshape(-1, 20)])):

@@ -340,7 +340,7 @@ def test_runs_go_on_as_if_nothing_had_been_tried() -> None:
     executable = program.loaded.executable("main")
     run = TrialRun(executable, {}, {}, {
         (name, 0): lambda s=spaces[name]: search(s) for name in names})  # type: ignore[misc]
-    results = run.call(executable.main_of_trials,
+    results = run.call(executable.forms.main_of_trials,
                        program.loaded.bind(program.loaded.plan("main"), args)).results
     assert asked
     np.testing.assert_array_equal(
@@ -494,7 +494,7 @@ def test_ctrl_c_while_settings_are_tried(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_what_is_coming_is_built_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Settings that are announced find their kernels built, and nothing of them is run before."""
-    from runelift.runtime.execution.executable import Executable
+    from runelift.runtime.execution.kernels import Kernels
 
     program = runelift.compile(ROWS, device="pocl", tuning={})
     rows = np.arange(600, dtype=np.int32).reshape(30, 20)
@@ -504,8 +504,8 @@ def test_what_is_coming_is_built_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     space = next(s for s in program.spaces("main") if s.operation.name == operation[0])
     settings = list(space.settings())[:6]
     made: list[Any] = []
-    build = Executable._made
-    monkeypatch.setattr(Executable, "_made",
+    build = Kernels._made
+    monkeypatch.setattr(Kernels, "_made",
                         lambda self, *source, needed: (
                             made.append(source), build(self, *source, needed=needed))[1])
     after: list[int] = []

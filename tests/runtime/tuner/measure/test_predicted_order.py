@@ -73,7 +73,7 @@ def test_replay_goes_on_with_the_versions_that_are_predicted_to_take_least() -> 
     executable = loaded.executable("main")
     args = [np.ones((40, 300), np.float32)]
     run = Noting(executable, {}, Race(rounds=1))
-    run.call(executable.replaying, loaded.bind(loaded.plan("main"), args))
+    run.call(executable.forms.replaying, loaded.bind(loaded.plan("main"), args))
     (choice,) = predict_call(loaded, "main", args).choices
     seconds = [each.seconds for each in choice.versions]
     order = list(ran)

@@ -293,7 +293,7 @@ def test_kernels_that_do_the_same_have_one_text_in_all_versions_of_a_program() -
     def texts(schedule: str | None) -> set[str]:
         program = runelift.compile(PRODUCT, device="pocl", tuning={}, schedule=schedule)
         executable = program.loaded.executable("main")
-        return {executable._text([site], {}) for site in executable.sites}
+        return {executable.kernels._text([site], {}) for site in executable.sites}
 
     assert texts(None) < texts(SCHEDULES)
 

@@ -12,7 +12,7 @@ import pytest
 import runelift
 from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.devices import build, slow_builds
-from runelift.runtime.execution import executable
+from runelift.runtime.execution import kernels
 from runelift.runtime.processes import process
 from runelift.runtime.processes.build_pool import Builders
 from runelift.runtime.tools.commands.cli import main
@@ -39,7 +39,7 @@ def serve_slowly(connection: Any, **options: Any) -> None:
             keep_lock()
         return make(device, source, *options)
 
-    executable.build_program = worker.build_program = slowly
+    kernels.build_program = worker.build_program = slowly
     build_notices.VERSION_BUILD_SECONDS = LIMIT
     worker.serve(connection, **options)
 

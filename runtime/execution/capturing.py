@@ -1,0 +1,154 @@
+"""Capture: runs that fill a command buffer while they run a plan, or without a run.
+
+A captured command has a number for each buffer, so that it can be issued again on other buffers
+(:mod:`runelift.runtime.execution.submitting`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from runelift.ir.base.errors import RuneliftError
+from runelift.runtime.devices.build import Infeasible
+from runelift.runtime.devices.memory import Buffer, OutOfMemory
+from runelift.runtime.execution.commands import Copy, Expect, Launch, RunLoop, Slot
+from runelift.runtime.execution.dry_run import DryRun
+from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.run import Ending, Force, Run
+from runelift.runtime.execution.submitting import SCAN_STATUS, Capture, CommandBuffer
+
+MOST_CAPTURED_COMMANDS = 1 << 13
+"""Runs of more commands are too long to gain by it."""
+MOST_CAPTURED_BYTES = 1 << 30
+"""The most memory of a captured run; a command buffer needs the sum of all its buffers."""
+
+
+class CapturingRun(Run):
+    """The ``rt`` that fills a command buffer: it runs a plan and captures its commands."""
+
+    def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
+                 args: Mapping[str, Any]) -> None:
+        super().__init__(executable, thresholds, force, record=False)
+        self.allocate = self._allocate
+        self._capture = Capture(
+            [name for name, value in args.items() if isinstance(value, Buffer)],
+            {name: value for name, value in args.items() if not isinstance(value, Buffer)})
+        self._inputs = [args[name] for name in self._capture.inputs]  # keeps their memory
+        self._slots = {id(b.handle): Slot(n) for n, b in enumerate(self._inputs)}
+        self._handles: list[Any] = []  # so that nothing else has their identity
+        self._unrepeatable = False
+
+    def command_buffer(self) -> CommandBuffer | None:
+        """The command buffer of the run, which is over; None if it cannot be repeated."""
+        capture = self._capture
+        unrepeatable = (self._unrepeatable or sum(capture.sizes) > self._most_captured()
+                        or len(capture.commands) > MOST_CAPTURED_COMMANDS)
+        found = None if unrepeatable else CommandBuffer(self.uncaptured(), capture)
+        self.allocate = self._pool.allocate
+        self._unrepeatable = True
+        self._inputs, self._handles, self._slots = [], [], {}
+        return found
+
+    def _most_captured(self) -> int:
+        """The most bytes that a command buffer may take, beside its inputs."""
+        guard = self.executable.memory
+        most = None if guard is None else guard.most_taken(
+            {id(buffer.handle): buffer for buffer in self._inputs})
+        return MOST_CAPTURED_BYTES if most is None else min(most, MOST_CAPTURED_BYTES)
+
+    def _allocate(self, size: int) -> Buffer:
+        buffer = self._pool.allocate(size)
+        if id(buffer.handle) not in self._slots:
+            sizes = self._capture.sizes
+            self._slots[id(buffer.handle)] = Slot(len(self._inputs) + len(sizes))
+            sizes.append(buffer.size)
+            self._handles.append(buffer.handle)
+        return buffer
+
+    def _slot(self, value: Any) -> Any:
+        return self._slots.get(id(value), value)
+
+    def conclude(self, ending: Ending, *values: Any) -> tuple[Any, ...]:
+        """Conclude; the epilogue is not captured, but run every time."""
+        capture = self._capture
+        capture.ending, capture.fallible = ending, self._fallible
+        capture.values = tuple(self._slot(v.handle) if isinstance(v, Buffer) else v for v in values)
+        return super().conclude(ending, *values)
+
+    def statuses(self, words: int) -> Buffer:
+        """The buffer of the device in which the groups of a scan publish their totals."""
+        buffer = super().statuses(words)
+        self._capture.scans.append(words)
+        self._slots[id(buffer.handle)] = SCAN_STATUS
+        self._handles.append(buffer.handle)
+        return buffer
+
+    def issue(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
+              *args: Any) -> None:
+        """Run a kernel, and capture the launch."""
+        super().issue(number, groups, group, lengths, *args)
+        self._note(number, (), groups, group, lengths, args)
+
+    def issue_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
+                    lengths: tuple[int, ...], *args: Any) -> None:
+        """Run a kernel that is built for constants, and capture the launch."""
+        super().issue_built(number, constants, groups, group, lengths, *args)
+        self._note(number, constants, groups, group, lengths, args)
+
+    def _note(self, number: int, constants: tuple[int, ...], groups: int, group: int,
+              lengths: tuple[int, ...], args: tuple[Any, ...]) -> None:
+        site = self.executable.sites[number]
+        if groups > 0 and group > 0 and site.kernel is not None and not self._unrepeatable:
+            slots = self.executable.forms.free.placed(site.launch.args, [*map(self._slot, args)])
+            self._capture.commands.append(Launch(
+                number, constants, groups, group, lengths, slots, site.kernel))
+
+    def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
+        """Copy, and capture the copy."""
+        super().copy(target, source, size, offset)
+        if size > 0 and not self._unrepeatable:
+            self._capture.commands.append(Copy(
+                self._slot(target.handle), self._slot(source.handle), size, offset))
+
+    def run_loop(self, loop: RunLoop) -> None:
+        """Have one kernel run the iterations of a loop, and capture its launch."""
+        super().run_loop(loop)
+        if not self._unrepeatable:
+            self._capture.commands.append(replace(
+                loop, rings=(), args=tuple(map(self._slot, loop.args))))
+
+    def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
+        """Elements of buffers.  A run that repeats this one expects them, before the epilogue."""
+        fallible = self._fallible
+        found = super().reads(*elements)
+        if self._capture.ending is None and not self._unrepeatable:
+            self._capture.commands.append(Expect(
+                tuple([(self._slot(buffer.handle), prim, index)
+                       for buffer, prim, index in elements]), tuple(found), fallible))
+        return found
+
+    # Runs that cannot be repeated
+
+    def run_while_loop(self, loop: RunLoop) -> None:
+        """Run iterations until the device says that it is over; their number is not captured."""
+        self._unrepeatable = True
+        super().run_while_loop(loop)
+
+    def abandon(self, number: int, version: int, reason: Exception) -> None:
+        """Reject a version; it may run another time, so the run cannot be repeated."""
+        self._unrepeatable = True
+        super().abandon(number, version, reason)
+
+
+class DryCapture(CapturingRun, DryRun):
+    """The ``rt`` that fills a command buffer without running anything on the device."""
+
+    def capture(self, args: dict[str, Any]) -> CommandBuffer | None:
+        """The command buffer; None if the commands depend on results of the device."""
+        try:
+            self.follow(self.executable.forms.main, args)
+        except (Infeasible, OutOfMemory, RuneliftError):
+            return None
+        return self.command_buffer()
