@@ -41,6 +41,20 @@ def attach(builder: Builder, attr: str, value: Value, span: Span) -> None:
         hints=("Write the point in front of a map, reduce or the like with its arguments.",)))
 
 
+def with_points_inside(exp: ast.Exp) -> ast.Exp:
+    """An expression whose points stand in front of what types are written behind.
+
+    Because: a point is of the map in ``#[point] map f xs :> t``, and not of its conversion.
+    """
+    if not isinstance(exp, ast.AttrExp) or not is_point(exp.attr):
+        return exp
+    value = with_points_inside(exp.value)
+    if not isinstance(value, ast.Coerce | ast.Ascript):
+        return exp
+    inside = replace(exp, value=value.value, type=value.value.type)
+    return replace(value, value=with_points_inside(inside))
+
+
 def parameters_of(module: ast.Flat) -> dict[str, int | None]:
     """The tuning parameters of a program, with the values that its points take by default.
 
