@@ -33,8 +33,8 @@ from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.passes.rsqrt import is_by_root, with_roots
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Quantity
-from runelift.codegen.plan.shapes.shape import NO_WISH
 from runelift.codegen.plan.shapes.segment_block import Box, SegmentBlockShape
+from runelift.codegen.plan.shapes.shape import NO_WISH
 from runelift.codegen.plan.views import View, ceil_quot, lit, op, unflat_index
 from runelift.codegen.segops.coarsen import Lanes, coarsen
 from runelift.codegen.segops.local_tiles import BoxedCode, GroupIndices, with_boxes, with_tiles
@@ -93,7 +93,8 @@ def lower_blocked(lowering: launches.Lowering, segments: Segments | None,
         tiled = launches.branch(lowering, together.launch, "blocks, boxes")
         sizes = replace(
             sizes, boxes=together.boxes, of_elements=together.of_elements,
-            apart=together.of_elements and together.apart, wanted_tile=lowering.setting(Quantity.TILE)
+            apart=together.of_elements and together.apart,
+            wanted_tile=lowering.setting(Quantity.TILE)
             if asked is None else i64(asked.tile or max(MOST_TILE, asked.depth)))
         if asked is None and 1 < len(sizes.boxes) <= MOST_CHOSEN_BOXES:
             arrays = lowering.setting(Quantity.ARRAYS)
@@ -350,7 +351,7 @@ class _BlockedKernel:
         The work-items of a group go through the elements together.  The remainder is dealt out, and
         combined without local memory.
         """
-        k, sizes = self.k, self.sizes
+        k = self.k
         if self._is_flat or not all(o.comm for o in self.exp.ops):
             raise CompilerLimitation("boxes need commuting operators and another axis")
         row = k.declare("row", Prim.I64, op("mul", self.y, self.steps))

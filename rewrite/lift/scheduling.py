@@ -10,7 +10,7 @@ Source: Mogers 2023, sections 6.2.2 and 6.2.3 (outer points before inner points)
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TypeAlias
@@ -29,6 +29,7 @@ from runelift.ir.constraints import Constraint
 from runelift.ir.names import Names
 from runelift.ir.points import (
     DEFAULT,
+    Number,
     PlacedAttribute,
     PointMistake,
     conflict,
@@ -41,6 +42,7 @@ from runelift.ir.syntax import Fun, Program
 from runelift.ir.traverse import statements_inside
 from runelift.rewrite.lift.apply import apply_point, given_of, with_attributes
 from runelift.rewrite.lift.blocking import Blocking
+from runelift.rewrite.lift.candidates import fitting_numbers
 from runelift.rewrite.lift.places import Place, find, places
 from runelift.rewrite.lift.point import Point
 from runelift.rewrite.lift.schedule import Schedule, Step
@@ -72,6 +74,36 @@ class Asked:
 
 
 @dataclass(slots=True)
+class Fits:
+    """The numbers that fit for ``free`` program parameters, of those that are ``tried``.
+
+    They are found at the first step that does not match, or at ``all_steps``.
+    """
+
+    free: frozenset[str]
+    tried: Sequence[int]
+    all_steps: bool = False
+    matched: bool = True
+    numbers: dict[str, list[int]] = field(default_factory=dict)
+
+    def note(self, fun: Fun, names: Names, step: Step, point: Point, values: Mapping[str, int]
+             ) -> None:
+        """Note the numbers that fit at a step."""
+        kinds = point.parameters
+        valued = tuple(values[each] if isinstance(each, str) and isinstance(kind, Number) else each
+                       for kind, each in zip(kinds, step.request.arguments, strict=True))
+        if self.free.isdisjoint(step.request.names):
+            return
+        found = fitting_numbers(fun, names, step.place, point,
+                                replace(step.request, arguments=valued), self.tried,
+                                lambda _: True)
+        for name, fits in zip(step.request.arguments, found, strict=True):
+            if isinstance(name, str) and name in self.free:
+                self.numbers[name] = [each for each in self.numbers.get(name, self.tried)
+                                      if each in fits]
+
+
+@dataclass(slots=True)
 class Scheduling:
     """The state of one compilation.
 
@@ -86,6 +118,8 @@ class Scheduling:
     needs: list[Constraint] | None = None
     explore: Explore | None = None
     """Finds the steps that could be taken next, which are noted in ``possible``."""
+    fits: Fits | None = None
+    """Finds the numbers that fit."""
     taken: list[Step] = field(default_factory=list)
     left_out: set[int] = field(default_factory=set)
     possible: list[Step] = field(default_factory=list)
@@ -225,6 +259,8 @@ class Scheduling:
         given = given_of(point, step.request, _Values(self.asked))
         needs = None if self.needs is None else list[Constraint]()
         found = apply_point(fun, names, place.name, point, given, rest, needs)
+        if self.fits is not None and (self.fits.all_steps or isinstance(found, str)):
+            self.fits.note(fun, names, replace(step, place=place.path), point, _Values(self.asked))
         if isinstance(found, str):
             raise _mismatch(step, place, found)
         if self.needs is not None:
