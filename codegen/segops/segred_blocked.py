@@ -159,6 +159,8 @@ class _BlockedKernel:
             self.k.constants.append(tile)
         self.unroll = launches.as_name(lowering.unroll_factor())
         self.k.settings = [self.unroll]
+        asked = blocks_of(lowering.stm)
+        self.asked_unroll = self.unroll if asked is not None and asked.unroll else False
         self.across, self.split, self.points, self.steps = (
             imp.Var(n) for n in (sizes.across, sizes.split, sizes.points, sizes.steps))
         self.r, self.u = lowering.names.fresh("r"), lowering.names.fresh("u")
@@ -407,7 +409,7 @@ class _BlockedKernel:
 
         whole = k.declare("whole", Prim.I64, op("sub", count, op("rem", count, self.steps)))
         k.loop(whole, lambda n: element(op("add", n, u), self._several()), step=self.steps,
-               base="n")
+               base="n", unroll=self.asked_unroll)
         k.loop(count, lambda n: element(n, self._single()), start=whole, base="n")
 
     def _element(self, totals: Sequence[Sequence[VName]], r: Exp, index: Exp) -> None:

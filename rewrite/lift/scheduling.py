@@ -10,11 +10,12 @@ Source: Mogers 2023, sections 6.2.2 and 6.2.3 (outer points before inner points)
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TypeAlias
 
+from runelift.ir.analysis.placement import stored_in
 from runelift.ir.base.errors import (
     Code,
     CompilerBug,
@@ -38,7 +39,8 @@ from runelift.ir.points import (
     read_request,
     settings,
 )
-from runelift.ir.syntax import Fun, Program
+from runelift.ir.pretty import pretty_type
+from runelift.ir.syntax import Body, Fun, If, Loop, Program, Stm
 from runelift.ir.traverse import statements_inside
 from runelift.rewrite.lift.apply import apply_point, given_of, with_attributes
 from runelift.rewrite.lift.blocking import Blocking
@@ -124,6 +126,8 @@ class Scheduling:
     left_out: set[int] = field(default_factory=set)
     possible: list[Step] = field(default_factory=list)
     blocking: Blocking = field(default_factory=Blocking)
+    said: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """What steps undo or cost, by their numbers."""
     _wanted: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -158,6 +162,7 @@ class Scheduling:
             self.left_out.clear()
             self.possible.clear()
             self.blocking.nests.clear()
+            self.said.clear()
             if self.needs is not None:
                 self.needs.clear()
         funs = []
@@ -265,7 +270,10 @@ class Scheduling:
             raise _mismatch(step, place, found)
         if self.needs is not None:
             self.needs += (replace(each, origin=(*each.origin, str(step))) for each in needs or ())
-        self.blocking.follow(fun, found.fun, place, step, given, found.inner, names)
+        said = [*self.blocking.follow(fun, found.fun, place, step, given, found.inner, names),
+                *copies_outside(fun, found.fun)]
+        if said:
+            self.said[len(self.taken) - 1] = tuple(said)
         if self.watch is not None:
             self.watch(step, found.fun)
         return found.fun
@@ -280,6 +288,28 @@ class _Values(dict[str, int]):
 
     def __missing__(self, name: str) -> int:
         return self.asked.value(name)
+
+
+def copies_outside(before: Fun, after: Fun) -> Iterator[str]:
+    """The new copies in local and private memory that stand in no map, in words."""
+    known = {place.name for place in places(before)}
+    for stm in _outermost(after.body):
+        space = next((each for each in ("local", "private") if stored_in(each) in stm.attrs), None)
+        if space is not None and stm.pat[0].name not in known:
+            yield (f"'{stm.pat[0].name.base}' is a buffer in global memory, "
+                   f"{pretty_type(stm.pat[0].type)}: it is copied outside of all maps, and {space} memory is that of a "
+                   f"work-{'group' if space == 'local' else 'item'}")
+
+
+def _outermost(body: Body) -> Iterator[Stm]:
+    """The statements that stand in no function of an array operation."""
+    for stm in body.stms:
+        yield stm
+        match stm.exp:
+            case Loop(body=inner):
+                yield from _outermost(inner)
+            case If(then_=then_, else_=else_):
+                yield from (*_outermost(then_), *_outermost(else_))
 
 
 def _without_points(fun: Fun) -> Fun:
