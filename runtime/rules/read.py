@@ -79,22 +79,26 @@ def _checked(file: RuleFile) -> tuple[RuleFile, dict[str, Header]]:
         decs = _declarations(file, typed=False)
     except ProgramError:
         decs = _declarations(file)  # a type that is written may be needed
-    typed, rules = _declarations(file), list[WrittenRule]()
+    file = replace(file, rules=tuple(_converted(rule, decs) for rule in file.rules))
+    typed = _declarations(file)
     for rule in file.rules:
         before, after = (_result(decs[rule.of(part)]) for part in (BEFORE, AFTER))
-        rules.append(rule)
-        if show(before) == show(after) or _is_written(rule, typed):
-            continue
-        if rule.where is not None and _without_sizes_of(before) == _without_sizes_of(after):
-            rules[-1] = replace(rule, conversion=show(before))
-        else:
+        if show(before) != show(after) and not rule.conversion and not _is_written(rule, typed):
             raise ProgramError(Diagnostic(
                 "rule-types-differ", rule.name_span, f"The sides of rule '{rule.name}' have "
                 f"different types: {show(before)} before and {show(after)} after.",
                 (Label(rule.before, f"this is of type {show(before)}"),
                  Label(rule.after, f"this is of type {show(after)}"))))
-    return replace(file, rules=tuple(rules)), {
-        rule.name: _header(rule, typed[rule.of(BEFORE)]) for rule in file.rules}
+    return file, {rule.name: _header(rule, typed[rule.of(BEFORE)]) for rule in file.rules}
+
+
+def _converted(rule: WrittenRule, decs: Mapping[str, ast.ValDec]) -> WrittenRule:
+    """A rule whose right side has the sizes of its left side, where a condition may say so."""
+    before, after = (_result(decs[rule.of(part)]) for part in (BEFORE, AFTER))
+    differ = show(before) != show(after)
+    alike = _without_sizes_of(before) == _without_sizes_of(after)
+    return replace(rule, conversion=show(before)) if (
+        rule.where is not None and differ and alike) else rule
 
 
 def _without_sizes_of(type_: Type) -> str:

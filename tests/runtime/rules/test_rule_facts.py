@@ -72,7 +72,7 @@ rule tiled [n] (xs: [n]f32): []f32 =
   where n >= 6 && (n - 6) % 4 == 0
 """
 HALVES = """
-rule halves [n] (xs: [n]i32) =
+rule halves [n] (xs: [n]i32): [n]i32 =
   map (* 2) xs ==> flatten (map (map (* 2)) (lift.split 2 xs)) where n % 2 == 0
 """
 
