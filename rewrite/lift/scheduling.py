@@ -25,7 +25,7 @@ from runelift.ir.base.errors import (
     ProgramError,
     ProgramWarning,
 )
-from runelift.ir.base.source import Source, Span
+from runelift.ir.base.source import Loc, Source, Span
 from runelift.ir.constraints import Constraint
 from runelift.ir.names import Names
 from runelift.ir.points import (
@@ -123,6 +123,8 @@ class Scheduling:
     fits: Fits | None = None
     """Finds the numbers that fit."""
     taken: list[Step] = field(default_factory=list)
+    at: list[Loc | None] = field(default_factory=list)
+    """The places in the program of the statements that steps rewrite."""
     left_out: set[int] = field(default_factory=set)
     possible: list[Step] = field(default_factory=list)
     blocking: Blocking = field(default_factory=Blocking)
@@ -159,6 +161,7 @@ class Scheduling:
         """The program after the points whose turn is before fusion, or after it (``fused``)."""
         if not fused:  # passes may run again, to name the one that is wrong
             self.taken.clear()
+            self.at.clear()
             self.left_out.clear()
             self.possible.clear()
             self.blocking.nests.clear()
@@ -255,6 +258,7 @@ class Scheduling:
         """``fun`` after a step; None if it is left out; ProgramError if it does not match."""
         skipped = step.request.skip and self.asked.values.get(step.skip_name(self.taken)) == 1
         self.taken.append(step)
+        self.at.append(place.stm.loc)
         if skipped:
             self.left_out.add(len(self.taken) - 1)
             return None
@@ -296,9 +300,10 @@ def copies_outside(before: Fun, after: Fun) -> Iterator[str]:
     for stm in _outermost(after.body):
         space = next((each for each in ("local", "private") if stored_in(each) in stm.attrs), None)
         if space is not None and stm.pat[0].name not in known:
+            owner = "work-group" if space == "local" else "work-item"
             yield (f"'{stm.pat[0].name.base}' is a buffer in global memory, "
-                   f"{pretty_type(stm.pat[0].type)}: it is copied outside of all maps, and {space} memory is that of a "
-                   f"work-{'group' if space == 'local' else 'item'}")
+                   f"{pretty_type(stm.pat[0].type)}: it is copied outside of all maps, and "
+                   f"{space} memory is that of a {owner}")
 
 
 def _outermost(body: Body) -> Iterator[Stm]:

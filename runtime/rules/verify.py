@@ -1,8 +1,8 @@
 """Tests of rules on random inputs: both sides are run by the interpreter, and must agree.
 
 A type parameter becomes several types, and a function parameter random functions.  Sizes are 0, 1
-and small numbers for which the rule's condition holds, then numbers that the rule names.  The inputs are the same whenever a rule is
-tested.
+and small numbers for which the rule's condition holds, then numbers that the rule names.  The
+inputs are the same whenever a rule is tested.
 """
 
 from __future__ import annotations

@@ -48,21 +48,22 @@ def copied(kernel: imp.Kernel) -> list[str]:
     """
     local = {array.name for array in kernel.locals}
     buffers = {p.name for p in kernel.params if isinstance(p, imp.BufferParam)}
-    sources = _sources(kernel.body, local)
+    sources = _sources(kernel.body)
     return sorted({name.base for stm in statements(kernel.body)
                    if isinstance(stm, imp.Store) and stm.mem in local
                    for name in _all_sources(stm.value, sources) if name in buffers})
 
 
-def _sources(code: Iterable[imp.Stm], local: set[VName]) -> Mapping[VName, set[VName]]:
-    """The memories and variables that each variable and private array has its values from."""
+def _sources(code: Iterable[imp.Stm]) -> Mapping[VName, set[VName]]:
+    """The memories and variables that each variable has its values from.
+
+    Private arrays hold sums, which are no copies.
+    """
     found = dict[VName, set[VName]]()
     for stm in statements(code):
         match stm:
             case imp.Declare(name, _, value) | imp.Assign(name, value) if value is not None:
                 found.setdefault(name, set()).update(_read(value))
-            case imp.Store(mem, _, value) if mem not in local:
-                found.setdefault(mem, set()).update(_read(value))
     return found
 
 
