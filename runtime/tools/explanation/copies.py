@@ -48,23 +48,25 @@ def copied(kernel: imp.Kernel) -> list[str]:
     """
     local = {array.name for array in kernel.locals}
     buffers = {p.name for p in kernel.params if isinstance(p, imp.BufferParam)}
-    sources = _sources(kernel.body)
+    sources = _sources(kernel.body, local)
     return sorted({name.base for stm in statements(kernel.body)
                    if isinstance(stm, imp.Store) and stm.mem in local
-                   for name in _all_sources(stm.value, sources) if name in buffers})
+                   for name in _origins(_read(stm.value), sources) if name in buffers})
 
 
-def _sources(code: Iterable[imp.Stm]) -> Mapping[VName, set[VName]]:
-    """The memories and variables that each variable has its values from.
+def _sources(code: Iterable[imp.Stm], local: set[VName]) -> Mapping[VName, set[VName]]:
+    """The memories and variables that each variable and private array has its values from.
 
-    Private arrays hold sums, which are no copies.
+    Sums are no copies: what is computed from itself has none.
     """
     found = dict[VName, set[VName]]()
     for stm in statements(code):
         match stm:
             case imp.Declare(name, _, value) | imp.Assign(name, value) if value is not None:
                 found.setdefault(name, set()).update(_read(value))
-    return found
+            case imp.Store(mem, _, value) if mem not in local:
+                found.setdefault(mem, set()).update(_read(value))
+    return {name: own for name, own in found.items() if name not in _origins(own, found)}
 
 
 def _read(exp: imp.Exp) -> Iterator[VName]:
@@ -78,9 +80,9 @@ def _read(exp: imp.Exp) -> Iterator[VName]:
             yield from (*memories(exp), *variables(exp))
 
 
-def _all_sources(exp: imp.Exp, sources: Mapping[VName, set[VName]]) -> set[VName]:
-    """All memories and variables that a value comes from."""
-    seen, left = set[VName](), [*_read(exp)]
+def _origins(names: Iterable[VName], sources: Mapping[VName, set[VName]]) -> set[VName]:
+    """These names, and all that their values come from."""
+    seen, left = set[VName](), [*names]
     while left:
         name = left.pop()
         if name not in seen:
