@@ -2,10 +2,11 @@
 
 ``python benchmarks/local_memory.py [--device NAME] [--only PART,PART] [--turns N] [--json FILE]``
 
-The programs, sizes and schedules are those of :mod:`optimizer` and :file:`examples/stages`.  The
-columns are times of a call with inputs and outputs on the device: without a schedule, with the
-schedule but for ``materialise(local)``, and with the whole schedule.  ``gain`` is what the copies
-gain, ``default`` how many times as long the schedule takes as the program without one.
+The programs and sizes are of :mod:`optimizer`, the schedules of :file:`examples/stages`.  Columns
+are times of a call with inputs and outputs on the device.  ``default`` has no schedule,
+``without`` has one but for its steps ``materialise(local)``, and ``with`` has all of it.  ``gain``
+is what the copies gain, ``default`` how many times as long the schedule takes as the program
+without one.
 
 The three take turns, so that all have the same load; times are medians.  Their results are
 compared.

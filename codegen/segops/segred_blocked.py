@@ -330,7 +330,7 @@ class _BlockedKernel:
             coarsen(self.k.names, code, lanes, self.unroll)), unroll=self.unroll)
 
     def _places(self, group: GroupIndices) -> tuple[imp.Stm, ...]:
-        """The place of a segment among those of the group, where the axis is the last dimension."""
+        """The place of a segment in the group, where the axis is the last dimension."""
         return (imp.Declare(group.place, Prim.I64, op("add", imp.Var(self.x.name), op(
             "mul", self.across, imp.Var(self.r)))),) if group.flat else ()
 

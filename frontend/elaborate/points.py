@@ -10,7 +10,7 @@ from runelift.frontend.elaborate.builder import Builder
 from runelift.frontend.elaborate.values import Function, Value, leaves
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.attributes import parameter
-from runelift.frontend.syntax.nodes import walk
+from runelift.frontend.syntax.nodes import Node, walk
 from runelift.ir.base.errors import Diagnostic, Label, ProgramError, ProgramWarning
 from runelift.ir.base.source import Span
 from runelift.ir.points import DEFAULT, Request, conflict, is_point, read_request
@@ -57,7 +57,7 @@ def with_points_inside(exp: ast.Exp) -> ast.Exp:
     return replace(value, value=with_points_inside(inside))
 
 
-def points_of(module: ast.Node) -> Iterator[tuple[ast.AttrExp, Request]]:
+def points_of(module: Node) -> Iterator[tuple[ast.AttrExp, Request]]:
     """The rewrite points in a program, or in a part of it."""
     for node in walk(module):
         if isinstance(node, ast.AttrExp) and is_point(node.attr):

@@ -77,7 +77,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Fits:
-    """The numbers that fit for ``free`` program parameters, of those that are ``tried``.
+    """The numbers that fit for ``free`` program parameters, of the numbers ``tried``.
 
     They are found at the first step that does not match, or at ``all_steps``.
     """
@@ -129,7 +129,7 @@ class Scheduling:
     possible: list[Step] = field(default_factory=list)
     blocking: Blocking = field(default_factory=Blocking)
     said: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    """What steps undo or cost, by their numbers."""
+    """Texts about losses by steps, by the numbers of the steps."""
     _wanted: dict[str, str] = field(default_factory=dict)
 
     @property

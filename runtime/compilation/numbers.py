@@ -15,8 +15,8 @@ from math import log2
 
 from runelift.ir.base.errors import ProgramError
 from runelift.ir.base.source import Source
-from runelift.ir.names import Names
-from runelift.ir.points import DEFAULT, is_skip_name, with_rules
+from runelift.ir.names import Names, is_skip_name
+from runelift.ir.points import DEFAULT, with_rules
 from runelift.ir.syntax import Program
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.lift.outside.apply import OutsideRules
@@ -36,7 +36,7 @@ MOST_TRIES = 64
 
 
 def nearness(number: int) -> tuple[bool, bool, float, int]:
-    """The order in which numbers are preferred: powers of two first, then the nearest ones.
+    """The order in which numbers are preferred: powers of two first, near numbers first.
 
     >>> sorted((1, 2, 3, 5, 10, 16, 32), key=nearness)
     [16, 2, 32, 10, 5, 3, 1]
@@ -55,7 +55,7 @@ def start_values(program: Program, names: Names, schedule: Source | None,
                  ) -> dict[str, int]:
     """Values for ``free`` parameters with which all points match; the default where none do.
 
-    The points are those of a schedule, or of the program.  ``given`` are the values of the other
+    The points are of a schedule, or of the program.  ``given`` are the values of the other
     parameters.
     """
     asked, values = asked_of(schedule, given, rules), dict[str, int]()

@@ -21,6 +21,7 @@ from runelift.rewrite.lift.points import LATE
 from runelift.rewrite.lift.schedule import check_entries, read_schedule
 from runelift.rewrite.registry import require_dispensable
 from runelift.runtime.compilation.compiled import Compiled, Stages
+from runelift.runtime.compilation.numbers import start_values
 from runelift.runtime.rules.load import load_rules
 
 
@@ -58,9 +59,6 @@ def compile_module(source: Source, module: ast.Flat, *, policy: str, rewriting: 
         check_entries(steps, [fun.name for fun in core.funs])
     values = numbers(known, parameters)
     if free := free - parameters.keys():
-        # late: start-up; most programs have no numbers to be found
-        from runelift.runtime.compilation.numbers import start_values
-
         values |= start_values(core, rewriting.names, schedule, values, free, rules)
     found = Compiled(source, module.imports, Stages(core), policy, copy(rewriting.names),
                      {fun.name: interface(fun) for fun in core.funs}, signatures(module),

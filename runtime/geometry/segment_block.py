@@ -352,7 +352,7 @@ def _fitting_tile(asked: SegmentBlockRequest, wanted: SegmentBlockAnswer, room: 
 def _boxes_bytes(boxes: Sequence[Box], block: SegmentBlockAnswer, *, flat: bool = False) -> int:
     """The local memory of boxes, whose sides are as long as their walks.
 
-    If segments are ``flat``, all those of a group are beside each other.
+    If segments are ``flat``, all segments of a group are beside each other.
 
     Rows of elements that work-items have beside each other are padded to an odd multiple of four
     (:mod:`runelift.codegen.segops.local_tiles`).

@@ -24,7 +24,7 @@ from runelift.runtime.data.text import Value
 LARGEST_NUMBER = 4
 """The largest random number, and the largest absolute value of one."""
 LARGEST_EXACT = 1 << 10
-"""The largest float that is taken from a rule: sums and products of larger ones round."""
+"""The largest float that is taken from a rule: sums and products of larger floats round."""
 MOST_DEPTH = 2
 """The most operators on the way to an operand in a random function."""
 
@@ -192,8 +192,8 @@ class Draws:
                around: Sequence[float] = ()) -> list[Value]:
         """The parts of a value of a type that is not a function.
 
-        ``extreme``: some of the integers are the least and greatest of their type.  Some numbers
-        are ``around`` others: equal to them, beside them, or their opposites.
+        ``extreme``: some of the integers are the least and greatest of their type.  Some elements
+        are ``around`` given numbers: equal to them, beside them, or their opposites.
         """
         found: list[Value] = []
 

@@ -173,7 +173,8 @@ class _Trial:
         values: list[Value] = []
         shown = [f"{name} = {sizes[size]}" for name, size in self.header.sizes.items()]
         for param in self.free:
-            parts = ([Prim.I64.dtype.type(sizes[param.size])] if param.size in sizes else
+            size = None if param.size is None else sizes.get(param.size)
+            parts = ([Prim.I64.dtype.type(size)] if size is not None else
                      self.draws.values(param.type, sizes, extreme=ends,
                                        around=self.constants if around else ()))
             values += parts
@@ -182,7 +183,7 @@ class _Trial:
         return (*self.given, *shown), values
 
     def _sizes_of_constants(self) -> Iterator[dict[VName, int]]:
-        """Sizes beside and at the constants of the rule, one or all of them, others small."""
+        """Sizes at and beside the constants of the rule: one size or all; the rest is small."""
         named = self._named_sizes()
 
         def small() -> dict[VName, int]:
@@ -198,7 +199,7 @@ class _Trial:
             yield from (small() for _ in range(INPUTS))
 
     def _named_sizes(self) -> list[VName]:
-        """The sizes of the rule, also those that parameters have."""
+        """The sizes of the rule and of its parameters."""
         used = {size for p in self.header.params for size in sizes_in(p.type)}
         return sorted({*self.header.sizes.values(), *(
             p.size for p in self.free if p.size is not None and p.size in used)})

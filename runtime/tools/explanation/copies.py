@@ -16,7 +16,7 @@ from runelift.rewrite.flattening import derive
 from runelift.rewrite.pipeline import clean
 
 BLOCKED = ("segmap_tiled", "segmap_coarse", "segred_coarse")
-"""How the names of kernels begin whose work-items have blocks of points."""
+"""The beginnings of the names of kernels whose work-items have blocks of points."""
 
 
 def blocked_kernels(program: Program, names: Names, policy: str) -> list[imp.Kernel]:

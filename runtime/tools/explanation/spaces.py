@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from runelift.codegen.plan import plan
-from runelift.ir.points import is_skip_name
+from runelift.ir.names import is_skip_name
 from runelift.ir.solver.formulas import shown
 from runelift.ir.solver.reduction import reduced
 from runelift.runtime.compilation.compiled import Compiled
@@ -21,7 +21,7 @@ MOST_NUMBERS = 12
 
 @dataclass(frozen=True, slots=True)
 class PointNumber:
-    """A parameter of the program that rewrite points name; ``values`` are those that fit."""
+    """A parameter of the program that rewrite points name; ``values`` are the numbers that fit."""
 
     name: str
     value: int

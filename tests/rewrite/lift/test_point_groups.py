@@ -22,7 +22,7 @@ entry main [n][m] (xs: [n]i64) (ys: [m]i64): ([n]i64, [m]i64) =
 THREE = """
 entry main [n][m][k] (xs: [n]i64) (ys: [m]i64) (zss: [k][m]i64): ([n]i64, [m]i64, [k][m]i64) =
   let a = #[split_join(16)] #[split_join(4)] map (\\x -> x * 2) xs
-  let b = #[split_join(8)] map (\\y -> y + i64.sum xs) ys
+  let b = #[split_join(8)] map (\\y -> y + 2) ys
   let c = #[ab_tile(2, 4)] map (map (+ 1)) zss
   in (a, b, c)
 """
