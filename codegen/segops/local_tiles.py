@@ -153,7 +153,8 @@ def with_tiles(k: CodeBuilder, codes: Sequence[Sequence[Stm]], changed: Set[VNam
     if not found:
         raise CompilerLimitation("work-items read no element of an array that others read, or at "
                                  "places that only the data tells")
-    return TiledCodes(new, _fetch(k, found, group, inner, count), tuple(_boxes(k, found, group)))
+    fetch = _fetch(k, found, group, inner, count, lines=True)
+    return TiledCodes(new, fetch, tuple(_boxes(k, found, group)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,13 +246,19 @@ def _own(code: Sequence[Stm]) -> Iterator[VName]:
             yield stm.name
 
 
-def _fetch(k: CodeBuilder, arrays: Sequence[_Array], group: GroupIndices, inner: VName, count: Exp
-           ) -> list[Stm]:
-    """The code that copies the elements of arrays, between barriers."""
+def _fetch(k: CodeBuilder, arrays: Sequence[_Array], group: GroupIndices, inner: VName,
+           count: Exp, *, lines: bool = False) -> list[Stm]:
+    """The code that copies the elements of arrays, between barriers.
+
+    With ``lines``, all work-items of a group copy what lies in one line.
+    """
     with k.block() as fetch:
         k.emit(imp.Barrier(imp.Space.LOCAL))
         for array in arrays:
-            array.fetch(k, group, inner, count)
+            if lines and len(array.sides) == 1:
+                array.fetch_line(k, group, inner, count)
+            else:
+                array.fetch(k, group, inner, count)
         k.emit(imp.Barrier(imp.Space.LOCAL))
     return fetch
 
@@ -459,10 +466,7 @@ class _Array:
         near = max(range(len(lengths)), key=lambda n: (
             group.place in self.sides[n].names, inner in self.sides[n].names))
         others = [length for n, length in enumerate(lengths) if n != near]
-        used = lengths[near]
-        if inner in self.sides[near].names:
-            used = k.declare("used", Prim.I64, op("sub", used, op(
-                "sub", imp.Var(group.tile), count)))
+        used = self._used(k, group, inner, count, near)
 
         def column(place: Exp) -> None:
             def row(number: Exp) -> None:
@@ -477,11 +481,22 @@ class _Array:
                 row(whole)
             k.emit(imp.If(op("lt", op("add", whole, imp.Var(group.y)), rows), tuple(last)))
 
-        if not others:
-            k.loop(used, lambda place: self._copy(k, group, inner, count, [place]),
-                   start=LID, step=LSIZE, base="column")
-            return
         k.loop(used, column, start=imp.Var(group.x), step=imp.Var(group.across), base="column")
+
+    def fetch_line(self, k: CodeBuilder, group: GroupIndices, inner: VName, count: Exp) -> None:
+        """Copy the elements of the only dimension that the ``count`` iterations of a tile need."""
+        k.loop(self._used(k, group, inner, count, 0),
+               lambda place: self._copy(k, group, inner, count, [place]),
+               start=LID, step=LSIZE, base="column")
+
+    def _used(self, k: CodeBuilder, group: GroupIndices, inner: VName, count: Exp, number: int
+              ) -> Exp:
+        """The length of the used part of a side."""
+        length = _length(group, self.sides[number])
+        if inner not in self.sides[number].names:
+            return length
+        return k.declare("used", Prim.I64, op("sub", length, op(
+            "sub", imp.Var(group.tile), count)))
 
     def _copy(self, k: CodeBuilder, group: GroupIndices, inner: VName, count: Exp,
               places: Sequence[Exp]) -> None:

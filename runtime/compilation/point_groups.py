@@ -78,7 +78,9 @@ class Groups:
             return []
         for number in range(len(steps)):
             inside = [place for place, each in enumerate(groups) if any(
-                f"{steps[number].place}.".startswith(f"{steps[k].place}.") for k in each)]
+                _is_inside(steps[number], steps[k]) for k in each)]
+            if len(inside) > 1:
+                return []
             for place in inside or (len(groups), *reversed(range(len(groups)))):
                 before = own[place] if place < len(groups) else []
                 if (found := self._possible(before, number)) is not None:
@@ -117,6 +119,12 @@ class Groups:
                 names.back_to(known_names)
             return found
         return None
+
+
+def _is_inside(step: Step, other: Step) -> bool:
+    """True if one step is at a statement inside of the statement of the other step."""
+    first, second = sorted((f"{step.place}.", f"{other.place}."), key=len)
+    return second.startswith(first)
 
 
 def _steps(points: Scheduling) -> set[tuple[str, Loc | None]]:
