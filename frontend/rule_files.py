@@ -62,6 +62,8 @@ class WrittenRule:
     after: Span
     where: Span | None
     always: bool
+    conversion: str = ""
+    """The type to which the right side is converted; "" if it has this type anyway."""
 
     @property
     def law(self) -> str:
@@ -125,6 +127,8 @@ class RuleFile:
             (dec,) = parse(self.source, "".join(text)).decs
             assert isinstance(dec, ast.ValDec)
             dec.name = rule.of(part)
+            if part == AFTER and rule.conversion:
+                dec.body = ast.Coerce(body, dec.body, parse_type(rule.conversion))
             if part == WHERE:
                 dec.ret = ast.TypeName(body, ast.QualName((), "bool"))
             yield dec

@@ -163,7 +163,7 @@ class Lowering:
         if self.interleave:
             k.code = unroll_private_arrays(k.code)
         if self.parameters is not None and has_loops(k.code, k.constants):
-            k.settings = [as_name(self.setting(Quantity.UNROLL))]
+            k.settings = k.settings or [as_name(self.setting(Quantity.UNROLL))]
             k.code = with_unroll_factor(k.settings[0], k.code, k.constants)
         kernel, args = finish(k, kind, self.stm, self.env)
         if aliases:

@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from runelift.codegen.kernel.kernel_builder import CodeBuilder
+from runelift.codegen.kernel.launch_builder import LID, LSIZE
 from runelift.codegen.plan.shapes.segment_block import Box
 from runelift.codegen.plan.views import (
     PaddedLoad,
@@ -63,10 +64,14 @@ class GroupIndices:
 
     * Segment ``segment`` of ``points``.
     * Element ``row + step`` of ``split`` times ``steps``, where ``row`` is the work-item's first.
-    * Work-item ``x`` of ``across``; work-items up to ``last_x`` have segments.  A segment's place
-      is ``first + x``; ``column`` is that place, clamped to the last segment.
+    * Work-item ``x`` of ``across``, and ``place`` of the segments that lie in its dimension.
+      Segments up to ``last`` exist.  ``column`` is the index of a segment, ``first + place``,
+      clamped to the last segment.
     * Work-item ``y`` of ``split``, which has other elements.
     * A tile has ``tile`` iterations.
+
+    All segments are in one dimension if they are ``flat``.  Then the places are ``points`` times as
+    many, else the work-items.
     """
 
     segment: VName
@@ -75,13 +80,27 @@ class GroupIndices:
     steps: VName
     row: VName
     x: VName
+    place: VName
     across: VName
-    last_x: Exp
+    last: Exp
     first: Exp
     column: Exp
     y: VName
     split: VName
     tile: VName
+    flat: bool = False
+
+    @property
+    def places(self) -> Size:
+        """The number of places."""
+        across = Size.var(self.across)
+        return across * Size.var(self.points) if self.flat else across
+
+    @property
+    def wide(self) -> Exp:
+        """The number of places, from constants of the kernel."""
+        across = imp.Var(self.across)
+        return op("mul", across, imp.Var(self.points)) if self.flat else across
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +112,15 @@ class BoxedCode:
 
     code: list[Stm]
     before: dict[VName, list[Stm]]
+    boxes: tuple[Box, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TiledCodes:
+    """Codes for an element that read boxes, and the code that fills these for a tile."""
+
+    codes: list[list[Stm]]
+    fetch: list[Stm]
     boxes: tuple[Box, ...]
 
 
@@ -111,6 +139,24 @@ def with_boxes(k: CodeBuilder, code: Sequence[Stm], changed: Set[VName],
     return BoxedCode(new, boxer.before, tuple(boxer.boxes))
 
 
+def with_tiles(k: CodeBuilder, codes: Sequence[Sequence[Stm]], changed: Set[VName],
+               group: GroupIndices, inner: VName, count: Exp) -> TiledCodes:
+    """The codes for an element of a tile with boxes; the index in the tile is ``inner``.
+
+    The elements themselves are the loop here: a tile has ``count`` of them.  CompilerLimitation if
+    the work-items of a group have no elements in common.
+    """
+    found, new, places = list[_Array](), list[list[Stm]](), {inner: Sum.of(inner)}
+    for code in codes:
+        boxer = _Boxer(k, code, changed, group, 0)
+        new.append(_Inside(boxer, code, inner, places, found).body())
+    if not found:
+        raise CompilerLimitation("work-items read no element of an array that others read, or at "
+                                 "places that only the data tells")
+    fetch = _fetch(k, found, group, inner, count, lines=True)
+    return TiledCodes(new, fetch, tuple(_boxes(k, found, group)))
+
+
 @dataclass(frozen=True, slots=True)
 class _Side:
     """A dimension of a box: the distance of its elements in the array, and the indices that walk
@@ -127,10 +173,11 @@ class _Boxer:
         self.k, self.group = k, group
         self.chosen, self.number = chosen, 0
         self.written = written_by(code) | changed
-        seeds = (group.segment, group.step, group.row, group.x, group.y)
+        seeds = (group.segment, group.step, group.row, group.place, group.y)
         self.varying = varying(code, (*seeds, *_own(code)))
         self.assigned = {s.name for s in statements(code) if isinstance(s, imp.Assign)}
-        self.sums = {name: Sum.of(name) for name in (group.segment, group.step, group.row, group.x)}
+        self.sums = {name: Sum.of(name) for name in (
+            group.segment, group.step, group.row, group.place)}
         self.before: dict[VName, list[Stm]] = {}
         self.boxes: list[Box] = []
 
@@ -160,7 +207,7 @@ class _Boxer:
     def sum_of(self, exp: Exp) -> Sum | None:
         """An index as a sum of walking indices, or None."""
         if exp == self.group.column:
-            return Sum(self.group.first).plus(Sum.of(self.group.x))
+            return Sum(self.group.first).plus(Sum.of(self.group.place))
         return as_sum(exp, self.sums, self.varying)
 
     # A loop
@@ -174,7 +221,8 @@ class _Boxer:
             return loop
         k, tile = self.k, imp.Var(self.group.tile)
         start, inner = k.names.fresh("tile"), k.names.fresh("i")
-        inside = _Inside(self, loop, Sum(imp.Var(start)).plus(Sum.of(inner)), inner)
+        inside = _Inside(self, loop.body, inner,
+                         {loop.index: Sum(imp.Var(start)).plus(Sum.of(inner))}, [])
         body = inside.body()
         if not inside.found:
             return loop
@@ -184,16 +232,8 @@ class _Boxer:
             k.emit(imp.For(inner, lit(0), count, lit(1), (
                 imp.Declare(loop.index, Prim.I64, op("add", imp.Var(start), imp.Var(inner))),
                 *body)))
-        with k.block() as fetch:
-            k.emit(imp.Barrier(imp.Space.LOCAL))
-            for array in inside.found:
-                array.fetch(k, self.group, inner, count)
-            k.emit(imp.Barrier(imp.Space.LOCAL))
-        self.before[inner] = fetch
-        for array in inside.found:
-            k.locals.append(imp.LocalArray(array.local, array.prim, array.size(self.group)))
-            self.boxes.append(Box(array.prim.bytes, tuple(
-                _walks(self.group, side) for side in array.sides)))
+        self.before[inner] = _fetch(k, inside.found, self.group, inner, count)
+        self.boxes += _boxes(k, inside.found, self.group)
         return imp.For(start, loop.start, loop.bound, tile, tuple(around))
 
 
@@ -206,25 +246,51 @@ def _own(code: Sequence[Stm]) -> Iterator[VName]:
             yield stm.name
 
 
-class _Inside:
-    """The body of a loop whose index is ``place``, walked by ``inner``."""
+def _fetch(k: CodeBuilder, arrays: Sequence[_Array], group: GroupIndices, inner: VName,
+           count: Exp, *, lines: bool = False) -> list[Stm]:
+    """The code that copies the elements of arrays, between barriers.
 
-    def __init__(self, boxer: _Boxer, loop: imp.For, place: Sum, inner: VName) -> None:
-        self.boxer, self.loop, self.inner = boxer, loop, inner
-        self.found: list[_Array] = []
-        self.left_out: list[_Array] = []
-        self.varying = {*boxer.varying, loop.index, inner,
-                        *varying(loop.body, (*boxer.varying, loop.index))}
-        self.sums = {**boxer.sums, loop.index: place}
-        self.own = {s.name for s in statements(loop.body) if isinstance(
-            s, imp.Declare | imp.Peek)}
+    With ``lines``, all work-items of a group copy what lies in one line.
+    """
+    with k.block() as fetch:
+        k.emit(imp.Barrier(imp.Space.LOCAL))
+        for array in arrays:
+            if lines and len(array.sides) == 1:
+                array.fetch_line(k, group, inner, count)
+            else:
+                array.fetch(k, group, inner, count)
+        k.emit(imp.Barrier(imp.Space.LOCAL))
+    return fetch
+
+
+def _boxes(k: CodeBuilder, arrays: Sequence[_Array], group: GroupIndices) -> Iterator[Box]:
+    """The boxes of arrays, whose memory becomes part of the kernel."""
+    for array in arrays:
+        k.locals.append(imp.LocalArray(array.local, array.prim, array.size(group)))
+        yield Box(array.prim.bytes, tuple(_walks(group, side) for side in array.sides))
+
+
+class _Inside:
+    """Code that all work-items go through together, for each ``inner`` of a tile.
+
+    ``places`` are indices that vary with it, and ``found`` the boxes that there are already.
+    """
+
+    def __init__(self, boxer: _Boxer, code: Sequence[Stm], inner: VName,
+                 places: Mapping[VName, Sum], found: list[_Array]) -> None:
+        self.boxer, self.code, self.inner = boxer, code, inner
+        self.found, self.left_out = found, list[_Array]()
+        self.varying = {*boxer.varying, *places, inner,
+                        *varying(code, (*boxer.varying, *places))}
+        self.sums = {**boxer.sums, **places}
+        self.own = {s.name for s in statements(code) if isinstance(s, imp.Declare | imp.Peek)}
 
     def body(self) -> list[Stm]:
         """The statements, with loads from boxes where that is possible."""
         found: list[Stm] = []
-        for stm in self.loop.body:
+        for stm in self.code:
             if isinstance(stm, imp.Declare) and stm.prim is Prim.I64 and stm.init is not None and (
-                    stm.name not in self.boxer.assigned):
+                    stm.name not in self.boxer.assigned and stm.name not in self.sums):
                 total = self._sum(stm.init)
                 if total is not None:
                     self.sums[stm.name] = total
@@ -278,7 +344,7 @@ class _Inside:
                 return None
         if len(set(seen)) != len(seen) or self.inner not in seen:
             return None
-        sides.sort(key=lambda side: (group.step in side.names, group.x in side.names))
+        sides.sort(key=lambda side: (group.step in side.names, group.place in side.names))
         if margin is not None and not margin.walked <= {side.names for side in sides}:
             return None
         for each in (*self.found, *self.left_out):
@@ -372,14 +438,14 @@ class _Array:
     def is_padded(self, group: GroupIndices) -> bool:
         """True if neighbouring work-items load from neighbouring rows."""
         return group.step in self.sides[-1].names and any(
-            group.x in side.names for side in self.sides[:-1])
+            group.place in side.names for side in self.sides[:-1])
 
     def size(self, group: GroupIndices) -> Size:
         """The number of elements."""
         total = Size.of(1)
         for side in self.sides:
             walks = [Size.var(group.points), Size.var(group.steps) * Size.var(group.split),
-                     Size.var(group.across), Size.var(group.tile)]
+                     group.places, Size.var(group.tile)]
             chosen = [size for size, walked in zip(walks, _walks(group, side), strict=True)
                       if walked]
             length = Size.of(1 - len(chosen))
@@ -398,12 +464,9 @@ class _Array:
         """
         lengths = [_length(group, side) for side in self.sides]
         near = max(range(len(lengths)), key=lambda n: (
-            group.x in self.sides[n].names, inner in self.sides[n].names))
+            group.place in self.sides[n].names, inner in self.sides[n].names))
         others = [length for n, length in enumerate(lengths) if n != near]
-        used = lengths[near]
-        if inner in self.sides[near].names:
-            used = k.declare("used", Prim.I64, op("sub", used, op(
-                "sub", imp.Var(group.tile), count)))
+        used = self._used(k, group, inner, count, near)
 
         def column(place: Exp) -> None:
             def row(number: Exp) -> None:
@@ -420,10 +483,25 @@ class _Array:
 
         k.loop(used, column, start=imp.Var(group.x), step=imp.Var(group.across), base="column")
 
+    def fetch_line(self, k: CodeBuilder, group: GroupIndices, inner: VName, count: Exp) -> None:
+        """Copy the elements of the only dimension that the ``count`` iterations of a tile need."""
+        k.loop(self._used(k, group, inner, count, 0),
+               lambda place: self._copy(k, group, inner, count, [place]),
+               start=LID, step=LSIZE, base="column")
+
+    def _used(self, k: CodeBuilder, group: GroupIndices, inner: VName, count: Exp, number: int
+              ) -> Exp:
+        """The length of the used part of a side."""
+        length = _length(group, self.sides[number])
+        if inner not in self.sides[number].names:
+            return length
+        return k.declare("used", Prim.I64, op("sub", length, op(
+            "sub", imp.Var(group.tile), count)))
+
     def _copy(self, k: CodeBuilder, group: GroupIndices, inner: VName, count: Exp,
               places: Sequence[Exp]) -> None:
         """Copy an element, or the last one if it does not exist."""
-        beyond = {group.x: op("sub", op("sub", imp.Var(group.across), lit(1)), group.last_x),
+        beyond = {group.place: op("sub", op("sub", group.wide, lit(1)), group.last),
                   inner: op("sub", imp.Var(group.tile), count)}
         source, walked = self.base, dict[frozenset[VName], Exp]()
         for side, place in zip(self.sides, places, strict=True):
@@ -440,7 +518,7 @@ class _Array:
 
 def _walks(group: GroupIndices, side: _Side) -> tuple[int, int, int, int]:
     """Four flags: segments, elements, work-items and iterations walk a dimension."""
-    known: Mapping[VName, int] = {group.segment: 0, group.step: 1, group.row: 1, group.x: 2}
+    known: Mapping[VName, int] = {group.segment: 0, group.step: 1, group.row: 1, group.place: 2}
     found = [0, 0, 0, 0]
     for name in side.names:
         found[known.get(name, 3)] = 1
@@ -450,7 +528,7 @@ def _walks(group: GroupIndices, side: _Side) -> tuple[int, int, int, int]:
 def _length(group: GroupIndices, side: _Side) -> Exp:
     """The length of a side, from constants of the kernel."""
     counts = (imp.Var(group.points), op("mul", imp.Var(group.steps), imp.Var(group.split)),
-              imp.Var(group.across), imp.Var(group.tile))
+              group.wide, imp.Var(group.tile))
     chosen = [count for count, walked in zip(counts, _walks(group, side), strict=True) if walked]
     return op("sub", _total(chosen), lit(len(chosen) - 1))
 

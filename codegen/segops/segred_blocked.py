@@ -34,9 +34,10 @@ from runelift.codegen.passes.rsqrt import is_by_root, with_roots
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.shapes.segment_block import Box, SegmentBlockShape
+from runelift.codegen.plan.shapes.shape import NO_WISH
 from runelift.codegen.plan.views import View, ceil_quot, lit, op, unflat_index
 from runelift.codegen.segops.coarsen import Lanes, coarsen
-from runelift.codegen.segops.local_tiles import BoxedCode, GroupIndices, with_boxes
+from runelift.codegen.segops.local_tiles import BoxedCode, GroupIndices, with_boxes, with_tiles
 from runelift.codegen.segops.segments import Segments
 from runelift.ir import imp
 from runelift.ir.analysis.blocks import Blocks, blocks_of
@@ -88,11 +89,13 @@ def lower_blocked(lowering: launches.Lowering, segments: Segments | None,
     try:
         if asked is not None and not asked.copies:
             raise CompilerLimitation("nothing is to be copied")
-        together = kernel(boxes=True)
+        together = kernel(boxes=True, tiles=asked is not None and not alone.loops_inside)
         tiled = launches.branch(lowering, together.launch, "blocks, boxes")
         sizes = replace(
-            sizes, boxes=together.boxes, wanted_tile=lowering.setting(Quantity.TILE)
-            if asked is None else i64(asked.tile or MOST_TILE))
+            sizes, boxes=together.boxes, of_elements=together.of_elements,
+            apart=together.of_elements and together.apart,
+            wanted_tile=lowering.setting(Quantity.TILE)
+            if asked is None else i64(asked.tile or max(MOST_TILE, asked.depth)))
         if asked is None and 1 < len(sizes.boxes) <= MOST_CHOSEN_BOXES:
             arrays = lowering.setting(Quantity.ARRAYS)
             sizes = replace(sizes, wanted_arrays=arrays)
@@ -122,12 +125,14 @@ def _sizes(lowering: launches.Lowering, exp: SegRed, shared: Sharing,
         lowering.group_size, lowering.setting(Quantity.POINTS), lowering.setting(Quantity.STEPS),
         lowering.setting(Quantity.SPLIT))
     if asked is not None:
+        commutes = all(o.comm for o in exp.ops)
         wanted = (i64(asked.side * asked.across), i64(asked.own_rows * asked.own_columns),
-                  i64(asked.depth), i64(1))
+                  i64(asked.depth), NO_WISH if commutes else i64(1))
     return SegmentBlockShape(
         fresh("group"), fresh("across"), fresh("split"), fresh("points"), fresh("steps"),
         fresh("cells"), fresh("tile"), height, width, product(outer), length, shared.slides,
-        sum(launches.require_scalar(t).bytes for o in exp.ops for t in o.lam.ret), *wanted)
+        sum(launches.require_scalar(t).bytes for o in exp.ops for t in o.lam.ret), *wanted,
+        wanted_across=NO_WISH if asked is None else wanted[0])
 
 
 class _BlockedKernel:
@@ -140,17 +145,22 @@ class _BlockedKernel:
 
     def __init__(self, lowering: launches.Lowering, segments: Segments,
                  sizes: SegmentBlockShape,
-                 axis: int, *, boxes: bool = False, chosen: int = 0) -> None:
+                 axis: int, *, boxes: bool = False, tiles: bool = False, chosen: int = 0
+                 ) -> None:
         self.lowering, self.segments, self.sizes, self.axis = lowering, segments, sizes, axis
         self.exp = exp = segments.exp
         self.k = lowering.builder()
         self.tiled, self.chosen = boxes, chosen
+        self.of_elements = tiles
         self.roots, self.loops, self.boxes = False, 0, tuple[Box, ...]()
+        self.loops_inside = 0
         *self.k.constants, tile = sizes.names()
         if boxes:
             self.k.constants.append(tile)
         self.unroll = launches.as_name(lowering.unroll_factor())
         self.k.settings = [self.unroll]
+        asked = blocks_of(lowering.stm)
+        self.asked_unroll = self.unroll if asked is not None and asked.unroll else False
         self.across, self.split, self.points, self.steps = (
             imp.Var(n) for n in (sizes.across, sizes.split, sizes.points, sizes.steps))
         self.r, self.u = lowering.names.fresh("r"), lowering.names.fresh("u")
@@ -256,9 +266,9 @@ class _BlockedKernel:
         k = self.k
         length = k.scalar(self.exp.space[-1].width)
         if self.tiled:
-            self._reduce_boxed(totals, length)
+            (self._reduce_tiles if self.of_elements else self._reduce_boxed)(totals, length)
             return
-        if self._is_flat and self.sizes.slides and all(o.comm for o in self.exp.ops):
+        if self.apart:
             def some(first: Exp) -> None:
                 count = k.declare("count", Prim.I64, ceil_quot(op("sub", length, first),
                                                                self.across))
@@ -270,22 +280,84 @@ class _BlockedKernel:
         count = k.declare("count", Prim.I64, _most(op("sub", part.end, part.start), lit(0)))
         self._elements(totals, part.start, lit(1), count)
 
+    @property
+    def apart(self) -> bool:
+        """True if the elements of a work-item lie as far apart as its segments."""
+        return self._is_flat and self.sizes.slides and all(o.comm for o in self.exp.ops)
+
+    def _reduce_tiles(self, totals: Sequence[Sequence[VName]], length: Exp) -> None:
+        """Combine the elements, which the group copies to local memory tile by tile.
+
+        The work-items of a segment divide each tile.  ``inner`` is the place of an element in it.
+        """
+        k, sizes, inner = self.k, self.sizes, self.k.names.fresh("inner")
+        group = self._group_indices(k.declare("row", Prim.I64, lit(0)))
+        stride = self.across if self.apart else lit(1)
+        together = k.declare("together", Prim.I64, op("mul", self.steps, (
+            stride if self.apart else self.split)))
+
+        def some(start: Exp) -> None:
+            count = k.declare("count", Prim.I64, _least(imp.Var(sizes.tile),
+                                                        op("sub", length, start)))
+            whole = k.declare("whole", Prim.I64, op("sub", count, op("rem", count, together)))
+            first = imp.Var(k.names.fresh("first"))
+            several, single = (self._code(totals, op("add", start, imp.Var(inner)), (
+                *self._places(group), imp.Declare(inner, Prim.I64, place))) for place in (
+                    op("add", first, op("mul", stride, imp.Var(self.u))), first))
+            found = with_tiles(k, (several, single), self.changed, group, inner, count)
+            self.boxes = found.boxes
+            k.emit(*found.fetch)
+            self._each_part(whole, first.name, found.codes[0], together)
+            k.emit(self._loop(first.name, op("add", whole, self.y), count, self.split,
+                              found.codes[1], self._single()))
+
+        k.loop(length, some, step=imp.Var(sizes.tile), base="n")
+
+    def _each_part(self, whole: Exp, first: VName, code: Sequence[imp.Stm], together: Exp) -> None:
+        """The loops over the parts of a tile that work-items go through at a time."""
+        if not self.apart:
+            self.k.emit(self._loop(first, op("mul", self.y, self.steps), whole, together, code,
+                                   self._several()))
+            return
+        self.k.loop(whole, lambda part: self.k.emit(self._loop(
+            first, op("add", part, self.y), op("add", part, self.across), self.split, code,
+            self._several())), step=together, base="part")
+
+    def _loop(self, index: VName, start: Exp, bound: Exp, step: Exp, code: Sequence[imp.Stm],
+              lanes: Lanes) -> imp.For:
+        """A loop over code for lanes."""
+        return imp.For(index, start, bound, step, tuple(
+            coarsen(self.k.names, code, lanes, self.unroll)), unroll=self.unroll)
+
+    def _places(self, group: GroupIndices) -> tuple[imp.Stm, ...]:
+        """The place of a segment in the group, where the axis is the last dimension."""
+        return (imp.Declare(group.place, Prim.I64, op("add", imp.Var(self.x.name), op(
+            "mul", self.across, imp.Var(self.r)))),) if group.flat else ()
+
+    def _group_indices(self, row: imp.Var) -> GroupIndices:
+        """The indices that walk arrays in the group; ``row`` is a work-item's first element."""
+        k, sizes = self.k, self.sizes
+        flat, first = self._is_flat, self.begin if self._is_flat else self.first
+        across = op("mul", self.across, self.points) if flat else self.across
+        last = k.declare("last", Prim.I64, _least(op("sub", across, lit(1)), op(
+            "sub", op("sub", self.width, lit(1)), first)))
+        return GroupIndices(
+            self.r, sizes.points, self.u, sizes.steps, row.name, self.x.name,
+            k.names.fresh("place") if flat else self.x.name, sizes.across, last, first,
+            self._segment(self.x, imp.Var(self.r))[0][-1], self.y.name, sizes.split, sizes.tile,
+            flat)
+
     def _reduce_boxed(self, totals: Sequence[Sequence[VName]], length: Exp) -> None:
         """Combine the work-item's elements, read from local memory.
 
         The work-items of a group go through the elements together.  The remainder is dealt out, and
         combined without local memory.
         """
-        k, sizes = self.k, self.sizes
+        k = self.k
         if self._is_flat or not all(o.comm for o in self.exp.ops):
             raise CompilerLimitation("boxes need commuting operators and another axis")
         row = k.declare("row", Prim.I64, op("mul", self.y, self.steps))
-        last = k.declare("last", Prim.I64, _least(op("sub", self.across, lit(1)), op(
-            "sub", op("sub", self.width, lit(1)), self.first)))
-        group = GroupIndices(self.r, sizes.points, self.u, sizes.steps, row.name, self.x.name,
-                             sizes.across, last, self.first,
-                             self._segment(self.x, imp.Var(self.r))[0][-1],
-                             self.y.name, sizes.split, sizes.tile)
+        group = self._group_indices(row)
         together = k.declare("together", Prim.I64, op("mul", self.split, self.steps))
         whole = k.declare("whole", Prim.I64, op("sub", length, op("rem", length, together)))
 
@@ -309,14 +381,17 @@ class _BlockedKernel:
         """A step of all segments."""
         return Lanes(((self.r, self.sizes.points),), self.sizes.points, imp.Var(self.r))
 
-    def _code(self, totals: Sequence[Sequence[VName]], index: Exp) -> tuple[imp.Stm, ...]:
-        """The code for an element of a segment."""
+    def _code(self, totals: Sequence[Sequence[VName]], index: Exp, first: Sequence[imp.Stm] = ()
+              ) -> tuple[imp.Stm, ...]:
+        """The code for an element of a segment, after the statements ``first``."""
         k = self.k
         with k.block() as code:
+            k.emit(*first)
             self._element(totals, imp.Var(self.r), k.declare("e", Prim.I64, index))
         found = with_roots(code)
         self.roots = any(map(is_by_root, found))
-        self.loops = max(_depth(code), int(self.roots))
+        self.loops_inside = _depth(code)
+        self.loops = max(self.loops_inside, int(self.roots))
         return found
 
     def _emit(self, code: Sequence[imp.Stm] | BoxedCode, lanes: Lanes) -> None:
@@ -334,7 +409,7 @@ class _BlockedKernel:
 
         whole = k.declare("whole", Prim.I64, op("sub", count, op("rem", count, self.steps)))
         k.loop(whole, lambda n: element(op("add", n, u), self._several()), step=self.steps,
-               base="n")
+               base="n", unroll=self.asked_unroll)
         k.loop(count, lambda n: element(n, self._single()), start=whole, base="n")
 
     def _element(self, totals: Sequence[Sequence[VName]], r: Exp, index: Exp) -> None:

@@ -24,7 +24,7 @@ from runelift.frontend.elaborate.builder import (
 from runelift.frontend.elaborate.environment import Environment, inside
 from runelift.frontend.elaborate.intrinsics import intrinsic, unflatten
 from runelift.frontend.elaborate.loops import loop
-from runelift.frontend.elaborate.points import attach
+from runelift.frontend.elaborate.points import attach, with_points_inside
 from runelift.frontend.elaborate.scalars import arithmetic
 from runelift.frontend.elaborate.sizes import (
     bind_by_type,
@@ -287,6 +287,9 @@ class Evaluator:
             case ast.AttrExp(_, attr, _) if (
                     name := parameter(attr)) in self._parameters and isinstance(exp.type, Prim):
                 return Dynamic(constant(self._parameters[name], exp.type), exp.type)
+            case ast.AttrExp(_, attr) if is_point(attr) and (
+                    typed := with_points_inside(exp)) is not exp:
+                return self.exp(typed, env)
             case ast.AttrExp(_, attr, value) if is_point(attr) and self.builder.steered:
                 found = self.exp(value, env)
                 attach(self.builder, attr, found, exp.span)

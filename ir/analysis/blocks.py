@@ -12,6 +12,7 @@ have elements in common (:mod:`runelift.ir.analysis.sharing`).  One map alone ha
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runelift.ir.syntax import Stm
@@ -52,19 +53,18 @@ class Blocks:
         return (f"blocks({self.rows} x {self.columns} by {self.own_rows} x {self.own_columns}, "
                 f"slabs of {self.depth}, copies of {copies}{tiles}{unrolled})")
 
-    @property
-    def words(self) -> str:
-        """The blocks in words.
+    def words(self, copied: Sequence[str]) -> str:
+        """The blocks in words, with the arrays that the kernel copies.
 
-        >>> Blocks(64, 64, 4, 4, 16, frozenset({ROWS}), 4).words
-        '64 x 64 points for 16 x 16 work-items, slabs of 16, rows in local memory, unrolled by 4'
+        >>> Blocks(64, 64, 4, 4, 16, frozenset({ROWS}), 4).words(["xs"])
+        '64 x 64 points for 16 x 16 work-items, slabs of 16, xs in local memory, unrolled by 4'
         """
-        both = self.copies == {ROWS, COLUMNS}
-        copies = ["inputs"] if both else sorted(self.copies)
+        first, last = ", ".join(copied[:-1]), "".join(copied[-1:])
+        copies = f"{first} and {last}" if first else last
         return ", ".join([
             f"{self.rows} x {self.columns} points for {self.side} x {self.across} work-items",
             f"slabs of {self.depth}",
-            *([f"{' and '.join(copies)} in local memory"] if copies else []),
+            *([f"{copies or 'nothing'} in local memory"] if self.copies else []),
             *([f"tiles of {self.tile}"] if self.tile else []),
             *([f"unrolled by {self.unroll}"] if self.unroll else [])])
 

@@ -176,6 +176,17 @@ def _views(stms: Iterable[ir.Stm]) -> Iterator[VName]:
             if isinstance(p.type, ArrayType))
 
 
+def overlapping(original: ir.Fun, rewritten: Sequence[Rewritten]) -> list[list[int]]:
+    """The numbers of functions that rewrite statements in common, together."""
+    found = [_align(original, each) for each in rewritten]
+    numbers = {id(each): number for number, each in enumerate(found)}
+    sites = [[numbers[id(each)] for each in alike]
+             for _, _, alike in _sites(found, len(original.body.stms))]
+    if any(each.last is None for each in found):  # a site that ends with the function
+        return [sorted(number for site in sites for number in site)]
+    return [sorted(site) for site in sites]
+
+
 def _types(fun: ir.Fun) -> dict[VName, Type]:
     """The types of a function's parameters and of the names that its outermost statements bind."""
     return {p.name: p.type for p in (*fun.params, *(p for stm in fun.body.stms for p in stm.pat))}

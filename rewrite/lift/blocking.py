@@ -21,6 +21,7 @@ A nest with any other step inside is what its steps make of it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, field, replace
 
@@ -84,15 +85,17 @@ class BlockedNest:
         return self.blocks.is_possible and (self.is_product or self.blocks.is_of_neighbours)
 
     def takes(self, fun: ir.Fun, after: ir.Fun, place: Place, point: str, given: Arguments,
-              inner: VName | None) -> bool:
-        """Follow a step at a statement inside; False if it asks for more than blocks.
+              inner: VName | None) -> str:
+        """Follow a step at a statement inside; the reason why if it asks for more than blocks.
 
         ``fun`` is the function before the step.  ``inner`` is the name that the rewrite gives to
         further steps.
         """
         following = {inner} if inner is not None else set[VName]()
         match point:
-            case "ab_tile" if place.name in self.maps and given["copies"] != "local":
+            case "ab_tile" if place.name in self.maps and given["copies"] == "local":
+                return "a work-item shares no copies of the inputs of its points"
+            case "ab_tile" if place.name in self.maps:
                 return self._takes_points(given["rows"], given["columns"], following | {
                     p.name for stm in _two_around(after, inner) for p in stm.pat})
             case "split_join" if place.name in self.maps and self.levels == 1:
@@ -106,49 +109,59 @@ class BlockedNest:
             case "privatise":
                 if self.maps and not _is_sum(place.stm):
                     self.maps = following
-                return True
+                return ""
             case "materialise" if isinstance(place.stm.exp, ir.Index) and self.blocks.depth:
-                side = self._side(fun, place.stm.exp.array)
-                if (side is None and self.is_product) or given["space"] == "global":
-                    return False
-                if given["space"] == "local":
-                    sides = {side} if side and self.is_product else {ROWS, COLUMNS}
-                    self.blocks = replace(self.blocks, copies=self.blocks.copies | sides)
-                return True
-        return False
+                return self._takes_copy(given["space"], self._side(fun, place.stm.exp.array))
+            case "materialise" if given["space"] == "local":
+                return ("'privatise' has to come before, so that the statement is the tile of an "
+                        "input" if self.blocks.depth else "the reduction is not cut into slabs yet")
+        return "it asks for what a block has not"
 
-    def _takes_points(self, rows: Value, columns: Value, following: set[VName]) -> bool:
+    def _takes_copy(self, space: Value, side: str | None) -> str:
+        """A copy of the elements of a slab, of the input on a side."""
+        if space == "global":
+            return "elements of a slab in global memory are what another kernel stores"
+        if space == "local" and self.is_product and side is None:
+            return ("the input varies with neither map, and a block copies inputs that vary with "
+                    "its rows or its columns")
+        if space == "local":
+            sides = {side} if side and self.is_product else {ROWS, COLUMNS}
+            self.blocks = replace(self.blocks, copies=self.blocks.copies | sides)
+        return ""
+
+    def _takes_points(self, rows: Value, columns: Value, following: set[VName]) -> str:
         """The points of a work-item."""
         self.blocks = replace(self.blocks, own_rows=_number(rows), own_columns=_number(columns))
         self.maps, self.tiles = set(), set()
         self.folds |= following
-        return True
+        return ""
 
-    def _takes_items(self, items: Value) -> bool:
+    def _takes_items(self, items: Value) -> str:
         """The work-items of a group, each of which has what was a block."""
         points = self.blocks.columns
         self.blocks = replace(self.blocks, columns=points * _number(items), own_columns=points)
         self.maps, self.tiles = set(), set()
-        return True
+        return ""
 
-    def _takes_slab(self, given: Arguments, following: set[VName]) -> bool:
+    def _takes_slab(self, given: Arguments, following: set[VName]) -> str:
         """The slab, and copies of all inputs."""
         copies = {ROWS, COLUMNS} if given["copies"] == "local" else set[str]()
         self.blocks = replace(self.blocks, depth=_number(given["tile"]), copies=frozenset(copies))
         if self.maps:
             self.maps = following
-        return given["copies"] != "private"
+        return "work-items of a block keep no slabs of their own" if (
+            given["copies"] == "private") else ""
 
-    def _takes_loop(self, given: Arguments) -> bool:
+    def _takes_loop(self, given: Arguments) -> str:
         """The tile of a loop at each element, or the unroll factor of the innermost loop."""
         number = _number(given["tile"])
         if not (self.is_product or self.blocks.tile) and self._has_inner_loop:
             self.blocks = replace(self.blocks, tile=number)
-            return True
+            return ""
         if self.blocks.unroll or given["copies"] == "local":
-            return False
+            return "the innermost loop of a block is cut once, and copies are those of its slabs"
         self.blocks = replace(self.blocks, unroll=number)
-        return True
+        return ""
 
     @property
     def _has_inner_loop(self) -> bool:
@@ -177,19 +190,22 @@ class Blocking:
     nests: list[BlockedNest] = field(default_factory=list)
 
     def follow(self, before: ir.Fun, after: ir.Fun, place: Place, step: Step, given: Arguments,
-               inner: VName | None, names: Names) -> None:
-        """Follow a step, with the function before and after it.
+               inner: VName | None, names: Names) -> Iterator[str]:
+        """Follow a step, with the function before and after it; what it undoes, in words.
 
         ``inner`` is what the rewrite names for further steps.
         """
-        point = step.request.point
+        point, known = step.request.point, [*self.nests]
         rewritten = {p.name for stm in _inside(place.stm) for p in stm.pat}
         self.nests = [each for each in self.nests if each.name not in rewritten
                       or place.name in each.own]  # others stand in what the step rewrites
+        yield from (f"This ends the block of {each.path}: it stands in what is rewritten"
+                    for each in known if each not in self.nests)
         nest = next((each for each in self.nests if place.name in each.own), None)
         if nest is not None:
-            if not nest.takes(before, after, place, point, given, inner):
+            if reason := nest.takes(before, after, place, point, given, inner):
                 self.nests.remove(nest)
+                yield f"This ends the block of {nest.path}: {reason}"
                 return
         elif point in ("ab_tile", "split_join") and inner is not None:
             nest = _begun(before, after, place, given, inner, names)

@@ -10,11 +10,12 @@ Source: Mogers 2023, sections 6.2.2 and 6.2.3 (outer points before inner points)
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TypeAlias
 
+from runelift.ir.analysis.placement import stored_in
 from runelift.ir.base.errors import (
     Code,
     CompilerBug,
@@ -24,11 +25,12 @@ from runelift.ir.base.errors import (
     ProgramError,
     ProgramWarning,
 )
-from runelift.ir.base.source import Source, Span
+from runelift.ir.base.source import Loc, Source, Span
 from runelift.ir.constraints import Constraint
 from runelift.ir.names import Names
 from runelift.ir.points import (
     DEFAULT,
+    Number,
     PlacedAttribute,
     PointMistake,
     conflict,
@@ -37,10 +39,12 @@ from runelift.ir.points import (
     read_request,
     settings,
 )
-from runelift.ir.syntax import Fun, Program
+from runelift.ir.pretty import pretty_type
+from runelift.ir.syntax import Body, Fun, If, Loop, Program, Stm
 from runelift.ir.traverse import statements_inside
 from runelift.rewrite.lift.apply import apply_point, given_of, with_attributes
 from runelift.rewrite.lift.blocking import Blocking
+from runelift.rewrite.lift.candidates import fitting_numbers
 from runelift.rewrite.lift.places import Place, find, places
 from runelift.rewrite.lift.point import Point
 from runelift.rewrite.lift.schedule import Schedule, Step
@@ -72,6 +76,36 @@ class Asked:
 
 
 @dataclass(slots=True)
+class Fits:
+    """The numbers that fit for ``free`` program parameters, of the numbers ``tried``.
+
+    They are found at the first step that does not match, or at ``all_steps``.
+    """
+
+    free: frozenset[str]
+    tried: Sequence[int]
+    all_steps: bool = False
+    matched: bool = True
+    numbers: dict[str, list[int]] = field(default_factory=dict)
+
+    def note(self, fun: Fun, names: Names, step: Step, point: Point, values: Mapping[str, int]
+             ) -> None:
+        """Note the numbers that fit at a step."""
+        kinds = point.parameters
+        valued = tuple(values[each] if isinstance(each, str) and isinstance(kind, Number) else each
+                       for kind, each in zip(kinds, step.request.arguments, strict=True))
+        if self.free.isdisjoint(step.request.names):
+            return
+        found = fitting_numbers(fun, names, step.place, point,
+                                replace(step.request, arguments=valued), self.tried,
+                                lambda _: True)
+        for name, fits in zip(step.request.arguments, found, strict=True):
+            if isinstance(name, str) and name in self.free:
+                self.numbers[name] = [each for each in self.numbers.get(name, self.tried)
+                                      if each in fits]
+
+
+@dataclass(slots=True)
 class Scheduling:
     """The state of one compilation.
 
@@ -86,10 +120,16 @@ class Scheduling:
     needs: list[Constraint] | None = None
     explore: Explore | None = None
     """Finds the steps that could be taken next, which are noted in ``possible``."""
+    fits: Fits | None = None
+    """Finds the numbers that fit."""
     taken: list[Step] = field(default_factory=list)
+    at: list[Loc | None] = field(default_factory=list)
+    """The places in the program of the statements that steps rewrite."""
     left_out: set[int] = field(default_factory=set)
     possible: list[Step] = field(default_factory=list)
     blocking: Blocking = field(default_factory=Blocking)
+    said: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """Texts about losses by steps, by the numbers of the steps."""
     _wanted: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -121,9 +161,11 @@ class Scheduling:
         """The program after the points whose turn is before fusion, or after it (``fused``)."""
         if not fused:  # passes may run again, to name the one that is wrong
             self.taken.clear()
+            self.at.clear()
             self.left_out.clear()
             self.possible.clear()
             self.blocking.nests.clear()
+            self.said.clear()
             if self.needs is not None:
                 self.needs.clear()
         funs = []
@@ -216,6 +258,7 @@ class Scheduling:
         """``fun`` after a step; None if it is left out; ProgramError if it does not match."""
         skipped = step.request.skip and self.asked.values.get(step.skip_name(self.taken)) == 1
         self.taken.append(step)
+        self.at.append(place.stm.loc)
         if skipped:
             self.left_out.add(len(self.taken) - 1)
             return None
@@ -225,11 +268,16 @@ class Scheduling:
         given = given_of(point, step.request, _Values(self.asked))
         needs = None if self.needs is None else list[Constraint]()
         found = apply_point(fun, names, place.name, point, given, rest, needs)
+        if self.fits is not None and (self.fits.all_steps or isinstance(found, str)):
+            self.fits.note(fun, names, replace(step, place=place.path), point, _Values(self.asked))
         if isinstance(found, str):
             raise _mismatch(step, place, found)
         if self.needs is not None:
             self.needs += (replace(each, origin=(*each.origin, str(step))) for each in needs or ())
-        self.blocking.follow(fun, found.fun, place, step, given, found.inner, names)
+        said = [*self.blocking.follow(fun, found.fun, place, step, given, found.inner, names),
+                *copies_outside(fun, found.fun)]
+        if said:
+            self.said[len(self.taken) - 1] = tuple(said)
         if self.watch is not None:
             self.watch(step, found.fun)
         return found.fun
@@ -244,6 +292,29 @@ class _Values(dict[str, int]):
 
     def __missing__(self, name: str) -> int:
         return self.asked.value(name)
+
+
+def copies_outside(before: Fun, after: Fun) -> Iterator[str]:
+    """The new copies in local and private memory that stand in no map, in words."""
+    known = {place.name for place in places(before)}
+    for stm in _outermost(after.body):
+        space = next((each for each in ("local", "private") if stored_in(each) in stm.attrs), None)
+        if space is not None and stm.pat[0].name not in known:
+            owner = "work-group" if space == "local" else "work-item"
+            yield (f"'{stm.pat[0].name.base}' is a buffer in global memory, "
+                   f"{pretty_type(stm.pat[0].type)}: it is copied outside of all maps, and "
+                   f"{space} memory is that of a {owner}")
+
+
+def _outermost(body: Body) -> Iterator[Stm]:
+    """The statements that stand in no function of an array operation."""
+    for stm in body.stms:
+        yield stm
+        match stm.exp:
+            case Loop(body=inner):
+                yield from _outermost(inner)
+            case If(then_=then_, else_=else_):
+                yield from (*_outermost(then_), *_outermost(else_))
 
 
 def _without_points(fun: Fun) -> Fun:

@@ -28,6 +28,7 @@ from runelift.rewrite.lift.schedule import Schedule, read_schedule
 from runelift.rewrite.lift.scheduling import Asked, Book, Scheduling
 from runelift.rewrite.pipeline import clean, optimise
 from runelift.runtime.compilation.entry_stages import EntryStages
+from runelift.runtime.compilation.point_groups import Groups
 from runelift.runtime.rules.load import load_rules
 
 FLATTENING_STAGE = "flatten"
@@ -73,9 +74,10 @@ def _with_versions(fun: Fun, points: Scheduling, optimised: Fun, rewriting: Rewr
                 for each in (asked.schedule.versions if asked.schedule is not None else ())]
     if not points.needs:
         return with_alternatives(optimised, versions, names)
-    first = Rewritten(tuple(map(str, points.taken)), optimised, tuple(points.needs), asked=True)
     plain = rewritten_by(fun, Schedule(), asked, names, rewriting, points.book).fun
-    return with_alternatives(plain, [first, *versions], names)
+    first = Groups(fun, points, plain, rewriting).rewritten() or [
+        Rewritten(tuple(map(str, points.taken)), optimised, tuple(points.needs), asked=True)]
+    return with_alternatives(plain, [*first, *versions], names)
 
 
 def rewritten_by(fun: Fun, schedule: Schedule, asked: Asked, names: Names,

@@ -7,6 +7,7 @@ from copy import copy
 
 from runelift.codegen.plan.interface import interface
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate, parameters_of
+from runelift.frontend.elaborate.points import free_names, warn_of_names
 from runelift.frontend.load import checked
 from runelift.frontend.signatures import signatures
 from runelift.frontend.syntax import ast
@@ -20,6 +21,7 @@ from runelift.rewrite.lift.points import LATE
 from runelift.rewrite.lift.schedule import check_entries, read_schedule
 from runelift.rewrite.registry import require_dispensable
 from runelift.runtime.compilation.compiled import Compiled, Stages
+from runelift.runtime.compilation.numbers import start_values
 from runelift.runtime.rules.load import load_rules
 
 
@@ -48,15 +50,20 @@ def compile_module(source: Source, module: ast.Flat, *, policy: str, rewriting: 
                      steered=not ignores_attributes(policy))
     named_policy(policy)
     require_dispensable(disabled_rules(policy), load_rules(rules).points)
-    known = parameters_of(module)
+    known, free = parameters_of(module), free_names(module)
+    warn_of_names(module)
     if schedule is not None:
         steps = read_schedule(schedule, LATE)
+        free = steps.numbers.keys() - (known.keys() - free)
         known = steps.numbers | known
         check_entries(steps, [fun.name for fun in core.funs])
+    values = numbers(known, parameters)
+    if free := free - parameters.keys():
+        values |= start_values(core, rewriting.names, schedule, values, free, rules)
     found = Compiled(source, module.imports, Stages(core), policy, copy(rewriting.names),
                      {fun.name: interface(fun) for fun in core.funs}, signatures(module),
                      {p: parameters.get(p) for p in known}, rules=rules,
-                     numbers=numbers(known, parameters), schedule=schedule)
+                     numbers=values, schedule=schedule)
     if len(core.funs) == 1 or rewriting.is_watched:
         for fun in core.funs:
             found.make_entry(fun.name, rewriting)

@@ -90,9 +90,12 @@ class SegmentBlockRequest(NamedTuple):
     wanted_split: int = 0
     wanted_tile: int = 0
     wanted_arrays: int = 0
+    wanted_across: int = 0
     roots: bool = False
     loops: int = 0
     boxes: tuple[Box, ...] = ()
+    of_elements: bool = False
+    apart: bool = False
 
     @property
     def segments(self) -> int:
@@ -191,6 +194,8 @@ def block(asked: SegmentBlockRequest, limits: GeometryLimits) -> SegmentBlockAns
     >>> some(0, 10000, 10000, cpu, roots=True, loops=0)
     16 x 4 items, 16 segments, 8 steps
     """
+    if asked.wanted_across:
+        return _scheduled(asked, limits)
     group, points = _work(asked, limits)
     if not points:
         return SegmentBlockAnswer(group, group, split=1, points=0, steps=1, cells=0, tile=0)
@@ -201,6 +206,46 @@ def block(asked: SegmentBlockRequest, limits: GeometryLimits) -> SegmentBlockAns
     partials = points * group * asked.bytes if split > 1 else 0
     wanted = SegmentBlockAnswer(group, group // split, split, points, steps, points * steps, tile)
     return wanted._replace(tile=_fitting_tile(asked, wanted, limits.local_bytes - partials))
+
+
+def _scheduled(asked: SegmentBlockRequest, limits: GeometryLimits) -> SegmentBlockAnswer:
+    """The block that a schedule asks for.
+
+    Work-items share a segment where too few would have work otherwise.  Tiles of elements become
+    shorter, and then the steps fewer, until their boxes fit.
+    """
+    across, most, split = asked.wanted_across, asked.length // LEAST_STEPS, 1
+    points = _possible_points(asked, limits, asked.wanted_points, across, split)
+    enough = ITEMS_PER_UNIT * limits.units if limits.shares.staged else 0
+    while not asked.wanted_split and asked.segments // points * split < enough and (
+            2 * split * across <= limits.shares.max_group and 2 * split <= min(MOST_SHARING, most)
+            and 4 * split * points * across * asked.bytes <= limits.local_bytes):
+        split *= 2
+    wanted = SegmentBlockAnswer(
+        across * split, across, split, points, asked.wanted_steps, points * asked.wanted_steps,
+        _wished_tile(asked, limits.shares))
+    room = limits.local_bytes - (points * wanted.group * asked.bytes if split > 1 else 0)
+    if asked.of_elements:
+        return _with_elements(asked, wanted, room)
+    return wanted._replace(tile=_fitting_tile(asked, wanted, room))
+
+
+def _with_elements(asked: SegmentBlockRequest, wanted: SegmentBlockAnswer, room: int
+                   ) -> SegmentBlockAnswer:
+    """The block with a tile of elements that fits into ``room`` bytes; without any if none does."""
+    kept = KEPT_ROOT_ELEMENTS if asked.roots else STRAIGHT_ELEMENTS
+    steps = power_of_two_below(max(1, min(wanted.steps, kept // wanted.points, MOST_STEPS)))
+    least_tile = wanted.across if asked.apart else wanted.split
+    while steps:
+        found = wanted._replace(steps=steps, cells=wanted.points * steps)
+        tile = power_of_two_below(max(1, wanted.tile // (least_tile * steps))) * least_tile * steps
+        while tile >= least_tile * steps:
+            if _boxes_bytes(asked.copied, found._replace(tile=tile),
+                            flat=not asked.height) <= room:
+                return found._replace(tile=tile)
+            tile //= 2
+        steps //= 2
+    return wanted._replace(tile=0)
 
 
 def choose(asked: SegmentBlockRequest, limits: GeometryLimits) -> SegmentBlockAnswer:
@@ -304,13 +349,16 @@ def _fitting_tile(asked: SegmentBlockRequest, wanted: SegmentBlockAnswer, room: 
     return tile
 
 
-def _boxes_bytes(boxes: Sequence[Box], block: SegmentBlockAnswer) -> int:
+def _boxes_bytes(boxes: Sequence[Box], block: SegmentBlockAnswer, *, flat: bool = False) -> int:
     """The local memory of boxes, whose sides are as long as their walks.
+
+    If segments are ``flat``, all segments of a group are beside each other.
 
     Rows of elements that work-items have beside each other are padded to an odd multiple of four
     (:mod:`runelift.codegen.segops.local_tiles`).
     """
-    counts = (block.points, block.steps * block.split, block.across, block.tile)
+    beside = block.across * (block.points if flat else 1)
+    counts = (block.points, block.steps * block.split, beside, block.tile)
     total = 0
     for box in boxes:
         lengths = [1 + sum(walked * (count - 1) for walked, count in zip(side, counts, strict=True))

@@ -23,6 +23,8 @@ from runelift.runtime.data.text import Value
 
 LARGEST_NUMBER = 4
 """The largest random number, and the largest absolute value of one."""
+LARGEST_EXACT = 1 << 10
+"""The largest float that is taken from a rule: sums and products of larger floats round."""
 MOST_DEPTH = 2
 """The most operators on the way to an operand in a random function."""
 
@@ -186,16 +188,18 @@ class Draws:
 
     # Values
 
-    def values(self, type_: Type, sizes: Mapping[VName, int], *, extreme: bool = False
-               ) -> list[Value]:
+    def values(self, type_: Type, sizes: Mapping[VName, int], *, extreme: bool = False,
+               around: Sequence[float] = ()) -> list[Value]:
         """The parts of a value of a type that is not a function.
 
-        ``extreme``: some of the integers are the least and greatest of their type.
+        ``extreme``: some of the integers are the least and greatest of their type.  Some elements
+        are ``around`` given numbers: equal to them, beside them, or their opposites.
         """
         found: list[Value] = []
 
         def scalar(prim: Prim, shape: tuple[Any, ...]) -> Dynamic:
-            found.append(self._array_of(prim, tuple(int(s.value) for s in shape), extreme))
+            array = self._array_of(prim, tuple(int(s.value) for s in shape), extreme)
+            found.append(self._around(array, prim, around) if around else array)
             return Dynamic(i64(0), prim)
 
         def other(var: TypeVar | Arrow, shape: tuple[Any, ...]) -> Dynamic:
@@ -218,6 +222,21 @@ class Draws:
             array = np.array([self._random.choice(ends) if extreme and self._random.random() < 0.3
                               else n // 2 for n in numbers], prim.dtype)
         return array.reshape(shape)[()]
+
+    def _around(self, array: Value, prim: Prim, numbers: Sequence[float]) -> Value:
+        """An array of which a part is replaced by numbers and their neighbours."""
+        chosen = np.array(array)
+        for place in np.ndindex(chosen.shape):
+            if prim is Prim.BOOL or self._random.random() < 0.25:
+                continue
+            number = self._random.choice(numbers) + self._random.choice((0, 0, 0, -1, 1))
+            number = number if self._random.random() < 0.6 else -number
+            if prim.is_float:
+                chosen[place] = number if (2 * number).is_integer() and (
+                    abs(number) <= LARGEST_EXACT) else chosen[place]
+            elif int(prim.least) <= number <= int(prim.greatest):
+                chosen[place] = int(number)
+        return chosen[()]
 
     def size(self, most: int) -> int:
         """A size up to a number."""

@@ -39,6 +39,8 @@ TESTED = "rules"
 
 MOST_FILES = 8
 """The files whose rules a process keeps; each stage of a compilation asks for them."""
+_SIZE = re.compile(r"\[[^\[\]]*\]")
+"""A size in a type."""
 _LAWS = {"associative": 2, "commutative": 1}
 """The conditions about functions, with the number of their arguments."""
 
@@ -50,8 +52,7 @@ def read(source: Source) -> OutsideRules:
 
     Points meet a program that has been simplified once, the pass one as it is before fusion.
     """
-    file = read_rules(source)
-    headers = _checked(file)
+    file, headers = _checked(read_rules(source))
     found = [_pattern(file, rule, headers[rule.name], (SIMPLIFY,)) for rule in file.rules]
     name = disk.key(source.text, disk.fingerprint())
     if disk.load(TESTED, name) is None:
@@ -68,22 +69,50 @@ def read(source: Source) -> OutsideRules:
 # Types
 
 
-def _checked(file: RuleFile) -> dict[str, Header]:
-    """The parameters of each rule; ProgramError if its sides have not one type."""
+def _checked(file: RuleFile) -> tuple[RuleFile, dict[str, Header]]:
+    """The file and the parameters of each rule; ProgramError if its sides have not one type.
+
+    Sizes may be equal only under the rule's condition.  Then the right side is converted to the
+    type of the left side, and tests on random inputs show whether it has this type.
+    """
     try:
         decs = _declarations(file, typed=False)
     except ProgramError:
         decs = _declarations(file)  # a type that is written may be needed
+    file = replace(file, rules=tuple(_converted(rule, decs) for rule in file.rules))
+    typed = _declarations(file)
     for rule in file.rules:
         before, after = (_result(decs[rule.of(part)]) for part in (BEFORE, AFTER))
-        if show(before) != show(after):
+        if show(before) != show(after) and not rule.conversion and not _is_written(rule, typed):
             raise ProgramError(Diagnostic(
                 "rule-types-differ", rule.name_span, f"The sides of rule '{rule.name}' have "
                 f"different types: {show(before)} before and {show(after)} after.",
                 (Label(rule.before, f"this is of type {show(before)}"),
                  Label(rule.after, f"this is of type {show(after)}"))))
-    decs = _declarations(file)
-    return {rule.name: _header(rule, decs[rule.of(BEFORE)]) for rule in file.rules}
+    return file, {rule.name: _header(rule, typed[rule.of(BEFORE)]) for rule in file.rules}
+
+
+def _converted(rule: WrittenRule, decs: Mapping[str, ast.ValDec]) -> WrittenRule:
+    """A rule whose right side has the sizes of its left side, where a condition may say so."""
+    before, after = (_result(decs[rule.of(part)]) for part in (BEFORE, AFTER))
+    differ = show(before) != show(after)
+    alike = _without_sizes_of(before) == _without_sizes_of(after)
+    return replace(rule, conversion=show(before)) if (
+        rule.where is not None and differ and alike) else rule
+
+
+def _without_sizes_of(type_: Type) -> str:
+    """A type as text without its sizes."""
+    return _SIZE.sub("[]", show(type_))
+
+
+def _is_written(rule: WrittenRule, typed: Mapping[str, ast.ValDec]) -> bool:
+    """True if both sides have the type that is written in the head, with all its sizes."""
+    sides = [typed[rule.of(part)] for part in (BEFORE, AFTER)]
+    before, after = map(_result, sides)
+    return rule.result is not None and show(before) == show(after) and all(
+        sizes_in(_result(dec)) <= {p.size for p in dec.type_params if isinstance(p, ast.SizeParam)}
+        for dec in sides)
 
 
 def _declarations(file: RuleFile, *, typed: bool = True) -> dict[str, ast.ValDec]:

@@ -1,8 +1,8 @@
 """Tests of rules on random inputs: both sides are run by the interpreter, and must agree.
 
 A type parameter becomes several types, and a function parameter random functions.  Sizes are 0, 1
-and small numbers for which the rule's condition holds.  The inputs are the same whenever a rule is
-tested.
+and small numbers for which the rule's condition holds, then numbers that the rule names.  The
+inputs are the same whenever a rule is tested.
 """
 
 from __future__ import annotations
@@ -41,6 +41,12 @@ MOST_TRIES = 2000
 """The most random inputs that are made to find inputs for which the condition holds."""
 _PLACE = re.compile(r".*?: error\[[a-z-]+\]: ")
 """The beginning of the message of a failure."""
+_NUMBER = re.compile(r"(?<![\w'.])(?:0x[\da-fA-F_]+|\d[\d_]*(?:\.\d+)?(?:e-?\d+)?)")
+"""A number in the text of a rule."""
+MOST_CONSTANTS = 8
+"""The most numbers of a rule with which it is tested."""
+LARGEST_CONSTANT = 4096
+"""The largest number of a rule that is tested as a size."""
 SMALL_SIZE, LARGE_SIZE = 5, 24
 """The largest random size, first in early tries, then in late tries.
 
@@ -142,35 +148,68 @@ class _Trial:
     before: Fun
     after: Fun
     where: Fun | None
+    constants: tuple[float, ...]
+    """The numbers that the rule names."""
 
     def arguments(self) -> Iterator[tuple[tuple[str, ...], list[Value]]]:
         """Random arguments for which the condition holds, and their text; small values first."""
         funs = filter(None, (self.before, self.after, self.where))
         found, ends = 0, all(map(_takes_extremes, funs))
         for number in range(MOST_TRIES):
-            sizes = self._sizes(number)
-            values: list[Value] = []
-            shown = [f"{name} = {sizes[size]}" for name, size in self.header.sizes.items()]
-            for param in self.free:
-                parts = ([Prim.I64.dtype.type(sizes[param.size])] if param.size in sizes else
-                         self.draws.values(param.type, sizes, extreme=ends and number % 2 == 1))
-                values += parts
-                text = ", ".join(map(format_value, parts))
-                shown.append(f"{param.name} = {text if len(parts) == 1 else f'({text})'}")
-            if self._allows(values):
-                yield (*self.given, *shown), values
+            made = self._made(self._sizes(number), ends=ends and number % 2 == 1)
+            if self._allows(made[1]):
+                yield made
                 found += 1
                 if found == INPUTS:
-                    return
+                    break
+        for sizes in self._sizes_of_constants():
+            made = self._made(sizes, around=True)
+            if self._allows(made[1]):
+                yield made
+
+    def _made(self, sizes: Mapping[VName, int], *, ends: bool = False, around: bool = False
+              ) -> tuple[tuple[str, ...], list[Value]]:
+        """Random arguments of these sizes and their text: with extremes, or around constants."""
+        values: list[Value] = []
+        shown = [f"{name} = {sizes[size]}" for name, size in self.header.sizes.items()]
+        for param in self.free:
+            size = None if param.size is None else sizes.get(param.size)
+            parts = ([Prim.I64.dtype.type(size)] if size is not None else
+                     self.draws.values(param.type, sizes, extreme=ends,
+                                       around=self.constants if around else ()))
+            values += parts
+            text = ", ".join(map(format_value, parts))
+            shown.append(f"{param.name} = {text if len(parts) == 1 else f'({text})'}")
+        return (*self.given, *shown), values
+
+    def _sizes_of_constants(self) -> Iterator[dict[VName, int]]:
+        """Sizes at and beside the constants of the rule: one size or all; the rest is small."""
+        named = self._named_sizes()
+
+        def small() -> dict[VName, int]:
+            return {each: 1 + self.draws.size(SMALL_SIZE) for each in named}
+
+        for constant in self.constants:
+            near = int(constant)
+            for size in (near, near - 1, near + 1, 2 * near):
+                if 0 <= size <= LARGEST_CONSTANT:
+                    yield from ({**small(), name: size} for name in named)
+            if len(named) > 1 and near ** len(named) <= LARGEST_CONSTANT:
+                yield dict.fromkeys(named, near)
+            yield from (small() for _ in range(INPUTS))
+
+    def _named_sizes(self) -> list[VName]:
+        """The sizes of the rule and of its parameters."""
+        used = {size for p in self.header.params for size in sizes_in(p.type)}
+        return sorted({*self.header.sizes.values(), *(
+            p.size for p in self.free if p.size is not None and p.size in used)})
 
     def _sizes(self, number: int) -> dict[VName, int]:
-        named = {*self.header.sizes.values()}
-        used = {size for p in self.header.params for size in sizes_in(p.type)}
-        named |= {p.size for p in self.free if p.size is not None and p.size in used}
+        named = self._named_sizes()
         if number < 2:
-            return dict.fromkeys(sorted(named), number)
+            return dict.fromkeys(named, number)
         most = SMALL_SIZE if number < MOST_TRIES // 10 else LARGE_SIZE
-        return {name: self.draws.size(most) for name in sorted(named)}
+        return {name: self.draws.size(most) for name in named}
 
     def _allows(self, values: Sequence[Value]) -> bool:
         try:
@@ -234,8 +273,20 @@ def _trials(file: RuleFile, rule: WrittenRule, header: Header, promises: Sequenc
     return [_Trial(header, draws, (*named, *(f"{name} = {text}" for name, text in chosen.items())),
                    tuple(p for p in header.params if p.name not in chosen),
                    funs[f"draw{number}'{BEFORE}"], funs[f"draw{number}'{AFTER}"],
-                   funs.get(f"draw{number}'{WHERE}"))
+                   funs.get(f"draw{number}'{WHERE}"), constants_of(rule))
             for number, chosen in enumerate(choices)]
+
+
+def constants_of(rule: WrittenRule) -> tuple[float, ...]:
+    """The numbers in the text of a rule but for 0 and 1, which are tested in any case."""
+    texts = [span.text for span in (rule.before, rule.after, rule.where) if span is not None]
+    found = dict[float, None]()
+    for text in _NUMBER.findall("\n".join(texts)):
+        plain = text.replace("_", "")
+        number = float(int(plain, 16)) if plain.startswith("0x") else float(plain)
+        if number > 1:
+            found[number] = None
+    return tuple(found)[:MOST_CONSTANTS]
 
 
 def _chosen(header: Header, promises: Sequence[Promise], draws: Draws) -> dict[str, str]:

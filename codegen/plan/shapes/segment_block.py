@@ -39,7 +39,11 @@ class SegmentBlockShape(Shape):
 
     A group may copy the arrays in ``boxes`` to local memory, for ``tile`` iterations of such a loop
     at a time.  ``tile`` is 0 if it does not, and a wanted tile of 1 means that.  The wanted arrays
-    are a bit for each box, 0 for all.
+    are a bit for each box, 0 for all.  If ``of_elements``, a tile has elements of segments instead.
+    Where elements of a work-item lie ``apart``, as far as the group is wide, it has a multiple of
+    ``across`` times ``steps``.
+
+    A schedule wants ``across``.
     """
 
     group: Answer
@@ -61,6 +65,9 @@ class SegmentBlockShape(Shape):
     wanted_split: Setting = NO_WISH
     wanted_tile: Setting = NO_WISH
     wanted_arrays: Setting = NO_WISH
+    wanted_across: Setting = NO_WISH
     roots: bool = False
     loops: int = 0
     boxes: tuple[Box, ...] = ()
+    of_elements: bool = False
+    apart: bool = False

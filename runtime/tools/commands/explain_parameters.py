@@ -10,7 +10,7 @@ from runelift.runtime.tools.commands.explained_program import planned_program
 from runelift.runtime.tools.commands.open_program import pick_entry
 from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.styles import show
-from runelift.runtime.tools.explanation.spaces import facts, render
+from runelift.runtime.tools.explanation.spaces import facts, numbers_of_points, render
 
 
 def explain(args: argparse.Namespace, path: Path) -> None:
@@ -19,8 +19,9 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     if program.device_info is None:
         raise UserError("What parameters can be depends on the device, and there is none here; "
                         "'runelift doctor' says why.")
+    numbers = numbers_of_points(program.compiled)
     spaces = program.spaces(None if args.entry is None else pick_entry(program, args.entry))
     if args.json:
-        print_json(facts(spaces))
+        print_json(facts(spaces, numbers))
     else:
-        show(render(spaces))
+        show(render(spaces, numbers))

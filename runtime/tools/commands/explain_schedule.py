@@ -11,6 +11,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from runelift.ir import imp
 from runelift.ir.base.errors import unknown_entry
 from runelift.ir.base.files import read_source
 from runelift.ir.base.visible import one_line
@@ -20,6 +21,7 @@ from runelift.ir.pretty import pretty
 from runelift.ir.syntax import Fun, Program
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.lift.alternatives import Dropped
+from runelift.rewrite.lift.blocking import BlockedNest
 from runelift.rewrite.lift.candidates import exploring
 from runelift.rewrite.lift.outside.apply import OutsideRules
 from runelift.rewrite.lift.points import BOOK
@@ -31,6 +33,7 @@ from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.rules.load import load_rules
 from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.rewriting_options import rules_of
+from runelift.runtime.tools.explanation.copies import blocked_kernels, copied, kernels_of
 from runelift.runtime.versions.tuning_file import schedule_of, tuning_of
 
 MOST_WORDS = 8
@@ -54,10 +57,11 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     asked = asked_of(compiled.schedule, compiled.numbers, rules)
     versions = () if asked.schedule is None else asked.schedule.versions
     found = [_Followed.of(core, compiled.names, replace(asked, schedule=each), outside,
-                          explores=False) for each in versions]
-    found.append(_Followed.of(core, compiled.names, asked, outside, explores=True))
+                          explores=False, policy=args.policy) for each in versions]
+    found.append(_Followed.of(core, compiled.names, asked, outside, explores=True,
+                              policy=args.policy))
     if args.json:
-        print_json(_facts([each.points for each in found], compiled.dropped))
+        print_json(_facts(found, compiled.dropped))
         return
     print(f"-- The schedule of {one_line(path.name)}: a step a line, PLACE POINT(ARGUMENTS).")
     if not any(each.points.taken for each in found):
@@ -66,7 +70,7 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     for number, each in enumerate(found):
         if number:
             print(f"-- '{OR}' stands between schedules, each of a version of the program.\n{OR}")
-        for line in _lines(each.points, each.after if args.steps else {}):
+        for line in _lines(each, each.after if args.steps else {}):
             print(line)
         if why := reasons.get(tuple(map(str, each.points.taken))):
             print(f"-- It gives no version: it {why}.")
@@ -78,10 +82,11 @@ class _Followed:
 
     points: Scheduling
     after: dict[int, Fun]
+    kernels: list[imp.Kernel]
 
     @classmethod
     def of(cls, core: Program, names: Names, asked: Asked, outside: OutsideRules, *,
-           explores: bool) -> _Followed:
+           explores: bool, policy: str) -> _Followed:
         """A compilation with these points, and with rules from outside."""
         after: dict[int, Fun] = {}
         points = Scheduling({**BOOK, **outside.points}, asked, needs=[],
@@ -89,26 +94,49 @@ class _Followed:
                             watch=lambda step, fun: after.update({id(step): fun}))
         names = copy(names)
         with with_rules(outside.points):
-            optimise(core, names, Rewriting(names, outside=outside.always), points=points)
-        return cls(points, after)
+            done = optimise(core, names, Rewriting(names, outside=outside.always), points=points)
+        return cls(points, after, blocked_kernels(done, names, policy)
+                   if points.blocking.complete else [])
+
+    def copied(self, nest: BlockedNest) -> list[str]:
+        """The arrays of which the kernels of a nest copy elements to local memory."""
+        return sorted({name for kernel in kernels_of(self.kernels, nest.original)
+                       for name in copied(kernel)})
+
+    def about(self, nest: BlockedNest) -> Iterator[str]:
+        """The kernel of a nest, and why it copies nothing."""
+        if not kernels_of(self.kernels, nest.original):
+            yield (f"{nest.path} has no kernel for its blocks: work-items cannot keep what its "
+                   "points need.")
+            return
+        found = self.copied(nest)
+        yield f"{nest.path} is one kernel, for all sizes: {nest.blocks.words(found)}."
+        if nest.blocks.copies and not found:
+            yield ("Nothing is copied: the work-items of a group read no elements in common, or "
+                   "only the data tells which.")
 
 
-def _facts(found: Sequence[Scheduling], dropped: Iterable[Dropped]) -> dict[str, Any]:
+def _facts(followed: Sequence[_Followed], dropped: Iterable[Dropped]) -> dict[str, Any]:
     """The content of ``--json``."""
-    *versions, last = found
+    *versions, last = found = [each.points for each in followed]
     text = Schedule(last.schedule.steps, tuple(each.schedule for each in versions)).text
     return {"schedule": text.splitlines(),
             "needs": [str(need) for each in found for need in each.needs or ()],
             "blocks": {nest.path: str(nest.blocks) for each in found
                        for nest in each.blocking.complete},
+            "copied": {nest.path: each.copied(nest) for each in followed
+                       for nest in each.points.blocking.complete},
+            "said": {str(each.taken[k]): list(said) for each in found
+                     for k, said in each.said.items()},
             "no_version": [{"schedule": list(each.schedule), "why": each.why} for each in dropped],
             "left_out": [str(each.taken[k]) for each in found for k in sorted(each.left_out)],
             "possible": [{"step": str(each), "after_fusion": each.fused}
                          for each in last.possible]}
 
 
-def _lines(points: Scheduling, dumps: Mapping[int, Fun]) -> Iterator[str]:
+def _lines(followed: _Followed, dumps: Mapping[int, Fun]) -> Iterator[str]:
     """The steps, some with the program after them, and the steps that could follow."""
+    points = followed.points
     for fused in (False, True):
         steps = [(number, step) for number, step in enumerate(points.taken) if step.fused is fused]
         possible = [each for each in points.possible if each.fused is fused]
@@ -122,8 +150,9 @@ def _lines(points: Scheduling, dumps: Mapping[int, Fun]) -> Iterator[str]:
             elif id(step) in dumps:
                 text = pretty(Program((dumps[id(step)],)))
                 yield from (f"--   {line}".rstrip() for line in text.splitlines())
+            yield from (f"-- {each}." for each in points.said.get(number, ()))
         for nest in points.blocking.complete if fused else ():
-            yield f"-- {nest.path} is one kernel, for all sizes: {nest.blocks.words}."
+            yield from (f"-- {each}" for each in followed.about(nest))
         if fused and points.needs:
             yield f"-- This needs that {' and '.join(dict.fromkeys(map(str, points.needs)))}."
         if possible:
