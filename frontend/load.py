@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from runelift.frontend.check import Memory, check_module
-from runelift.frontend.deep import deeply
+from runelift.ir.base.deep import deeply
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate
 from runelift.frontend.elaborate.builder import Effort
 from runelift.frontend.modules.library import with_library
@@ -26,7 +27,9 @@ from runelift.ir.base.errors import (
 from runelift.ir.base.files import read_source
 from runelift.ir.base.source import Source, Span
 from runelift.ir.names import Names
+from runelift.ir.promises import doubtful
 from runelift.ir.syntax import Program
+from runelift.ir.traverse import statements_inside
 
 
 @deeply
@@ -45,13 +48,23 @@ CHECKED = Effort(calls=10_000, components=1000)
 
 
 @deeply
-def check(source: Source) -> None:
+def check(source: Source, *, promises: bool = False) -> None:
     """Report what is wrong with a program, but no more than a bounded time after its types.
 
-    Programs that inlining makes large are followed as far as that.
+    Programs that inlining makes large are followed as far as that.  Operators that break a promise
+    by laws of arithmetic are warned of.  With ``promises``, operators are tried on random values,
+    too, and breaking a promise is an error.
     """
     with suppress(TooLarge):
-        elaborate(checked(source), Names(), effort=CHECKED)
+        program = elaborate(checked(source), Names(), effort=CHECKED)
+        if promises or any(map(doubtful, statements_inside([fun.body for fun in program.funs]))):
+            # late: start-up; most programs have no operator that breaks a promise by known laws
+            from runelift.frontend.promises import broken_promises, warn
+
+            found = list(broken_promises(program, source, drawn=promises))
+            if promises and found:
+                raise ProgramError(*(replace(each, severity="error") for each in found))
+            warn(found)
 
 
 @deeply

@@ -55,7 +55,7 @@ CIRCLES = {
     "runtime.tuner.workers.worker": "requests are to a session, which reads them",
 }
 """A module of each circle of modules that types close, and why."""
-LATE = 45
+LATE = 46
 """So many imports inside of functions are enough; most let commands start fast."""
 REASON = re.compile(r"# late: \w+")
 NAME = re.compile(r"runelift(\.\w+)+(?=$|[.:])")

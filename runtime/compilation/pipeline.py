@@ -10,6 +10,7 @@ from runelift.frontend.elaborate import NO_PARAMETERS, elaborate, parameters_of
 from runelift.frontend.load import checked
 from runelift.frontend.signatures import signatures
 from runelift.frontend.syntax import ast
+from runelift.ir.base.deep import deeply
 from runelift.ir.base.policies import disabled_rules, ignores_attributes
 from runelift.ir.base.source import Source
 from runelift.ir.names import Names
@@ -23,6 +24,7 @@ from runelift.runtime.compilation.compiled import Compiled, Stages
 from runelift.runtime.rules.load import load_rules
 
 
+@deeply
 def compile_source(source: Source, *, policy: str = "all",
                    rewriting: Rewriting | None = None,
                    parameters: Mapping[str, int] = NO_PARAMETERS,
@@ -40,6 +42,7 @@ def compile_source(source: Source, *, policy: str = "all",
                               schedule=schedule, rules=rules)
 
 
+@deeply
 def compile_module(source: Source, module: ast.Flat, *, policy: str, rewriting: Rewriting,
                    parameters: Mapping[str, int] = NO_PARAMETERS,
                    schedule: Source | None = None, rules: Source | None = None) -> Compiled:

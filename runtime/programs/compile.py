@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runelift.ir.base.deep import deeply
 from runelift.ir.base.errors import BriefErrors, HiddenEntryWarning
 from runelift.ir.base.files import read_source, require_file
 from runelift.ir.base.source import Source
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from runelift.runtime.prebuild.first_run import FirstRun
 
 
+@deeply
 def compile(source_or_path: str | Path | Source, *, device: str | None = None,
             tuning: str | Path | Mapping[str, int] | None = None,
             settings: Mapping[str, int] | None = None, policy: str = "all",

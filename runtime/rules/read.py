@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from runelift.frontend.deep import deeply
+from runelift.ir.base.deep import deeply
 from runelift.frontend.elaborate import elaborate_open
 from runelift.frontend.load import checked_module
 from runelift.frontend.rule_files import (

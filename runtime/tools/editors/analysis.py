@@ -12,7 +12,7 @@ from typing import TextIO
 
 from runelift.frontend.check import Memory
 from runelift.frontend.check.unify import NAMELESS
-from runelift.frontend.deep import deeply
+from runelift.ir.base.deep import deeply
 from runelift.frontend.elaborate import elaborate
 from runelift.frontend.load import CHECKED, checked_module
 from runelift.frontend.syntax import ast, module_ast

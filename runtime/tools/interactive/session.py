@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from runelift.frontend.deep import deeply
+from runelift.ir.base.deep import deeply
 from runelift.frontend.elaborate import elaborate
 from runelift.frontend.load import checked_module
 from runelift.frontend.scripts import ENTRY

@@ -39,7 +39,8 @@ HERE = "entry main (b: bool) (n: i64) (xs: []i32) = "
     # holes, compositions, binders and orders that are right
     HERE + "let ys = filter (> 0) xs in if b then ys else ???",
     "entry main (b: bool) (n: i64) = if b then iota n else ???",
-    "def twice '~a (f: a -> a) (x: a) = f (f x)\nentry main [n] (xs: [n]i64) = twice (map (+ 1)) xs",
+    "def twice '~a (f: a -> a) (x: a) = f (f x)\n"
+    "entry main [n] (xs: [n]i64) = twice (map (+ 1)) xs",
     "def pair '~a '~b (x: a) (y: b): (a, b) = (x, y)\n" + HERE + "pair xs (filter (> 0) xs)",
     HERE + "let [k] (f: [k]i32 -> [k]i32, ys: [k]i32) = (map (+ 1), xs) in k",
     FIRST + "entry main (xs: *[]i32) = let y = xs[0] in f y xs",
