@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from runelift.frontend.check import Memory, check_module
-from runelift.ir.base.deep import deeply
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate
 from runelift.frontend.elaborate.builder import Effort
 from runelift.frontend.modules.library import with_library
@@ -17,6 +16,7 @@ from runelift.frontend.modules.modules import flatten_modules
 from runelift.frontend.signatures import signatures
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.parser import parse, parse_recovering
+from runelift.ir.base.deep import deeply
 from runelift.ir.base.errors import (
     CompilerLimitation,
     Diagnostic,
