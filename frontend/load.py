@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from runelift.frontend.check import Memory, check_module
+from runelift.frontend.depth import require_depth
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate
 from runelift.frontend.elaborate.builder import Effort
 from runelift.frontend.modules.library import with_library
@@ -100,6 +101,7 @@ def checked_module(module: module_ast.Module, only: str = "", memory: Memory | N
 def _checked_module(module: module_ast.Module, only: str, memory: Memory | None) -> ast.Flat:
     if module.in_doubt:
         raise ProgramError(*module.errors)
+    require_depth(module)
     imports: list[Source] = []
 
     def read(path: Path, span: Span) -> module_ast.Module:

@@ -69,7 +69,7 @@ def _diagnostic(stm: ir.Stm, construct: str, found: Breach | Clash, source: Sour
     if span is None:
         return None
     if isinstance(found, Clash):
-        at = "".join(f"[{index}]" for index in found.index)
+        at = "".join(f"[{index}]" for index in found.place)
         return Diagnostic(
             "broken-promise", span, f"Two elements are scattered to {at}: {found.first} and "
             f"{found.second}.  Either may win.", severity="warning",

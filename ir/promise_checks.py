@@ -53,7 +53,7 @@ def known_breach(each: Promised) -> Breach | None:
                 if law is not Promise.NEUTRAL or name not in IDEMPOTENT]
         rows = [(value,) for value in _small(prim)]
         first = rows[0], rows[1], rows[-1 if prim is Prim.BOOL else 2]
-        triples = chain([first], product(rows, repeat=3))
+        triples = chain([first], product(rows, rows, rows))
         if (found := find_breach(part, laws, triples, {})) is not None:
             return found
     return None
@@ -196,7 +196,7 @@ def _number(value: Any) -> str:
 class Clash(NamedTuple):
     """A place of an array into which two elements write different values."""
 
-    index: tuple[int, ...]
+    place: tuple[int, ...]
     first: str
     second: str
 

@@ -122,9 +122,10 @@ def host_array(array: Any) -> Array:
 
 def _strided(array: ClArray) -> Array:
     """The elements of a view of PyOpenCL that leaves out some of its memory, or reverses it."""
-    data, queue = array.base_data, array.queue or cl.CommandQueue(array.context)
+    data: Any = array.base_data
+    context: Any = array.context
     memory = np.empty(data.size, np.uint8)
-    cl.enqueue_copy(queue, memory, data)
+    cl.enqueue_copy(array.queue or cl.CommandQueue(context), memory, data)
     return np.ndarray(array.shape, array.dtype, memory.data, array.offset,
                       array.strides).copy()
 

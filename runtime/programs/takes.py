@@ -29,7 +29,7 @@ class Kind(NamedTuple):
 def takes(**kinds: Kind) -> Callable[[Callable[Params, Result]], Callable[Params, Result]]:
     """A function whose arguments are of these kinds, by name; else ArgumentError with the cure."""
     def decorate(function: Callable[Params, Result]) -> Callable[Params, Result]:
-        code = unwrap(function).__code__  # type: ignore[attr-defined]
+        code = unwrap(function).__code__
         in_order = code.co_varnames[:code.co_argcount]
         places = [(in_order.index(name) if name in in_order else None, name, kind)
                   for name, kind in kinds.items()]

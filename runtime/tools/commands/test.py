@@ -365,7 +365,7 @@ class _Subject:
         expected = case.expected()
         large = COMPILED in case.tags
         if expected is None and not large and not isinstance(case.output, Failure):
-            expected = self._interpreted(entry, arguments)
+            expected = list(self._interpreted(entry, arguments))
         for name, run in self._runners(entry, arguments):
             try:
                 if isinstance(case.output, Failure):
