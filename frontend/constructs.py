@@ -5,10 +5,10 @@ Devices know a place as a range of characters, without the syntax tree.
 
 from __future__ import annotations
 
-from runelift.frontend.deep import deeply
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.parser import parse
+from runelift.ir.base.deep import deeply
 from runelift.ir.base.source import Source
 
 _WORDS: dict[type[ast.Exp], str] = {

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from runelift.frontend.check import Memory, check_module
-from runelift.frontend.deep import deeply
+from runelift.frontend.depth import require_depth
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate
 from runelift.frontend.elaborate.builder import Effort
 from runelift.frontend.modules.library import with_library
@@ -16,6 +17,7 @@ from runelift.frontend.modules.modules import flatten_modules
 from runelift.frontend.signatures import signatures
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.parser import parse, parse_recovering
+from runelift.ir.base.deep import deeply
 from runelift.ir.base.errors import (
     CompilerLimitation,
     Diagnostic,
@@ -26,7 +28,9 @@ from runelift.ir.base.errors import (
 from runelift.ir.base.files import read_source
 from runelift.ir.base.source import Source, Span
 from runelift.ir.names import Names
+from runelift.ir.promises import doubtful
 from runelift.ir.syntax import Program
+from runelift.ir.traverse import statements_inside
 
 
 @deeply
@@ -45,13 +49,23 @@ CHECKED = Effort(calls=10_000, components=1000)
 
 
 @deeply
-def check(source: Source) -> None:
+def check(source: Source, *, promises: bool = False) -> None:
     """Report what is wrong with a program, but no more than a bounded time after its types.
 
-    Programs that inlining makes large are followed as far as that.
+    Programs that inlining makes large are followed as far as that.  Operators that break a promise
+    by laws of arithmetic are warned of.  With ``promises``, operators are tried on random values,
+    too, and breaking a promise is an error.
     """
     with suppress(TooLarge):
-        elaborate(checked(source), Names(), effort=CHECKED)
+        program = elaborate(checked(source), Names(), effort=CHECKED)
+        if promises or any(map(doubtful, statements_inside([fun.body for fun in program.funs]))):
+            # late: start-up; most programs have no operator that breaks a promise by known laws
+            from runelift.frontend.promises import broken_promises, warn
+
+            found = list(broken_promises(program, source, drawn=promises))
+            if promises and found:
+                raise ProgramError(*(replace(each, severity="error") for each in found))
+            warn(found)
 
 
 @deeply
@@ -87,6 +101,7 @@ def checked_module(module: module_ast.Module, only: str = "", memory: Memory | N
 def _checked_module(module: module_ast.Module, only: str, memory: Memory | None) -> ast.Flat:
     if module.in_doubt:
         raise ProgramError(*module.errors)
+    require_depth(module)
     imports: list[Source] = []
 
     def read(path: Path, span: Span) -> module_ast.Module:

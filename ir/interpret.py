@@ -17,9 +17,9 @@ import numpy as np
 from runelift.ir import syntax as ir
 from runelift.ir.base import failures
 from runelift.ir.base.array_limits import check_room
+from runelift.ir.base.deep import deeply
 from runelift.ir.base.errors import (
     CompilerBug,
-    CompilerLimitation,
     ProgramFailure,
     UserError,
     unknown_entry,
@@ -48,34 +48,33 @@ def last_version(versions: ir.Versions) -> int:
 
 
 def interpret(program: ir.Program, entry: str, args: Sequence[Value], *,
-              choose: Choose = last_version) -> list[Value]:
-    """The results of an entry point.
+              choose: Choose = last_version, machine: Interpreter | None = None
+              ) -> list[Value]:
+    """The results of an entry point, perhaps by a ``machine`` that looks at more.
 
     ``args`` are the arguments without the size parameters, which come from the shapes.  Raises
     UserError when shapes disagree and ProgramFailure when the program fails.
     """
     for fun in program.funs:
         if fun.name == entry:
-            return interpret_fun(fun, args, choose=choose)
+            return interpret_fun(fun, args, machine or Interpreter(choose))
     raise unknown_entry(entry, (fun.name for fun in program.funs))
 
 
-def interpret_fun(fun: ir.Fun, args: Sequence[Value], *,
-                  choose: Choose = last_version) -> list[Value]:
+@deeply
+def interpret_fun(fun: ir.Fun, args: Sequence[Value],
+                  machine: Interpreter | None = None) -> list[Value]:
     """The results of a function, without results that are only sizes of other results.
 
     UserError also if the machine has too little memory.
     """
     env = bind_arguments(fun, args)
-    machine = Interpreter(choose)
+    machine = machine or Interpreter()
     try:
         with np.errstate(all="ignore"):
             results = machine.body(fun.body, env)
     except MemoryError as error:
         raise UserError(f"Out of memory: {error}.") from None
-    except RecursionError:
-        raise CompilerLimitation("the program is nested too deeply for the interpreter."
-                                 ) from None
     hidden = {size for p in fun.results for size in shape_of(p.type)}
     return [r for p, r in zip(fun.results, results, strict=True) if p.name not in hidden]
 
@@ -154,6 +153,10 @@ class Interpreter:
             scope[param.name] = arg
         return self.body(lam.body, scope)
 
+    def look(self, exp: ir.Redomap | ir.Scanomap | ir.Scatter | ir.Hist, mapped: list[Value],
+             env: Env, stm: ir.Stm) -> None:
+        """Look at the values that a statement combines or writes."""
+
     def exp(self, exp: ir.Exp, env: Env, stm: ir.Stm) -> list[Value]:
         """The results of an expression; long, with one case per construct."""
         match exp:
@@ -222,15 +225,19 @@ class Interpreter:
                 return self._map(_size(width, env), lam, arrays, env)
             case ir.Redomap(width, ops, lam, arrays):
                 mapped = self._map(_size(width, env), lam, arrays, env)
+                self.look(exp, mapped, env, stm)
                 return self._reduce(ops, mapped, env)
             case ir.Scanomap(width, ops, lam, arrays):
                 mapped = self._map(_size(width, env), lam, arrays, env)
+                self.look(exp, mapped, env, stm)
                 return self._scan(ops, mapped, env)
             case ir.Scatter(width, lam, arrays, dests):
                 mapped = self._map(_size(width, env), lam, arrays, env)
+                self.look(exp, mapped, env, stm)
                 return _scatter(dests, mapped, env)
             case ir.Hist(width, hist_ops, lam, arrays):
                 mapped = self._map(_size(width, env), lam, arrays, env)
+                self.look(exp, mapped, env, stm)
                 return self._hist(hist_ops, mapped, env, ())
             case ir.Accumulate(width, into, ops, lam, arrays):
                 scope = dict(env)

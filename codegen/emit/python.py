@@ -34,6 +34,7 @@ from runelift.codegen.plan.shapes.shape import Shape
 from runelift.codegen.plan.write_sets import overwritten_buffers
 from runelift.ir import imp
 from runelift.ir.base import failures
+from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.imp.traverse import loaded, variables
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS
@@ -52,6 +53,8 @@ class Generated:
     launch_versions: list[str] = field(default_factory=list)
     sites: list[plan.Choose] = field(default_factory=list)
     operations: list[plan.Operation] = field(default_factory=list)
+MOST_BLOCKS = 98
+"""The most blocks inside of each other in the text of a host plan: Python allows for 100."""
 
 
 def python_source(host: plan.Plan, *, replay: bool = False, trials: bool = False,
@@ -213,7 +216,12 @@ class PlanWriter:
             self.step(plan.Release(tuple(released)), "")
 
     def nested(self, steps: tuple[plan.Step, ...], version: str) -> None:
-        """Write the steps of a block inside the present one."""
+        """Write the steps of a block inside the present one; Python has a limit of depth."""
+        if self.depth == MOST_BLOCKS:
+            raise CompilerLimitation(
+                f"branches and loops outside of maps are nested more than {MOST_BLOCKS} levels "
+                "deep, too deep for a device; run the program with the interpreter, or let the "
+                "branches be inside of a map.")
         self.depth += 1
         self.steps(steps, version)
         self.depth -= 1

@@ -220,8 +220,12 @@ class Base(ABC):
                         because=Label(place, "declared here"))
             return
         binding = self.scope.find(str(body.name)) if isinstance(body, ast.Name) else None
-        self.expect(declared, found, (binding and binding.span) or place, f"member '{specified}'",
-                    because=Label(place, "specified here"))
+        self.solved.specified = True
+        try:
+            self.expect(declared, found, (binding and binding.span) or place,
+                        f"member '{specified}'", because=Label(place, "specified here"))
+        finally:
+            self.solved.specified = False
 
     def _not_applicable(self, exp: ast.Exp, type_: Type, number: int,
                         args: tuple[ast.Exp, ...]) -> ProgramError:

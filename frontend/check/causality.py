@@ -49,6 +49,8 @@ class _Order:
         match exp:
             case ast.ArrayExp(span, ()) if isinstance(exp.type, Array):
                 self._need(sizes_in(exp.type).intersection(self._unknown), span, "an empty array")
+            case ast.Hole(span) if exp.written and exp.type is not None:
+                self._need(sizes_in(exp.type).intersection(self._unknown), span, "a hole")
             case ast.Constr(span, name) if isinstance(exp.type, Sum):
                 self._parts(exp)
                 absent = (sizes_in(field) for other, field in exp.type.fields if other != name)

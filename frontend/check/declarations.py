@@ -32,7 +32,7 @@ from runelift.frontend.check.settling import Settling
 from runelift.frontend.check.stars import unique_pattern
 from runelift.frontend.check.types import Abbreviation, Scheme, accumulator, changing
 from runelift.frontend.check.undecided import undecided_sizes
-from runelift.frontend.check.unify import FunctionalType
+from runelift.frontend.check.unify import NAMELESS, FunctionalType
 from runelift.frontend.check.uniqueness import check_uniqueness
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
@@ -273,7 +273,9 @@ class Checker(Settling):
         if not dec.instance:  # a type that is abstract elsewhere may be returned
             self.errors += errors
         dec.type = with_unique_result(dec.type, function.arity, function.unique)
-        if not isinstance(dec.type, ty.Arrow | ty.Abstract) and holds_arrays(dec.type):
+        made_anew = any(isinstance(param, ast.SizeParam) for param in dec.type_params)
+        if not made_anew and not isinstance(dec.type, ty.Arrow | ty.Abstract) and (
+                holds_arrays(dec.type)):
             self._constants[dec.name] = Origin(dec.name, -1, "it is a constant")
         if dec.name in self._entries:
             self._check_entry(dec, dec.type, set(scheme.sizes) | self.solved.flexible)
@@ -316,13 +318,15 @@ class Checker(Settling):
         with self.inner_scope():
             types, sizes = self._type_params(type_params)
             self.distinct(params, type_params)
-            domains = [self._domain(param) for param in params]
+            fixed = self._fixed(sizes) if specified else None
+            domains = [self._domain(param, fixed) for param in params]
             self._sizes_are_i64(ret)
             begun = self.names.made()
             result = self.infer(body)
             if ret is not None:
                 self.errors += sizes_of_inner_names(params, ret)
-                found, result = result, self._read(ret)  # the body gives sizes for ``[]``
+                of_arguments = fixed if isinstance(ret, ast.TypeArrow) else None
+                found, result = result, self._read(ret, of_arguments)  # the body gives the others
                 if sealed:
                     self.expect_result(self._shown(result), self._shown(self.solved.resolve(found)),
                                        body, ret.span, specified)
@@ -368,11 +372,19 @@ class Checker(Settling):
                       tuple(sorted(free - given)), frozenset(self.solved.lifted & set(types)),
                       {name: exp for name, exp in expressions.items() if name not in given})
 
-    def _domain(self, param: ast.Pattern) -> ty.Arrow:
+    def _domain(self, param: ast.Pattern, anonymous: SizeMaker | None = None) -> ty.Arrow:
         """The domain of a function from ``param``, as an arrow without a result."""
         size_name = self.names.fresh(base_name(param))
-        domain = self.pattern(param, anonymous=self.solved.parameter_size, size_name=size_name)
+        domain = self.pattern(param, anonymous=anonymous or self.solved.parameter_size,
+                              size_name=size_name)
         return ty.Arrow(domain, ty.UNIT, unique_pattern(param), False, size_name)
+
+    def _fixed(self, sizes: list[VName]) -> SizeMaker:
+        """Makes sizes ``[]`` that may be any, each another one, and adds them to ``sizes``."""
+        def make() -> Size:
+            sizes.append(self.names.fresh(NAMELESS))
+            return Size.var(sizes[-1])
+        return make
 
     def _check_rigid(self, types: Collection[VName],
                      params: Collection[ast.SizeParam | ast.TypeParam]) -> None:

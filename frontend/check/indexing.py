@@ -27,10 +27,9 @@ class Indexing(Patterns):
         second = None if exp.second is None else self._size_of(exp.second)
         by_one = exp.second is None or (exp.kind != "..>" and first is not None
                                         and second == first + 1)
-        if by_one and first is not None and last is not None:
-            size = last - first + (1 if exp.kind == "..." else 0) if exp.kind != "..>" else None
-            if size is not None and size.constant is None and not self._is_i64(elem):
-                size = None
+        if by_one and first is not None and last is not None and exp.kind != "..>" and (
+                self._is_i64(elem)):
+            size = last - first + (1 if exp.kind == "..." else 0)
         return Array(size if size is not None else self.solved.unknown_size(), elem)
 
     def _is_i64(self, type_: Type) -> bool:

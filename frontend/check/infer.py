@@ -125,6 +125,7 @@ class Inference(Loops):
                 with self.inner_scope():
                     self._size_binders(sizes, pattern)
                     self.pattern(pattern, found, size=self._size_of(value))
+                    self._check_binders(sizes, found)
                     return self.infer(body)
             case ast.LetFun(_, name, type_params, params, ret, value, body):
                 scheme = self._function(type_params, params, ret, value, name)
@@ -439,6 +440,6 @@ class Inference(Loops):
         if exp.right is not None:
             first = self._arrow(exp.op_type, exp, 0, (exp.right,))
             second = self._arrow(first.codomain, exp, 1, (exp.right, exp.right))
-            return ty.Arrow(first.domain, self._argument(second, exp.right), param=first.param,
-                            exists=second.exists)
+            return ty.Arrow(first.domain, self._argument(second, exp.right), first.consumes,
+                            second.fresh, first.param, second.exists)
         return exp.op_type

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 
 from runelift.frontend.check.base import Base, Binding, SizeMaker
 from runelift.frontend.check.forms import whole_name
+from runelift.frontend.check.restrictions import constructive_sizes
 from runelift.frontend.check.structure import structure, with_names
 from runelift.frontend.check.types import PRIMS, Expression, Own, Scheme, TypeReader
 from runelift.frontend.syntax import ast
@@ -62,6 +63,17 @@ class SizeExps(Base):
             size.known = self.solved.size_meta(size.name)
             self._bind_size(size.name, size.known, size.span)
             self._binders.append(size)
+
+    def _check_binders(self, sizes: tuple[ast.SizeParam, ...], pattern: Type) -> None:
+        """The value of a ``let`` has an array of each size that the ``let`` binds."""
+        if sizes:
+            constructive = constructive_sizes(self.solved.resolve(pattern))
+        for size in sizes:
+            assert size.known is not None
+            if self.solved.size(size.known).variables() - constructive:
+                raise self._error(
+                    "unused-size", size.span, f"Size [{size.name}] is that of no array in the "
+                    "value.", "A size that only a function takes or returns cannot be bound.")
 
     def _bind_size(self, name: str, size: Size, span: Span) -> None:
         self.scope.values[name] = Binding(Scheme(Prim.I64), size, span)

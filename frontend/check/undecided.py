@@ -42,6 +42,9 @@ def undecided_sizes(nodes: Sequence[ast.Exp | ast.Pattern | ast.ValDec],
                 if node.type is not None and new(sizes_in(node.type)):
                     yield _error(type_exp.span, "Nothing decides about a size [] of this type.",
                                  "Write the size instead of [], such as [0][3]t.")
+            case ast.Hole(span) if node.written and node.type is not None:
+                if new(sizes_in(node.type)):
+                    yield _error(span, "Nothing decides about a size of what belongs here.")
             case ast.Constr(span, chosen) if isinstance(node.type, Sum):
                 for other, field in node.type.fields:
                     if other != chosen and new(sizes_in(field)):

@@ -96,10 +96,17 @@ class Substitution:
     """The type parameters whose values may differ in size."""
     of_any_size: set[int] = field(default_factory=set)
     """The types to be found that may have other sizes each time."""
+    of_arguments: set[int] = field(default_factory=set)
+    """The ``of_any_size`` that are types of arguments: these have sizes which do not change."""
     compared: set[int] = field(default_factory=set)
     """The types to be found whose values are compared: they never become type parameters."""
     regular: set[int] = field(default_factory=set)
     """The types to be found whose values must not differ in size."""
+    specified: bool = False
+    """True while a member of a module is compared with what a module type says of it.
+
+    Only then is a function that it takes given as the module type says, and not as it says itself.
+    """
     _undecided: list[tuple[Size, Size]] = field(default_factory=list)
     _reordered: set[Size] = field(default_factory=set)
     """Sizes that are written in two ways: their operands decide nothing."""
@@ -109,6 +116,8 @@ class Substitution:
     Types share parts, so the same two may meet at very many places.
     """
     _depth: int = 0
+    _results: bool = False
+    """True while results of functions are unified."""
     _next: int = 0
 
     def begin(self) -> None:
@@ -193,10 +202,13 @@ class Substitution:
         """Make two types equal; TypeMismatch or SizeMismatch if they are not.
 
         A function that consumes its argument does not do for one that must not (``left``).
-        What a size-lifted type parameter stands for may have other sizes each time.
+        What a size-lifted type parameter stands for may have other sizes each time, if only
+        functions return it.
         """
         self._depth += 1
         try:
+            if isinstance(left, ty.MetaVar) and left.id in self.of_any_size and not self._results:
+                self.of_arguments.add(left.id)
             if (meta := self._of_any_size(left)) is not None:
                 self.types[meta.id] = self.join(left, right)
             else:
@@ -209,7 +221,7 @@ class Substitution:
     def _of_any_size(self, type_: ty.Type) -> ty.MetaVar | None:
         """The variable that a type was before it was found, if its values may differ in size."""
         while isinstance(type_, ty.MetaVar) and type_.id in self.types:
-            if type_.id in self.of_any_size:
+            if type_.id in self.of_any_size - self.of_arguments:
                 return type_
             type_ = self.types[type_.id]
         return None
@@ -241,8 +253,13 @@ class Substitution:
             case ty.Arrow(a, _, wanted), ty.Arrow(c, _, consumes):
                 if consumes and not wanted:
                     raise ConsumingFunction
-                self.unify(a, c)
-                self._unify_results(left, right)
+                around, self._results = self._results, False
+                try:
+                    self.unify(*((c, a) if self.specified else (a, c)))
+                    self._results = True
+                    self._unify_results(left, right)
+                finally:
+                    self._results = around
             case _:
                 if left != right:
                     raise TypeMismatch

@@ -216,7 +216,7 @@ class Walk:
                 return self.apply(exp, self.exp(fun, env), fun.type, args, env, _called(fun))
             case ast.BinExp():
                 return self.binary(exp, env)
-            case ast.OpSection(_, op, left, right):
+            case ast.OpSection(_, op, left, right):  # as in Futhark, it consumes no operand
                 found = [origins(self.exp(e, env)) for e in (left, right) if e is not None]
                 inner = origins(self.look(str(op), exp.span, env))
                 return Leaf(inner.union(*found))
@@ -312,8 +312,8 @@ class Walk:
 
     def apply(self, exp: ast.Exp, function: Tree, type_: Type | None,
               args: tuple[ast.Exp, ...], env: Env, name: str) -> Tree:
-        """The result of a function; arguments are evaluated from the last to the first."""
-        trees = [self.value(arg, env) for arg in reversed(args)][::-1]
+        """The result of a function or operator."""
+        trees = self.arguments(type_, args, env, forward=isinstance(exp, ast.BinExp))
         kept: list[Origins] = []
         taken: list[tuple[Origins, Span]] = []
         fresh: Unique = False
@@ -341,6 +341,34 @@ class Walk:
             found = found.union(*(each for each, _ in taken))
             return Leaf(found, known, rest) if rest > 0 else Leaf(found)
         return self.result(exp.type, fresh, found, name)
+
+    def arguments(self, type_: Type | None, args: tuple[ast.Exp, ...], env: Env, *,
+                  forward: bool) -> list[Tree]:
+        """The values of arguments, evaluated from the last to the first unless ``forward``.
+
+        None looks at what an earlier one consumes.  If it is itself an alias of that,
+        :meth:`take` says so.
+        """
+        consumes: list[Unique] = []
+        for _ in args:
+            consumes.append(type_.consumes if isinstance(type_, Arrow) else False)
+            type_ = type_.codomain if isinstance(type_, Arrow) else None
+        trees: list[Tree] = []
+        pending: dict[Origin, Span] = {}
+        order = 1 if forward else -1
+        for arg, marked in zip(args[::order], consumes[::order], strict=True):
+            before, self.consumed = self.consumed, {**pending, **self.consumed}
+            count = len(self.errors)
+            tree = self.value(arg, env)
+            if not origins(tree).isdisjoint(pending):
+                del self.errors[count:]
+            self.consumed = {origin: place for origin, place in self.consumed.items()
+                             if origin in before or origin not in pending}
+            pending |= {origin: arg.span for leaf, unique in zip(
+                leaves(tree), flags(tree, marked), strict=True) if unique
+                for origin in leaf.origins}
+            trees.append(tree)
+        return trees[::order]
 
     def function_argument(self, wanted: Type, tree: Tree, arg: ast.Exp) -> None:
         """A function given where one with a unique result is wanted must have one."""
@@ -386,9 +414,13 @@ class Walk:
             self.exp(exp.left, env)
             self.branches([lambda: Leaf(), lambda: self.exp(exp.right, env)])
             return Leaf()
+        first = exp.op_type.codomain if isinstance(exp.op_type, Arrow) else None
+        if isinstance(exp.op_type, Arrow) and isinstance(first, Arrow) and (
+                exp.op_type.consumes or first.consumes):
+            return self.apply(exp, self.look(op, exp.op_span, env), exp.op_type,
+                              (exp.left, exp.right), env, f"({op})")
         left, right = self.exp(exp.left, env), self.exp(exp.right, env)
         inner = origins(self.look(op, exp.op_span, env))
-        first = exp.op_type.codomain if isinstance(exp.op_type, Arrow) else None
         fresh = first.fresh if isinstance(first, Arrow) else False
         if not holds_arrays(exp.type):
             return shared(exp.type, NONE)

@@ -4,9 +4,9 @@ Line breaks are the author's, but for lines that are too long.  Tokens and comme
 are, so a program keeps its meaning.
 """
 
-from runelift.frontend.deep import deeply
 from runelift.frontend.format.long_lines import format_text
 from runelift.frontend.syntax.parser import parse
+from runelift.ir.base.deep import deeply
 from runelift.ir.base.source import Source
 
 __all__ = ["format_source", "format_text"]

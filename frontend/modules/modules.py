@@ -22,12 +22,19 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from runelift.frontend.modules.assumed import HAVING, assumed, is_parametric, prelude_signature
+from runelift.frontend.modules.listed import (
+    LIFTED,
+    check_arguments,
+    check_distinct,
+    check_new,
+    check_type_names,
+    stands_for,
+)
 from runelift.frontend.modules.named_sizes import named_sizes
 from runelift.frontend.modules.recursion import as_loop
 from runelift.frontend.modules.renaming import rename, with_params
 from runelift.frontend.modules.sealing import Sealing, applied, hides
 from runelift.frontend.modules.structures import (
-    PRIMS,
     Builtin,
     Functor,
     Mod,
@@ -57,8 +64,6 @@ Reader: TypeAlias = Callable[[Path, Span], module_ast.Module]
 T = TypeVar("T")
 NOTHING = Signature()
 EMPTY = Structure()
-LIFTED = ("", "~", "^")
-"""Marks of types, from the mark that allows least to the mark that allows most."""
 
 
 def flatten_modules(module: module_ast.Module, read: Reader) -> ast.Flat:
@@ -182,7 +187,7 @@ class _Evaluator:
                                 "anew, because it does not evaluate all of its operands.")
                 found.values[name] = self._value(dec, scope, prefix, entries)
             case ast.TypeDec(span, name, type_params):
-                _check_distinct([p.name for p in type_params], span)
+                check_distinct([p.name for p in type_params], span)
                 found.types[name] = self._type(dec, scope, prefix)
             case module_ast.ModDec(_, name, mod):
                 found.modules[name] = self.evaluate(mod, scope, f"{prefix}{name}.")
@@ -367,7 +372,7 @@ class _Evaluator:
                 for spec in specs:
                     more = self._spec(spec, inner)
                     if not isinstance(spec, module_ast.IncludeSpec):
-                        _check_new(more, found, spec.span)
+                        check_new(more, found, spec.span)
                     found = found.plus(more)
                     inner.add(more.symbols(body))
                 return found
@@ -389,17 +394,38 @@ class _Evaluator:
         if old.definition is not None:
             raise wrong("unknown-type", sig.span,
                         f"The module type says already what type '{sig.name}' is.")
-        if [type(p) for p in old.type_params] != [type(p) for p in sig.type_params]:
+        if len(old.type_params) != len(sig.type_params) or not all(
+                map(stands_for, old.type_params, sig.type_params)):
             raise wrong("type-arguments", sig.span, f"Cannot refine the type '{sig.name}': it has "
                         "other parameters in the module type.",
                         f"Write with {sig.name} with as many parameters of each kind as there.")
         spec = module_ast.TypeSpec(sig.span, name, sig.type_params, sig.definition, old.kind)
-        return base.refined((*sig.name.quals, name), self._specified_type(spec, scope))
+        found = self._specified_type(spec, scope)
+        assert isinstance(found.spec, module_ast.TypeSpec)
+        assert found.spec.definition is not None
+        kind = max(old.kind, self._lifted(found.spec.definition), key=LIFTED.index)
+        found = replace(found, spec=replace(found.spec, kind=kind))
+        return base.refined((*sig.name.quals, name), found)
+
+    def _lifted(self, definition: ast.TypeExp) -> str:
+        """The least mark of a type with a definition, in which names are global."""
+        found = ""
+        for node in walk(definition):
+            needed = ""
+            match node:
+                case ast.TypeArrow():
+                    needed = "^"
+                case ast.TypeExists() | ast.TypeArray(size=None):
+                    needed = "~"
+                case ast.TypeName() if (known := self._types.get(node.name.name)) is not None:
+                    needed = known.kind if known.hidden else self._lifted(known.definition)
+            found = max(found, needed, key=LIFTED.index)
+        return found
 
     def _specified_type(self, spec: module_ast.TypeSpec, scope: Structure) -> Specified:
         """A type that a module type lists."""
-        _check_distinct([p.name for p in spec.type_params], spec.span)
-        _check_type_names(spec.definition, scope, spec.type_params)
+        check_distinct([p.name for p in spec.type_params], spec.span)
+        check_type_names(spec.definition, scope, spec.type_params)
         inner = with_params(scope, spec.type_params, ())
         specified = Specified(replace(spec, definition=rename(spec.definition, inner)))
         self._check_elements(specified.spec)
@@ -409,9 +435,9 @@ class _Evaluator:
         """The members that one line of a module type lists."""
         match spec:
             case module_ast.ValSpec(span, name, type_params, type_exp):
-                _check_distinct([p.name for p in type_params], span)
-                _check_arguments(type_exp, set())
-                _check_type_names(type_exp, scope, type_params)
+                check_distinct([p.name for p in type_params], span)
+                check_arguments(type_exp, set())
+                check_type_names(type_exp, scope, type_params)
                 inner = with_params(scope, type_params, ())
                 value = Specified(replace(spec, type_exp=rename(type_exp, inner)))
                 self._check_elements(value.spec)
@@ -479,7 +505,10 @@ class _Evaluator:
         dec = self._types.get(actual.name)
         if dec is None or not isinstance(spec, module_ast.TypeSpec):
             return actual
-        if [type(p) for p in dec.type_params] != [type(p) for p in spec.type_params]:
+        exactly = spec.definition is not None
+        if len(dec.type_params) != len(spec.type_params) or not all(
+                stands_for(own, other, exactly=exactly) for own, other in zip(
+                    dec.type_params, spec.type_params, strict=True)):
             raise wrong("type-arguments", span, f'The type "{spec.name}" has other parameters than '
                         "its module type asks for.")
         if dec.kind == spec.kind:
@@ -525,14 +554,22 @@ class _Evaluator:
                 if general:
                     typed[spec.name] = ast.QualName((), self.out[-1].name)
             elif spec.definition is not None:
-                own = applied(found.types[spec.name], spec)
-                param = ast.PatAscript(spec.span, ast.PatName(span, "x"), own)
-                self.out.append(ast.ValDec(
-                    spec.span, self._fresh(f"val {spec.name}"), spec.span, False, params, (param,),
-                    rename(spec.definition, inner),
-                    ast.Name(spec.span, ast.QualName((), "x")), specified=path + spec.name,
-                    only_checks=True))
+                own: ast.TypeExp = applied(found.types[spec.name], spec)
+                wanted = rename(spec.definition, inner)
+                self._check_one_is(own, wanted, spec, path, span)
+                if spec.kind == "~":  # one may have less sizes than the other
+                    self._check_one_is(wanted, own, spec, path, span)
         return typed
+
+    def _check_one_is(self, one: ast.TypeExp, other: ast.TypeExp, spec: module_ast.TypeSpec,
+                      path: str, span: Span) -> None:
+        """Add a declaration that has a type only if each value of ``one`` type is of the other."""
+        param = ast.PatAscript(spec.span, ast.PatName(span, "x"), one)
+        self.out.append(ast.ValDec(
+            spec.span, self._fresh(f"val {spec.name}"), spec.span, False,
+            rename(spec.type_params, EMPTY), (param,), other,
+            ast.Name(spec.span, ast.QualName((), "x")), specified=path + spec.name,
+            only_checks=True))
 
 
 def _is_known(specified: Specified, found: Structure) -> bool:
@@ -542,16 +579,6 @@ def _is_known(specified: Specified, found: Structure) -> bool:
     return prim in {each.value for each in specified.prims} and all(
         found.types[name] == type_member(prim, name) for name in ("t", "int_t")
         if name in found.types)
-
-
-def _check_type_names(exp: ast.TypeExp | None, scope: Structure,
-                      params: Iterable[ast.SizeParam | ast.TypeParam]) -> None:
-    """The types that a module type names exist, though perhaps no module has it."""
-    names = {"acc", *PRIMS, *(p.name for p in params)}
-    for node in walk(exp):
-        if isinstance(node, ast.TypeName) and not node.name.quals and (
-                node.name.name not in names and scope.type(node.name.name) is None):
-            raise wrong("unknown-type", node.span, f'Unknown type "{node.name}".')
 
 
 def _check_first(dec: module_ast.Dec,
@@ -564,51 +591,6 @@ def _check_first(dec: module_ast.Dec,
             raise ProgramError(Diagnostic(
                 "duplicate-name", place, f"Duplicate definition of '{dec.name}'.",
                 (Label(first, "first defined here"),)))
-
-
-def _check_distinct(names: list[str], span: Span) -> None:
-    for k, name in enumerate(names):
-        if name in names[:k]:
-            raise wrong("duplicate-name", span, f'Duplicate: "{name}" was previously defined.')
-
-
-def _check_new(more: Signature, known: Signature, span: Span) -> None:
-    """A module type lists no name twice."""
-    for each, others in ((more.values, known.values), (more.types, known.types),
-                         (more.modules, known.modules)):
-        for name in each.keys() & others.keys():
-            raise wrong("duplicate-name", span, f'Duplicate: "{name}" was previously defined.')
-
-
-def _check_arguments(exp: ast.TypeExp, names: set[str]) -> None:
-    """Check that the arguments of a specified function have distinct names and named sizes.
-
-    The sizes of a constant must be named, too.
-    """
-    if not isinstance(exp, ast.TypeArrow) and _has_anonymous(exp):
-        raise wrong("anonymous-size", exp.span,
-                    "The sizes of a constant must be non-anonymous in a module type.")
-    while isinstance(exp, ast.TypeArrow):
-        if exp.param is not None and exp.param in names:
-            raise wrong("duplicate-name", exp.span,
-                        f'Duplicate: "{exp.param}" was previously defined.')
-        names.add(exp.param or "")
-        if _has_anonymous(exp.domain):
-            raise wrong("anonymous-size", exp.domain.span,
-                        "The sizes of an argument must be non-anonymous in a module type.",
-                        "Name the size: val f [n] : [n]t -> u.")
-        exp = exp.codomain
-
-
-def _has_anonymous(exp: ast.TypeExp) -> bool:
-    match exp:
-        case ast.TypeArray(_, size, elem):
-            return size is None or _has_anonymous(elem)
-        case ast.TypeTuple(_, items):
-            return any(map(_has_anonymous, items))
-        case ast.TypeUnique(_, inner):
-            return _has_anonymous(inner)
-    return False
 
 
 def _pick(find: Callable[[str], T | None], wanted: Iterable[str], what: str,

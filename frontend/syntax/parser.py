@@ -77,7 +77,7 @@ class _Parsed:
 _unread: dict[str, tuple[Source, str | None, _Parsed]] = {}
 """The last text that was parsed but is nested too deeply for this stack, by what it starts with.
 
-:func:`~runelift.frontend.deep.deeply` comes back to it with a larger stack.
+:func:`~runelift.ir.base.deep.deeply` comes back to it with a larger stack.
 """
 
 

@@ -16,7 +16,7 @@ from runelift.ir.base.source import Loc, Source, Span
 
 Code: TypeAlias = Literal[
     "syntax-error", "unsupported-feature", "literal-out-of-range", "unknown-attribute",
-    "hole", "too-many-constructors", "too-large",
+    "hole", "broken-promise", "too-many-constructors", "too-large",
     "unknown-name", "recursive-function", "unknown-type", "duplicate-name", "not-definable",
     "type-mismatch", "ambiguous-type", "not-a-function", "too-many-arguments",
     "function-not-allowed", "unknown-field", "wrong-rank", "bad-pattern", "incomplete-match",

@@ -36,7 +36,7 @@ Apply: TypeAlias = Callable[[Scope, Stm], Replacement]
 NOTES = ("Provided", "Because", "Does not handle", "Source")
 """The kinds of notes that a law may have, as they are spelled in docstrings."""
 
-MOST_REWRITES = 200
+MOST_REWRITES = 10_000
 """The most rewrites of one statement; after that its rules are taken not to terminate."""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from runelift.ir.base import failures
+from runelift.ir.base.by_identity import by_identity
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
@@ -22,7 +23,7 @@ from runelift.ir.syntax import (
     Stm,
     Update,
 )
-from runelift.ir.traverse import bodies_inside
+from runelift.ir.traverse import bodies_inside, is_flat
 from runelift.ir.types import Const
 
 
@@ -40,9 +41,14 @@ def is_scalar(stm: Stm) -> bool:
             return True
         case Index(_, dims):
             return not any(isinstance(d, SliceDim) for d in dims)
-        case If(_, then_, else_):
-            return is_scalar_code(then_.stms) and is_scalar_code(else_.stms)
+        case If():
+            return _is_scalar_branch(stm.exp)
     return False
+
+
+@by_identity
+def _is_scalar_branch(exp: If) -> bool:
+    return is_scalar_code(exp.then_.stms) and is_scalar_code(exp.else_.stms)
 
 
 def may_fail(exp: Exp) -> bool:
@@ -52,7 +58,12 @@ def may_fail(exp: Exp) -> bool:
             return exp.may_trap
         case Index(checked=checked) | Update(checked=checked):
             return checked
-    return isinstance(exp, Assert) or any(map(body_may_fail, bodies_inside(exp)))
+    return isinstance(exp, Assert) or (not is_flat(exp) and _may_fail_inside(exp))
+
+
+@by_identity
+def _may_fail_inside(exp: Exp) -> bool:
+    return any(map(body_may_fail, bodies_inside(exp)))
 
 
 def body_may_fail(body: Body) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from runelift.ir import syntax as ir
+from runelift.ir.base.by_identity import by_identity
 from runelift.ir.prim import FLOATS, OPS, Prim
 from runelift.ir.sizes import Size, least, product
 from runelift.ir.traverse import bodies_of, size_of
@@ -32,6 +33,7 @@ def is_cheap(exp: ir.Exp) -> bool:
     return False
 
 
+@by_identity
 def has_parallelism(body: ir.Body) -> bool:
     """True if a SOAC that may run in parallel stands in ``body``, also inside its control flow."""
     return any(is_parallel(stm) for stm in body.stms)

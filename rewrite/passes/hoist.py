@@ -63,7 +63,15 @@ class Around(Enum):
 
 @dataclass(slots=True)
 class _Frame:
+    """A body: the innermost branch and lambda that are at its level or around it, by level.
+
+    ``in_lambda``: it is a lambda or is inside of one.
+    """
+
     around: Around
+    branch: int = 0
+    lambda_: int = 0
+    in_lambda: bool = False
     out: list[ir.Stm] = field(default_factory=list)
 
 
@@ -95,7 +103,7 @@ def hoist_invariant(hoister: Hoister, stm: ir.Stm) -> int | None:
     """
     here = len(hoister.frames) - 1
     outermost = max((hoister.level.get(name, 0) for name in free_vars(stm)), default=0)
-    for target in range(outermost, here):
+    for target in range(max(outermost, hoister.least_target(stm)), here):
         if hoister.may_leave(stm, target):
             return target
     return None
@@ -139,9 +147,8 @@ def hoist_quotient(hoister: Hoister, stm: ir.Stm) -> tuple[int, list[ir.Stm], ir
     if not isinstance(exp, ir.PrimOp) or exp.op not in DIVISIONS:
         return None
     target = max((hoister.level.get(each, 0) for each in free_vars(stm)), default=0)
-    crossed = {frame.around for frame in hoister.frames[target + 1 :]}
     if (hoister.cannot_fail(stm, target) or stm.pat[0].name not in hoister.sizes
-            or Around.LAMBDA not in crossed):
+            or hoister.frames[-1].lambda_ <= target):
         return None
     before, check, division = total_division(stm, hoister.scope.names)
     return target, [*before, division], check
@@ -182,9 +189,18 @@ class Hoister:
             for size in names_in(shape_of(param.type)):
                 self.lengths[size] = min(level, self.lengths.get(size, level))
 
+    def _enter(self, around: Around) -> _Frame:
+        """A frame for a body inside of the bodies that are there."""
+        level, last = len(self.frames), self.frames[-1] if self.frames else _Frame(around)
+        is_lambda = around is Around.LAMBDA
+        frame = _Frame(around, level if around is Around.BRANCH else last.branch,
+                       level if is_lambda else last.lambda_, is_lambda or last.in_lambda)
+        self.frames.append(frame)
+        return frame
+
     def body(self, body: ir.Body, around: Around) -> ir.Body:
         """A body without what leaves it."""
-        self.frames.append(_Frame(around))
+        self._enter(around)
         for stm in body.stms:
             self.statement(stm)
         return body_of(body, self.frames.pop().out, body.result)
@@ -278,8 +294,7 @@ class Hoister:
         """
         assert isinstance(stm.exp, ir.Map)
         width = stm.exp.width
-        frame, level = _Frame(Around.NONEMPTY), len(self.frames)
-        self.frames.append(frame)
+        level, frame = len(self.frames), self._enter(Around.NONEMPTY)
         before = dict(self.lengths)
         for size in sizes:
             self.lengths[size] = min(level, self.lengths.get(size, level))
@@ -323,12 +338,11 @@ class Hoister:
 
     def may_leave(self, stm: ir.Stm, target: int) -> bool:
         """True if ``stm`` may stand in the body at ``target``."""
-        crossed = {frame.around for frame in self.frames[target + 1 :]}
-        if Around.BRANCH in crossed and not self._is_size(stm):
+        if target < self.least_target(stm):
             return False
         if any(shape_of(p.type) and self.scope.consumes(p.name) for p in stm.pat):
             return False
-        if (Around.LAMBDA in crossed and not self._in_lambda(target)
+        if (self.frames[-1].lambda_ > target and not self.frames[target].in_lambda
                 and self._reads_device(stm)):
             return False
         return self.cannot_fail(stm, target)
@@ -336,8 +350,9 @@ class Hoister:
     def _is_size(self, stm: ir.Stm) -> bool:
         return isinstance(stm.exp, ir.PrimOp | ir.Convert) and stm.pat[0].name in self.sizes
 
-    def _in_lambda(self, target: int) -> bool:
-        return any(frame.around is Around.LAMBDA for frame in self.frames[: target + 1])
+    def least_target(self, stm: ir.Stm) -> int:
+        """The level of the outermost body that ``stm`` may go to: only sizes leave branches."""
+        return 0 if self._is_size(stm) else self.frames[-1].branch
 
     def _reads_device(self, stm: ir.Stm) -> bool:
         """True if the host would need a scalar from the device, other than a size, for this."""

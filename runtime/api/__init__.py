@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 
 TYPE_CHECKING = False  # that of typing, whose import would delay the handling of Ctrl-C
@@ -60,11 +61,28 @@ _HOMES = {
 }
 
 
+_IMPORT_FRAMES = 8000
+"""The greatest depth of Python's calls while modules are imported."""
+
+
 def __getattr__(name: str) -> Any:
     """The public names, imported when first used so that ``import runelift`` is fast."""
     if name in _HOMES:
-        return getattr(import_module(f"runelift.{_HOMES[name]}"), name)
+        home = f"runelift.{_HOMES[name]}"
+        if home not in sys.modules:
+            _imported(home)
+        return getattr(sys.modules[home], name)
     raise AttributeError(f"module 'runelift' has no attribute '{name}'")
+
+
+def _imported(home: str) -> None:
+    """Import a module, also for a caller that has left hardly any frames."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _IMPORT_FRAMES))
+    try:
+        import_module(home)
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def __dir__() -> list[str]:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeAlias
 
+from runelift.ir.base.deep import deeply
+
 Values: TypeAlias = Callable[[Any], tuple[Any, ...]]
 """A function from an object to the values of its fields."""
 
@@ -41,8 +43,15 @@ def _values(kind: type) -> Values | None:
     return lambda obj: tuple([getattr(obj, name) for name in names])
 
 
+@deeply
 def dumps(value: Any, buffers: Callable[[pickle.PickleBuffer], Any] | None = None) -> bytes:
     """A pickle for :func:`pickle.loads`; ``buffers``, if given, takes the elements of arrays."""
     out = io.BytesIO()
     _Pickler(out, pickle.HIGHEST_PROTOCOL, buffer_callback=buffers).dump(value)
     return out.getvalue()
+
+
+@deeply
+def loads(content: bytes | memoryview) -> Any:
+    """The value of a pickle."""
+    return pickle.loads(content)

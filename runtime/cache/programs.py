@@ -7,14 +7,14 @@ A part serves as long as the text of the program and Runelift's files do not cha
 from __future__ import annotations
 
 import os
-import pickle
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.base.source import Source
 from runelift.runtime.cache import disk
-from runelift.runtime.cache.fast_pickle import dumps
+from runelift.runtime.cache.fast_pickle import dumps, loads
 
 ENTRIES = "entries"
 """The folder of the cache with a folder for each entry."""
@@ -55,7 +55,7 @@ class _Part:
             return
         try:
             content = dumps(value)
-        except RecursionError:
+        except CompilerLimitation:
             return
         disk.store(self.folder, self.name, _origin(self.source, self.rules) + content)
 
@@ -68,7 +68,7 @@ class _Part:
 def restored(content: memoryview) -> Any:
     """The object of a pickle; None if it cannot be restored."""
     try:
-        return pickle.loads(content)
+        return loads(content)
     except Exception:  # classes in a pickle of other packages' editions may raise anything
         return None
 

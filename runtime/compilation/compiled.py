@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -10,10 +9,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from runelift.codegen.plan.plan import Interface, Plan, kernels
+from runelift.ir.base.deep import deeply
 from runelift.ir.base.source import Source
 from runelift.ir.names import Names
 from runelift.ir.signature import Signature
-from runelift.runtime.cache.fast_pickle import dumps
+from runelift.runtime.cache.fast_pickle import dumps, loads
 
 if TYPE_CHECKING:
     from runelift.codegen.plan.origins import Origins
@@ -38,7 +38,7 @@ class Stages:
     def __call__(self) -> tuple[Core, dict[str, EntryStages]]:
         """The program before optimisation, and the entry points made so far."""
         if isinstance(self._stages, bytes):
-            self._stages = pickle.loads(self._stages)
+            self._stages = loads(self._stages)
         found: tuple[Core, dict[str, EntryStages]] = self._stages  # type: ignore[assignment]
         return found
 
@@ -191,6 +191,7 @@ class Compiled:
         return found
 
 
+@deeply
 def _check_kernels(plan: Plan) -> None:
     # late: start-up; plans that are kept have been checked
     from runelift.ir.imp.check import check

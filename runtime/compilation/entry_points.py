@@ -10,6 +10,7 @@ from runelift.codegen.cost.version_costs import with_costs
 from runelift.codegen.hostplan.host import plan_fun
 from runelift.codegen.plan.origins import Origins, noting
 from runelift.codegen.plan.plan import Plan
+from runelift.ir.base.deep import deeply
 from runelift.ir.base.policies import disabled_rules
 from runelift.ir.base.source import Source
 from runelift.ir.constraints import Constraint
@@ -35,6 +36,7 @@ FLATTENING_STAGE = "flatten"
 """The name by which flattening is watched, between the passes before and after it."""
 
 
+@deeply
 def stages_of(fun: Fun, policy: str, names: Names, rewriting: Rewriting | None,
               asked: Asked | None = None, rules: Source | None = None) -> EntryStages:
     """The stages of an entry point; ``names`` differ from all names in it.
@@ -103,12 +105,14 @@ def asked_of(schedule: Source | None, values: Mapping[str, int], rules: Source |
         return Asked(None if schedule is None else read_schedule(schedule, LATE), values)
 
 
+@deeply
 def plan_of(stages: EntryStages, *, interleave: bool, coherent: bool) -> Plan:
     """The host plan of an entry point, with the parameters of :func:`plan_fun`."""
     return with_costs(plan_fun(stages.versioned, stages.names, interleave=interleave,
                                coherent=coherent))
 
 
+@deeply
 def explained_plan_of(stages: EntryStages, *, interleave: bool, coherent: bool
                       ) -> tuple[Plan, Origins]:
     """The host plan of an entry point, and the origins of its kernels' statements."""
@@ -116,6 +120,7 @@ def explained_plan_of(stages: EntryStages, *, interleave: bool, coherent: bool
         return plan_of(stages, interleave=interleave, coherent=coherent), origins
 
 
+@deeply
 def derivation_of(stages: EntryStages, policy: str) -> Derivation:
     """The derivation of the versions of an entry point, repeated if it was not kept."""
     if stages.derivation is not None:

@@ -11,6 +11,7 @@ from runelift.frontend.elaborate.points import free_names, warn_of_names
 from runelift.frontend.load import checked
 from runelift.frontend.signatures import signatures
 from runelift.frontend.syntax import ast
+from runelift.ir.base.deep import deeply
 from runelift.ir.base.policies import disabled_rules, ignores_attributes
 from runelift.ir.base.source import Source
 from runelift.ir.names import Names
@@ -25,6 +26,7 @@ from runelift.runtime.compilation.numbers import start_values
 from runelift.runtime.rules.load import load_rules
 
 
+@deeply
 def compile_source(source: Source, *, policy: str = "all",
                    rewriting: Rewriting | None = None,
                    parameters: Mapping[str, int] = NO_PARAMETERS,
@@ -42,6 +44,7 @@ def compile_source(source: Source, *, policy: str = "all",
                               schedule=schedule, rules=rules)
 
 
+@deeply
 def compile_module(source: Source, module: ast.Flat, *, policy: str, rewriting: Rewriting,
                    parameters: Mapping[str, int] = NO_PARAMETERS,
                    schedule: Source | None = None, rules: Source | None = None) -> Compiled:

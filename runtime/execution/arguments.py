@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,9 @@ def _cure(spec: ValueSpec, arg: Any, value: np.ndarray[Any, Any], rank: int) -> 
     if isinstance(arg, int) and not isinstance(arg, bool) and not (rank or spec.prim.is_float
                                                                    or spec.prim is Prim.BOOL):
         return f"it is not between {spec.prim.least} and {spec.prim.greatest}."
+    if isinstance(arg, int | float) and not (isinstance(arg, bool) or rank) and (
+            spec.prim.is_float):
+        return f"it is too large for {spec.prim}; infinity is `float('inf')`"
     if not (np.issubdtype(value.dtype, np.number) or value.dtype == np.bool_):
         return ""
     if value.ndim != rank:
@@ -78,9 +82,10 @@ def _fits(value: int | float | bool, prim: Prim) -> bool:
     """True if a Python number may stand for a scalar of type ``prim``."""
     if isinstance(value, bool) or prim is Prim.BOOL:
         return isinstance(value, bool) and prim is Prim.BOOL
-    if isinstance(value, float):
-        return prim.is_float
-    return prim.is_float or int(prim.least) <= value <= int(prim.greatest)
+    if prim.is_float:
+        finite = not isinstance(value, float) or isfinite(value)
+        return isfinite(prim.nearest(value)) or not finite
+    return isinstance(value, int) and int(prim.least) <= value <= int(prim.greatest)
 
 
 def _dtype_name(dtype: np.dtype[Any]) -> str:

@@ -25,6 +25,10 @@ class Opaque(tuple[Any, ...], Displayed):
         self.type = type
         return self
 
+    def __getnewargs__(self) -> tuple[tuple[Any, ...], str]:
+        """What a pickle or a copy makes the value of."""
+        return tuple(self), self.type
+
     def __repr__(self) -> str:
         return f"<Opaque {self.type}>"
 

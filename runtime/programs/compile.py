@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runelift.ir.base.deep import deeply
 from runelift.ir.base.errors import BriefErrors, HiddenEntryWarning
 from runelift.ir.base.files import read_source, require_file
 from runelift.ir.base.source import Source
@@ -17,12 +18,27 @@ from runelift.runtime.devices.waiting import begin_session
 from runelift.runtime.host.gc_policy import collecting_rarely
 from runelift.runtime.processes import compile_ahead
 from runelift.runtime.programs.program import Program
+from runelift.runtime.programs.takes import (
+    BYTES,
+    FLAG,
+    PATH,
+    PROGRAM,
+    SETTINGS,
+    TEXT,
+    TUNING,
+    or_none,
+    takes,
+)
 from runelift.runtime.versions.tuning_file import checked_values, schedule_of, tuning_of
 
 if TYPE_CHECKING:
     from runelift.runtime.prebuild.first_run import FirstRun
 
 
+@takes(source_or_path=PROGRAM, device=or_none(TEXT), tuning=or_none(TUNING),
+       settings=or_none(SETTINGS), policy=TEXT, fp_contract=FLAG, memory=or_none(BYTES), runs=FLAG,
+       schedule=or_none(PATH), rules=or_none(PATH))
+@deeply
 def compile(source_or_path: str | Path | Source, *, device: str | None = None,
             tuning: str | Path | Mapping[str, int] | None = None,
             settings: Mapping[str, int] | None = None, policy: str = "all",

@@ -10,6 +10,7 @@ from operator import getitem
 from typing import Any, Protocol
 
 from runelift.ir.base.brevity import keeps_frames
+from runelift.ir.base.deep import deeply
 from runelift.ir.base.errors import ArgumentError, CompilerLimitation, ProgramFailure, UserError
 from runelift.ir.prim import Prim
 from runelift.ir.signature import Component, Signature
@@ -62,6 +63,13 @@ class EntryPoint(Displayed):
 
     def __call__(self, *args: Any, device_arrays: bool = False, **named: Any) -> Any:
         """Run the entry point; its result, or a tuple of several."""
+        __tracebackhide__ = True
+        try:
+            return self._called(args, device_arrays, named)
+        except RecursionError:  # the caller has left no room
+            return deeply(self._called)(args, device_arrays, named)
+
+    def _called(self, args: tuple[Any, ...], device_arrays: bool, named: Mapping[str, Any]) -> Any:
         __tracebackhide__ = True
         program, name = self.program, self.__name__
         parts: Sequence[Any] | None

@@ -10,6 +10,7 @@ from runelift.ir.base.errors import BriefErrors, UserError
 from runelift.ir.base.source import Source
 from runelift.runtime.programs.compile import compile, entries_are_names
 from runelift.runtime.programs.entry_point import EntryPoint, python_names
+from runelift.runtime.programs.takes import FUNCTION_OR_TEXT, TEXT, check, or_none, takes
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -23,6 +24,7 @@ def fn(source: str, **options: Any) -> EntryPoint: ...
 def fn(source: None = None, **options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
 
+@takes(name=or_none(TEXT))
 def fn(source: Callable[..., Any] | str | None = None, *, name: str | None = None,
        **options: Any) -> Any:
     """The entry point of a text, or of a function's doc string, as a function of NumPy arrays.
@@ -39,6 +41,7 @@ def fn(source: Callable[..., Any] | str | None = None, *, name: str | None = Non
     [2, 4]
     """
     __tracebackhide__ = True
+    check("source", source, or_none(FUNCTION_OR_TEXT))
     if source is None:
         return lambda function: fn(function, name=name, **options)
     if isinstance(source, str):

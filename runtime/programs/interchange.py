@@ -18,6 +18,7 @@ from runelift.runtime.devices.info import DeviceKind, select
 from runelift.runtime.devices.memory import Buffer
 from runelift.runtime.execution.device_array import DeviceArray, prim_of
 from runelift.runtime.execution.probes.on_demand import open_device
+from runelift.runtime.programs.takes import FLAG, TEXT, or_none, takes
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -71,6 +72,7 @@ class _Borrowed(Buffer):
             self._queue.finish()
 
 
+@takes(device=or_none(TEXT), copy=or_none(FLAG))
 def from_dlpack(array: Any, /, *, device: str | None = None, copy: bool | None = None
                 ) -> DeviceArray:
     """An array of another library on a device, which is that of programs if none is named.
@@ -110,10 +112,22 @@ def host_array(array: Any) -> Array:
             return np.from_dlpack(array)
         except (BufferError, RuntimeError, TypeError):
             pass  # it is on a device that NumPy does not know, or may not be written
+    if isinstance(array, ClArray) and array.size and not array.flags.forc:
+        return _strided(array)
     for name in ("get", "cpu"):  # CuPy's and PyOpenCL's, PyTorch's
         if callable(found := getattr(array, name, None)):
             return np.asarray(found())
     return np.asarray(array)
+
+
+def _strided(array: ClArray) -> Array:
+    """The elements of a view of PyOpenCL that leaves out some of its memory, or reverses it."""
+    data: Any = array.base_data
+    context: Any = array.context
+    memory = np.empty(data.size, np.uint8)
+    cl.enqueue_copy(array.queue or cl.CommandQueue(context), memory, data)
+    return np.ndarray(array.shape, array.dtype, memory.data, array.offset,
+                      array.strides).copy()
 
 
 def taken(arg: Any, device: Device | None) -> Any:

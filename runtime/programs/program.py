@@ -28,6 +28,19 @@ from runelift.runtime.execution.opaques import unpacked
 from runelift.runtime.memory.byte_sizes import parse_bytes
 from runelift.runtime.programs.entry_point import EntryPoint
 from runelift.runtime.programs.loaded_program import LoadedProgram
+from runelift.runtime.programs.takes import (
+    ARGUMENTS,
+    BYTES,
+    COUNT,
+    DATASETS,
+    FLAG,
+    FORCE,
+    TEXT,
+    THRESHOLDS,
+    check,
+    or_none,
+    takes,
+)
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.records import Records
 from runelift.runtime.versions.choose import RequiredVersions
@@ -109,6 +122,7 @@ class Program(Displayed):
 
     @memory.setter
     def memory(self, bound: int | str | None) -> None:
+        check("memory", bound, or_none(BYTES))
         if bound is not None and self.device_info is None:
             raise UserError("The interpreter has no device memory to bound.  Name a device.")
         self.loaded.memory = None if bound is None else parse_bytes(str(bound))
@@ -132,6 +146,7 @@ class Program(Displayed):
                      if name.startswith("_") or hasattr(Program, name)
                      or (name in vars(self) and name not in self._methods))
 
+    @takes(name=TEXT)
     def __getitem__(self, name: str) -> EntryPoint:
         self.interface(name)  # UserError if there is none
         return EntryPoint(self, name)
@@ -144,6 +159,8 @@ class Program(Displayed):
         return "\n".join([f"<Program on {where}>", *(f"  entry {self[each].type}"
                                                     for each in self.entries)])
 
+    @takes(entry=TEXT, args=ARGUMENTS, force=or_none(FORCE), thresholds=or_none(THRESHOLDS),
+           record=or_none(FLAG), device_arrays=FLAG)
     def run(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
             thresholds: Mapping[str, int] | None = None, record: bool | None = None,
             device_arrays: bool = False) -> tuple[list[Any], Record | None]:
@@ -190,6 +207,7 @@ class Program(Displayed):
         """The given thresholds, or the thresholds of the program if none are given."""
         return self.thresholds if thresholds is None else thresholds
 
+    @takes(entry=TEXT, args=ARGUMENTS, force=or_none(FORCE), thresholds=or_none(THRESHOLDS))
     def estimate_memory(self, entry: str, args: Sequence[Any], *,
                         force: Mapping[str, int] | None = None,
                         thresholds: Mapping[str, int] | None = None) -> MemoryEstimate:
@@ -237,6 +255,7 @@ class Program(Displayed):
         array = DeviceArray(value[0], (spec.prim, true_shape(value[2]), self.loaded.device))
         return array if device_arrays else array.get()
 
+    @takes(stage=TEXT, entry=or_none(TEXT))
     def source(self, stage: str = "kernels", entry: str | None = None) -> Listing:
         """The program at a stage, as ``runelift dump`` prints it.
 
@@ -340,6 +359,7 @@ class Program(Displayed):
                 found += spaces(self.loaded.plan(name), self.device_info).values()
         return found
 
+    @takes(datasets=DATASETS, entry=or_none(TEXT), repeats=COUNT, time_limit=or_none(TEXT))
     def tune(self, datasets: Mapping[str, Any], *, entry: str | None = None, repeats: int = 3,
              time_limit: str | None = None) -> Any:
         """Tune the thresholds for datasets (name to arguments) and use them from now on.

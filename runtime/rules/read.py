@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from runelift.frontend.deep import deeply
 from runelift.frontend.elaborate import elaborate_open
 from runelift.frontend.load import checked_module
 from runelift.frontend.rule_files import (
@@ -20,6 +19,7 @@ from runelift.frontend.rule_files import (
 )
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.types import Arrow, Type, show, sizes_in
+from runelift.ir.base.deep import deeply
 from runelift.ir.base.errors import CompilerLimitation, Diagnostic, Label, ProgramError
 from runelift.ir.base.source import Source, Span
 from runelift.ir.names import Names, VName

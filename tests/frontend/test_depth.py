@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from runelift.frontend import deep
 from runelift.frontend.load import checked, load
 from runelift.frontend.syntax.parse_tables import SOURCE
+from runelift.ir.base import deep
 from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.base.source import Source
 from runelift.ir.names import Names

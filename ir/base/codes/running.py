@@ -22,6 +22,20 @@ entry main (xs: []i32) (i: i64): i32 = xs[i]
 entry main (xs: []i32) (i: i64): i32 = xs[i - 1]
 """),
     Explanation(
+        "broken-promise", "an operator without the laws that are asked for (a warning)",
+        "reduce, scan and reduce_by_index split their array anywhere, and begin each part with the "
+        "neutral element.  So a program that uses them promises that the operator is associative, "
+        "and that the neutral element changes nothing; reduce_comm and reduce_by_index also that "
+        "the order does not matter.  A scatter promises that elements with equal indices are "
+        "equal.  A program that breaks a promise may have another result on each device.  'check' "
+        "warns of operators that are known, 'check --promises' tries random small values, and "
+        "'test' looks at the values that the interpreter meets.  Floats may differ by rounding.",
+        wrong="""\
+entry main (xs: []i32): i32 = reduce (-) 0 xs
+""", cure="""\
+entry main (xs: []i32): i32 = 0 - reduce (+) 0 xs
+"""),
+    Explanation(
         "division-by-zero", "an integer divided by zero",
         "Integers have no value for x / 0, nor for the other divisions and remainders.  Floats do: "
         "infinity or NaN.",

@@ -12,18 +12,23 @@ from runelift.ir.base.files import read_source, require_file
 from runelift.runtime.tools.commands.options import add_json_or_sarif, add_program, print_json
 
 EXAMPLES = ("runelift check examples/matmul.fut",
-            "runelift check --sarif examples/matmul.fut")
+            "runelift check --sarif examples/matmul.fut",
+            "runelift check --promises examples/matmul.fut")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``runelift check``."""
     add_program(parser)
+    parser.add_argument("--promises", action="store_true",
+                        help="try operators of reduce, scan and the like on random small values: "
+                             "it is an error if one is not associative, or its neutral element is "
+                             "not neutral")
     add_json_or_sarif(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift check``."""
-    check(read_source(require_file(args.program)))
+    check(read_source(require_file(args.program)), promises=args.promises)
     if args.json or args.sarif:
         print_json(None)
     return 0

@@ -27,9 +27,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from runelift.frontend.load import load
-from runelift.ir.base.errors import CompilerLimitation, ProgramError, UserError
+from runelift.frontend.promises import promise_run, warn
+from runelift.ir.base.errors import CompilerLimitation, Diagnostic, ProgramError, UserError
 from runelift.ir.base.files import read_source, require_file
-from runelift.ir.base.source import Source
+from runelift.ir.base.source import Source, Span
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
@@ -330,7 +331,9 @@ class _Subject:
     """A compiled program under test."""
 
     def __init__(self, path: Path, source: Source, args: argparse.Namespace) -> None:
-        self._args = args
+        self._args, self._source = args, source
+        self._told: set[Span] = set()
+        """The places of promises that have been warned of."""
         if args.interpreter:
             self._core = load(source, Names(), tuning_of(path, args.tuning).values)
             device = None
@@ -362,7 +365,7 @@ class _Subject:
         expected = case.expected()
         large = COMPILED in case.tags
         if expected is None and not large and not isinstance(case.output, Failure):
-            expected = interpret(self._core, entry, arguments)
+            expected = list(self._interpreted(entry, arguments))
         for name, run in self._runners(entry, arguments):
             try:
                 if isinstance(case.output, Failure):
@@ -386,6 +389,14 @@ class _Subject:
                     raise
                 raise _Mismatch(f"with {name}: {error}", "failed in a version") from error
 
+    def _interpreted(self, entry: str, arguments: Sequence[Any]) -> Sequence[Any]:
+        """Results of the interpreter, which warns of promises that are broken for these values."""
+        def tell(diagnostic: Diagnostic) -> None:
+            if diagnostic.span not in self._told:
+                self._told.add(diagnostic.span)
+                warn([diagnostic])
+        return interpret(self._core, entry, arguments, machine=promise_run(self._source, tell))
+
     def test_property(self, source: Source, name: str) -> None:
         """Look for arguments for which a property is false; _Mismatch if there are any."""
         try:
@@ -404,7 +415,7 @@ class _Subject:
     def _runners(self, entry: str, arguments: Sequence[Any]) -> Iterator[tuple[str, Runner]]:
         """The ways to run the entry point, each with the names of its versions."""
         if self._args.interpreter:
-            yield "", partial(interpret, self._core, entry, arguments)
+            yield "", partial(self._interpreted, entry, arguments)
             return
         if self._races is not None:
             yield from self._races.runners(entry, arguments, every=self._args.all_versions)

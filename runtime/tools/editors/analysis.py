@@ -12,7 +12,6 @@ from typing import TextIO
 
 from runelift.frontend.check import Memory
 from runelift.frontend.check.unify import NAMELESS
-from runelift.frontend.deep import deeply
 from runelift.frontend.elaborate import elaborate
 from runelift.frontend.load import CHECKED, checked_module
 from runelift.frontend.syntax import ast, module_ast
@@ -20,6 +19,7 @@ from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.parser import parse_recovering
 from runelift.frontend.syntax.reparse import reparse
 from runelift.frontend.syntax.types import Array, Type, parts, show
+from runelift.ir.base.deep import deeply
 from runelift.ir.base.errors import (
     CompilerLimitation,
     Diagnostic,

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from runelift.frontend.deep import deeply
 from runelift.frontend.elaborate import elaborate
 from runelift.frontend.load import checked_module
 from runelift.frontend.scripts import ENTRY
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.parser import parse, parse_exp
 from runelift.frontend.syntax.types import Arrow, Type
+from runelift.ir.base.deep import deeply
 from runelift.ir.base.errors import ProgramError, ProgramWarning, UserError
 from runelift.ir.base.files import read_source, require_file
 from runelift.ir.base.source import Source, Span

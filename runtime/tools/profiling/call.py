@@ -16,6 +16,7 @@ from runelift.runtime.displayed import Displayed
 from runelift.runtime.execution.opaques import unpacked
 from runelift.runtime.programs.entry_point import EntryPoint
 from runelift.runtime.programs.program import Program
+from runelift.runtime.programs.takes import COUNT, FLAG, takes
 from runelift.runtime.tools.profiling.data import data
 from runelift.runtime.tools.profiling.page import page
 from runelift.runtime.tools.profiling.profile import Profile, profile_of
@@ -64,6 +65,7 @@ class CallProfile(Displayed):
         return out.getvalue().strip()
 
 
+@takes(runs=COUNT, all_versions=FLAG)
 def profile(entry_point: EntryPoint, *args: Any, runs: int = 10, all_versions: bool = False
             ) -> CallProfile:
     """Profile calls of an entry point, such as ``program.main``, with these arguments.

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from runelift.frontend.load import load
+from runelift.frontend.promises import broken_promises, warn
 from runelift.ir import parse as ir_text
 from runelift.ir.base.codes import CODES, GROUPS
 from runelift.ir.base.codes.explanation import Explanation, files
@@ -80,6 +81,7 @@ def _run(path: Path) -> None:
     """Compile a program, and run it on the inputs of its test blocks."""
     source = read_source(path)
     program = load(source, Names())
+    warn(broken_promises(program, source))
     if any(is_point(each) for fun in program.funs for stm in statements_inside([fun.body])
            for each in stm.attrs):
         _ = compile_source(source).optimised

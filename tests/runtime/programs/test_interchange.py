@@ -150,3 +150,18 @@ def test_devices_that_the_host_does_not_see_are_copied(program: Program,
     assert runelift.from_dlpack(XS, device="Portable").get().tolist() == XS.tolist()
     with pytest.raises(BufferError, match="does not see the memory"):
         array.__dlpack__(copy=False)
+
+
+@pytest.mark.parametrize("view", [
+    np.s_[::2], np.s_[::-1], np.s_[3:9], np.s_[9:2:-3], np.s_[1::5], np.s_[4:4]])
+def test_views_of_pyopencl_are_copied(view: Any) -> None:
+    program = runelift.compile("entry same [n] (xs: [n]i32) = map (\\x -> x) xs\n"
+                               "entry turned [n][m] (a: [n][m]i32) = transpose a")
+    queue = cl.CommandQueue(program.device.context)
+    elements = np.arange(12, dtype=np.int32)
+    there = pyopencl.array.to_device(queue, elements)
+    assert program.same(there[view]).tolist() == elements[view].tolist()
+    table, rows = there.reshape(3, 4), elements.reshape(3, 4)
+    for part in (np.s_[:, 1:3], np.s_[::2, ::-1], np.s_[1:, ::3]):
+        assert program.turned(table[part]).tolist() == rows[part].T.tolist()
+    assert program.turned(table.T).tolist() == rows.tolist()

@@ -6,6 +6,7 @@ thread with a large stack, of which the system provides only what is used.
 
 from __future__ import annotations
 
+import contextvars
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -19,11 +20,17 @@ PYTHON_FRAMES = 8000
 """The greatest depth of Python's calls in the thread of the caller."""
 DEEP_FRAMES = 400_000
 """The greatest depth in a thread with a large stack."""
+DEEP_THREAD = "runelift-deep"
+"""The name of such a thread."""
 DEEP_STACK = 1 << 30
 """The bytes of that stack: enough for all frames, also for frames that C code calls."""
 
 _one_at_a_time = threading.Lock()
-"""Python has one stack size for new threads, and one limit of recursion for all threads."""
+"""Python has one stack size for new threads."""
+_limits = threading.Lock()
+"""Python has one limit of recursion for all threads."""
+_asked: list[int] = []
+"""The depths that are asked for now; before the first of them comes the limit without them."""
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
@@ -36,7 +43,7 @@ def deeply(work: Callable[Params, Result]) -> Callable[Params, Result]:
     """
     @wraps(work)
     def within(*args: Params.args, **kwargs: Params.kwargs) -> Result:
-        if sys.getrecursionlimit() >= DEEP_FRAMES:  # in the thread already
+        if threading.current_thread().name == DEEP_THREAD:
             return work(*args, **kwargs)
         try:
             with _frames(PYTHON_FRAMES):
@@ -49,12 +56,20 @@ def deeply(work: Callable[Params, Result]) -> Callable[Params, Result]:
 
 @contextmanager
 def _frames(count: int) -> Iterator[None]:
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, count))
+    """Room for at least ``count`` frames, as long as any caller asks for that many."""
+    with _limits:
+        if not _asked:
+            _asked.append(sys.getrecursionlimit())
+        _asked.append(count)
+        sys.setrecursionlimit(max(_asked))
     try:
         yield
     finally:
-        sys.setrecursionlimit(limit)
+        with _limits:
+            _asked.remove(count)
+            sys.setrecursionlimit(max(_asked))
+            if len(_asked) == 1:
+                _asked.clear()
 
 
 def _in_thread(work: Callable[[], Result]) -> Result:
@@ -71,7 +86,9 @@ def _in_thread(work: Callable[[], Result]) -> Result:
     with _one_at_a_time:
         before = threading.stack_size(DEEP_STACK)
         try:
-            thread = threading.Thread(target=run, daemon=True)
+            around = contextvars.copy_context()
+            thread = threading.Thread(target=around.run, args=(run,), daemon=True,
+                                      name=DEEP_THREAD)
             with _frames(DEEP_FRAMES):
                 thread.start()
                 thread.join()
