@@ -13,6 +13,8 @@ from typing import Any
 
 from runelift.runtime.host.interpreter import command
 
+NATIVE = frozenset({signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE})
+"""Signals by which mistakes of native code end a process."""
 _BEGIN = """
 lifeline, *given = given
 from runelift.runtime.host.lifeline import end_with_parent

@@ -23,9 +23,17 @@ def _end(*_: object) -> None:
 IN_PROCESS = frozenset({"repl", "lsp"})
 """Commands that outlive Ctrl-C, or whose end is up to an editor."""
 
+REPEATED = frozenset({"run", "bench", "profile", "test"})
+"""Commands that are done once more after a crash: they write nothing but what they print."""
+
 _usual = signal.getsignal(signal.SIGINT)
 if _usual is signal.default_int_handler:
     signal.signal(signal.SIGINT, _end)
+
+
+def _crashes() -> object:
+    """What knows what to do after a crash; commands that do not crash do without."""
+    return import_module("runelift.runtime.devices.driver.crashes").Crashes()
 
 
 def main() -> int:
@@ -38,7 +46,8 @@ def main() -> int:
         if _usual is signal.default_int_handler:
             signal.signal(signal.SIGINT, _usual)
         if HELP.isdisjoint(sys.argv[1:]) and IN_PROCESS.isdisjoint(sys.argv[1:2]):
-            supervisor.begin(f"runelift: {STOPPED}\n")
+            supervisor.begin(f"runelift: {STOPPED}\n", _crashes,
+                             repeats=not REPEATED.isdisjoint(sys.argv[1:2]))
         status: int = import_module("runelift.runtime.tools.commands.cli").main()
         return status
     except KeyboardInterrupt:

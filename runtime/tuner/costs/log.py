@@ -16,6 +16,7 @@ from typing import Any, Protocol, TextIO, TypeAlias
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import read_text
 from runelift.ir.base.json_shape import MOST_QUOTED, MisshapenJson, parse, read
+from runelift.ir.base.written_files import open_to_append
 from runelift.runtime.records.record import Encounter, Record
 
 try:
@@ -239,7 +240,7 @@ def _locked(path: Path) -> TextIO:
     Writing begins at its end.
     """
     while True:
-        file = path.open("a")
+        file = open_to_append(path)
         try:
             if fcntl is not None:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -19,6 +19,8 @@ from typing import Any
 from runelift.ir.base.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.data.outline import outline
 from runelift.runtime.devices import slow_builds
+from runelift.runtime.devices.driver import pocl_cache
+from runelift.runtime.devices.info import POCL
 from runelift.runtime.geometry.parameter_space import ParameterSpace
 from runelift.runtime.host import interrupts
 from runelift.runtime.host.channel import receive, send
@@ -103,6 +105,8 @@ class Remote(Measurable):
         self._placed: set[int] = set()
         self._dropped: list[int] = []
         self._prebuilds = True
+        self._cache_moved = False
+        """True if a run crashed, and is tried once more with an empty cache of the driver."""
         self._slow = set[str]()
         """Programs that take too long to build, by their names in the cache."""
         self._alone = False
@@ -400,6 +404,10 @@ class Remote(Measurable):
             except SlowBuild as stopped:
                 if handle is not None or not self._can_do_without(stopped):
                     raise
+            except RunStopped:
+                if not self._cache_moved:
+                    raise
+                self._cache_moved = False
 
     def _can_do_without(self, error: RuneliftError) -> bool:
         """True if a request may be repeated, as workers refuse further programs from now on."""
@@ -455,6 +463,8 @@ class Remote(Measurable):
         except (EOFError, OSError):
             ended = worker.how_it_ended()
             self._lose()
+            if worker.crashed and _is_pocl(self.program):
+                self._cache_moved = pocl_cache.move_away(ended)
             raise watchdog.stopped(f"crash: {ended}") from None
         except BaseException:
             self._lose()
@@ -508,6 +518,10 @@ class Remote(Measurable):
             self._worker.kill()
             self._worker = None
             self.stops += 1
+
+
+def _is_pocl(program: Program) -> bool:
+    return program.device_info is not None and POCL in program.device_info.platform
 
 
 class _RunningSearches:
