@@ -118,8 +118,9 @@ def answer(connection: int, function: str) -> None:
             request = link.recv()
         except EOFError:
             return
+        found = failure = None
         try:
-            result = called(*request), None
+            found = called(*request)
         except Exception as error:  # code of others may raise anything
-            result = None, error
-        link.send(result)
+            failure = error
+        link.send((found, failure))

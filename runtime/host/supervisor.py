@@ -84,7 +84,7 @@ def begin(message: str, crashes: Callable[[], Any] | None = None, repeats: bool 
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _begin_copy(notes: int, before: Mapping[int, Any]) -> None:
+def _begin_copy(notes: int, before: Mapping[signal.Signals, Any]) -> None:
     """Handle signals in the copy, which tells the process that waits of them."""
     _notes.append(notes)
     signal.set_wakeup_fd(notes, warn_on_full_buffer=False)

@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift demo``."""
-    text = files("runelift.examples").joinpath(PROGRAM).read_text()
+    text = files("runelift.examples").joinpath(PROGRAM).read_text("utf-8")
     with tempfile.TemporaryDirectory(prefix="runelift-demo-") as folder:
         place = Path(folder) if args.keep is None else args.keep
         path = place / PROGRAM
@@ -61,7 +61,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def source_lines(path: Path) -> Iterator[str]:
     """The lines of the program without comments."""
-    for line in path.read_text().splitlines():
+    for line in path.read_text("utf-8").splitlines():
         if line.strip() and not line.startswith("--"):
             yield f"    {line}"
 
