@@ -47,7 +47,7 @@ text = "entry main = 1i32\\n-- >>> loop x = 5 while x > 0 do (x % 7) + 1\\n"
 (asked,) = it.evaluations(text)
 it.result_lines(text, "p.fut", asked)
 """
-"""What the language server does with a comment that the user runs."""
+"""The work of the language server on a comment that the user runs."""
 CALL = "import runelift; runelift.compile('e.fut', device='interpreter').main(5)"
 COMMANDS: Sequence[Sequence[str]] = (
     ("run", "e.fut", "-i", "in"), ("run", "--device", "interpreter", "e.fut", "-i", "in"),
@@ -62,7 +62,7 @@ COMMANDS: Sequence[Sequence[str]] = (
 
 @dataclass
 class Killed:
-    """A command that is killed after a random time, in a folder of its own."""
+    """A command that is killed after a random time, in a new folder."""
 
     number: int
     seed: int

@@ -93,7 +93,7 @@ def _require_regular(path: Path, mode: int) -> None:
 
 
 def kind_of(mode: int) -> str:
-    """What is no file, in words."""
+    """The kind of a path that is no file, in words."""
     return next((name for test, name in _KINDS if test(mode)), "no plain file")
 
 

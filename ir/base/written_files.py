@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 READABLE = 0o644
-"""Others may read what users ask for."""
+"""Files that users ask for are readable for all."""
 
 
 class Written(io.FileIO):

@@ -76,7 +76,7 @@ class Answering:
         os.close(ours)
 
     def ask(self, *request: Any) -> Any:
-        """What the function returns; an exception that it raises is raised here.
+        """The result of the function; an exception that it raises is raised here.
 
         EOFError or OSError if the process has ended.
         """

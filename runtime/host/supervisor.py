@@ -178,9 +178,9 @@ def _descendants(process: int) -> list[int]:
 
 
 class _Crashes:
-    """Ends by signals that nobody asked for.
+    """Ends of a command by signals that were not sent to end it.
 
-    What to do then is made when there is one: the start of a command imports little.
+    The object that handles them is made at the first one: the start of a command imports little.
     """
 
     def __init__(self, made: Callable[[], Any] | None, repeats: bool) -> None:

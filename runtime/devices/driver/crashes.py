@@ -30,7 +30,7 @@ class Crashes:
         return self._before is not None
 
     def told(self, status: int) -> str:
-        """What to say at the end with an exit status, negative for a signal; may be empty."""
+        """The message at the end with an exit status, negative for a signal; may be empty."""
         if self._before is None:
             return "" if status >= 0 else _explained(-status)
         if status < 0:

@@ -20,7 +20,7 @@ LEAST_FREE = 16 << 20
 MEMORY = "/dev/shm"
 """A folder in memory, if the disk with temporary files is full, too."""
 DAMAGED = ".damaged"
-"""What the name of a cache that was moved ends with."""
+"""The end of the name of a cache that was moved."""
 
 _problem: list[str] = []
 _moved: list[Path] = []

@@ -4,7 +4,7 @@ RESULT is the .json file beside a tuning file, or what a command with --json pri
 Both hold their command, the versions of packages, and the device.  The command runs in the present
 folder.  A tuning writes to another folder; the files of the result stay as they are.
 
-A result may come from others.  So options that import code, write files or open connections are
+A result may come from another person.  So options that import code, write files or open connections are
 asked about first.
 """
 

@@ -51,7 +51,7 @@ def _open_closed_streams() -> None:
 
 
 def _crashes() -> object:
-    """What knows what to do after a crash; commands that do not crash do without."""
+    """The object that handles crashes; commands that do not crash do without."""
     return import_module("runelift.runtime.devices.driver.crashes").Crashes()
 
 

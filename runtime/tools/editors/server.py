@@ -284,7 +284,7 @@ def _is_news(record: logging.LogRecord) -> bool:
 
 
 class _Messages:
-    """What the editor writes; UserError for a message without an end."""
+    """The messages of the editor; UserError for a message without an end."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
