@@ -27,6 +27,7 @@ from runelift.frontend.load import load
 from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.ir.base.files import read_source
 from runelift.ir.base.source import Source
+from runelift.ir.base.visible import shortened
 from runelift.ir.names import Names
 from runelift.rewrite.lift.schedule import read_schedule
 from runelift.runtime.cache import disk
@@ -250,7 +251,7 @@ def attempt(kind: str, number: int, folder: Path) -> tuple[bytes, BaseException 
         with time_limit(SECONDS), warnings.catch_warnings(action="ignore"):
             KINDS[kind].read(path)
     except (UserError, CompilerLimitation) as error:
-        return content, None if len(str(error)) < 10_000 else error
+        return content, None if len(shortened(str(error))) < 10_000 else error  # as users see it
     except Exception as error:
         return content, error
     return content, None
