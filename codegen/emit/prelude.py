@@ -59,7 +59,8 @@ def linked(kernels: str) -> str:
 def pieces() -> Sequence[_Piece]:
     """All pieces, each after the pieces that it needs."""
     found, members = list[_Piece](), _families()["ALL"]
-    for part in (resources.files("runelift.codegen.emit") / "prelude.cl").read_text().split("\n\n"):
+    file = resources.files("runelift.codegen.emit") / "prelude.cl"
+    for part in file.read_text("utf-8").split("\n\n"):
         if part.startswith(FAMILY_MARK):
             members = _families()[part.removeprefix(FAMILY_MARK)]
             continue

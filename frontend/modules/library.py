@@ -33,7 +33,7 @@ def with_library(program: ast.Flat) -> ast.Flat:
 
 @cache
 def _text() -> str:
-    return files("runelift.frontend").joinpath("library.fut").read_text()
+    return files("runelift.frontend").joinpath("library.fut").read_text("utf-8")
 
 
 @cache

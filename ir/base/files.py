@@ -1,9 +1,13 @@
-"""Files that are read within limits: a device without an end or a pipe never fills the memory."""
+"""Files that are read within limits.
+
+A device without an end never fills the memory, and a pipe without a writer never hangs.
+"""
 
 from __future__ import annotations
 
 import io
 import os
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +24,12 @@ MOST_SOURCE = 256 << 20
 """The most bytes of a program or another text with a syntax."""
 _MEMORY_IF_UNKNOWN = 8 << 30
 
+OPEN_ALREADY = re.compile(r"/dev/(stdin|fd/\d+)|/proc/self/fd/\d+")
+"""Names of what this process has open already, such as the output of another command."""
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_KINDS = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"),
+          (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"))
+
 Check = Callable[[bytes], None]
 """A function that raises UserError for the first bytes of a content that is not wanted."""
 
@@ -34,13 +44,16 @@ def most_bytes() -> int:
 
 def read_bytes(path: Path, most: int | None = None, check: Check | None = None
                ) -> bytes | bytearray:
-    """The bytes of a file, pipe or device; UserError if it cannot be read or is above ``most``.
+    """The bytes of a file; UserError if it is none, cannot be read, or is above ``most``.
 
-    ``check`` sees the first bytes, before more are read.
+    A pipe or a terminal is read only if this process has it open already.  ``check`` sees the first
+    bytes, before more are read.
     """
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_opened_at_once) as file:
             status = os.fstat(file.fileno())
+            _require_regular(path, status.st_mode)
+            os.set_blocking(file.fileno(), True)
             limit = most_bytes() if most is None else most
             if stat.S_ISCHR(status.st_mode):
                 limit = min(limit, MOST_TYPED)
@@ -66,6 +79,24 @@ def read_stream(file: BinaryIO, name: str, most: int, check: Check | None = None
     return found
 
 
+def _opened_at_once(name: str, flags: int) -> int:
+    """Open a file; a pipe does not wait for its writer."""
+    return os.open(name, flags | _NO_WAIT)
+
+
+def _require_regular(path: Path, mode: int) -> None:
+    """UserError for a folder, or for a pipe or device that is not open already."""
+    if stat.S_ISDIR(mode):
+        raise UserError(f"Cannot read '{path}': Is a directory.")
+    if not stat.S_ISREG(mode) and not OPEN_ALREADY.fullmatch(str(path)):
+        raise UserError(f"Cannot read '{path}': it is {kind_of(mode)}, not a file.")
+
+
+def kind_of(mode: int) -> str:
+    """The kind of a path that is no file, in words."""
+    return next((name for test, name in _KINDS if test(mode)), "no plain file")
+
+
 def _unreadable(path: Path, error: OSError | ValueError) -> UserError:
     """The error for a file that cannot be opened; ValueError is that of a name with a NUL."""
     why = error.strerror if isinstance(error, OSError) else None
@@ -78,13 +109,12 @@ def _too_large(name: str, most: int) -> UserError:
 
 
 def require_file(path: Path) -> Path:
-    """The path of a file, pipe or device that must exist; UserError if it does not."""
+    """The path of a file that must exist; UserError if it does not, or is no file."""
     try:
         status = path.stat()
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
-    if stat.S_ISDIR(status.st_mode):
-        raise UserError(f"Cannot read '{path}': Is a directory.")
+    _require_regular(path, status.st_mode)
     return path
 
 

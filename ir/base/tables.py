@@ -34,7 +34,7 @@ class Tables:
     @property
     def text(self) -> str:
         """The grammar."""
-        return (self._folder / f"{self._name}.lark").read_text()
+        return (self._folder / f"{self._name}.lark").read_text("utf-8")
 
     @property
     def made_from(self) -> bytes:

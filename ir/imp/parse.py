@@ -31,7 +31,7 @@ def parse(text: str, name: str = "<kernels>") -> tuple[Kernel, ...]:
 
 @cache
 def _grammar() -> Lark:
-    own = (resources.files("runelift.ir.imp") / "imp.lark").read_text()
+    own = (resources.files("runelift.ir.imp") / "imp.lark").read_text("utf-8")
     return Lark(CORE.text + own, parser="lalr", start="kernels", maybe_placeholders=False)
 
 

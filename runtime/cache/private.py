@@ -13,6 +13,8 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from runelift.ir.base.written_files import buffered
+
 TEMPORARY = ".new-"
 """The beginning of names of files that are being written."""
 FOREIGN = "it belongs to another user"
@@ -71,7 +73,7 @@ def write(path: Path, content: bytes) -> None:
     """Replace a file in one step; OSError if that fails, and then nothing is left behind."""
     temporary = path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
     try:
-        with open(open_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+        with buffered(open_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)) as file:
             file.write(content)
         os.replace(temporary, path)
     except BaseException:

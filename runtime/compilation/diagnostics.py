@@ -18,7 +18,9 @@ from runelift.ir.base.errors import (
     Replacement,
     RuneliftError,
     TooLarge,
+    UserError,
 )
+from runelift.ir.base.files import read_source
 from runelift.ir.base.source import Source, Span
 
 
@@ -45,8 +47,8 @@ def _sources(error: ProgramFailure) -> tuple[Source, ...]:
     if (place := FAILURE.match(str(error))) is None:
         return ()
     try:
-        return (Source(place["file"], Path(place["file"]).read_text()),)
-    except (OSError, UnicodeDecodeError):
+        return (read_source(Path(place["file"])),)
+    except UserError:
         return ()
 
 

@@ -84,6 +84,8 @@ def read_npz(data: bytes | bytearray, name: str, most: int) -> Iterator[Value]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             for member in archive.infolist():
                 where = f"{name}: {member.filename[:80]}"
+                if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                    _fail(where, "NumPy does not compress in this way")  # few bytes unpack at once
                 with archive.open(member) as file:
                     content = read_stream(cast("BinaryIO", file), where, max(most, 0))
                 most -= len(content)

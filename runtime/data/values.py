@@ -19,6 +19,7 @@ import numpy as np
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import most_bytes, read_bytes, read_stream
 from runelift.ir.base.source import Source
+from runelift.ir.base.written_files import replacing
 from runelift.ir.prim import Prim
 from runelift.runtime.data.binary import is_binary, read_binary, write_binary
 from runelift.runtime.data.numpy_files import NPY, ZIP, read_npy, read_npz
@@ -26,7 +27,9 @@ from runelift.runtime.data.text import Reader, Value, format_value
 
 _GZIP = b"\x1f\x8b"
 MOST_UNPACKED = 256 << 20
-"""The most bytes that compressed data unpack to: few bytes can claim very many."""
+"""The most bytes that a small file of compressed data unpacks to: few bytes can claim very many."""
+MOST_TIMES = 8
+"""Large files unpack to at most so many times their size."""
 
 
 def load_values(path: Path, preferred: Sequence[Prim] = ()) -> list[Value]:
@@ -67,7 +70,7 @@ def read_values(data: bytes | bytearray, name: str, preferred: Sequence[Prim] = 
     if data.startswith(NPY):
         return [read_npy(data, name)]
     if data.startswith(ZIP):
-        return list(read_npz(data, name, MOST_UNPACKED))
+        return list(read_npz(data, name, _most_unpacked(data)))
     if is_binary(data):
         return list(read_binary(data, name))
     try:
@@ -78,6 +81,11 @@ def read_values(data: bytes | bytearray, name: str, preferred: Sequence[Prim] = 
     return list(Reader(Source(name, text)).values(preferred=preferred))
 
 
+def _most_unpacked(data: bytes | bytearray) -> int:
+    """The most bytes that packed data may unpack to."""
+    return min(max(MOST_UNPACKED, MOST_TIMES * len(data)), most_bytes())
+
+
 def _unpacked(data: bytes | bytearray, name: str) -> bytearray:
     """The content of gzip data; UserError if it is damaged or too large.
 
@@ -86,7 +94,7 @@ def _unpacked(data: bytes | bytearray, name: str) -> bytearray:
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
             return read_stream(cast("BinaryIO", file), f"{name} (unpacked; use gunzip before)",
-                               MOST_UNPACKED, partial(_check_start, name))
+                               _most_unpacked(data), partial(_check_start, name))
     except (OSError, EOFError, zlib.error, struct.error) as error:
         raise UserError(f"{name}: error[malformed-data]: not a valid gzip file: {error}"
                         ) from None
@@ -122,7 +130,9 @@ def save_values(path: Path, values: Iterable[Value]) -> None:
         raise UserError(f"'{path}': a .npy file holds one value, not {len(kept)}.")
     try:
         with ExitStack() as files:
-            out: BinaryIO = files.enter_context(path.open("wb"))
+            special = path.exists() and not path.is_file()  # a pipe, or what is open already
+            out: BinaryIO = files.enter_context(path.open("wb") if special else replacing(
+                path.resolve()))
             if packed:
                 out = files.enter_context(cast("BinaryIO", gzip.GzipFile("", "wb", fileobj=out,
                                                                          mtime=0)))

@@ -24,6 +24,7 @@ from runelift.runtime.cache import disk, private
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.advice import advice
 from runelift.runtime.devices.bindings import bindings_problem
+from runelift.runtime.devices.driver import pocl_cache
 from runelift.runtime.devices.driver.device_spec import (
     INTERPRETER,
     matches,
@@ -151,7 +152,10 @@ def register_runtimes() -> list[str]:
 
     Must run before pyopencl is imported.  Does nothing when the user set ``OCL_ICD_VENDORS``.
     """
-    if VARIABLE in os.environ or "pyopencl" in sys.modules:
+    if "pyopencl" in sys.modules:
+        return []
+    pocl_cache.provide()
+    if VARIABLE in os.environ:
         return []
     files = {path.name: path.read_bytes() for path in registered(SYSTEM)}
     found: dict[str, str] = {}
@@ -395,7 +399,7 @@ def select(spec: str | None = None, *, tells: bool = True) -> DeviceInfo | None:
     if spec is None:
         usable = [d for d in devices if d.problem is None and not d.is_simulator]
         if usable:
-            return usable[0]
+            return _told(usable[0]) if tells else usable[0]
         if tells:
             _tell_none_usable(tuple(devices))
         return None
@@ -407,14 +411,27 @@ def select(spec: str | None = None, *, tells: bool = True) -> DeviceInfo | None:
     if matching[number].problem:
         raise UserError(f"Device '{matching[number].name}' cannot be used: "
                         f"{matching[number].problem}.")
-    return matching[number]
+    return _told(matching[number]) if tells else matching[number]
+
+
+def _told(device: DeviceInfo) -> DeviceInfo:
+    """The device; it is said if its driver cannot keep kernels where it should."""
+    if POCL in device.platform and (problem := pocl_cache.problem()):
+        _tell(f"{problem}.")
+    return device
+
+
+@cache
+def _tell(message: str) -> None:
+    """Say something once."""
+    print(f"runelift: {message}", file=sys.stderr)
 
 
 @cache
 def _tell_none_usable(devices: tuple[DeviceInfo, ...]) -> None:
     """Say once that the interpreter runs, why, and what brings a device."""
     why = [f"{d.name}: {d.problem}" for d in devices if d.problem] or [
-        bindings_problem() or "none is installed"]
+        bindings_problem() or pocl_cache.problem() or "none is installed"]
     print("\n".join([f"runelift: no usable OpenCL device ({'; '.join(why)}); the interpreter runs "
                      "instead.", *(f"  {line}" for line in advice(devices))]), file=sys.stderr)
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from subprocess import TimeoutExpired
 
-from runelift.runtime.host.interpreter import command
+from runelift.runtime.host.children import finished
 
 SYSTEM = Path("/etc/OpenCL/vendors")
 """The folder that loaders read."""
@@ -119,10 +119,8 @@ def driver_problem(library: str) -> str | None:
     further libraries that a loader does not find.
     """
     try:
-        done = subprocess.run(command(_CHECK, library), capture_output=True, text=True,
-                              errors="replace", check=False, timeout=PATIENCE,
-                              stdin=subprocess.DEVNULL)
-    except subprocess.TimeoutExpired:
+        done = finished(_CHECK, library, seconds=PATIENCE)
+    except TimeoutExpired:
         return f"the driver '{library}' does not answer within {PATIENCE:.0f} s"
     if done.returncode < 0:
         return f"the driver '{library}' crashes ({signal.Signals(-done.returncode).name})"

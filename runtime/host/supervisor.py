@@ -3,7 +3,7 @@
 Python handles Ctrl-C in its main thread, between two instructions of Python code.  A thread that
 waits for an endless kernel never comes to the next one.  So a copy of the process does the
 command's work.  The process that the user started waits for the copy.  It tells it of Ctrl-C and
-``SIGTERM``, and kills it if that does not help.
+``SIGTERM``, and kills it if that does not help.  A copy that crashes may be made once more.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 GRACE = 0.6
 """Seconds in which a command may end by itself after Ctrl-C; later it is killed."""
@@ -26,6 +27,8 @@ NOTICE = 0.05
 """Seconds until a process has surely noted a signal that the terminal sent to it."""
 TOLD = 0
 """The note of a command that has said that it was interrupted; other notes are signals."""
+PRINTED = 255
+"""The note of a command that has printed something: it cannot be done again."""
 SET_PARENT_DEATH_SIGNAL = 1
 """The option ``PR_SET_PDEATHSIG`` of Linux's ``prctl``."""
 IMPORTS = "<frozen importlib._bootstrap>"
@@ -36,13 +39,18 @@ RESTORE = b"\r\x1b[K\x1b[?25h"
 _notes: list[int] = []
 """The descriptor to which the command's process writes notes, if there is one."""
 _interrupted = threading.Event()
+_unprinted = [True]
+"""Empty as soon as something was printed."""
 
 
-def begin(message: str) -> None:
+def begin(message: str, crashes: Callable[[], Any] | None = None, repeats: bool = False) -> None:
     """Go on in a copy of this process; this one waits, and ends like the copy.
 
     It prints ``message`` if it has to kill the copy.  A copy goes on as it is.  So do systems
     without ``fork``, and processes with threads, of which a copy would have only one.
+    ``crashes`` makes the object that knows what to do after a crash
+    (:mod:`~runelift.runtime.devices.driver.crashes`).  A command that ``repeats`` may be done once
+    more.
     """
     if _notes or not hasattr(os, "fork") or threading.active_count() > 1:
         return
@@ -51,27 +59,41 @@ def begin(message: str) -> None:
     if None in before.values():  # a library's, which Python cannot set again
         return
     parent, mask = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, before)
-    signals, notes = _pipe(), _pipe()
-    if (child := os.fork()) != 0:
+    seen = _Crashes(crashes, repeats)
+    while True:
+        signals, notes = _pipe(), _pipe()
+        if (child := os.fork()) == 0:
+            break
         os.close(notes[1])
         signal.set_wakeup_fd(signals[1], warn_on_full_buffer=False)
         for number, handler in before.items():
             if number == signal.SIGCHLD or handler is not signal.SIG_IGN:
                 signal.signal(number, _pass)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        _Supervisor(child, signals[0], notes[0], message).run()
+        _Supervisor(child, signals[0], notes[0], message, seen).run()
+        signal.pthread_sigmask(signal.SIG_BLOCK, before)
+        signal.set_wakeup_fd(-1)
+        for descriptor in (*signals, notes[0]):
+            os.close(descriptor)
+    for number, handler in before.items():
+        signal.signal(number, handler)
     for descriptor in (*signals, notes[0]):
         os.close(descriptor)
-    _notes.append(notes[1])
-    signal.set_wakeup_fd(notes[1], warn_on_full_buffer=False)
+    _begin_copy(notes[1], before)
+    _end_with(parent)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _begin_copy(notes: int, before: Mapping[signal.Signals, Any]) -> None:
+    """Handle signals in the copy, which tells the process that waits of them."""
+    _notes.append(notes)
+    signal.set_wakeup_fd(notes, warn_on_full_buffer=False)
     if before[signal.SIGINT] is signal.default_int_handler:
         signal.signal(signal.SIGINT, _raise)
         if before[signal.SIGTERM] is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, _forward)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)  # a process that is killed flushes nothing
-    _end_with(parent)
-    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _pipe() -> tuple[int, int]:
@@ -98,6 +120,15 @@ def told() -> None:
     for descriptor in _notes:
         with suppress(OSError):
             os.write(descriptor, bytes([TOLD]))
+
+
+def printed() -> None:
+    """Note that something was printed."""
+    while _unprinted:
+        _unprinted.pop()
+        for descriptor in _notes:
+            with suppress(OSError):
+                os.write(descriptor, bytes([PRINTED]))
 
 
 def _pass(number: int, frame: FrameType | None) -> None:
@@ -146,11 +177,52 @@ def _descendants(process: int) -> list[int]:
     return [each for child in found for each in (*_descendants(child), child)]
 
 
+class _Crashes:
+    """Ends of a command by signals that were not sent to end it.
+
+    The object that handles them is made at the first one: the start of a command imports little.
+    """
+
+    def __init__(self, made: Callable[[], Any] | None, repeats: bool) -> None:
+        self._made = made
+        self._repeats = repeats
+        self._start = _position()
+        self._known: Any = None
+        self.printed = False
+
+    def again(self, code: int) -> bool:
+        """Test whether the command is to be done once more; then its input begins anew."""
+        if code >= 0 or self._made is None:
+            return False
+        self._known = self._known or self._made()
+        if not self._repeats or self.printed or self._start is None:
+            return False
+        os.lseek(0, self._start, os.SEEK_SET)
+        return bool(self._known.again(-code))
+
+    def tell(self, code: int) -> None:
+        """Say why the command has ended, if a signal did that, this time or before."""
+        if self._known is not None:
+            with suppress(OSError):
+                if said := self._known.told(code):
+                    os.write(2, f"runelift: {said}\n".encode(errors="backslashreplace"))
+
+
+def _position() -> int | None:
+    """The position in the standard input; None if it cannot be read again."""
+    try:
+        return os.lseek(0, 0, os.SEEK_CUR)
+    except OSError:  # a pipe, or none
+        return None
+
+
 class _Supervisor:
     """The process that waits for a command; ``signals`` and ``notes`` are pipes to read."""
 
-    def __init__(self, child: int, signals: int, notes: int, message: str) -> None:
+    def __init__(self, child: int, signals: int, notes: int, message: str,
+                 crashes: _Crashes) -> None:
         self._child = child
+        self._crashes = crashes
         self._pipes = [signals, notes]
         self._message = message
         self._asked = 0
@@ -160,8 +232,8 @@ class _Supervisor:
         self._told = False
         self._forward_at = self._kill_at = float("inf")
 
-    def run(self) -> NoReturn:
-        """Wait for the command, and end as it did."""
+    def run(self) -> None:
+        """Wait for the command, and end as it did; return if it is to be done once more."""
         while True:
             self._hurry()
             wait = min(self._forward_at, self._kill_at) - time.monotonic()
@@ -170,7 +242,10 @@ class _Supervisor:
             if found:
                 self._listen(0)  # it may have ended before this process was told why
                 self._asked = self._asked or self._noted
-                self._end(status)
+                code = os.waitstatus_to_exitcode(status)
+                if not self._asked and self._crashes.again(code):
+                    return
+                self._end(code)
 
     def _listen(self, seconds: float | None) -> None:
         """Read what comes within a time."""
@@ -189,6 +264,7 @@ class _Supervisor:
                     self._ask(number)
         else:
             self._told = self._told or TOLD in got
+            self._crashes.printed = self._crashes.printed or PRINTED in got
             for number in got:
                 if number in (signal.SIGINT, signal.SIGTERM):
                     self._noted = self._noted or number
@@ -215,9 +291,10 @@ class _Supervisor:
                 with suppress(ProcessLookupError):
                     os.kill(process, signal.SIGKILL)
 
-    def _end(self, status: int) -> NoReturn:
+    def _end(self, code: int) -> NoReturn:
         """End as the command's process did."""
-        code = os.waitstatus_to_exitcode(status)
+        if not self._asked:
+            self._crashes.tell(code)
         if self._asked and code < 0:
             with suppress(OSError):
                 if os.isatty(2):

@@ -18,6 +18,7 @@ from runelift.runtime.cache import disk
 from runelift.runtime.devices.driver.build import BuildRequest, BuildTarget
 from runelift.runtime.host import fast_start
 from runelift.runtime.host.channel import send
+from runelift.runtime.host.children import NATIVE, ending
 from runelift.runtime.host.interpreter import command
 
 END_TIMEOUT = 5.0
@@ -237,9 +238,12 @@ class Process:
             code = self._process.wait(END_TIMEOUT)
         except subprocess.TimeoutExpired:
             return "the process that ran it answered no more"
-        if code < 0:
-            return f"the process that ran it was ended by {signal.Signals(-code).name}"
-        return f"the process that ran it ended with status {code}"
+        return f"the process that ran it {ending(code)}"
+
+    @property
+    def crashed(self) -> bool:
+        """True if a mistake of native code has ended it."""
+        return -(self._process.poll() or 0) in NATIVE
 
 
 def _end(process: subprocess.Popen[bytes], lifeline: int) -> None:

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import read_text
 from runelift.ir.base.json_shape import LARGEST, MOST_QUOTED, MisshapenJson, parse
+from runelift.ir.base.written_files import write_atomically
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 from runelift.runtime.tuner.costs.noise import run_seconds
 from runelift.runtime.tuner.fit.chain_solver import NEVER
 from runelift.runtime.versions.forest import Forest
-from runelift.runtime.versions.tuning_file import write_atomically
 
 if TYPE_CHECKING:
     from runelift.runtime.tuner.autotune import State

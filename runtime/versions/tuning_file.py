@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-import tempfile
 import warnings
 from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
@@ -21,6 +19,7 @@ from runelift.ir.base.errors import Code, Diagnostic, ProgramError, UserError
 from runelift.ir.base.files import read_text
 from runelift.ir.base.json_shape import MisshapenJson, parse, read_mapping
 from runelift.ir.base.source import Source, Span
+from runelift.ir.base.written_files import write_atomically
 from runelift.runtime.versions.size_guards import SizeGuard, from_json
 
 if TYPE_CHECKING:
@@ -364,20 +363,3 @@ def _laid_out(facts: Mapping[str, Any]) -> str:
                                   for name, each in value.items()) + f"\n{'  ' * depth}}}"
 
     return lines(facts, 0)
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replace the content of a file in one step."""
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        try:
-            with os.fdopen(handle, "w") as file:
-                file.write(text)
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:  # Ctrl-C may come when the file has its new name already
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
-            raise
-    except OSError as error:
-        raise UserError(f"Cannot write '{path}': {error.strerror}.") from None

@@ -23,11 +23,19 @@ from typing import Any
 
 import numpy as np
 
+from runelift.frontend.load import load
 from runelift.ir.base.errors import CompilerLimitation, UserError
+from runelift.ir.base.files import read_source
 from runelift.ir.base.source import Source
+from runelift.ir.base.visible import shortened
+from runelift.ir.names import Names
+from runelift.rewrite.lift.schedule import read_schedule
 from runelift.runtime.cache import disk
 from runelift.runtime.data.values import format_values, load_values
 from runelift.runtime.research.t4 import best_configuration, read_t4
+from runelift.runtime.rules.load import load_rules
+from runelift.runtime.tools.commands import rerun
+from runelift.runtime.tools.reports.two_tunings import render_two, two_tunings
 from runelift.runtime.tools.testing.test_blocks import parse_blocks
 from runelift.runtime.tuner.costs.log import made_for, read_log
 from runelift.runtime.versions.size_guards import from_json
@@ -80,6 +88,28 @@ BLOCK = b"""-- A test.
 """
 
 
+PROGRAM = b"""-- Row sums of products.
+def dot [n] (xs: [n]f32) (ys: [n]f32): f32 = reduce (+) 0 (map2 (*) xs ys)
+entry main [n][m] (xss: [n][m]f32) (ys: [m]f32): [n]f32 =
+  let zs = loop zs = ys for i < 3 do map (\\z -> if z > 2.5e3 then z - 1 else z * f32.i64 i) zs
+  in map (\\xs -> match dot xs zs case 0 -> 1 case x -> -x) xss
+"""
+RULES = b"""-- A sum of two is that of the other two.
+rule turned (x: i32) (y: i32): i32 = (x + y) * 3i32  ==>  (y + x) * 3i32
+"""
+SCHEDULE = b"""-- of p.fut
+main.ys split_join(16)
+fuse
+or
+main.ys split_join(8)
+"""
+FINAL = [{"entry": "main", "dataset": "a", "seconds": {"default": [1.0, 2], "tuned": [1.5]},
+          "versions": {"tuned": ["V1"]}}]
+TUNED = json.dumps({"program_sha256": "00", "device": "pocl", "final": FINAL}).encode()
+RECORDED = json.dumps({"command": ["bench", "a.fut", "--json", "-r", "3"], "result": {"results": [
+    {"entry": "main", "dataset": "a", "wall": [1e-3, 2e-3]}]}}).encode()
+
+
 def _npy(array: np.ndarray[Any, Any]) -> bytes:
     out = io.BytesIO()
     np.save(out, array)
@@ -121,6 +151,25 @@ def _log(path: Path) -> None:
     made_for(path)
 
 
+def _program(path: Path) -> None:
+    load(read_source(path), Names())
+
+
+def _compared(path: Path) -> None:
+    """As in 'runelift tune-compare A B'."""
+    for name in ("x.tuning", "y.tuning"):
+        tuning = path.with_name(name)
+        tuning.write_text("a=1\n")
+        facts_path(tuning).write_bytes(path.read_bytes() if name[0] == "x" else TUNED)
+    render_two(two_tunings(path.with_name("x.tuning"), path.with_name("y.tuning")))
+
+
+def _recorded(path: Path) -> None:
+    recorded = rerun._read(path)
+    list(rerun.doubtful(rerun.without_files(rerun.command_of(recorded, path))))
+    list(rerun._times(recorded.get("result"), json.loads(RECORDED)["result"]))
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of file: right contents, and the function that reads one."""
@@ -143,6 +192,11 @@ KINDS = {
     "t4": Kind((T4,), lambda path: best_configuration(read_t4(path).results)),
     "blocks": Kind((BLOCK,), lambda path: parse_blocks(
         Source("x.fut", path.read_bytes().decode(errors="replace")))),
+    "program": Kind((PROGRAM,), _program),
+    "rules": Kind((RULES,), lambda path: load_rules(read_source(path))),
+    "schedule": Kind((SCHEDULE,), lambda path: read_schedule(read_source(path))),
+    "tuned": Kind((TUNED,), _compared),
+    "result": Kind((RECORDED,), _recorded),
     "cache": Kind((bytes(32) + b"content",), _cache_entry),
 }
 
@@ -197,7 +251,7 @@ def attempt(kind: str, number: int, folder: Path) -> tuple[bytes, BaseException 
         with time_limit(SECONDS), warnings.catch_warnings(action="ignore"):
             KINDS[kind].read(path)
     except (UserError, CompilerLimitation) as error:
-        return content, None if len(str(error)) < 10_000 else error
+        return content, None if len(shortened(str(error))) < 10_000 else error  # as users see it
     except Exception as error:
         return content, error
     return content, None

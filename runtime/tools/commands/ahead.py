@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
-from runelift.runtime.devices.driver import icd
+from runelift.runtime.devices.driver import icd, pocl_cache
 
 
 def begin_device(device: str | None) -> None:
@@ -16,6 +16,7 @@ def begin_device(device: str | None) -> None:
 @contextmanager
 def tuning_ahead(device: str | None, program: str | None, policy: str) -> Iterator[None]:
     """The first needs of a tuning: a process that runs programs, the program, the devices."""
+    pocl_cache.provide()  # once for all processes
     # late: start-up; runs start no process
     from runelift.runtime.processes.process import started_ahead
 

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from runelift.ir.base.errors import UserError
+from runelift.ir.base.written_files import write_atomically
 from runelift.runtime.data.text import format_value
 from runelift.runtime.devices.advice import advice
 from runelift.runtime.devices.driver.device_spec import INTERPRETER, requested
@@ -41,15 +42,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift demo``."""
-    text = files("runelift.examples").joinpath(PROGRAM).read_text()
+    text = files("runelift.examples").joinpath(PROGRAM).read_text("utf-8")
     with tempfile.TemporaryDirectory(prefix="runelift-demo-") as folder:
         place = Path(folder) if args.keep is None else args.keep
         path = place / PROGRAM
         try:
             place.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
         except OSError as error:
             raise UserError(f"Cannot write '{path}': {error.strerror}.") from None
+        write_atomically(path, text)
         if select(args.device) is None:
             return _interpreted(args, path)
         # late: it needs OpenCL
@@ -60,7 +61,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def source_lines(path: Path) -> Iterator[str]:
     """The lines of the program without comments."""
-    for line in path.read_text().splitlines():
+    for line in path.read_text("utf-8").splitlines():
         if line.strip() and not line.startswith("--"):
             yield f"    {line}"
 

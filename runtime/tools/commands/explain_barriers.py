@@ -11,6 +11,7 @@ from runelift.codegen.passes.access_graph import dot
 from runelift.codegen.passes.barrier_reasons import ExplainedKernel, explain_barriers, facts_of
 from runelift.codegen.plan.plan import kernels
 from runelift.ir.base.errors import UserError
+from runelift.ir.base.written_files import write_atomically
 from runelift.ir.imp.traverse import has_barriers
 from runelift.runtime.tools.commands.explained_program import planned_program
 from runelift.runtime.tools.commands.open_program import pick_entry
@@ -55,7 +56,4 @@ def _text(found: list[ExplainedKernel], total: int) -> Iterator[str]:
 
 def _draw(path: Path, found: list[ExplainedKernel]) -> None:
     """Write the graphs of these kernels for Graphviz."""
-    try:
-        path.write_text("\n".join(map(dot, found)) + "\n")
-    except OSError as error:
-        raise UserError(f"Cannot write '{path}': {error.strerror}.") from None
+    write_atomically(path, "\n".join(map(dot, found)) + "\n")

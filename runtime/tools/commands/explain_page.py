@@ -29,9 +29,9 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     out = Path(args.html or path.with_suffix(".html").name)
     write_page(out, page)
     if args.json:
-        print_json({"page": str(out), "bytes": len(page.encode()), "entries": entries})
+        print_json({"page": str(out), "bytes": out.stat().st_size, "entries": entries})
     else:
-        print(f"Wrote {out} ({len(page.encode()) / 1000:,.0f} kB); open it in a browser.")
+        print(f"Wrote {out} ({out.stat().st_size / 1000:,.0f} kB); open it in a browser.")
 
 
 def _device(spec: str | None) -> DeviceInfo | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from runelift.frontend.format import format_source
 from runelift.ir.base.errors import ProgramError, ProgramWarning, UserError
 from runelift.ir.base.files import MOST_SOURCE, read_source, read_stream, require_file
 from runelift.ir.base.source import Source
+from runelift.ir.base.written_files import write_atomically
 from runelift.runtime.tools.commands.options import add_json, print_json
 
 EXAMPLES = ("runelift fmt prog.fut", "runelift fmt --diff examples/")
@@ -107,11 +107,4 @@ def _stdin() -> Source:
 def _write(path: Path, text: str) -> None:
     """Replace a file at once, so that an interruption leaves one of the two texts."""
     target = path.resolve()
-    new = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        new.write_text(text, encoding="utf-8")
-        new.chmod(target.stat().st_mode & 0o7777)
-        new.replace(target)
-    except OSError as error:
-        new.unlink(missing_ok=True)
-        raise UserError(f"Cannot write '{path}': {error.strerror}.") from None
+    write_atomically(target, text, target.stat().st_mode & 0o7777)

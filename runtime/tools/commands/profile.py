@@ -18,6 +18,7 @@ from pathlib import Path
 from rich.console import Console
 
 from runelift.ir.base.errors import CompilerLimitation, UserError
+from runelift.ir.base.written_files import write_atomically
 from runelift.runtime.cost.peaks import measured_peaks
 from runelift.runtime.records.observers import Observers
 from runelift.runtime.tools.commands.bench import EXCLUDED_TAGS, inputs
@@ -47,7 +48,6 @@ from runelift.runtime.tools.profiling.session import each_alone, runs_of
 from runelift.runtime.tools.profiling.text import print_profile, rules_of_counting
 from runelift.runtime.tools.profiling.trace import trace
 from runelift.runtime.tools.testing.test_blocks import datasets_of
-from runelift.runtime.versions.tuning_file import write_atomically
 
 __doc__ += f"\n{rules_of_counting()}\n"
 

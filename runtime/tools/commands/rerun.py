@@ -3,6 +3,9 @@
 RESULT is the .json file beside a tuning file, or what a command with --json printed, in a file.
 Both hold their command, the versions of packages, and the device.  The command runs in the present
 folder.  A tuning writes to another folder; the files of the result stay as they are.
+
+A result may come from another person.  So options that import code, write files or open
+connections are asked about first.
 """
 
 from __future__ import annotations
@@ -10,7 +13,8 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import subprocess
+import re
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,12 +25,14 @@ from typing import Any
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import read_text, require_file
 from runelift.ir.base.json_shape import MisshapenJson, parse
+from runelift.runtime.host.children import finished_command
 from runelift.runtime.tools.commands.options import add_json, print_json
 from runelift.runtime.tools.commands.styles import show
 from runelift.runtime.tools.reports.environment import versions
 from runelift.runtime.tools.reports.two_tunings import (
     TimesOfTwo,
     TwoTunings,
+    are_seconds,
     facts_of_two,
     render_two,
     two_tunings,
@@ -38,7 +44,18 @@ EXAMPLES = ("runelift rerun matmul.fut.tuning.json",
 COMMANDS = frozenset({"autotune", "bench", "check", "test", "tune-compare"})
 """The commands whose results can be repeated."""
 ELSEWHERE = ("-o", "--output", "--html", "--export-t4")
-"""Options with names of files that would be overwritten."""
+"""Options with names of files that would be overwritten; they are left out."""
+ALLOWED = frozenset({
+    "-e", "--entry", "-r", "--runs", "-i", "--input", "--only", "-v", "--verbose", "-j", "--jobs",
+    "--all-devices", "--all-versions", "--budget", "--check-races", "--device", "--disable",
+    "--effort", "--error-text", "--force", "--fp-contract", "--guards", "--ignore-attributes",
+    "--import-t4", "--interpreter", "--json", "--leave-one-out", "--memory", "--no-parameters",
+    "--no-verify", "--noise", "--objective", "--parameters", "--policy", "--replay", "--resume",
+    "--rules", "--sanitize", "--sarif", "--schedule", "--schedules", "--seed", "--seeds",
+    "--strategy", "--time-limit", "--tuning", "--validate", "--version-limit"})
+"""Options of commands that only read, and import nothing."""
+ATTACHED = re.compile(r"(-[erij])[^-].*|-\d[\d.]*")
+"""An option of one letter with its value behind it, or a negative number."""
 MOST = 40
 """Values that differ and are shown at most."""
 NAMES = ("recorded", "now")
@@ -48,6 +65,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``runelift rerun``."""
     parser.add_argument("result", type=Path, metavar="RESULT",
                         help="the result of a command, a JSON file")
+    parser.add_argument("-y", "--yes", action="store_true",
+                        help="run the command even if its options import code, write files or "
+                             "open connections: you trust who made the result")
     add_json(parser)
 
 
@@ -56,7 +76,9 @@ def execute(args: argparse.Namespace) -> int:
     path = require_file(args.result)
     recorded = _read(path)
     command = command_of(recorded, path)
-    print(f"runelift: running: runelift {' '.join(command)}", file=sys.stderr)
+    if not args.yes:
+        _ask(path, command)
+    print(f"runelift: running: runelift {shlex.join(command)}", file=sys.stderr)
     found = _repeated_tuning(path, command) if command[0] == "autotune" else _repeated(
         recorded, command)
     about = _versions(recorded)
@@ -90,6 +112,36 @@ def command_of(recorded: Mapping[str, Any], path: Path) -> list[str]:
     return command
 
 
+def _ask(path: Path, command: Sequence[str]) -> None:
+    """Ask the user about options that are not known to be harmless; UserError if not allowed."""
+    if not (asked := list(doubtful(without_files(command)))):
+        return
+    what = (f"{path}: the command is 'runelift {shlex.join(command)}'.  It has "
+            f"{', '.join(map(repr, asked))}, which may import code, write files or open "
+            "connections.")
+    if sys.stdin is not None and sys.stdin.isatty():
+        print(f"{what}  Run it? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() in ("y", "yes"):
+            return
+    raise UserError(f"{what}  Give --yes if you trust who made this result.")
+
+
+def doubtful(command: Sequence[str]) -> Iterator[str]:
+    """The parts of a command that are not known to be harmless.
+
+    >>> list(doubtful(["autotune", "a.fut", "--seed", "-1", "--htm", "x", "--strategy", "a.B"]))
+    ['--htm', '--strategy a.B']
+    """
+    for number, each in enumerate(command):
+        name, has_value, value = each.partition("=")
+        if name == "--strategy":
+            chosen = value if has_value else next(iter(command[number + 1:]), "")
+            if "." in chosen.partition(":")[0]:  # such a name is imported
+                yield f"{name} {chosen}"
+        elif each.startswith("-") and name not in ALLOWED and not ATTACHED.fullmatch(each):
+            yield each
+
+
 def _versions(recorded: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """The packages whose versions differ."""
     given = recorded.get("versions")
@@ -102,8 +154,7 @@ def _versions(recorded: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 def _run(command: Sequence[str]) -> str:
     """The output of a command; UserError if it fails otherwise than by its findings."""
-    done = subprocess.run([sys.executable, "-m", "runelift", *command], stdout=subprocess.PIPE,
-                          text=True, check=False)
+    done = finished_command(*command, shows_errors=True)
     if done.returncode not in (0, 1) or not done.stdout:
         raise UserError(f"The command failed now, with exit status {done.returncode}.")
     return done.stdout
@@ -151,6 +202,8 @@ def _repeated(recorded: Mapping[str, Any], command: Sequence[str]) -> TwoTunings
         now = parse(output)
     except MisshapenJson:
         raise UserError("The command did not print JSON; use --json.") from None
+    if command[0] != "check" and isinstance(now, dict) and now.get("errors"):
+        raise UserError(f"The command failed now: {now['errors'][0].get('message')}")
     before, after = (each.get("result", each) if isinstance(each, Mapping) else each
                      for each in (recorded, now))
     times = list(_times(before, after))
@@ -164,8 +217,10 @@ def _times(before: Any, after: Any) -> Iterator[TimesOfTwo]:
     """The times of each dataset of ``bench``, if these are results of it."""
     def by_dataset(result: Any) -> dict[str, list[float]]:
         rows = result.get("results", []) if isinstance(result, Mapping) else []
-        return {f"{row['entry']}: {row['dataset']}": row["wall"] for row in rows
-                if isinstance(row, Mapping) and {"entry", "dataset", "wall"} <= row.keys()}
+        return {f"{row['entry']}: {row['dataset']}": row["wall"]
+                for row in (rows if isinstance(rows, list) else ())
+                if isinstance(row, Mapping) and {"entry", "dataset"} <= row.keys()
+                and are_seconds(row.get("wall"))}
 
     one, other = by_dataset(before), by_dataset(after)
     for name in one:

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +15,7 @@ from typing import Any
 from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.ir.base.policies import base_policy
 from runelift.runtime.devices.info import find_devices
+from runelift.runtime.host.children import finished_command
 from runelift.runtime.programs.compile import compile as compile_program
 from runelift.runtime.tools.testing.sanitizer import CHECKS, Teller, Told, reports
 
@@ -32,11 +30,8 @@ def require_simulator() -> None:
 
 def tested(args: argparse.Namespace, path: Path) -> tuple[list[dict[str, Any]], list[Told]]:
     """The outcomes of a program's tests, and Oclgrind's reports."""
-    done = subprocess.run(
-        [sys.executable, "-m", "runelift", "test", "--json", "--device", SIMULATOR, *_options(args),
-         str(path)],
-        capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
-        env={**os.environ, **CHECKS})
+    done = finished_command("test", "--json", "--device", SIMULATOR, *_options(args), str(path),
+                            environment=CHECKS)
     try:
         outcomes: list[dict[str, Any]] = json.loads(done.stdout)["result"] or []
     except json.JSONDecodeError:

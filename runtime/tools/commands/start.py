@@ -23,9 +23,36 @@ def _end(*_: object) -> None:
 IN_PROCESS = frozenset({"repl", "lsp"})
 """Commands that outlive Ctrl-C, or whose end is up to an editor."""
 
+REPEATED = frozenset({"run", "bench", "profile", "test"})
+"""Commands that are done once more after a crash: they write nothing but what they print."""
+
 _usual = signal.getsignal(signal.SIGINT)
 if _usual is signal.default_int_handler:
     signal.signal(signal.SIGINT, _end)
+
+
+def _open_closed_streams() -> None:
+    """Have the null device where the caller has closed a standard stream.
+
+    Otherwise the next file that is opened would take its place.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            flags = os.O_RDONLY if number == 0 else os.O_WRONLY
+            if (nowhere := os.open(os.devnull, flags)) != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            os.set_inheritable(number, True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "r" if number == 0 else "w",  # noqa: SIM115
+                                    encoding="utf-8", errors="backslashreplace"))
+
+
+def _crashes() -> object:
+    """The object that handles crashes; commands that do not crash do without."""
+    return import_module("runelift.runtime.devices.driver.crashes").Crashes()
 
 
 def main() -> int:
@@ -34,11 +61,13 @@ def main() -> int:
     Help runs in this process, as it is over at once; so do commands that outlive Ctrl-C.
     """
     try:
+        _open_closed_streams()
         supervisor = import_module("runelift.runtime.host.supervisor")
         if _usual is signal.default_int_handler:
             signal.signal(signal.SIGINT, _usual)
         if HELP.isdisjoint(sys.argv[1:]) and IN_PROCESS.isdisjoint(sys.argv[1:2]):
-            supervisor.begin(f"runelift: {STOPPED}\n")
+            supervisor.begin(f"runelift: {STOPPED}\n", _crashes,
+                             repeats=not REPEATED.isdisjoint(sys.argv[1:2]))
         status: int = import_module("runelift.runtime.tools.commands.cli").main()
         return status
     except KeyboardInterrupt:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
 from runelift.ir.base.visible import visible
+from runelift.runtime.host import supervisor
 
 
 class _VisibleStream:
@@ -18,13 +19,18 @@ class _VisibleStream:
 
     def __init__(self, raw: TextIO) -> None:
         self.raw_text = raw
+        self._is_output = raw is sys.stdout
 
     def write(self, text: str) -> int:
         """Write with escapes; the number of characters of ``text``."""
+        if self._is_output:
+            supervisor.printed()
         self.raw_text.write(visible(text))
         return len(text)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "buffer" and self._is_output:
+            supervisor.printed()  # it will be written to
         return getattr(self.raw_text, name)
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from runelift.frontend.load import checked
 from runelift.frontend.signatures import signatures
 from runelift.ir.base.files import read_source, require_file
+from runelift.ir.base.written_files import write_atomically
 from runelift.runtime.tools.commands.options import add_json, add_program, print_json
 from runelift.runtime.tools.editors.stubs import stub
-from runelift.runtime.versions.tuning_file import write_atomically
 
 EXAMPLES = ("runelift stubs examples/matmul.fut", "runelift stubs examples/matmul.fut -o -")
 

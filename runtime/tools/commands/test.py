@@ -19,12 +19,12 @@ import secrets
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from multiprocessing import get_context, parent_process
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from runelift.frontend.load import load
 from runelift.frontend.promises import promise_run, warn
@@ -39,8 +39,7 @@ from runelift.ir.types import elem_of
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.devices.driver.device_spec import INTERPRETER
 from runelift.runtime.devices.info import select
-from runelift.runtime.host import interrupts
-from runelift.runtime.host.lifeline import end_with_parent
+from runelift.runtime.host.children import Answering
 from runelift.runtime.programs.compile import compile as compile_program
 from runelift.runtime.tools.commands.open_program import version_names_in_errors
 from runelift.runtime.tools.commands.options import add_compilation, add_entry, add_json, print_json
@@ -158,18 +157,56 @@ def _tested(args: argparse.Namespace, paths: Sequence[Path], shown: Display
     if args.jobs <= 1:
         yield from map(partial(_test_program, args, shown=shown), paths)
         return
-    test = partial(_test_program, args)
-    with ProcessPoolExecutor(args.jobs, get_context("spawn"), _end_with_command) as workers:
-        with interrupts.not_for_children():
-            found = workers.map(test, paths)
-        yield from found
+    with _Workers(args, min(args.jobs, len(paths))) as workers:
+        yield from workers.outcomes(paths)
 
 
-def _end_with_command() -> None:
-    """Let this process end with the command that started it, even if a kernel never ends."""
-    parent = parent_process()
-    if parent is not None and isinstance(parent.sentinel, int):
-        end_with_parent(parent.sentinel)
+class _Workers:
+    """Processes that test programs at the same time."""
+
+    def __init__(self, args: argparse.Namespace, count: int) -> None:
+        self._args = args
+        self._count = count
+        self._ended = False
+        self._free = SimpleQueue[Answering]()
+        self._all = set[Answering]()
+        for _ in range(count):
+            self._start()
+
+    def _start(self) -> None:
+        worker = Answering(f"{__name__}:_test_program")
+        self._all.add(worker)
+        self._free.put(worker)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended = True
+        for each in self._all:
+            each.end()
+
+    def outcomes(self, paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
+        """The outcomes of each program, in order."""
+        pool = ThreadPoolExecutor(max(self._count, 1))
+        try:
+            yield from pool.map(self._test, paths)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _test(self, path: Path) -> list[dict[str, Any]]:
+        worker = self._free.get()
+        try:
+            found: list[dict[str, Any]] = worker.ask(self._args, path)
+        except (EOFError, OSError):
+            if not self._ended:
+                self._start()  # in place of the one that has ended
+            tester = _Tester(self._args, Display())
+            tester.note(path, 1, "process", FAILED,
+                        f"the process of the test {worker.how_it_ended()}", "ended")
+            return tester.outcomes
+        self._free.put(worker)
+        return found
 
 
 def _test_program(args: argparse.Namespace, path: Path, *, shown: Display | None = None
@@ -224,7 +261,7 @@ class _Tester:
         found, problems = tested(self._args, path)
         self.outcomes += found
         for each in problems:
-            self._note(path, each.line, "sanitizer", FAILED, each.message, "sanitizer")
+            self.note(path, each.line, "sanitizer", FAILED, each.message, "sanitizer")
 
     def _blocks(self, path: Path, source: Source, blocks: Sequence[Block]) -> None:
         for block in blocks:
@@ -240,7 +277,7 @@ class _Tester:
                     tags = block.tags | case.tags
                     interprets = self._args.interpreter or self._args.check_races
                     if tags & SKIPPED_TAGS or (interprets and COMPILED in tags):
-                        self._note(path, case.line, f"{entry}: {case.dataset}", SKIPPED)
+                        self.note(path, case.line, f"{entry}: {case.dataset}", SKIPPED)
                     else:
                         todo.append((case, entry))
         asked = [each for block in blocks if not block.tags & SKIPPED_TAGS
@@ -266,7 +303,7 @@ class _Tester:
                 if self.outcomes[-1]["outcome"] == PASSED and not compiled[0].ran:
                     self.outcomes[-1]["outcome"] = SKIPPED
             else:
-                self._note(path, case.line, what, SKIPPED, "the program does not compile")
+                self.note(path, case.line, what, SKIPPED, "the program does not compile")
         for subject in compiled:
             for name, line in asked:
                 self._guarded(path, line, f"{name}: property",
@@ -293,10 +330,11 @@ class _Tester:
             cause = "bug in Runelift"
         right = not message or (cause == OTHER_TEXT and self._args.error_text == "any")
         if message or not quiet:
-            self._note(path, line, what, PASSED if right else FAILED, message, cause)
+            self.note(path, line, what, PASSED if right else FAILED, message, cause)
 
-    def _note(self, path: Path, line: int, what: str, outcome: str, message: str = "",
-              cause: str = "") -> None:
+    def note(self, path: Path, line: int, what: str, outcome: str, message: str = "",
+             cause: str = "") -> None:
+        """Keep an outcome."""
         self.outcomes.append({"file": str(path), "line": line, "case": what, "outcome": outcome,
                               "cause": cause, "message": message, "not_run": {}})
 

@@ -69,7 +69,11 @@ def finish_tuning(request: TuningRequest, result: TuningResult, state: State) ->
         for text in filter(None, _texts(request, result, state, held_out)):
             show(f"\n{text}")
     if not state.interrupted:
-        return 0
+        if state.measured:
+            return 0
+        print("runelift: no dataset was measured completely, so nothing was tuned.",
+              file=sys.stderr)
+        return 1
     print("runelift: interrupted; " + (
         "what was found before is kept." if not state.thresholds.interrupted else
         f"the thresholds in {request.tuning_file} are fitted to what was measured."

@@ -8,19 +8,25 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from subprocess import TimeoutExpired
 
 from runelift.ir.base.errors import RuneliftError, UserError
 from runelift.ir.base.source import Source
 from runelift.ir.base.visible import shortened
+from runelift.runtime.host.children import finished
 from runelift.runtime.tools.interactive.session import Session
 from runelift.runtime.tools.interactive.values import show_value
 
 SECONDS = 20.0
 """The time that an expression has."""
+RUN = """
+from runelift.runtime.tools.editors.evaluation import main
+main()
+"""
+"""The code of the process that evaluates."""
 LONGEST = 2000
 """The most characters of a value that are shown."""
 _COMMENT = re.compile(r"^(?P<indent>[ \t]*)--[ \t]*>>>[ \t]*(?P<text>[^\r\n]*?)[ \t]*\r?$",
@@ -63,13 +69,11 @@ def result_lines(text: str, name: str, asked: Evaluation) -> str:
 
 def _run(text: str, name: str, start: int, end: int) -> tuple[str, str]:
     request = json.dumps({"text": text, "name": name, "start": start, "end": end})
-    command = [sys.executable, "-m", "runelift.runtime.tools.editors.evaluation"]
     try:
-        done = subprocess.run(command, input=request, capture_output=True, text=True,
-                              timeout=SECONDS, check=False)
+        done = finished(RUN, text=request, seconds=SECONDS)
         mark, said = json.loads(done.stdout)
         return str(mark), str(said)
-    except subprocess.TimeoutExpired:
+    except TimeoutExpired:
         return "!", f"stopped after {SECONDS:.0f} s."
     except ValueError:
         return "!", "the evaluation ended without a result."
@@ -95,7 +99,3 @@ def main() -> None:
     except RecursionError:
         answer = "!", "not supported: the program is nested too deeply."
     print(json.dumps(answer))
-
-
-if __name__ == "__main__":
-    main()

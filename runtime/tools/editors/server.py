@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, BinaryIO, TypeAlias, TypeVar, cast
 
 from lsprotocol import types as lsp
 from pygls import uris
@@ -38,6 +38,11 @@ SWITCH = 0.001
 """Seconds after which a check makes way for a question; both need Python's lock."""
 EVALUATE = "runelift.evaluate"
 """The command that runs an expression of a comment: a URI and a line."""
+
+MOST_HEAD = 4096
+"""The most bytes of a line of a message's head."""
+MOST_MESSAGE = 256 << 20
+"""The most bytes of a message."""
 
 T = TypeVar("T")
 _At: TypeAlias = (lsp.HoverParams | lsp.DefinitionParams | lsp.ReferenceParams | lsp.RenameParams
@@ -278,6 +283,27 @@ def _is_news(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], JsonRpcInvalidParams))
 
 
+class _Messages:
+    """The messages of the editor; UserError for a message without an end."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def readline(self) -> bytes:
+        """A line of a message's head."""
+        found = self._stream.readline(MOST_HEAD + 1)
+        if len(found) > MOST_HEAD:
+            raise UserError(f"The editor sent a head of more than {MOST_HEAD} bytes.")
+        return found
+
+    def read(self, size: int) -> bytes:
+        """The body of a message of this size."""
+        if size > MOST_MESSAGE:
+            raise UserError(f"The editor announced a message of {size} bytes; at most "
+                            f"{MOST_MESSAGE} are read.")
+        return self._stream.read(size)
+
+
 def serve() -> None:
     """Talk to an editor on standard input and output until it says that that is enough."""
     stdout = sys.stdout.buffer
@@ -286,4 +312,4 @@ def serve() -> None:
     sys.setswitchinterval(SWITCH)
     gc.freeze()  # modules stay: garbage collections, which answers wait for, need not look at them
     logging.getLogger("pygls.protocol.json_rpc").addFilter(_is_news)
-    make_server().start_io(sys.stdin.buffer, stdout)
+    make_server().start_io(cast("BinaryIO", _Messages(sys.stdin.buffer)), stdout)

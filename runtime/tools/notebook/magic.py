@@ -38,13 +38,21 @@ def options() -> argparse.ArgumentParser:
     return parser
 
 
+def _words(line: str) -> list[str]:
+    """The words of a line, as a shell splits it; UserError if a quotation has no end."""
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise UserError(f"%%runelift: {str(error).lower()} in '{line.strip()}'.") from None
+
+
 def load_ipython_extension(shell: Any) -> None:
     """Register ``%%runelift`` with IPython."""
     def runelift(line: str, cell: str) -> Program:
         """Compile the cell and bind its entry points to their names; shows the program."""
         __tracebackhide__ = True
         with BriefErrors():
-            args = options().parse_args(shlex.split(line))
+            args = options().parse_args(_words(line))
             if args.name is not None and not args.name.isidentifier():
                 raise UserError(f"%%runelift: '{args.name}' is no name of Python.")
         with entries_are_names():

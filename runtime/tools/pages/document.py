@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
+from runelift.ir.base.written_files import write_atomically
 from runelift.runtime.tools.pages.markup import Markup, element, joined
-from runelift.runtime.versions.tuning_file import write_atomically
 
 SHELL = "page.html"
 """The template of a page.  Other templates extend its blocks ``style``, ``main`` and ``script``."""

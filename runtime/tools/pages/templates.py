@@ -25,4 +25,4 @@ def render(template: str, package: str, values: dict[str, object]) -> str:
 
 def read(name: str, package: str = __package__) -> Markup:
     """A style sheet or a script of a package, as it is."""
-    return Markup((files(package) / name).read_text())
+    return Markup((files(package) / name).read_text("utf-8"))

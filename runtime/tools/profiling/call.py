@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from runelift.ir.base.errors import UserError
+from runelift.ir.base.written_files import write_atomically
 from runelift.runtime.cost.peaks import measured_peaks
 from runelift.runtime.displayed import Displayed
 from runelift.runtime.execution.opaques import unpacked
@@ -51,11 +52,11 @@ class CallProfile(Displayed):
 
     def write_html(self, path: str | Path) -> None:
         """Write a page with roofline and timeline."""
-        Path(path).write_text(page(self.profile.entry, [self.profile]))
+        write_atomically(Path(path), page(self.profile.entry, [self.profile]))
 
     def write_trace(self, path: str | Path) -> None:
         """Write Chrome trace events of the run with the median time."""
-        Path(path).write_text(json.dumps(trace([self.profile])))
+        write_atomically(Path(path), json.dumps(trace([self.profile])))
 
     def __repr__(self) -> str:
         out = io.StringIO()

@@ -144,11 +144,28 @@ def _tuned_times(facts: Mapping[str, Any]) -> dict[str, tuple[list[float], str]]
     found = dict[str, tuple[list[float], str]]()
     final = facts.get("final")
     for each in final if isinstance(final, list) else ():
-        seconds, versions = each.get("seconds", {}), each.get("versions", {})
-        if seconds.get(TUNED):
+        if not isinstance(each, Mapping) or not all(
+                isinstance(each.get(name), str) for name in ("entry", "dataset")):
+            continue  # damaged
+        seconds, versions = (_of_tuned(each, name) for name in ("seconds", "versions"))
+        if are_seconds(seconds):
             found[dataset_label(each["entry"], each["dataset"])] = (
-                [float(value) for value in seconds[TUNED]], ", ".join(versions.get(TUNED, ())))
+                [float(value) for value in seconds], ", ".join(map(str, versions)))
     return found
+
+
+def _of_tuned(final: Mapping[str, Any], name: str) -> list[Any]:
+    """A list that facts have about the tuned program; empty if they are damaged."""
+    found = final.get(name)
+    mine = found.get(TUNED) if isinstance(found, Mapping) else None
+    return mine if isinstance(mine, list) else []
+
+
+def are_seconds(found: object) -> bool:
+    """Test whether a value that was read is a list of times."""
+    return isinstance(found, list) and found != [] and all(
+        isinstance(each, int | float) and not isinstance(each, bool)
+        and 0 < each < math.inf for each in found)
 
 
 # Logs

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO, TypeAlias
 
 from runelift.ir.base.errors import UserError
-from runelift.ir.base.files import read_text
+from runelift.ir.base.files import read_bytes, read_text
 from runelift.ir.base.json_shape import MOST_QUOTED, MisshapenJson, parse, read
+from runelift.ir.base.written_files import open_to_append
 from runelift.runtime.records.record import Encounter, Record
 
 try:
@@ -168,13 +169,30 @@ class Log:
         try:
             self._file = _locked(path)
             if resume:
-                self._known = read_log(path, made_for)
-                self._replace()
+                self._known, others = _read_log(path, made_for)
+                if others:
+                    self._replace()
+                else:
+                    self._end_last_line()
             else:
                 self._file.truncate(0)
                 self._rewritten.unlink(missing_ok=True)
         except OSError as error:
             raise UserError(f"Cannot write '{path}': {error.strerror}.") from None
+
+    def _end_last_line(self) -> None:
+        """Take back half a line at the end, and nothing else: a log only grows."""
+        content = read_bytes(self.path)
+        if not content or content.endswith(b"\n"):
+            return
+        last = content.rfind(b"\n") + 1
+        try:
+            _line(content[last:].decode())
+        except (MisshapenJson, UnicodeDecodeError):
+            self._file.truncate(last)
+        else:
+            self._file.write("\n")
+            self._file.flush()
 
     def _replace(self) -> None:
         """Leave the known runs alone in the file, in one step: a kill at any time loses none."""
@@ -239,7 +257,7 @@ def _locked(path: Path) -> TextIO:
     Writing begins at its end.
     """
     while True:
-        file = path.open("a")
+        file = open_to_append(path)
         try:
             if fcntl is not None:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -286,13 +304,20 @@ def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]
     An unfinished last line (the tuner was killed) is left out.  So are runs ``made_for`` something
     else, if that is given.
     """
+    return _read_log(path, made_for)[0]
+
+
+def _read_log(path: Path, made_for: str | None) -> tuple[dict[str, Measurements], bool]:
+    """The measurements, and True if there are runs made for something else."""
     found: dict[str, Measurements] = {}
     last: dict[tuple[Any, ...], Record] = {}
     names: _Names = {}
+    others = False
     for number, text in _lines(path):
         try:
             line = _line(text)
             if made_for not in (None, line.made_for):
+                others = True
                 continue
             if line.run is not None and line.run.record is not None:
                 _check_encounters(line.run.record.encounters, names, line.entry)
@@ -316,7 +341,7 @@ def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]
         elif run.record:
             last[versions] = run.record
         measurements.runs.append(run)
-    return found
+    return found, others
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

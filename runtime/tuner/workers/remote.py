@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from runelift.ir.base.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.data.outline import outline
 from runelift.runtime.devices import slow_builds
+from runelift.runtime.devices.driver import pocl_cache
+from runelift.runtime.devices.info import POCL
 from runelift.runtime.geometry.parameter_space import ParameterSpace
 from runelift.runtime.host import interrupts
 from runelift.runtime.host.channel import receive, send
@@ -127,6 +129,8 @@ class Remote(_Proxied):
         self._placed: set[int] = set()
         self._dropped: list[int] = []
         self._prebuilds = True
+        self._cache_moved = False
+        """True if a run crashed, and is tried once more with an empty cache of the driver."""
         self._slow = set[str]()
         """Programs that take too long to build, by their names in the cache."""
         self._alone = False
@@ -390,6 +394,10 @@ class Remote(_Proxied):
             except SlowBuild as stopped:
                 if handle is not None or not self._can_do_without(stopped):
                     raise
+            except RunStopped:
+                if not self._cache_moved:
+                    raise
+                self._cache_moved = False
 
     def _can_do_without(self, error: RuneliftError) -> bool:
         """True if a request may be repeated, as workers refuse further programs from now on."""
@@ -437,9 +445,12 @@ class Remote(_Proxied):
                     handle(worker, (kind, *data))
                 yield kind, *data
         except (EOFError, OSError):
-            stopped = watchdog.stopped(f"crash: {worker.how_it_ended()}")
+            ended = worker.how_it_ended()
+            stopped = watchdog.stopped(f"crash: {ended}")
             stopped.killed = worker.was_killed
             self._lose()
+            if worker.crashed and _is_pocl(self.program):
+                self._cache_moved = pocl_cache.move_away(ended)
             raise stopped from None
         except BaseException:
             self._lose()
@@ -505,6 +516,10 @@ def _again_if_killed(attempt: Callable[[], Answer]) -> Answer:
         if not stopped.killed:
             raise
     return attempt()
+
+
+def _is_pocl(program: Program) -> bool:
+    return program.device_info is not None and POCL in program.device_info.platform
 
 
 class _RunningSearches:

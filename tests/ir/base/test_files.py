@@ -1,32 +1,47 @@
-"""Files of every kind: pipes work, endless devices do not fill the memory."""
+"""Files of every kind: open pipes work, other pipes and devices are refused."""
 
 import os
-import threading
+import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from runelift.ir.base import files
 from runelift.ir.base.errors import UserError
-from runelift.ir.base.files import read_bytes, read_source
+from runelift.ir.base.files import read_bytes, read_source, require_file
 from runelift.runtime.data.values import load_values
+from runelift.runtime.tuner.costs.log import read_log
+from runelift.runtime.versions.tuning_file import read_facts, read_tuning, schedule_of
+from tests.time_limit import time_limit
+
+READERS = (load_values, read_source, read_bytes, require_file, read_tuning, read_log, read_facts,
+           schedule_of)
+"""All that read files of users."""
 
 
-def test_pipes(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(b"[1, 2]",))
-    writer.start()
-    (found,) = load_values(tmp_path / "pipe")
-    writer.join()
+def test_an_open_pipe_is_read() -> None:
+    """As in 'runelift run p.fut -i <(other command)'."""
+    ours, theirs = os.pipe()
+    os.write(theirs, b"[1, 2]")
+    os.close(theirs)
+    (found,) = load_values(Path(f"/dev/fd/{ours}"))
+    os.close(ours)
     assert found.tolist() == [1, 2]
 
 
-def test_endless_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MOST_TYPED", 1 << 20)
-    with pytest.raises(UserError, match="neither text"):
-        load_values(Path("/dev/zero"))
-    with pytest.raises(UserError, match="more than 1 MiB"):
-        read_source(Path("/dev/zero"))
+@pytest.mark.parametrize("reader", READERS)
+def test_only_files_are_read(reader: Callable[[Path], object], tmp_path: Path) -> None:
+    """A pipe without a writer and a device without an end are refused at once."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(tmp_path / "socket"))
+    with time_limit(2):
+        for path in (tmp_path / "pipe", tmp_path / "link", tmp_path / "socket", Path("/dev/zero"),
+                     Path("/dev/null")):
+            with pytest.raises(UserError, match=r"Cannot read .*(, not a file|No such device)"):
+                reader(path)
+    server.close()
 
 
 def test_large_files(tmp_path: Path) -> None:

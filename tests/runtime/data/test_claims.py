@@ -137,3 +137,26 @@ def test_numbers_as_futhark_reads_them(text: str, prim: Prim | None, value: obje
 def test_random_arrays_have_room(spec: str) -> None:
     with pytest.raises(UserError, match=r"too large|memory"):
         Generator().value(parse_spec(spec))
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_archives_that_unpack_at_once(method: int, tmp_path: Path) -> None:
+    """Few bytes of these unpack to gigabytes in one step; NumPy does not write them."""
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", method) as archive:
+        archive.writestr("a.npy", saved(np.zeros(1 << 20, np.uint8)))
+    with pytest.raises(UserError, match="NumPy does not compress in this way"):
+        load_values(tmp_path / "a.npz")
+
+
+def test_large_archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not packed is never too much; what is packed may be eight times the file."""
+    monkeypatch.setattr(values, "MOST_UNPACKED", 1 << 10)
+    array = np.random.default_rng(1).integers(0, 1 << 30, 5000, np.int64)
+    np.savez(tmp_path / "plain.npz", array)
+    np.savez_compressed(tmp_path / "packed.npz", array)
+    np.savez_compressed(tmp_path / "zeros.npz", array * 0)
+    for name in ("plain", "packed"):
+        (found,) = load_values(tmp_path / f"{name}.npz")
+        assert found.tolist() == array.tolist()
+    with pytest.raises(UserError, match="more than"):
+        load_values(tmp_path / "zeros.npz")

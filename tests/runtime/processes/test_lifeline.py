@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,17 +41,22 @@ if os.fork() == 0:
 time.sleep(600)
 """
 POOL = """
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
-import os, time
-from runelift.runtime.tools.commands.test import _end_with_command
-from tests.runtime.processes.test_lifeline import keep_lock
-if __name__ == "__main__":
-    with ProcessPoolExecutor(1, get_context("spawn"), _end_with_command) as pool:
-        print(pool.submit(os.getpid).result(), flush=True)
-        pool.submit(keep_lock)
-        time.sleep(600)
+from runelift.runtime.host.children import Answering
+Answering("tests.runtime.processes.test_lifeline:tell_and_keep_lock").ask()
 """
+ROOT = Path(__file__).parents[3]
+
+
+def start(code: str, folder: Path, **options: Any) -> subprocess.Popen[str]:
+    """A process that runs code in a folder, and finds these tests."""
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,
+                            cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, **options)
+
+
+def tell_and_keep_lock() -> None:
+    """Print the number of this process, and keep Python's lock."""
+    print(os.getpid(), flush=True)
+    keep_lock()
 
 
 def keep_lock() -> None:
@@ -91,10 +97,9 @@ def gone(process: int, seconds: float) -> bool:
     WORKER.format(device="pocl", builds=True, then="import time; time.sleep(600)"),
     COMPILING], ids=["worker", "builder", "compiler"])
 def test_children_that_keep_the_lock_end_with_their_parent(
-        code: str, how: signal.Signals) -> None:
+        code: str, how: signal.Signals, tmp_path: Path) -> None:
     """None holds the pipe that a caller reads, either."""
-    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True)
+    parent = start(code, tmp_path, stderr=subprocess.STDOUT)
     assert parent.stdout is not None
     child = int(parent.stdout.readline())
     parent.send_signal(how)
@@ -106,10 +111,7 @@ def test_children_that_keep_the_lock_end_with_their_parent(
 
 
 def test_processes_of_a_parallel_test_end_with_it(tmp_path: Path) -> None:
-    script = tmp_path / "pool.py"
-    script.write_text(POOL)
-    parent = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True,
-                              env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    parent = start(POOL, tmp_path)
     assert parent.stdout is not None
     child = int(parent.stdout.readline())
     time.sleep(0.2)  # it has the lock
@@ -118,10 +120,10 @@ def test_processes_of_a_parallel_test_end_with_it(tmp_path: Path) -> None:
     parent.wait()
 
 
-def test_a_copy_of_a_process_leaves_its_children_alone() -> None:
+def test_a_copy_of_a_process_leaves_its_children_alone(tmp_path: Path) -> None:
     """A copy that lives on does not keep workers from ending with their own parent."""
     code = WORKER.format(device="pocl", builds=False, then=COPY)
-    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    parent = start(code, tmp_path)
     assert parent.stdout is not None
     child = int(parent.stdout.readline())
     time.sleep(0.2)

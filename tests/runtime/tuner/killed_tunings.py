@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -94,6 +95,11 @@ class KilledTuning:
         return [run for found in read_log(log).values() for run in found.runs] if (
             log.exists()) else []
 
+    def text(self) -> str:
+        """The whole lines of its log."""
+        log = Path(f"{self.program}.tuning.log")
+        return "".join(re.findall(r".*\n", log.read_text())) if log.exists() else ""
+
     def kill(self) -> Iterator[str]:
         """Kill it after a random time; the result is all that is wrong then."""
         tuner = self.start()
@@ -109,7 +115,7 @@ class KilledTuning:
 
     def finish(self) -> Iterator[str]:
         """Let it go on to its end; the result is all that is wrong then."""
-        before, started = self.logged(), time.monotonic()
+        before, text, started = self.logged(), self.text(), time.monotonic()
         tuner = self.start()
         try:
             said, _ = tuner.communicate(timeout=2 * LONGEST)
@@ -121,8 +127,11 @@ class KilledTuning:
             yield f"it takes {self.seconds:.0f} s"
         if tuner.returncode != 0:
             yield f"it ends with {tuner.returncode}: {said}"
-        if self.logged()[:len(before)] != before:
-            yield "runs are lost"
+        if not self.text().startswith(text):
+            yield f"the log has not only grown: {self.text()[:len(text)]!r} was {text!r}"
+        if (after := self.logged())[:len(before)] != before:
+            changed = [two for two in zip(before, after, strict=False) if two[0] != two[1]]
+            yield f"runs are lost: {len(before)} were {len(after)} later; changed: {changed[:1]}"
         if not Path(f"{self.program}.tuning").exists():
             yield "no tuning file"
         time.sleep(LEFT_SECONDS)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from runelift.ir.base.errors import UserError
+from runelift.ir.base.written_files import write_atomically
 from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tuner import autotune
-from runelift.runtime.versions.tuning_file import write_atomically
 from tests.runtime.tuner.costs.test_log import TEXT
 
 

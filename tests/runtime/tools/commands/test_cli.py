@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +26,7 @@ from runelift.runtime.tools.commands import cli
 from runelift.runtime.tools.commands import test as test_command
 from runelift.runtime.tools.commands.cli import COMMANDS, main
 from runelift.runtime.tuner.costs.log import read_log
+from tests.time_limit import time_limit
 
 SUM = """\
 -- Sums of rows.
@@ -795,12 +795,23 @@ def test_values_of_options(value: str, run: Run, program: Path, tmp_path: Path) 
         assert "\x1b" not in result.err
 
 
-def test_programs_come_from_pipes(run: Run, tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.fut")
-    writer = threading.Thread(target=(tmp_path / "pipe.fut").write_text, args=("def f = 1",))
-    writer.start()
-    assert run("check", tmp_path / "pipe.fut").status == 0
-    writer.join()
+def test_pipes_and_devices_are_refused_at_once(run: Run, program: Path, tmp_path: Path) -> None:
+    """Programs, imports, data, tuning files, logs, schedules and rules must be files."""
+    pipe = tmp_path / "pipe.fut"
+    os.mkfifo(pipe)
+    importing = tmp_path / "importing.fut"
+    importing.write_text('import "pipe"\nentry main = 1i32')
+    with time_limit(30):
+        for command in (["check", pipe], ["check", importing], ["check", "/dev/zero"],
+                        ["fmt", pipe], ["dump", pipe], ["explain", pipe], ["bench", pipe],
+                        ["autotune", pipe], ["test", pipe], ["stubs", pipe], ["rerun", pipe],
+                        ["tune-compare", pipe], ["run", program, "-i", pipe],
+                        ["run", program, "-i", "/dev/zero"], ["run", program, "--tuning", pipe],
+                        ["run", program, "--schedule", pipe], ["run", program, "--rules", pipe],
+                        ["autotune", program, "--replay", pipe]):
+            result = run(*command)
+            assert result.status == 1, command
+            assert "Cannot read" in result.err, command
 
 
 @pytest.mark.skipif(not any("Portable" in d.platform for d in find_devices()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -51,15 +52,20 @@ def test_a_log_has_one_writer(tmp_path: Path, resume: bool) -> None:
 
 def test_a_resumed_log_is_whole_at_any_time(tmp_path: Path,
                                             monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed while the earlier runs are written again, it has all of them."""
+    """Killed while the earlier runs are written again, it has all of them.
+
+    They are written again where runs of another program are left out.
+    """
     path = tmp_path / "log"
     written(path, "a", "b")
+    with path.open("a") as file:
+        file.write(path.read_text().splitlines()[0].replace('"this"', '"other"') + "\n")
     with path.open("a") as file:
         file.write('{"entry": "ma')
     raw, seen = logs._raw, list[list[str]]()
 
     def look(each: LoggedRun) -> object:
-        seen.append([found.dataset for found in read_log(path)["main"].runs])
+        seen.append([found.dataset for found in read_log(path, "this")["main"].runs])
         return raw(each)
 
     monkeypatch.setattr(logs, "_raw", look)
@@ -68,6 +74,41 @@ def test_a_resumed_log_is_whole_at_any_time(tmp_path: Path,
     assert seen == [["a", "b"]] * 2
     assert path.read_text().count("\n") == 2
     assert [each.name for each in tmp_path.iterdir()] == ["log"]
+
+
+@pytest.mark.parametrize("cut", [0, 1, *range(2, 400, 20)])
+def test_a_log_only_grows(tmp_path: Path, cut: int) -> None:
+    """Wherever a kill ends it: what was written whole stays, byte for byte."""
+    path = tmp_path / "log"
+    written(path, "a", "b", "c")
+    content = path.read_bytes()
+    path.write_bytes(content[:max(0, len(content) - cut)])
+    whole = path.read_bytes()
+    if not (complete := cut == 1):
+        whole = whole[:whole.rfind(b"\n") + 1]
+    known = [each.dataset for each in read_log(path)["main"].runs] if whole else []
+    log = Log(path, "this", resume=True)
+    log.append("main", run("d"))
+    log.forget("main", "a")
+    log.close()
+    assert path.read_bytes().startswith(whole + b"\n" * complete)
+    assert [each.dataset for each in read_log(path)["main"].runs] == [
+        each for each in [*known, "d"] if each != "a"]
+
+
+def test_no_link_is_followed(tmp_path: Path) -> None:
+    """A log in place of which somebody has put a link, a pipe or a device."""
+    (tmp_path / "precious").write_text("kept")
+    (tmp_path / "link").symlink_to(tmp_path / "precious")
+    (tmp_path / "loose").symlink_to(tmp_path / "made")
+    os.mkfifo(tmp_path / "pipe")
+    for resume in (False, True):
+        for name, why in (("link", "it is a link"), ("loose", "it is a link"),
+                          ("pipe", "it is a pipe")):
+            with pytest.raises(UserError, match=f"Cannot write '.*{name}': {why}"):
+                Log(tmp_path / name, "this", resume=resume)
+    assert (tmp_path / "precious").read_text() == "kept"
+    assert not (tmp_path / "made").exists()
 
 
 def test_a_full_disk_leaves_no_broken_lines(tmp_path: Path,

@@ -48,6 +48,7 @@ def serve_slowly(connection: Any, **options: Any) -> None:
 def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers in which kernels of one kind take long, and short limits."""
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
+    monkeypatch.chdir(tmp_path)  # workers have these tests on their path, but no working folder
     monkeypatch.setattr(process, "WORKER", f"{__name__}:serve_slowly")
     monkeypatch.setattr(remote, "VERSION_BUILD_SECONDS", LIMIT)
     monkeypatch.setattr(remote, "KNOWING_PART", 0.0)  # it only sleeps
