@@ -4,8 +4,8 @@ RESULT is the .json file beside a tuning file, or what a command with --json pri
 Both hold their command, the versions of packages, and the device.  The command runs in the present
 folder.  A tuning writes to another folder; the files of the result stay as they are.
 
-A result may come from another person.  So options that import code, write files or open connections are
-asked about first.
+A result may come from another person.  So options that import code, write files or open
+connections are asked about first.
 """
 
 from __future__ import annotations
