@@ -30,8 +30,8 @@ from runelift.runtime.versions.forest import Forest
 from runelift.runtime.versions.tuning_file import write_atomically
 
 if TYPE_CHECKING:
-    from runelift.runtime.tuner.autotune import State
     from runelift.runtime.tuner.kernel_parameters.successive_halving import Trial
+    from runelift.runtime.tuner.state import State
 
 SCHEMA = "1.0.0"
 DATASET = "dataset"

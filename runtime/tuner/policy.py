@@ -80,6 +80,10 @@ class ComparisonPolicy:
     """Seconds of running after which a dataset is decided by what there is."""
     enough_seconds: float = 0.1
     """Seconds of running after which the fewest pairs are enough; twice as many for short runs."""
+    loaded_spread: float = 0.1
+    """Median deviation of runs by default, relative to their median, on a machine under load."""
+    most_patience: float = 3.0
+    """Times as long that runs in turn may go on under full load."""
     final_rounds: int = 15
     """Rounds of default, tuned and best version at least, if they are short, in the end."""
     final_seconds: float = 15.0

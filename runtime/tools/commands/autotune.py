@@ -53,7 +53,7 @@ from runelift.runtime.tools.commands.tuning_request import (
     TuningResult,
 )
 from runelift.runtime.tools.reports.text import facts
-from runelift.runtime.tuner.autotune import State, autotune
+from runelift.runtime.tuner.autotune import autotune
 from runelift.runtime.tuner.costs.log import Log, Measurements, made_for, read_log
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.memory_front import EstimateMemory
@@ -61,6 +61,7 @@ from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.job import ParameterSearch, TuningJob
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.time_limits import UNLIMITED
+from runelift.runtime.tuner.state import State
 from runelift.runtime.tuner.strategies.instrumentation import measuring_method
 from runelift.runtime.tuner.strategies.trials import Strategy
 from runelift.runtime.tuner.workers.remote import Remote

@@ -30,7 +30,6 @@ from runelift.runtime.tools.commands.tuning_request import (
     TuningRequest,
     TuningResult,
 )
-from runelift.runtime.tuner.autotune import State
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.replay_runs import ReplayRuns
@@ -40,6 +39,7 @@ from runelift.runtime.tuner.schedules.drawing import Drawing
 from runelift.runtime.tuner.schedules.measuring import Lines, Measured, by_default, of_replay
 from runelift.runtime.tuner.schedules.ranking import Predict, Seconds
 from runelift.runtime.tuner.schedules.search import Measure, ScheduleSearch
+from runelift.runtime.tuner.state import State
 from runelift.runtime.tuner.thresholds import measure
 from runelift.runtime.tuner.workers.runners import running
 

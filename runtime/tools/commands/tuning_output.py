@@ -36,12 +36,12 @@ from runelift.runtime.tools.reports.verdict import (
     verdict,
     written_line,
 )
-from runelift.runtime.tuner.autotune import State
 from runelift.runtime.tuner.confirm_size_guards import guard_facts, render_guards
 from runelift.runtime.tuner.fit.cross_validation import HeldOut, held_out_facts, leave_one_out
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.tuner.schedules.report import render_schedules, schedule_facts
+from runelift.runtime.tuner.state import State
 from runelift.runtime.versions.tuning_file import GUARDS, tuning_path
 
 UNFINISHED = "unfinished"

@@ -20,8 +20,8 @@ from runelift.runtime.tuner.strategies.trials import Budget, Strategy
 from runelift.runtime.versions.tuning_file import tuning_path
 
 if TYPE_CHECKING:
-    from runelift.runtime.tuner.autotune import State
     from runelift.runtime.tuner.schedules.search import ScheduleSearch
+    from runelift.runtime.tuner.state import State
     from runelift.runtime.tuner.strategies.tune_by_search import SearchTuning
 
 

@@ -239,9 +239,11 @@ def sentences(found: Sequence[Change]) -> list[str]:
     before, after = sum(each.before for each in known), sum(each.after for each in known)
     counts = Counter(each.certainty for each in found)
     on = counted(len(found), "dataset")
-    run = "run" if len(found) > 1 else "runs"
     if counts[SAME] + counts[MISSING] == len(found):
-        return [f"Nothing was gained: {on} {run} as before.", *_left(known)]
+        run = "run" if counts[SAME] > 1 else "runs"
+        others = f", {counts[MISSING]} not measured" if counts[MISSING] else ""
+        return [f"Nothing was gained: {counted(counts[SAME], 'dataset')} {run} as before{others}.",
+                *_left(known)]
     if counts[PREDICTED] and not counts[CERTAIN] + counts[UNCERTAIN] + counts[SLOWER]:
         return [f"By the records, {on} would take {show_seconds(after)} instead of "
                 f"{show_seconds(before)} in all, tuned: {show_gain(before, after)} as fast.  "

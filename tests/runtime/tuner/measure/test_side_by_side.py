@@ -7,7 +7,7 @@ import math
 import pytest
 
 from runelift.ir.base.errors import CompilerLimitation
-from runelift.runtime.tuner.autotune import State, autotune, compare_final, fit_thresholds
+from runelift.runtime.tuner.autotune import autotune, fit_thresholds, settle
 from runelift.runtime.tuner.measure.side_by_side import (
     BEST,
     DEFAULT,
@@ -19,6 +19,7 @@ from runelift.runtime.tuner.measure.side_by_side import (
     speedup,
 )
 from runelift.runtime.tuner.policy import NORMAL
+from runelift.runtime.tuner.state import State
 from tests.runtime.tuner.simulated import CHAIN, Simulated, inputs, job_for
 
 
@@ -58,9 +59,9 @@ def test_what_turns_out_slower_is_not_kept() -> None:
     job = job_for(sim, inputs(a=[16]), repeats=1)
     state = fit_thresholds(job, State())
     assert state.values != sim.default
-    assert compare_final(job, state).values == state.values
+    assert settle(job, state).values == state.values
     slow.add(0)
-    after = compare_final(job, state)
+    after = settle(job, state)
     assert after.values == sim.default
     (entry,) = after.thresholds.entries
     assert entry.fit.kept_default == "in the end a got slower, and none faster"

@@ -37,7 +37,6 @@ from runelift.runtime.tools.commands.schedule_search import (
     with_winners,
 )
 from runelift.runtime.tools.commands.tuning_request import TuningResult
-from runelift.runtime.tuner.autotune import State
 from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards
 from runelift.runtime.tuner.costs.log import Measurements
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
@@ -51,6 +50,7 @@ from runelift.runtime.tuner.schedules.drawing import Drawing, Drawn
 from runelift.runtime.tuner.schedules.measuring import Measured, by_default
 from runelift.runtime.tuner.schedules.report import render_schedules, schedule_facts
 from runelift.runtime.tuner.schedules.search import ScheduleSearch
+from runelift.runtime.tuner.state import State
 from runelift.runtime.tuner.thresholds import conclude, measure
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.result_checks import ResultChecks

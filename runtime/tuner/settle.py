@@ -1,0 +1,329 @@
+"""The last stage of a choice: it runs beside the default in turn, and is undone unless that helps.
+
+All choices alternate, so that a drift of the machine affects them alike.  Other work on the machine
+is answered by more turns.  Where single versions prove better than the choice, the costs are
+corrected by these runs, and thresholds and size guards are fitted and run once more.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from runelift.runtime.tuner import confirm_size_guards
+from runelift.runtime.tuner.costs.objective import Objective
+from runelift.runtime.tuner.final_choice import (
+    USUAL,
+    Candidates,
+    choices_on,
+    settings_of,
+    with_best,
+)
+from runelift.runtime.tuner.fit.fit import fit
+from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
+from runelift.runtime.tuner.job import TuningJob
+from runelift.runtime.tuner.measure.machine_load import patience_factor
+from runelift.runtime.tuner.measure.paired_comparison import UNTUNED
+from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.measure.side_by_side import (
+    BEST,
+    DEFAULT,
+    ENOUGH,
+    TUNED,
+    Choice,
+    SideBySide,
+    by_default,
+    run_side_by_side,
+    speedup,
+)
+from runelift.runtime.tuner.measured_costs import RunsInTurn, corrected
+from runelift.runtime.tuner.policy import ComparisonPolicy
+from runelift.runtime.tuner.result import EntryTuning
+from runelift.runtime.tuner.state import State
+from runelift.runtime.versions.size_guards import GuardedThresholds
+
+ALONE = "alone"
+"""The name of a choice that runs beside the tuned choice: what is kept if that is not."""
+FIRST_PART = 0.6
+"""The part of the time for the first runs in turn; the other part is for a choice fitted anew."""
+LOADED = Candidates(most=5, near=4.0)
+"""The single versions that run where records are noisy."""
+QUIET_PART = 0.4
+"""The part of the rounds that counts under load: the rounds that are disturbed least."""
+FEWEST_LOADED = 24
+"""Rounds from which on only quiet rounds count under load, half of them at least."""
+BUSY = 0.3
+"""The part of the processors that other work keeps busy where records are noisy."""
+
+
+def settle_choice(job: TuningJob, state: State) -> State:
+    """The choice that runs in turn bear out, with the times of these runs."""
+    turns = InTurn(job, state.wrong)
+    names = {TUNED: state}
+    if state.guarded.finer or state.values != state.thresholds.thresholds:
+        alone = state.without_settings("in the end, they did not help")
+        names |= {ALONE: alone}
+    found = turns.run(_entries(state), {n: each.guarded for n, each in names.items()},
+                      turns.end_of(FIRST_PART))
+    earlier = _certain_earlier(state)
+    verdicts = {name: judged(found, name, DEFAULT, job, earlier) for name in names}
+    taken = next((name for name in names if verdicts[name].proved), None)
+    kept = _undone(names[TUNED], verdicts[TUNED]) if taken is None else names[taken]
+    final = tuple(_reported(each.found, taken) for each in found)
+    anew = _anew(job, kept, found, taken, verdicts)
+    if anew is not None:
+        again = turns.run(_entries(anew), {TUNED: anew.guarded, ALONE: kept.guarded}, turns.end)
+        if judged(again, TUNED, DEFAULT, job, earlier).proved and (
+                taken is None or judged(again, TUNED, ALONE, job, ()).proved):
+            return replace(anew, final=tuple(with_best(each.found, TUNED) for each in again))
+    return replace(kept, final=final)
+
+
+def _entries(state: State) -> dict[str, EntryTuning]:
+    return {entry.forest.entry: entry for entry in state.concluded().thresholds.entries}
+
+
+def _reported(found: SideBySide, taken: str | None) -> SideBySide:
+    """The comparison as reports show it; with the default in place of a choice that was undone."""
+    return by_default(with_best(found, TUNED)) if taken is None else with_best(found, taken)
+
+
+def _undone(state: State, verdict: Judgement) -> State:
+    """The state by default, unless it is so anyway."""
+    if all(entry.fit.kept_default for entry in state.thresholds.entries) and (
+            state.values == state.thresholds.thresholds and not state.guarded.finer):
+        return state
+    return state.untuned(verdict.why)
+
+
+# Runs in turn
+
+
+@dataclass(frozen=True)
+class InTurn:
+    """The runs of a job's datasets in turn; datasets that are ``wrong`` do not count."""
+
+    job: TuningJob
+    wrong: Collection[str]
+
+    @cached_property
+    def end(self) -> float:
+        """The time when the last of these runs is over."""
+        policy = self.job.policy.comparison
+        now = time.perf_counter()
+        whole = now + policy.final_seconds
+        if math.isinf(self.job.end):
+            return whole
+        return min(whole, self.job.end + policy.final_part * (self.job.end - self.job.begun))
+
+    def end_of(self, part: float) -> float:
+        """The time when this part of the time that is left is over."""
+        end, now = self.end, time.perf_counter()
+        return now + part * max(0.0, end - now)
+
+    @cached_property
+    def busy(self) -> float:
+        """The part of the processors that other work keeps busy."""
+        return self.job.busy()
+
+    def run(self, entries: Mapping[str, EntryTuning], tuned: Mapping[str, GuardedThresholds],
+            end: float) -> list[RunsInTurn]:
+        """Run all choices on each dataset until they are decided, or its time is up."""
+        datasets = [each for each in self.job.datasets if each.name not in self.wrong]
+        found = list[RunsInTurn]()
+        for number, dataset in enumerate(datasets):
+            now = time.perf_counter()
+            if now > end and number:
+                break
+            share = now + max(0.0, end - now) / (len(datasets) - number)
+            choices = self._choices(entries.get(dataset.entry), dataset, tuned)
+            made = self._until_decided(dataset, choices, list(tuned), share)
+            if made is not None:
+                found.append(RunsInTurn(made, choices))
+        return found
+
+    def _choices(self, entry: EntryTuning | None, dataset: Dataset,
+                 tuned: Mapping[str, GuardedThresholds]) -> dict[str, Choice]:
+        if entry is not None:
+            for costs in entry.costs.datasets:
+                if costs.name == dataset.name:
+                    return choices_on(entry, costs, tuned,
+                                      LOADED if self.busy > BUSY else USUAL)
+        default = Choice(UNTUNED)
+        return {DEFAULT: default, **{name: Choice(each) if each else default
+                                     for name, each in tuned.items()}}
+
+    def _until_decided(self, dataset: Dataset, choices: Mapping[str, Choice],
+                       tuned: Sequence[str], end: float) -> SideBySide | None:
+        """The rounds of a dataset: twice as many each time, until they decide."""
+        usual, started = self.job.policy.comparison, time.perf_counter()
+        policy, found = usual, run_side_by_side(self.job.program, dataset, choices, usual, end)
+        while found is not None and not decided(self._quiet(found), tuned, usual):
+            patience = usual.patience_seconds * patience_factor(
+                self.busy, found.seconds.get(DEFAULT, ()), usual)
+            if time.perf_counter() > min(end, started + patience):
+                break
+            policy = replace(policy, final_rounds=2 * policy.final_rounds, pairs=2 * policy.pairs,
+                             enough_seconds=2 * policy.enough_seconds)
+            more = run_side_by_side(self.job.program, dataset, choices, policy, end)
+            if more is None or more.seconds.keys() != found.seconds.keys():
+                break
+            found = joined(found, more)
+        return None if found is None else self._quiet(found)
+
+    def _quiet(self, found: SideBySide) -> SideBySide:
+        return quiet_rounds(found) if self.busy > BUSY else found
+
+
+def joined(one: SideBySide, other: SideBySide) -> SideBySide:
+    """The rounds of two comparisons; choices with equal runs still have one list."""
+    whole = {id(seconds): (*seconds, *other.seconds[name])
+             for name, seconds in reversed(one.seconds.items())}
+    return replace(one, seconds={name: whole[id(seconds)]
+                                 for name, seconds in one.seconds.items()})
+
+
+def quiet_rounds(found: SideBySide) -> SideBySide:
+    """The rounds that other work disturbed least: the quickest of all choices together.
+
+    No choice is favoured, as the time of the whole round decides.  A few rounds stay as they are.
+    """
+    distinct = {id(seconds): seconds for seconds in found.seconds.values()}
+    if found.rounds < FEWEST_LOADED or len({len(each) for each in distinct.values()}) != 1:
+        return found
+    wholes = [sum(round_) for round_ in zip(*distinct.values(), strict=True)]
+    order = sorted(range(len(wholes)), key=lambda k: wholes[k])
+    kept = sorted(order[:max(FEWEST_LOADED // 2, math.ceil(QUIET_PART * len(order)))])
+    quiet = {key: tuple(seconds[k] for k in kept) for key, seconds in distinct.items()}
+    return replace(found, seconds={name: quiet[id(seconds)]
+                                   for name, seconds in found.seconds.items()})
+
+
+def decided(found: SideBySide, tuned: Sequence[str], policy: ComparisonPolicy) -> bool:
+    """True if more rounds would hardly change what is kept.
+
+    Each choice is faster or slower than the default for certain, or no slower.  Each single version
+    is better than the choice for certain, or not notably better.
+    """
+    if DEFAULT not in found.seconds:
+        return True
+    for name in tuned:
+        _, low, high = speedup([found], name)
+        if low <= 1 < high and low < 1 - policy.tolerance:
+            return False
+    over = tuned[0]
+    for name in found.seconds:
+        if name.startswith(BEST):
+            _, low, high = speedup([found], name, over)
+            if low <= 1 and high > 1 + policy.stake:
+                return False
+    return True
+
+
+# Judging
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The datasets that a choice makes ``slower``, and ``faster`` for certain."""
+
+    slower: tuple[str, ...]
+    faster: tuple[str, ...]
+    aim: Objective = Objective.RELATIVE
+    within: bool = True
+    """The times are within what an objective of memory allows."""
+
+    @property
+    def proved(self) -> bool:
+        """True if the choice is to be kept."""
+        if self.aim is Objective.MEMORY:
+            return self.within
+        return bool(self.faster) and not self.slower
+
+    @property
+    def why(self) -> str:
+        """The reason for the default."""
+        if self.slower:
+            more = "" if self.faster else ", and none faster"
+            return f"in the end {', '.join(self.slower)} got slower{more}"
+        return "in the end, runs in turn showed no certain gain"
+
+
+def judged(runs: Sequence[RunsInTurn], name: str, over: str, job: TuningJob,
+           earlier: Collection[str]) -> Judgement:
+    """What runs in turn say of a choice, beside another one.
+
+    With few rounds, datasets that ``earlier`` comparisons found faster for certain count as such.
+    """
+    slower, faster, ratios = list[str](), list[str](), list[float]()
+    tolerance = job.policy.comparison.tolerance
+    for each in (each.found for each in runs):
+        if name not in each.seconds or over not in each.seconds:
+            (faster if name in each.seconds else slower).append(each.dataset)
+            continue
+        ratio, low, high = speedup([each], name, over)
+        ratios.append(1 / ratio if ratio else math.inf)
+        certain = low > 1 or (each.rounds < ENOUGH and ratio > 1 and each.dataset in earlier)
+        if ratio < 1 - tolerance or high < 1 - tolerance:
+            slower.append(each.dataset)
+        elif certain and ratio > 1 + tolerance / 2:
+            faster.append(each.dataset)
+    within = bool(ratios) and sum(ratios) / len(ratios) <= (
+        1 + job.policy.fit.memory_slack) * (1 + tolerance)
+    return Judgement(tuple(slower), tuple(faster), job.aim, within)
+
+
+def _certain_earlier(state: State) -> set[str]:
+    """The datasets that a comparison of an earlier stage found faster for certain."""
+    stages = [*(each.verified for each in state.thresholds.entries),
+              *(each.verified for each in state.parameters),
+              *(each.verified for each in state.guards)]
+    return {name for stage in stages for name, both in stage.items() if both.faster}
+
+
+# A choice fitted to what runs in turn have shown
+
+
+def _anew(job: TuningJob, kept: State, runs: Sequence[RunsInTurn], taken: str | None,
+          verdicts: Mapping[str, Judgement]) -> State | None:
+    """A choice fitted to the runs in turn; None if it would be what is kept."""
+    over = taken or DEFAULT
+    base = kept.concluded()
+    entries = dict[str, EntryTuning]()
+    for entry in base.thresholds.entries:
+        mine = [each for each in runs if each.found.entry == entry.forest.entry]
+        usable = [each for each in mine if _has_settings_of(entry, base, each)]
+        if not any(_single_is_better(each.found, over, job.policy.comparison) for each in usable):
+            continue
+        doubted = frozenset() if taken else frozenset(verdicts[TUNED].slower)
+        costs = corrected(entry.costs, entry.defaults, usable)
+        found = fit(costs.frozen(doubted, entry.defaults) if doubted else costs, entry.defaults,
+                    aim=entry.aim)
+        entries[entry.forest.entry] = replace(entry, costs=costs, fit=found, unmoved=doubted)
+    if not entries:
+        return None
+    guards = tuple(
+        confirm_size_guards.fit_guards(entries[each.entry], job.size_guards)
+        if each.entry in entries and job.size_guards is not SizeGuardKind.THRESHOLD else each
+        for each in kept.guards)
+    anew = kept.fitted_anew(entries, guards)
+    changed = any(d.launched(anew.guarded) != d.launched(base.guarded)
+                  for entry in entries.values() for d in entry.costs.datasets)
+    return anew if changed else None
+
+
+def _has_settings_of(entry: EntryTuning, kept: State, runs: RunsInTurn) -> bool:
+    """True if the single versions ran with the settings that are kept."""
+    wanted = settings_of(entry, kept.values)
+    return all(settings_of(entry, choice.thresholds) == wanted
+               for name, choice in runs.choices.items() if name.startswith(BEST))
+
+
+def _single_is_better(found: SideBySide, over: str, policy: ComparisonPolicy) -> bool:
+    """True if a single version is notably better than a choice for certain."""
+    return any(ratio > 1 + policy.stake and low > 1
+               for name in found.seconds if name.startswith(BEST)
+               for ratio, low, _ in [speedup([found], name, over)])
