@@ -103,11 +103,11 @@ def tune_parameters(job: TuningJob, state: State) -> State:
     """Tune the parameters of kernels of all entry points that have datasets, if that is asked."""
     if job.parameters is None:
         return state
-    policy = job.policy
+    policy, search = job.policy, job.parameters
     job = replace(job, datasets=[each for each in job.datasets if each.name not in state.wrong])
     end = min(policy.parameters.end(job.begun, time.perf_counter()),
               job.until(policy.budget.trials).end)
-    job.parameters.within(end - time.perf_counter())
+    search.within(end - time.perf_counter())
     known = {entry.forest.entry: entry.measurements.runs for entry in state.thresholds.entries}
     try:
         for forest in job.forests.entries:

@@ -1,8 +1,8 @@
 """The last stage of a choice: it runs beside the default in turn, and is undone unless that helps.
 
 All choices alternate, so that a drift of the machine affects them alike.  Other work on the machine
-is answered by more turns.  Where single versions prove better than the choice, the costs are
-corrected by these runs, and thresholds and size guards are fitted and run once more.
+is answered by more turns.  Where single versions prove better than the choice, these runs correct
+the costs.  Thresholds and size guards are then fitted and run once more.
 """
 
 from __future__ import annotations
@@ -51,6 +51,11 @@ FIRST_PART = 0.6
 """The part of the time for the first runs in turn; the other part is for a choice fitted anew."""
 LOADED = Candidates(most=5, near=4.0)
 """The single versions that run where records are noisy."""
+ROUNDS = 2
+"""Runs of each choice that there must be time for: one warms up.
+
+Single versions run only if there is time for enough rounds.
+"""
 QUIET_PART = 0.4
 """The part of the rounds that counts under load: the rounds that are disturbed least."""
 FEWEST_LOADED = 24
@@ -68,17 +73,17 @@ def settle_choice(job: TuningJob, state: State) -> State:
         names |= {ALONE: alone}
     found = turns.run(_entries(state), {n: each.guarded for n, each in names.items()},
                       turns.end_of(FIRST_PART))
-    earlier = _certain_earlier(state)
-    verdicts = {name: judged(found, name, DEFAULT, job, earlier) for name in names}
+    verdicts = {name: judged(found, name, DEFAULT, job, _earlier(state, name)) for name in names}
     taken = next((name for name in names if verdicts[name].proved), None)
     kept = _undone(names[TUNED], verdicts[TUNED]) if taken is None else names[taken]
-    final = tuple(_reported(each.found, taken) for each in found)
+    final = tuple(_reported(each.found, taken) for each in found if each.found.seconds)
     anew = _anew(job, kept, found, taken, verdicts)
     if anew is not None:
         again = turns.run(_entries(anew), {TUNED: anew.guarded, ALONE: kept.guarded}, turns.end)
-        if judged(again, TUNED, DEFAULT, job, earlier).proved and (
-                taken is None or judged(again, TUNED, ALONE, job, ()).proved):
-            return replace(anew, final=tuple(with_best(each.found, TUNED) for each in again))
+        if judged(again, TUNED, DEFAULT, job, {}).proved and (
+                taken is None or judged(again, TUNED, ALONE, job, {}).proved):
+            return replace(anew, final=tuple(with_best(each.found, TUNED) for each in again
+                                             if each.found.seconds))
     return replace(kept, final=final)
 
 
@@ -136,11 +141,14 @@ class InTurn:
         found = list[RunsInTurn]()
         for number, dataset in enumerate(datasets):
             now = time.perf_counter()
-            if now > end and number:
-                break
-            share = now + max(0.0, end - now) / (len(datasets) - number)
-            choices = self._choices(entries.get(dataset.entry), dataset, tuned)
-            made = self._until_decided(dataset, choices, list(tuned), share)
+            share = max(0.0, end - now) / (len(datasets) - number)
+            entry = entries.get(dataset.entry)
+            choices = _within(share, entry, dataset, self._choices(entry, dataset, tuned))
+            if not choices or now > end:
+                choices = self._choices(entry, dataset, tuned)
+                made: SideBySide | None = SideBySide(dataset.name, dataset.entry, {}, {})
+            else:
+                made = self._until_decided(dataset, choices, list(tuned), now + share)
             if made is not None:
                 found.append(RunsInTurn(made, choices))
         return found
@@ -164,7 +172,8 @@ class InTurn:
         while found is not None and not decided(self._quiet(found), tuned, usual):
             patience = usual.patience_seconds * patience_factor(
                 self.busy, found.seconds.get(DEFAULT, ()), usual)
-            if time.perf_counter() > min(end, started + patience):
+            late = found.rounds >= ENOUGH and time.perf_counter() > started + patience
+            if late or time.perf_counter() > end:
                 break
             policy = replace(policy, final_rounds=2 * policy.final_rounds, pairs=2 * policy.pairs,
                              enough_seconds=2 * policy.enough_seconds)
@@ -178,10 +187,27 @@ class InTurn:
         return quiet_rounds(found) if self.busy > BUSY else found
 
 
+def _within(seconds: float, entry: EntryTuning | None, dataset: Dataset,
+            choices: Mapping[str, Choice]) -> dict[str, Choice]:
+    """The choices that can run in so many seconds, by the records; none if too few can."""
+    costs = next((each for each in entry.costs.datasets if each.name == dataset.name),
+                 None) if entry is not None else None
+    if entry is None or costs is None:
+        return dict(choices)
+    needed = {id(each): costs.total(each.thresholds or entry.defaults)
+              for each in choices.values()}
+    for rounds, kept in ((ENOUGH, choices), (ROUNDS, {
+            name: each for name, each in choices.items() if not name.startswith(BEST)})):
+        whole = rounds * sum({id(each): needed[id(each)] for each in kept.values()}.values())
+        if not whole > seconds:  # the time of a version that was not measured is not known
+            return dict(kept)
+    return {}
+
+
 def joined(one: SideBySide, other: SideBySide) -> SideBySide:
     """The rounds of two comparisons; choices with equal runs still have one list."""
     whole = {id(seconds): (*seconds, *other.seconds[name])
-             for name, seconds in reversed(one.seconds.items())}
+             for name, seconds in one.seconds.items()}
     return replace(one, seconds={name: whole[id(seconds)]
                                  for name, seconds in one.seconds.items()})
 
@@ -232,6 +258,8 @@ class Judgement:
 
     slower: tuple[str, ...]
     faster: tuple[str, ...]
+    unproved: tuple[str, ...] = ()
+    """The datasets for which there was no time in the end, and no other proof."""
     aim: Objective = Objective.RELATIVE
     within: bool = True
     """The times are within what an objective of memory allows."""
@@ -241,7 +269,7 @@ class Judgement:
         """True if the choice is to be kept."""
         if self.aim is Objective.MEMORY:
             return self.within
-        return bool(self.faster) and not self.slower
+        return bool(self.faster) and not self.slower and not self.unproved
 
     @property
     def why(self) -> str:
@@ -249,39 +277,59 @@ class Judgement:
         if self.slower:
             more = "" if self.faster else ", and none faster"
             return f"in the end {', '.join(self.slower)} got slower{more}"
+        if self.unproved:
+            return f"there was no time to run {', '.join(self.unproved)} in the end"
         return "in the end, runs in turn showed no certain gain"
 
 
 def judged(runs: Sequence[RunsInTurn], name: str, over: str, job: TuningJob,
-           earlier: Collection[str]) -> Judgement:
+           earlier: Mapping[str, bool]) -> Judgement:
     """What runs in turn say of a choice, beside another one.
 
-    With few rounds, datasets that ``earlier`` comparisons found faster for certain count as such.
+    ``earlier`` comparisons count for datasets with few rounds: true if the choice is faster there
+    for certain, false if it is no slower.
     """
-    slower, faster, ratios = list[str](), list[str](), list[float]()
+    slower, faster, unproved, ratios = list[str](), list[str](), list[str](), list[float]()
     tolerance = job.policy.comparison.tolerance
-    for each in (each.found for each in runs):
+    for runs_, each in ((runs_, runs_.found) for runs_ in runs):
+        if not each.seconds:
+            if runs_.choices[name] is not runs_.choices[over]:
+                faster += [each.dataset] if earlier.get(each.dataset) else []
+                unproved += [] if each.dataset in earlier else [each.dataset]
+            continue
         if name not in each.seconds or over not in each.seconds:
             (faster if name in each.seconds else slower).append(each.dataset)
             continue
         ratio, low, high = speedup([each], name, over)
         ratios.append(1 / ratio if ratio else math.inf)
-        certain = low > 1 or (each.rounds < ENOUGH and ratio > 1 and each.dataset in earlier)
+        certain = low > 1 or (each.rounds < ENOUGH and ratio > 1 and (
+            earlier.get(each.dataset, False) or _always(each, name, over, job.policy.comparison)))
         if ratio < 1 - tolerance or high < 1 - tolerance:
             slower.append(each.dataset)
         elif certain and ratio > 1 + tolerance / 2:
             faster.append(each.dataset)
     within = bool(ratios) and sum(ratios) / len(ratios) <= (
         1 + job.policy.fit.memory_slack) * (1 + tolerance)
-    return Judgement(tuple(slower), tuple(faster), job.aim, within)
+    return Judgement(tuple(slower), tuple(faster), tuple(unproved), job.aim, within)
 
 
-def _certain_earlier(state: State) -> set[str]:
-    """The datasets that a comparison of an earlier stage found faster for certain."""
-    stages = [*(each.verified for each in state.thresholds.entries),
-              *(each.verified for each in state.parameters),
-              *(each.verified for each in state.guards)]
-    return {name for stage in stages for name, both in stage.items() if both.faster}
+def _always(found: SideBySide, name: str, over: str, policy: ComparisonPolicy) -> bool:
+    """True if a choice was notably faster in each of a few rounds of long runs."""
+    return found.rounds >= policy.long_pairs and all(
+        one * (1 + policy.stake) < other
+        for one, other in zip(found.seconds[name], found.seconds[over], strict=True))
+
+
+def _earlier(state: State, name: str) -> dict[str, bool]:
+    """The datasets on which earlier stages compared a choice with the default, and none was slower.
+
+    True if it was faster for certain.  Only thresholds alone were compared with the default.
+    """
+    if name == TUNED and (state.guarded.finer or
+                          state.values != state.thresholds.thresholds):
+        return {}
+    return {dataset: both.faster for entry in state.thresholds.entries
+            for dataset, both in entry.verified.items() if not both.slower}
 
 
 # A choice fitted to what runs in turn have shown

@@ -92,7 +92,7 @@ class Demo:
         found: dict[str, dict[str, float]] = {}
         for dataset in self.entry.costs.datasets:
             for label, each in standings(self.entry.forest, dataset,
-                                         self.entry.fit.thresholds).items():
+                                         self.entry.choice).items():
                 found.setdefault(label, {})[dataset.name] = each.seconds
         return found
 

@@ -111,9 +111,19 @@ def changes(tuning: Tuning, parameters: Sequence[ParameterTuning] = (),
         found += _changes(name, {}, stages)
     by_dataset = {dataset_label(each.entry, each.dataset): each for each in final or tuning.final}
     of_guards = {guard.entry for guard in guards if guard.finer}
-    return [_finally(change, by_dataset.pop(change.dataset, None), of_guards) for change in found
-            ] + [_finally(Change(label, math.nan, math.nan, MISSING), each, of_guards)
-                 for label, each in by_dataset.items()]
+    concluded = [_finally(change, by_dataset.pop(change.dataset, None), of_guards)
+                 for change in found] + [
+        _finally(Change(label, math.nan, math.nan, MISSING), each, of_guards)
+        for label, each in by_dataset.items()]
+    return list(_by_one_clock(concluded))
+
+
+def _by_one_clock(found: Sequence[Change]) -> Iterator[Change]:
+    """The changes with times of one clock: where some ran in turn, no other times stand beside."""
+    in_turn = any(change.final is not None for change in found)
+    for change in found:
+        yield change if change.final is not None or not in_turn else replace(
+            change, before=math.nan, after=math.nan, certainty=MISSING)
 
 
 def _finally(change: Change, final: SideBySide | None, guarded: set[str]) -> Change:

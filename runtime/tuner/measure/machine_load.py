@@ -49,10 +49,10 @@ def busy_part(look: Callable[[], Ticks | None] = ticks,
 
 
 def patience_factor(busy: float, seconds: Sequence[float], policy: ComparisonPolicy) -> float:
-    """How many times as long as usual runs in turn may go on.
+    """The factor by which runs in turn may go on for longer than usual.
 
-    ``busy`` is the part of the processors that other work has, and ``seconds`` are runs of the
-    default, whose spread tells of other work on the device.
+    ``busy`` is the part of the processors that other work has.  The ``seconds`` are of runs by
+    default; their spread tells of other work on the device.
     """
     spread = mad(seconds) / median(seconds) if len(seconds) > 1 and median(seconds) else 0.0
     loaded = max(busy, min(1.0, spread / policy.loaded_spread))

@@ -1,4 +1,4 @@
-"""The last stage of a choice: what runs in turn bear out is kept, and what they do not is undone."""
+"""The last stage of a choice: runs in turn decide what is kept, and what is undone."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ class Clocked(Simulated):
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time passes only while a simulated program runs."""
     shared = SimpleNamespace(perf_counter=lambda: Clocked.clock)
-    for module in ("settle", "measure.side_by_side", "measure.paired_comparison",
-                   "measure.forced_runs"):
+    for module in ("settle", "job", "autotune", "measure.side_by_side",
+                   "measure.paired_comparison", "measure.forced_runs"):
         monkeypatch.setattr(f"runelift.runtime.tuner.{module}.time", shared)
     monkeypatch.setattr(Clocked, "timing", _counted(Clocked.timing))
     monkeypatch.setattr(Clocked, "clock", 0.0)
@@ -285,3 +285,54 @@ def test_rounds_are_joined_and_equal_runs_stay_equal() -> None:
 def test_runs_go_on_until_they_decide(tuned: list[float], over: bool) -> None:
     found = SideBySide("a", "main", {DEFAULT: (1.0,) * len(tuned), TUNED: tuple(tuned)}, {})
     assert decided(found, [TUNED], NORMAL.comparison) == over
+
+
+# Little time
+
+
+class Long(Slower):
+    """Runs take seconds."""
+
+    def factor(self, thresholds: Mapping[str, int]) -> float:
+        return 1e4 * super().factor(thresholds)
+
+
+def budgeted(sim: Simulated, datasets: Sequence[Dataset], seconds: float) -> TuningJob:
+    """A job that must be over in some seconds of the clock."""
+    return job_for(sim, datasets, repeats=1, begun=Clocked.clock,
+                   end=Clocked.clock + NORMAL.budget.tuning * seconds)
+
+
+@pytest.mark.parametrize(("gain", "kept"), [(0.2, True), (0.0, False), (-0.2, False)])
+def test_few_rounds_of_long_runs_are_proof_if_all_agree(gain: float, kept: bool) -> None:
+    sim = Long.of(CHAIN, lambda *_: 0.1)
+    sim.loss = -gain
+    job = job_for(sim, inputs(a=[2]), repeats=1)
+    state = settle(job, with_setting(fit_thresholds(job, State())))
+    assert state.final[0].rounds < 6
+    assert (SETTING.items() <= state.values.items()) == kept
+
+
+def test_what_there_was_no_time_to_run_in_the_end_is_not_kept() -> None:
+    """Settings of kernels were compared with thresholds only; thresholds with the default."""
+    sim = Slower.of(CHAIN, cost)
+    sim.loss = -0.5
+    job = job_for(sim, inputs(a=[16], b=[16]), repeats=1)
+    before = fit_thresholds(job, State())
+    late = replace(job, begun=Clocked.clock - 60, end=Clocked.clock - 60)
+    state = settle(late, with_setting(before))
+    assert state.values == before.values != sim.default
+    assert not state.final
+
+
+@pytest.mark.parametrize("seconds", [10.0, 60.0])
+@pytest.mark.parametrize("count", [1, 12])
+def test_the_limit_of_the_whole_is_kept(seconds: float, count: int) -> None:
+    """Whatever the number of datasets, and however long they run."""
+    sim = Long.of(CHAIN, lambda where, index, par: [0.5, 2.0, 1.0][index])
+    sim.loss = 0.0
+    started = Clocked.clock
+    datasets = inputs(**{f"d{k}": [100 + k] for k in range(count)})
+    autotune(budgeted(sim, datasets, seconds))
+    longest = 1e4 * 1e-4 * (2.0 + OUTSIDE)
+    assert Clocked.clock - started <= seconds + 4 * longest
