@@ -225,9 +225,11 @@ class ParameterPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class _BudgetPolicy:
-    """The division of the seconds that ``--budget`` gives a tuning."""
+class BudgetPolicy:
+    """The seconds of a tuning where none are given, and how they are divided."""
 
+    seconds: float = 60.0
+    """Seconds of a whole tuning unless ``--budget`` gives others."""
     schedules: float = 0.5
     """The part for the search over schedules, if there is one; the rest is for its result."""
     unused: float = 0.6
@@ -274,12 +276,13 @@ class TuningPolicy:
     pruning: PruningPolicy = field(default_factory=PruningPolicy)
     parameters: ParameterPolicy = field(default_factory=ParameterPolicy)
     schedules: SchedulePolicy = field(default_factory=SchedulePolicy)
-    budget: _BudgetPolicy = field(default_factory=_BudgetPolicy)
+    budget: BudgetPolicy = field(default_factory=BudgetPolicy)
 
 
 NORMAL = TuningPolicy()
 """The policy of ``--effort normal``, and where none is given."""
 QUICK = replace(NORMAL, parameters=ParameterPolicy(seconds=0.0, thorough=0))
 """The policy of ``--effort quick``: no parameters."""
-FULL = replace(NORMAL, parameters=ParameterPolicy(seconds=300.0, by=3600.0, thorough=4))
+FULL = replace(NORMAL, parameters=ParameterPolicy(seconds=300.0, by=3600.0, thorough=4),
+               budget=BudgetPolicy(seconds=900.0))
 """The policy of ``--effort full``: four times as many settings, for five times as long."""

@@ -57,9 +57,17 @@ ROUNDS = 2
 Single versions run only if there is time for enough rounds.
 """
 QUIET_PART = 0.4
-"""The part of the rounds that counts under load: the rounds that are disturbed least."""
+"""The part of the runs that counts under load: the runs that are disturbed least."""
+KEPT = 3, 7
+"""The runs that stay of so many quiet runs: their median is the quantile at 0.2 of all runs.
+
+The variance of the median of quiet runs is 0.625 times that of the quantile, or less if they are
+few.
+"""
 FEWEST_LOADED = 24
-"""Rounds from which on only quiet rounds count under load, half of them at least."""
+"""Rounds from which on only quiet runs count under load."""
+LOADED_ROUNDS = 90
+"""Rounds under load at least, if there is time."""
 BUSY = 0.3
 """The part of the processors that other work keeps busy where records are noisy."""
 
@@ -169,7 +177,8 @@ class InTurn:
         """The rounds of a dataset: twice as many each time, until they decide."""
         usual, started = self.job.policy.comparison, time.perf_counter()
         policy, found = usual, run_side_by_side(self.job.program, dataset, choices, usual, end)
-        while found is not None and not decided(self._quiet(found), tuned, usual):
+        while found is not None and not (
+                self._has_enough(found) and decided(self._quiet(found), tuned, usual)):
             patience = usual.patience_seconds * patience_factor(
                 self.busy, found.seconds.get(DEFAULT, ()), usual)
             late = found.rounds >= ENOUGH and time.perf_counter() > started + patience
@@ -183,8 +192,12 @@ class InTurn:
             found = joined(found, more)
         return None if found is None else self._quiet(found)
 
+    def _has_enough(self, found: SideBySide) -> bool:
+        """True if there are enough quiet runs, or the default does not run."""
+        return self.busy <= BUSY or found.rounds >= LOADED_ROUNDS or DEFAULT not in found.seconds
+
     def _quiet(self, found: SideBySide) -> SideBySide:
-        return quiet_rounds(found) if self.busy > BUSY else found
+        return quiet_runs(found) if self.busy > BUSY else found
 
 
 def _within(seconds: float, entry: EntryTuning | None, dataset: Dataset,
@@ -212,20 +225,25 @@ def joined(one: SideBySide, other: SideBySide) -> SideBySide:
                                  for name, seconds in one.seconds.items()})
 
 
-def quiet_rounds(found: SideBySide) -> SideBySide:
-    """The rounds that other work disturbed least: the quickest of all choices together.
+def quiet_runs(found: SideBySide) -> SideBySide:
+    """The runs that other work disturbed least: of each choice, as many of the quickest.
 
-    No choice is favoured, as the time of the whole round decides.  A few rounds stay as they are.
+    No choice is favoured, as all lose the same part.  Of the quiet runs, :data:`KEPT` stay: the
+    limits of a median then are as wide as the limits of the quantile that it stands for.
     """
-    distinct = {id(seconds): seconds for seconds in found.seconds.values()}
-    if found.rounds < FEWEST_LOADED or len({len(each) for each in distinct.values()}) != 1:
+    fewest = min(map(len, found.seconds.values()), default=0)
+    if fewest < FEWEST_LOADED:
         return found
-    wholes = [sum(round_) for round_ in zip(*distinct.values(), strict=True)]
-    order = sorted(range(len(wholes)), key=lambda k: wholes[k])
-    kept = sorted(order[:max(FEWEST_LOADED // 2, math.ceil(QUIET_PART * len(order)))])
-    quiet = {key: tuple(seconds[k] for k in kept) for key, seconds in distinct.items()}
-    return replace(found, seconds={name: quiet[id(seconds)]
-                                   for name, seconds in found.seconds.items()})
+    kept = {id(each): _quickest(each, math.ceil(QUIET_PART * fewest))
+            for each in found.seconds.values()}
+    return replace(found, seconds={name: kept[id(each)] for name, each in found.seconds.items()})
+
+
+def _quickest(seconds: Sequence[float], count: int) -> tuple[float, ...]:
+    """Some of the quickest runs, in the order of measurement."""
+    order = sorted(sorted(range(len(seconds)), key=lambda k: seconds[k])[:count])
+    part, whole = KEPT
+    return tuple(seconds[k] for place, k in enumerate(order) if place % whole < part)
 
 
 def decided(found: SideBySide, tuned: Sequence[str], policy: ComparisonPolicy) -> bool:

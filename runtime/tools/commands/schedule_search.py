@@ -111,7 +111,8 @@ def with_most_datasets(result: TuningResult, before: TuningResult | None) -> Tun
 
 def _seconds(request: TuningRequest, policy: TuningPolicy) -> float:
     """The seconds that the search may take: those asked for, as far as the budget allows."""
-    most = math.inf if request.seconds is None else policy.budget.schedules * request.seconds
+    most = math.inf if request.budget is None or request.seconds is None else (
+        policy.budget.schedules * request.seconds)
     asked = None if request.schedules is None else request.schedules.seconds
     if asked is not None:
         return min(most, asked)

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Mapping
 
 from runelift.ir.base.errors import UserError
+from runelift.ir.base.files import read_source, require_file
+from runelift.ir.base.source import Source
 from runelift.runtime.programs.program import Program
+from runelift.runtime.records.format import dataset_label
 from runelift.runtime.tools.commands.bench import DatasetOptions, inputs
 from runelift.runtime.tools.commands.tuning_request import TuningRequest
-from runelift.runtime.tools.testing.test_blocks import training_of, validation_of
+from runelift.runtime.tools.testing.test_blocks import (
+    Case,
+    training_of,
+    unreadable,
+    validation_of,
+)
 from runelift.runtime.tuner.measure.protocols import Dataset
 
 
@@ -23,8 +32,38 @@ def tuning_datasets(args: argparse.Namespace | DatasetOptions, program: Program
     worth = {entry for case in training_of(program.compiled.source)
              for entry in case.entries}
     return [Dataset(name, entry, arguments, expected)
-            for entry, name, arguments, expected in inputs(args, program, training_of)
+            for entry, name, arguments, expected in inputs(args, program, _usable)
             if asked or entry in worth]
+
+
+def _usable(source: Source, entry: str) -> list[Case]:
+    """The cases to tune for whose files can be read; UserError if there are only others."""
+    cases = training_of(source, entry)
+    found = [case for case in cases if unreadable(case, source) is None]
+    if cases and not found:
+        why = "; ".join(f"{case.dataset}: {unreadable(case, source)}" for case in cases)
+        raise UserError(f"No dataset of '{entry}' can be read: {why}")
+    return found
+
+
+def unusable_inputs(request: TuningRequest) -> dict[str, str]:
+    """The datasets whose files cannot be read, and why; looked at before anything runs."""
+    if request.replay is not None:
+        return {}
+    if request.input is not None:
+        require_file(request.input)
+        return {}
+    source = read_source(require_file(request.program))
+    return {dataset_label(entry, case.dataset): why for case in training_of(source, request.entry)
+            if (request.only is None or request.only in case.dataset)
+            and (why := unreadable(case, source)) is not None
+            for entry in case.entries if request.entry in (None, entry)}
+
+
+def missing_lines(missing: Mapping[str, str]) -> Iterator[str]:
+    """A line for each dataset that is tuned without."""
+    for name, why in missing.items():
+        yield f"Tuned without {name}: {why}"
 
 
 def kept_out(request: TuningRequest, program: Program) -> list[Dataset]:

@@ -362,7 +362,7 @@ def test_a_result_of_more_datasets_is_kept_where_time_ends_after_schedules_were_
     measured = State(Tuning((measure(job.on(forest)),)))
     search = found_by_search(second, {"square": 0.5})
     search["main"].unused = [Candidate(Drawn(Schedule()), {}, times=1)]
-    before, after = TuningResult(first, search, measured), TuningResult(second, search, measured)
+    before, after = (TuningResult(each, search, 0.0, state=measured) for each in (first, second))
     assert with_most_datasets(after, before) == after
     assert len(search["main"].unused) == 1
     assert with_most_datasets(replace(after, state=unmeasured(second)), before) == before
