@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from runelift.ir.base.errors import RuneliftError, UserError
 from runelift.runtime.host.background import in_background
 from runelift.runtime.tuner import confirm_size_guards
+from runelift.runtime.tuner.fit.memory_front import memory_front
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.kernel_parameters import tune as kernel_parameters
 from runelift.runtime.tuner.measure.paired_comparison import compare_paired
 from runelift.runtime.tuner.measure.protocols import Dataset
-from runelift.runtime.tuner.result import Tuning
+from runelift.runtime.tuner.result import EntryTuning, Tuning
 from runelift.runtime.tuner.settle import settle_choice
 from runelift.runtime.tuner.state import State
 from runelift.runtime.tuner.thresholds import conclude_recorded, tune_thresholds
@@ -158,6 +159,19 @@ def settle(job: TuningJob, state: State) -> State:
     return settle_choice(job, state)
 
 
+def weigh_choice(job: TuningJob, state: State) -> State:
+    """Find the front of time and memory anew, with the choice that runs in the end."""
+    if job.memory is None or not job.aim.weighs_memory or job.recorded is not None:
+        return state
+    values, entries = state.guarded, list[EntryTuning]()
+    for entry in state.thresholds.entries:
+        latest = state.latest(entry)
+        front = entry.front and memory_front(latest.costs, entry.defaults, values, job.aim,
+                                             job.memory)
+        entries.append(replace(entry, front=front))
+    return replace(state, thresholds=replace(state.thresholds, entries=tuple(entries)))
+
+
 @contextmanager
 def _report(job: TuningJob, state: State) -> Iterator[None]:
     """Have a thread write the report of the thresholds while other work goes on."""
@@ -174,6 +188,7 @@ STAGES: tuple[Stage, ...] = (
     tune_parameters,
     tune_size_guards,
     settle,
+    weigh_choice,
     validate,
 )
 """The steps of a tuning, in order."""

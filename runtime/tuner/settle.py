@@ -1,8 +1,8 @@
 """The last stage of a choice: it runs beside the default in turn, and is undone unless that helps.
 
 All choices alternate, so that a drift of the machine affects them alike.  Other work on the machine
-is answered by more turns.  Where single versions prove better than the choice, these runs correct
-the costs.  Thresholds and size guards are then fitted and run once more.
+is answered by more turns.  Where single versions prove better than the choice, thresholds and size
+guards are fitted to them and run once more.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from runelift.runtime.tuner import confirm_size_guards
+from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.final_choice import (
     USUAL,
@@ -39,7 +40,6 @@ from runelift.runtime.tuner.measure.side_by_side import (
     run_side_by_side,
     speedup,
 )
-from runelift.runtime.tuner.measured_costs import RunsInTurn, corrected
 from runelift.runtime.tuner.policy import ComparisonPolicy
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.tuner.state import State
@@ -85,7 +85,7 @@ def settle_choice(job: TuningJob, state: State) -> State:
     taken = next((name for name in names if verdicts[name].proved), None)
     kept = _undone(names[TUNED], verdicts[TUNED]) if taken is None else names[taken]
     final = tuple(_reported(each.found, taken) for each in found if each.found.seconds)
-    anew = _anew(job, kept, found, taken, verdicts)
+    anew = _anew(job, kept, found, taken)
     if anew is not None:
         again = turns.run(_entries(anew), {TUNED: anew.guarded, ALONE: kept.guarded}, turns.end)
         if judged(again, TUNED, DEFAULT, job, {}).proved and (
@@ -113,6 +113,14 @@ def _undone(state: State, verdict: Judgement) -> State:
 
 
 # Runs in turn
+
+
+@dataclass(frozen=True, slots=True)
+class RunsInTurn:
+    """The runs of a dataset in turn, and the choices that ran; no runs if there was no time."""
+
+    found: SideBySide
+    choices: Mapping[str, Choice]
 
 
 @dataclass(frozen=True)
@@ -353,32 +361,59 @@ def _earlier(state: State, name: str) -> dict[str, bool]:
 # A choice fitted to what runs in turn have shown
 
 
-def _anew(job: TuningJob, kept: State, runs: Sequence[RunsInTurn], taken: str | None,
-          verdicts: Mapping[str, Judgement]) -> State | None:
-    """A choice fitted to the runs in turn; None if it would be what is kept."""
-    over = taken or DEFAULT
+def _anew(job: TuningJob, kept: State, runs: Sequence[RunsInTurn], taken: str | None
+          ) -> State | None:
+    """A choice with the single versions that proved better; None if there are none."""
     base = kept.concluded()
-    entries = dict[str, EntryTuning]()
+    entries, guards = dict[str, EntryTuning](), {each.entry: each for each in kept.guards}
     for entry in base.thresholds.entries:
-        mine = [each for each in runs if each.found.entry == entry.forest.entry]
-        usable = [each for each in mine if _has_settings_of(entry, base, each)]
-        if not any(_single_is_better(each.found, over, job.policy.comparison) for each in usable):
+        name = entry.forest.entry
+        wanted = {each.found.dataset: better.thresholds or entry.defaults for each in runs
+                  if each.found.entry == name and _has_settings_of(entry, base, each)
+                  and (better := _better_single(each, taken or DEFAULT, job)) is not None}
+        if not wanted:
             continue
-        doubted = frozenset() if taken else frozenset(verdicts[TUNED].slower)
-        costs = corrected(entry.costs, entry.defaults, usable)
-        found = fit(costs.frozen(doubted, entry.defaults) if doubted else costs, entry.defaults,
-                    aim=entry.aim)
-        entries[entry.forest.entry] = replace(entry, costs=costs, fit=found, unmoved=doubted)
-    if not entries:
-        return None
-    guards = tuple(
-        confirm_size_guards.fit_guards(entries[each.entry], job.size_guards)
-        if each.entry in entries and job.size_guards is not SizeGuardKind.THRESHOLD else each
-        for each in kept.guards)
-    anew = kept.fitted_anew(entries, guards)
+        preferred = replace(entry, costs=_preferring(entry, wanted))
+        preferred = replace(preferred, unmoved=entry.unmoved - wanted.keys(), fit=fit(
+            preferred.costs, entry.defaults, aim=entry.aim))
+        if name in guards and job.size_guards is not SizeGuardKind.THRESHOLD:
+            found = confirm_size_guards.fit_guards(preferred, job.size_guards)
+            guarded = GuardedThresholds(preferred.fit.thresholds, found.finer)
+            guards[name] = replace(
+                found, after={d.name: d.total(guarded) for d in entry.costs.datasets},
+                before={d.name: d.total(preferred.fit.thresholds) for d in entry.costs.datasets})
+        predicted = {d.name: d.total(preferred.fit.thresholds) for d in entry.costs.datasets
+                     if d.name in preferred.fit.predicted}
+        entries[name] = replace(entry, unmoved=preferred.unmoved, fit=replace(
+            preferred.fit, predicted=predicted, default=entry.fit.default, least=entry.fit.least))
+    anew = kept.fitted_anew(entries, tuple(guards.values()))
     changed = any(d.launched(anew.guarded) != d.launched(base.guarded)
                   for entry in entries.values() for d in entry.costs.datasets)
     return anew if changed else None
+
+
+def _preferring(entry: EntryTuning, wanted: Mapping[str, Mapping[str, int]]) -> Costs:
+    """The costs with which each dataset prefers what is wanted there, or else what it runs.
+
+    What is wanted is preferred by so much that a size guard for one dataset is worthwhile.
+    """
+    policy, count = entry.costs.policy.fit, len(entry.costs.datasets)
+    much = max(policy.preference, 2 * policy.guard_worthwhile * count)
+    return replace(entry.costs, datasets=tuple(
+        dataset.preferring(wanted[dataset.name], much) if dataset.name in wanted
+        else dataset.preferring(entry.choice, policy.preference)
+        for dataset in entry.costs.datasets))
+
+
+def _better_single(runs: RunsInTurn, over: str, job: TuningJob) -> Choice | None:
+    """The quickest single version, if it is notably better than a choice for certain."""
+    found = runs.found
+    single = [name for name in found.seconds if name.startswith(BEST)]
+    best = min(single, key=found.median, default=None)
+    if best is None or over not in found.seconds:
+        return None
+    ratio, low, _ = speedup([found], best, over)
+    return runs.choices[best] if ratio > 1 + job.policy.comparison.stake and low > 1 else None
 
 
 def _has_settings_of(entry: EntryTuning, kept: State, runs: RunsInTurn) -> bool:
@@ -386,10 +421,3 @@ def _has_settings_of(entry: EntryTuning, kept: State, runs: RunsInTurn) -> bool:
     wanted = settings_of(entry, kept.values)
     return all(settings_of(entry, choice.thresholds) == wanted
                for name, choice in runs.choices.items() if name.startswith(BEST))
-
-
-def _single_is_better(found: SideBySide, over: str, policy: ComparisonPolicy) -> bool:
-    """True if a single version is notably better than a choice for certain."""
-    return any(ratio > 1 + policy.stake and low > 1
-               for name in found.seconds if name.startswith(BEST)
-               for ratio, low, _ in [speedup([found], name, over)])

@@ -19,7 +19,7 @@ SETTING_SECONDS = 2.0
 TURN_SECONDS = 1.5
 """Seconds of the last runs in turn, of each dataset."""
 WORDS = {"fit_thresholds": "versions", "find_wrong": "outputs", "tune_parameters": "parameters",
-         "tune_size_guards": "size guards", "weigh_memory": "memory", "settle": "runs in turn",
+         "tune_size_guards": "size guards", "weigh_choice": "memory", "settle": "runs in turn",
          "validate": "validation"}
 """What the stages of a tuning spend their time on."""
 LEAST_SHOWN = 0.5

@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.tools.reports.verdict import changes, sentences
-from runelift.runtime.tuner.autotune import autotune, find_wrong, fit_thresholds, settle
+from runelift.runtime.tuner.autotune import (
+    autotune,
+    find_wrong,
+    fit_thresholds,
+    settle,
+    tune_size_guards,
+)
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning
@@ -355,3 +361,18 @@ def test_the_limit_of_the_whole_is_kept(seconds: float, count: int) -> None:
     autotune(budgeted(sim, datasets, seconds))
     longest = 1e4 * 1e-4 * (2.0 + OUTSIDE)
     assert Clocked.clock - started <= seconds + 4 * longest
+
+
+@pytest.mark.parametrize("count", [1, 8])
+def test_what_one_dataset_gains_is_taken_beside_others_that_stay(count: int) -> None:
+    """Thresholds alone cannot serve both: the parallelism of the others is smaller and larger."""
+    def uneven(where: str, index: int, par: int) -> float:
+        return [100.0, 200.0, 20.0 if par == 500 else 130.0][index]
+
+    sim = Clocked.of(CHAIN, uneven)
+    sim.lies = 6.0
+    others = {f"o{k}": [100 + 100 * k + 50 * (k > 3)] for k in range(count)}
+    job = job_for(sim, inputs(**others, one=[500]), repeats=1, size_guards=SizeGuardKind.MEMO)
+    assert not tune_size_guards(job, fit_thresholds(job, State())).guarded.finer
+    versions = {each.dataset: each.versions[TUNED] for each in autotune(job).final}
+    assert versions == {"one": ("V3",), **dict.fromkeys(others, ("V1",))}
