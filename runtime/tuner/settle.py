@@ -26,7 +26,6 @@ from runelift.runtime.tuner.final_choice import (
 from runelift.runtime.tuner.fit.fit import fit
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.job import TuningJob
-from runelift.runtime.tuner.measure.machine_load import patience_factor
 from runelift.runtime.tuner.measure.paired_comparison import UNTUNED
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.side_by_side import (
@@ -37,9 +36,9 @@ from runelift.runtime.tuner.measure.side_by_side import (
     Choice,
     SideBySide,
     by_default,
-    run_side_by_side,
     speedup,
 )
+from runelift.runtime.tuner.measure.turns import BUSY, Turns, run_until_decided
 from runelift.runtime.tuner.policy import ComparisonPolicy
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.tuner.state import State
@@ -56,20 +55,6 @@ ROUNDS = 2
 
 Single versions run only if there is time for enough rounds.
 """
-QUIET_PART = 0.4
-"""The part of the runs that counts under load: the runs that are disturbed least."""
-KEPT = 3, 7
-"""The runs that stay of so many quiet runs: their median is the quantile at 0.2 of all runs.
-
-The variance of the median of quiet runs is 0.625 times that of the quantile, or less if they are
-few.
-"""
-FEWEST_LOADED = 24
-"""Rounds from which on only quiet runs count under load."""
-LOADED_ROUNDS = 90
-"""Rounds under load at least, if there is time."""
-BUSY = 0.3
-"""The part of the processors that other work keeps busy where records are noisy."""
 
 
 def settle_choice(job: TuningJob, state: State) -> State:
@@ -164,7 +149,9 @@ class InTurn:
                 choices = self._choices(entry, dataset, tuned)
                 made: SideBySide | None = SideBySide(dataset.name, dataset.entry, {}, {})
             else:
-                made = self._until_decided(dataset, choices, list(tuned), now + share)
+                made = run_until_decided(
+                    self.job.program, dataset, choices, Turns(
+                        list(tuned), self.job.policy.comparison, self.busy, now + share))
             if made is not None:
                 found.append(RunsInTurn(made, choices))
         return found
@@ -179,34 +166,6 @@ class InTurn:
         default = Choice(UNTUNED)
         return {DEFAULT: default, **{name: Choice(each) if each else default
                                      for name, each in tuned.items()}}
-
-    def _until_decided(self, dataset: Dataset, choices: Mapping[str, Choice],
-                       tuned: Sequence[str], end: float) -> SideBySide | None:
-        """The rounds of a dataset: twice as many each time, until they decide."""
-        usual, started = self.job.policy.comparison, time.perf_counter()
-        policy, found = usual, run_side_by_side(self.job.program, dataset, choices, usual, end)
-        while found is not None and not (
-                self._has_enough(found) and decided(self._quiet(found), tuned, usual)):
-            patience = usual.patience_seconds * patience_factor(
-                self.busy, found.seconds.get(DEFAULT, ()), usual)
-            late = found.rounds >= ENOUGH and time.perf_counter() > started + patience
-            if late or time.perf_counter() > end:
-                break
-            policy = replace(policy, final_rounds=2 * policy.final_rounds, pairs=2 * policy.pairs,
-                             enough_seconds=2 * policy.enough_seconds)
-            more = run_side_by_side(self.job.program, dataset, choices, policy, end)
-            if more is None or more.seconds.keys() != found.seconds.keys():
-                break
-            found = joined(found, more)
-        return None if found is None else self._quiet(found)
-
-    def _has_enough(self, found: SideBySide) -> bool:
-        """True if there are enough quiet runs, or the default does not run."""
-        return self.busy <= BUSY or found.rounds >= LOADED_ROUNDS or DEFAULT not in found.seconds
-
-    def _quiet(self, found: SideBySide) -> SideBySide:
-        return quiet_runs(found) if self.busy > BUSY else found
-
 
 def _within(seconds: float, entry: EntryTuning | None, dataset: Dataset,
             choices: Mapping[str, Choice]) -> dict[str, Choice]:
@@ -223,56 +182,6 @@ def _within(seconds: float, entry: EntryTuning | None, dataset: Dataset,
         if not whole > seconds:  # the time of a version that was not measured is not known
             return dict(kept)
     return {}
-
-
-def joined(one: SideBySide, other: SideBySide) -> SideBySide:
-    """The rounds of two comparisons; choices with equal runs still have one list."""
-    whole = {id(seconds): (*seconds, *other.seconds[name])
-             for name, seconds in one.seconds.items()}
-    return replace(one, seconds={name: whole[id(seconds)]
-                                 for name, seconds in one.seconds.items()})
-
-
-def quiet_runs(found: SideBySide) -> SideBySide:
-    """The runs that other work disturbed least: of each choice, as many of the quickest.
-
-    No choice is favoured, as all lose the same part.  Of the quiet runs, :data:`KEPT` stay: the
-    limits of a median then are as wide as the limits of the quantile that it stands for.
-    """
-    fewest = min(map(len, found.seconds.values()), default=0)
-    if fewest < FEWEST_LOADED:
-        return found
-    kept = {id(each): _quickest(each, math.ceil(QUIET_PART * fewest))
-            for each in found.seconds.values()}
-    return replace(found, seconds={name: kept[id(each)] for name, each in found.seconds.items()})
-
-
-def _quickest(seconds: Sequence[float], count: int) -> tuple[float, ...]:
-    """Some of the quickest runs, in the order of measurement."""
-    order = sorted(sorted(range(len(seconds)), key=lambda k: seconds[k])[:count])
-    part, whole = KEPT
-    return tuple(seconds[k] for place, k in enumerate(order) if place % whole < part)
-
-
-def decided(found: SideBySide, tuned: Sequence[str], policy: ComparisonPolicy) -> bool:
-    """True if more rounds would hardly change what is kept.
-
-    Each choice is faster or slower than the default for certain, or no slower.  Each single version
-    is better than the choice for certain, or not notably better.
-    """
-    if DEFAULT not in found.seconds:
-        return True
-    for name in tuned:
-        _, low, high = speedup([found], name)
-        if low <= 1 < high and low < 1 - policy.tolerance:
-            return False
-    over = tuned[0]
-    for name in found.seconds:
-        if name.startswith(BEST):
-            _, low, high = speedup([found], name, over)
-            if low <= 1 and high > 1 + policy.stake:
-                return False
-    return True
 
 
 # Judging

@@ -28,6 +28,7 @@ def tuning_datasets(args: argparse.Namespace | DatasetOptions, program: Program
     An entry point may only have cases without a name.  It is left out if another entry point has
     named cases.  Such cases are quick tests, and not worth tuning for.
     """
+    _require_readable(args, program.compiled.source)
     asked = args.entry is not None or args.input is not None
     worth = {entry for case in training_of(program.compiled.source)
              for entry in case.entries}
@@ -37,13 +38,17 @@ def tuning_datasets(args: argparse.Namespace | DatasetOptions, program: Program
 
 
 def _usable(source: Source, entry: str) -> list[Case]:
-    """The cases to tune for whose files can be read; UserError if there are only others."""
-    cases = training_of(source, entry)
-    found = [case for case in cases if unreadable(case, source) is None]
-    if cases and not found:
-        why = "; ".join(f"{case.dataset}: {unreadable(case, source)}" for case in cases)
-        raise UserError(f"No dataset of '{entry}' can be read: {why}")
-    return found
+    """The cases to tune for whose files can be read."""
+    return [case for case in training_of(source, entry) if unreadable(case, source) is None]
+
+
+def _require_readable(args: argparse.Namespace | DatasetOptions, source: Source) -> None:
+    """Raise UserError if there are datasets, but no files of any can be read."""
+    reasons = [(case.dataset, unreadable(case, source)) for case in training_of(source, args.entry)
+               if args.input is None and (args.only is None or args.only in case.dataset)]
+    if reasons and all(why is not None for _, why in reasons):
+        raise UserError("No dataset can be read: " + "; ".join(
+            f"{name}: {why}" for name, why in reasons))
 
 
 def unusable_inputs(request: TuningRequest) -> dict[str, str]:

@@ -29,8 +29,9 @@ from runelift.runtime.tuner.measure.machine_load import busy_part, patience_fact
 from runelift.runtime.tuner.measure.measurable import Args
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.side_by_side import DEFAULT, TUNED, SideBySide, speedup
+from runelift.runtime.tuner.measure.turns import decided, joined, quiet_runs
 from runelift.runtime.tuner.policy import NORMAL
-from runelift.runtime.tuner.settle import ALONE, decided, joined, quiet_runs
+from runelift.runtime.tuner.settle import ALONE
 from runelift.runtime.tuner.state import State
 from tests.runtime.tuner.simulated import CHAIN, Simulated, inputs, job_for
 
@@ -78,7 +79,7 @@ class Clocked(Simulated):
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time passes only while a simulated program runs."""
     shared = SimpleNamespace(perf_counter=lambda: Clocked.clock)
-    for module in ("settle", "job", "autotune", "measure.side_by_side",
+    for module in ("settle", "job", "autotune", "measure.side_by_side", "measure.turns",
                    "measure.paired_comparison", "measure.forced_runs"):
         monkeypatch.setattr(f"runelift.runtime.tuner.{module}.time", shared)
     monkeypatch.setattr(Clocked, "timing", _counted(Clocked.timing))
@@ -229,7 +230,7 @@ def test_a_choice_that_fails_is_undone() -> None:
 def test_load_is_answered_by_more_turns(busy: float, noise: float,
                                         monkeypatch: pytest.MonkeyPatch) -> None:
     """Load of processors or a spread of the default's own runs, where nothing decides."""
-    monkeypatch.setattr("runelift.runtime.tuner.settle.decided", lambda *given: False)
+    monkeypatch.setattr("runelift.runtime.tuner.measure.turns.decided", lambda *given: False)
     sim = Clocked.of(CHAIN, cost)
     job = job_for(sim, inputs(a=[2]), repeats=1, busy=lambda: busy)
     state = fit_thresholds(job, State())
