@@ -120,7 +120,7 @@ def load(count: int) -> Iterator[None]:
 
 
 def run(arguments: Sequence[object]) -> Any:
-    """What a command with ``--json`` prints."""
+    """The output of a command with ``--json``."""
     done = subprocess.run([sys.executable, "-m", "runelift", *map(str, arguments), "--json"],
                           capture_output=True, text=True, check=False)
     if done.returncode:

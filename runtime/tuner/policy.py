@@ -229,12 +229,12 @@ class BudgetPolicy:
     """The seconds of a tuning where none are given, and how they are divided."""
 
     seconds: float = 60.0
-    """Seconds of a whole tuning unless ``--budget`` gives others."""
+    """Seconds of a whole tuning without ``--budget``."""
     schedules: float = 0.5
     """The part for the search over schedules, if there is one; the rest is for its result."""
     unused: float = 0.6
     """The part of the rest for tuning all that it found; what is left is for the versions used."""
-    tuning: float = 0.9
+    tuning: float = 0.85
     """The part of the budget that is not for the report."""
     thresholds: float = 0.5
     """The part for thresholds where parameters are tuned, too."""

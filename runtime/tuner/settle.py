@@ -219,7 +219,7 @@ class Judgement:
 
 def judged(runs: Sequence[RunsInTurn], name: str, over: str, job: TuningJob,
            earlier: Mapping[str, bool]) -> Judgement:
-    """What runs in turn say of a choice, beside another one.
+    """The judgement of runs in turn on a choice, beside another one.
 
     ``earlier`` comparisons count for datasets with few rounds: true if the choice is faster there
     for certain, false if it is no slower.

@@ -21,7 +21,7 @@ TURN_SECONDS = 1.5
 WORDS = {"fit_thresholds": "versions", "find_wrong": "outputs", "tune_parameters": "parameters",
          "tune_size_guards": "size guards", "weigh_choice": "memory", "settle": "runs in turn",
          "validate": "validation"}
-"""What the stages of a tuning spend their time on."""
+"""Words for the stages of a tuning."""
 LEAST_SHOWN = 0.5
 """Seconds of a stage that are worth a word."""
 
@@ -59,15 +59,16 @@ def expected_time(program: Program, job: TuningJob, most: float | None, *,
         datasets = len(job.datasets_of(forest.entry))
         if datasets:
             versions += datasets * len(plans(forest)) * VERSION_SECONDS
-            settings += datasets * len(program.spaces(forest.entry)) * SETTING_SECONDS
-    tried = min(settings, job.policy.parameters.seconds) if parameters else 0.0
+            operations = len(program.spaces(forest.entry)) if parameters else 0
+            settings += datasets * operations * SETTING_SECONDS
+    tried = min(settings, job.policy.parameters.seconds)
     turns = min(len(job.datasets) * TURN_SECONDS, job.policy.comparison.final_seconds)
     likely = START_SECONDS + versions + tried + (turns if job.verify else 0.0)
     return ExpectedTime(likely * (1 + job.busy()), most)
 
 
 def accounted(spent: Mapping[str, float], seconds: float) -> str:
-    """What the seconds of a tuning went into, the most first.
+    """The seconds of a tuning by what they went into, the most first.
 
     >>> accounted({"fit_thresholds": 4.2, "tune_parameters": 14.0, "settle": 0.1}, 20.0)
     'Time: 20 s: parameters 14 s, versions 4 s, compiling and other work 2 s'
