@@ -107,7 +107,8 @@ def tune_parameters(job: TuningJob, state: State) -> State:
     policy, search = job.policy, job.parameters
     job = replace(job, datasets=[each for each in job.datasets if each.name not in state.wrong])
     end = min(policy.parameters.end(job.begun, time.perf_counter()),
-              job.until(policy.budget.trials).end)
+              job.until(policy.budget.trials).end,
+              max(job.until(0.5).end, job.end - policy.comparison.final_seconds))
     search.within(end - time.perf_counter())
     known = {entry.forest.entry: entry.measurements.runs for entry in state.thresholds.entries}
     try:

@@ -88,7 +88,7 @@ class ComparisonPolicy:
     """Rounds of default, tuned and best version at least, if they are short, in the end."""
     final_seconds: float = 15.0
     """Seconds that these rounds take at most, over all datasets, ..."""
-    final_part: float = 0.075
+    final_part: float = 0.1
     """... and the part of a budget that they may take from the report."""
     launch_seconds: float = 1e-5
     """Seconds of the host that a launch takes at most."""

@@ -38,7 +38,7 @@ from runelift.runtime.tuner.measure.side_by_side import (
     by_default,
     speedup,
 )
-from runelift.runtime.tuner.measure.turns import BUSY, Turns, run_until_decided
+from runelift.runtime.tuner.measure.turns import BUSY, Turns, halves_agree, run_until_decided
 from runelift.runtime.tuner.policy import ComparisonPolicy
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.tuner.state import State
@@ -46,7 +46,7 @@ from runelift.runtime.versions.size_guards import GuardedThresholds
 
 ALONE = "alone"
 """The name of a choice that runs beside the tuned choice: what is kept if that is not."""
-FIRST_PART = 0.6
+FIRST_PART = 0.7
 """The part of the time for the first runs in turn; the other part is for a choice fitted anew."""
 LOADED = Candidates(most=5, near=4.0)
 """The single versions that run where records are noisy."""
@@ -241,7 +241,8 @@ def judged(runs: Sequence[RunsInTurn], name: str, over: str, job: TuningJob,
             earlier.get(each.dataset, False) or _always(each, name, over, job.policy.comparison)))
         if ratio < 1 - tolerance or high < 1 - tolerance:
             slower.append(each.dataset)
-        elif certain and ratio > 1 + tolerance / 2:
+        elif certain and ratio > 1 + tolerance / 2 and halves_agree(
+                each.seconds[name], each.seconds[over]):
             faster.append(each.dataset)
     within = bool(ratios) and sum(ratios) / len(ratios) <= (
         1 + job.policy.fit.memory_slack) * (1 + tolerance)

@@ -23,6 +23,7 @@ from runelift.runtime.tuner.costs.log import Measurements, made_for, read_log
 from runelift.runtime.tuner.costs.noise import forced_seconds
 from runelift.runtime.tuner.fit.fit import fit
 from runelift.runtime.tuner.measure.side_by_side import TUNED, Speedup, ratio_of_medians
+from runelift.runtime.tuner.measure.turns import halves_agree
 from runelift.runtime.tuner.strategies.nodes import all_false
 from runelift.runtime.versions.tuning_file import facts_path, read_facts, read_tuning
 
@@ -63,6 +64,8 @@ class TimesOfTwo:
             return "not measured"
         if not self.paired:
             return NOT_IN_TURN
+        if not halves_agree(*self.seconds):
+            return "not certain"
         return "second faster" if low > 1 else "first faster" if high < 1 else "not certain"
 
 

@@ -22,6 +22,7 @@ from runelift.runtime.tuner.measure.side_by_side import (
     Speedup,
     speedup,
 )
+from runelift.runtime.tuner.measure.turns import halves_agree
 from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.tuner.strategies.tune_by_search import SearchTuning
 
@@ -134,6 +135,9 @@ def _finally(change: Change, final: SideBySide | None, guarded: set[str]) -> Cha
     ratio, low, high = speedup([final])
     certainty = (SAME if final.same(DEFAULT, TUNED) else CERTAIN if low > 1 else
                  SLOWER if high < 1 else UNCERTAIN)
+    if certainty in (CERTAIN, SLOWER) and not halves_agree(
+            final.seconds[DEFAULT], final.seconds[TUNED]):
+        certainty = UNCERTAIN
     if certainty == UNCERTAIN and final.rounds < ENOUGH and change.certainty == CERTAIN:
         certainty = CERTAIN
     if certainty != SAME and abs(ratio - 1) < NOTABLE:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.measure.machine_load import patience_factor
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset
@@ -31,6 +32,8 @@ few.
 """
 FEWEST_LOADED = 24
 """Rounds from which on only quiet runs count under load."""
+HOPELESS = 0.8
+"""The upper limit of the speed of a single version with which it runs no further."""
 LOADED_ROUNDS = 90
 """Rounds under load at least, if there is time."""
 BUSY = 0.3
@@ -74,11 +77,26 @@ def run_until_decided(program: Measurable, dataset: Dataset, choices: Mapping[st
     while found is not None and not turns.over(found, started):
         policy = replace(policy, final_rounds=2 * policy.final_rounds, pairs=2 * policy.pairs,
                          enough_seconds=2 * policy.enough_seconds)
+        found = hopeful(found)
+        choices = {name: choices[name] for name in found.seconds}
         more = run_side_by_side(program, dataset, choices, policy, turns.end)
         if more is None or more.seconds.keys() != found.seconds.keys():
             break
         found = joined(found, more)
     return None if found is None else turns.quiet(found)
+
+
+def hopeful(found: SideBySide) -> SideBySide:
+    """The comparison without single versions that are far slower than the default for certain."""
+    def is_hopeless(name: str) -> bool:
+        return name.startswith(BEST) and not any(
+            found.same(name, other) for other in found.seconds if not other.startswith(BEST)
+        ) and speedup([found], name)[2] < HOPELESS
+
+    if DEFAULT not in found.seconds:
+        return found
+    return replace(found, seconds={name: each for name, each in found.seconds.items()
+                                   if not is_hopeless(name)})
 
 
 def joined(one: SideBySide, other: SideBySide) -> SideBySide:
@@ -110,6 +128,19 @@ def _quickest(seconds: Sequence[float], count: int) -> tuple[float, ...]:
     return tuple(seconds[k] for place, k in enumerate(order) if place % whole < part)
 
 
+def halves_agree(one: Sequence[float], other: Sequence[float]) -> bool:
+    """True if the first and the second half of the runs say alike which choice is faster.
+
+    Under load, neighbouring runs are disturbed alike: limits that draw single runs are too sure.
+    """
+    half = min(len(one), len(other)) // 2
+    if one is other or half < ENOUGH:
+        return True
+    early, late = (median(one[part]) - median(other[part])
+                   for part in (slice(half), slice(half, None)))
+    return (early < 0) == (late < 0)
+
+
 def decided(found: SideBySide, tuned: Sequence[str], policy: ComparisonPolicy) -> bool:
     """True if more rounds would hardly change what is kept.
 
@@ -121,6 +152,9 @@ def decided(found: SideBySide, tuned: Sequence[str], policy: ComparisonPolicy) -
     for name in tuned:
         _, low, high = speedup([found], name)
         if low <= 1 < high and low < 1 - policy.tolerance:
+            return False
+        if (low > 1 or high < 1) and not halves_agree(found.seconds[name],
+                                                     found.seconds[DEFAULT]):
             return False
     over = tuned[0]
     for name in found.seconds:

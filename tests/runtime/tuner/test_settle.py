@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.records.record import Record, Timing
+from runelift.runtime.tools.reports.two_tunings import TimesOfTwo
 from runelift.runtime.tools.reports.verdict import changes, sentences
 from runelift.runtime.tuner.autotune import (
     autotune,
@@ -29,7 +30,7 @@ from runelift.runtime.tuner.measure.machine_load import busy_part, patience_fact
 from runelift.runtime.tuner.measure.measurable import Args
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.side_by_side import DEFAULT, TUNED, SideBySide, speedup
-from runelift.runtime.tuner.measure.turns import decided, joined, quiet_runs
+from runelift.runtime.tuner.measure.turns import decided, halves_agree, hopeful, joined, quiet_runs
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.settle import ALONE
 from runelift.runtime.tuner.state import State
@@ -304,6 +305,23 @@ def test_rounds_are_joined_and_equal_runs_stay_equal() -> None:
     assert found.seconds == {DEFAULT: (1.0, 2.0, 5.0), TUNED: (1.0, 2.0, 5.0),
                              ALONE: (3.0, 4.0, 6.0)}
     assert found.same(DEFAULT, TUNED)
+
+
+def test_single_versions_without_hope_run_no_further() -> None:
+    times = {DEFAULT: (1.0,) * 15, TUNED: (5.0,) * 15, "best2": (6.0,) * 15, "best3": (1.1,) * 15}
+    found = hopeful(SideBySide("a", "main", times, {}))
+    assert list(found.seconds) == [DEFAULT, TUNED, "best3"]
+
+
+def test_runs_whose_halves_disagree_prove_nothing() -> None:
+    """A disturbance that lasts for some rounds is on one side by chance."""
+    one, other = [1.0] * 30, [1.01] * 10 + [9.0] * 5 + [0.9] * 15
+    assert not halves_agree(one, other)
+    assert halves_agree(one, [1.01] * 30)
+    assert halves_agree(one, one)
+    found = SideBySide("a", "main", {DEFAULT: tuple(other), TUNED: tuple(one)}, {})
+    assert not decided(found, [TUNED], NORMAL.comparison)
+    assert TimesOfTwo("a", (other, one), paired=True).verdict == "not certain"
 
 
 @pytest.mark.parametrize(("tuned", "over"), [

@@ -23,6 +23,13 @@ from runelift.runtime.tuner.state import State
 from tests.runtime.tuner.simulated import CHAIN, Simulated, inputs, job_for
 
 
+@pytest.fixture(autouse=True)
+def _enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulated times are no seconds of this machine: all choices run."""
+    monkeypatch.setattr("runelift.runtime.tuner.settle._within",
+                        lambda seconds, entry, dataset, choices: dict(choices))
+
+
 def cost(where: str, index: int, par: int) -> float:
     return [100.0 / par, 200.0, 20.0][index]
 
