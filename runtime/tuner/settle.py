@@ -66,15 +66,16 @@ def settle_choice(job: TuningJob, state: State) -> State:
         names |= {ALONE: alone}
     found = turns.run(_entries(state), {n: each.guarded for n, each in names.items()},
                       turns.end_of(FIRST_PART))
-    verdicts = {name: judged(found, name, DEFAULT, job, _earlier(state, name)) for name in names}
+    verdicts = {name: judged(found, name, DEFAULT, job, _earlier(state, name), turns.least_gain)
+                for name in names}
     taken = next((name for name in names if verdicts[name].proved), None)
     kept = _undone(names[TUNED], verdicts[TUNED]) if taken is None else names[taken]
     final = tuple(_reported(each.found, taken) for each in found if each.found.seconds)
     anew = _anew(job, kept, found, taken)
     if anew is not None:
         again = turns.run(_entries(anew), {TUNED: anew.guarded, ALONE: kept.guarded}, turns.end)
-        if judged(again, TUNED, DEFAULT, job, {}).proved and (
-                taken is None or judged(again, TUNED, ALONE, job, {}).proved):
+        if judged(again, TUNED, DEFAULT, job, {}, turns.least_gain).proved and (
+                taken is None or judged(again, TUNED, ALONE, job, {}, turns.least_gain).proved):
             return replace(anew, final=tuple(with_best(each.found, TUNED) for each in again
                                              if each.found.seconds))
     return replace(kept, final=final)
@@ -134,6 +135,12 @@ class InTurn:
     def busy(self) -> float:
         """The part of the processors that other work keeps busy."""
         return self.job.busy()
+
+    @property
+    def least_gain(self) -> float:
+        """The fraction that a dataset must gain: under load, small gains are chance."""
+        policy = self.job.policy.comparison
+        return policy.stake if self.busy > BUSY else policy.tolerance / 2
 
     def run(self, entries: Mapping[str, EntryTuning], tuned: Mapping[str, GuardedThresholds],
             end: float) -> list[RunsInTurn]:
@@ -218,11 +225,11 @@ class Judgement:
 
 
 def judged(runs: Sequence[RunsInTurn], name: str, over: str, job: TuningJob,
-           earlier: Mapping[str, bool]) -> Judgement:
+           earlier: Mapping[str, bool], least_gain: float) -> Judgement:
     """The judgement of runs in turn on a choice, beside another one.
 
-    ``earlier`` comparisons count for datasets with few rounds: true if the choice is faster there
-    for certain, false if it is no slower.
+    Datasets that gain less than ``least_gain`` do not count as faster.  With few rounds,
+    ``earlier`` comparisons count: true if a dataset is faster for certain, false if no slower.
     """
     slower, faster, unproved, ratios = list[str](), list[str](), list[str](), list[float]()
     tolerance = job.policy.comparison.tolerance
@@ -241,7 +248,7 @@ def judged(runs: Sequence[RunsInTurn], name: str, over: str, job: TuningJob,
             earlier.get(each.dataset, False) or _always(each, name, over, job.policy.comparison)))
         if ratio < 1 - tolerance or high < 1 - tolerance:
             slower.append(each.dataset)
-        elif certain and ratio > 1 + tolerance / 2 and halves_agree(
+        elif certain and ratio > 1 + least_gain and halves_agree(
                 each.seconds[name], each.seconds[over]):
             faster.append(each.dataset)
     within = bool(ratios) and sum(ratios) / len(ratios) <= (

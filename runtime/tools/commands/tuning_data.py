@@ -75,8 +75,5 @@ def kept_out(request: TuningRequest, program: Program) -> list[Dataset]:
     """The datasets of ``--validate``."""
     if not request.validate:
         return []
-    if request.input is not None:
-        raise UserError("--validate runs the datasets that a program keeps out of tuning, not an "
-                        "--input.")
     return [Dataset(name, entry, arguments, expected)
             for entry, name, arguments, expected in inputs(request, program, validation_of)]

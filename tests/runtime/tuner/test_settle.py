@@ -242,6 +242,15 @@ def test_load_is_answered_by_more_turns(busy: float, noise: float,
     assert Clocked.clock - before > 0.9 * patience
 
 
+@pytest.mark.parametrize(("busy", "kept"), [(0.0, True), (1.0, False)])
+def test_under_load_small_gains_are_not_worth_a_change(busy: float, kept: bool) -> None:
+    sim = Slower.of(CHAIN, cost)
+    sim.loss = -0.02
+    job = job_for(sim, inputs(a=[2]), repeats=1, busy=lambda: busy)
+    state = settle(job, with_setting(fit_thresholds(job, State())))
+    assert (SETTING.items() <= state.values.items()) == kept
+
+
 def test_other_work_is_seen_in_the_ticks_of_processors() -> None:
     looks = iter([[10, 0, 0, 10, 0], [10, 0, 0, 20, 0], [0] * 5, [30, 0, 0, 10, 0]])
     waited = list[float]()
