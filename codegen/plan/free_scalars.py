@@ -16,7 +16,6 @@ from runelift.codegen.plan.epilogue import split_epilogue
 from runelift.ir.names import VName
 
 Roots = frozenset[VName]
-_SEVERAL = frozenset({tuple, list, frozenset, set})
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +122,10 @@ def _gather(what: Any, found: list[VName]) -> None:
     elif kind is plan.Launch:  # in a loop, whose iterations may be one kernel's
         found += _fixing(what)
         _gather(what.args, found)
-    elif kind in _SEVERAL:
+    elif isinstance(what, tuple | list | frozenset | set):
         for each in what:
-            if type(each) is VName:
-                found.append(each)
-            else:
-                _gather(each, found)
-    elif kind is dict:
+            _gather(each, found)
+    elif isinstance(what, dict):
         _gather(list(what.items()), found)
     else:
         for name in _field_names(kind):
