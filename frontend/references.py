@@ -448,7 +448,7 @@ class _Walk:
         self._visit(node.body, inner)
 
     def _carried(self, pattern: ast.Pattern, scope: Scope, inner: Scope) -> None:
-        """A loop over values of the same names: they stay one definition."""
+        """Bind the pattern of a loop; names that it repeats keep their definitions."""
         match pattern:
             case ast.PatName(span, name) if name in scope.values:
                 self._mention(span, scope.values[name])

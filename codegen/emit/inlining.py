@@ -48,7 +48,7 @@ class _Walk:
         self.loop, self.loops, self.meetings = 0, 0, 0
 
     def block(self, code: Sequence[Stm]) -> None:
-        """The statements of a block."""
+        """Inline in the statements of a block."""
         for stm in code:
             inside = blocks(stm)
             if isinstance(stm, imp.For | imp.While | imp.AtomicUpdate | imp.Locked):

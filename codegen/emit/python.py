@@ -181,7 +181,7 @@ class PlanWriter:
             self.line(") = rt.settings")
 
     def epilogue(self, given: str, steps: tuple[plan.Step, ...], host: plan.Plan) -> None:
-        """The function of the steps left when everything has been issued."""
+        """Write the function of the steps that remain when all commands have been issued."""
         self.line(f"def {EPILOGUE}(rt{given}):")
         self.depth += 1
         if steps:
@@ -208,7 +208,7 @@ class PlanWriter:
         self._read(reads, released)
 
     def _read(self, reads: Sequence[plan.Read], released: Sequence[VName]) -> None:
-        """Reads for which the host waits once, and the buffers that are released after them."""
+        """Write reads for which the host waits once, and the release of buffers after them."""
         if reads:
             names = "".join(f"{variable(step.name)}, " for step in reads)
             self.line(f"{names}= rt.reads({''.join(f'{_element(step)}, ' for step in reads)})")
@@ -227,7 +227,7 @@ class PlanWriter:
         self.depth -= 1
 
     def looped(self, body: tuple[plan.Step, ...], version: str, *given: VName) -> None:
-        """The body of a loop, whose iterations set ``given``."""
+        """Write the body of a loop, whose iterations set ``given``."""
         around = self.changing
         self.changing = around.union(given, _bound(body))
         self.nested(body, version)
@@ -272,7 +272,7 @@ class PlanWriter:
                 self._control(step, version)
 
     def _control(self, step: plan.Step, version: str) -> None:
-        """A step with steps inside, or one that tracks them."""
+        """Write a step that has steps inside, or that tracks such steps."""
         match step:
             case plan.Operation(_, parameters, steps):
                 if self.trials and parameters:
@@ -301,7 +301,7 @@ class PlanWriter:
                 self.line("".join(f"settled_{n} = " for n in numbers) + "True")
 
     def _loop(self, step: plan.CountedLoop | plan.WhileLoop, version: str) -> None:
-        """A loop; the runtime may run all iterations of it by one kernel."""
+        """Write a loop; the runtime may run all its iterations by one kernel."""
         match step:
             case plan.CountedLoop(index, bound, body, carried, None):
                 iterations = (f"range({atom_text(bound)})" if carried is None
@@ -329,7 +329,7 @@ class PlanWriter:
 
     def _loop_scalars(self, name: str, index: VName, scalars: plan.LoopScalars,
                       version: str) -> None:
-        """A function that computes the scalars of an iteration, and their initial values."""
+        """Write a function that computes the scalars of an iteration, and their initial values."""
         self.line(f"def {name}({variable(index)}{further(scalars.carried)}):")
         self.depth += 1
         for step in scalars.steps:
@@ -373,7 +373,7 @@ class PlanWriter:
         self.line(f"rt.{launch}{shape.groups}, {shape.group}, ({shape.lengths}){args})  # {step}")
 
     def _trials(self, step: plan.Operation, version: str) -> None:
-        """A loop over settings of an operation; buffers that it reads and writes are restored."""
+        """Write a loop over settings of an operation, which restores the buffers that change."""
         settings = "".join(f"{variable(p.variable)}, " for p in step.parameters)
         fills, steps = plan.apart_from_fills(step.steps)
         self.steps(fills, version)

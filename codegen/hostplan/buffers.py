@@ -130,7 +130,7 @@ class Buffers:
     # Names
 
     def bind_input(self, param: ir.Param) -> None:
-        """A parameter of the entry point; its buffer belongs to the caller."""
+        """Bind a parameter of the entry point; its buffer belongs to the caller."""
         self.types[param.name] = param.type
         if isinstance(param.type, ArrayType):
             self.views[param.name] = row_major(param.name, param.type.elem, self.shape(param.type))
@@ -150,7 +150,7 @@ class Buffers:
         return view
 
     def adopt(self, param: ir.Param, buffer: VName) -> None:
-        """``param`` is another name for a buffer that this body owns from now on."""
+        """Bind ``param`` to an existing buffer that this body owns from now on."""
         if buffer != param.name:
             self.emit(plan.Bind(param.name, buffer))
         self.places.rename(param.name, buffer)
@@ -222,7 +222,7 @@ class Buffers:
         return view.name
 
     def _elementwise(self, param: ir.Param, element: Callable[[tuple[VName, ...]], ir.Exp]) -> None:
-        """A kernel that computes each element of an array in its buffer from its indices."""
+        """Add a kernel that computes each element of an array in its buffer from its indices."""
         dims = tuple(ir.SegDim(self.names.fresh("i"), s) for s in shape_of(param.type))
         prim = elem_of(param.type)
         out = ir.Param(self.names.fresh("x"), prim)
@@ -230,7 +230,7 @@ class Buffers:
         self.segop(ir.Stm((param,), ir.SegMap(ir.Level.GRID, dims, body, (prim,))))
 
     def segop(self, stm: ir.Stm) -> None:
-        """The steps of a segmented operation whose result buffers exist."""
+        """Add the steps of a segmented operation whose result buffers exist."""
         raise NotImplementedError
 
     # Results made in place

@@ -109,14 +109,14 @@ class Control(Arrays):
                     param.type), outers.get(param.name, 0)))
 
     def branch(self, stm: ir.Stm, exp: ir.If) -> None:
-        """The steps of a branch on a condition that the host knows."""
+        """Add the steps of a branch on a condition that the host knows."""
         then_ = self._side(exp.then_, stm.pat, self.owned[-1])
         else_ = self._side(exp.else_, stm.pat, self.owned[-1])
         self.emit(plan.Branch(exp.cond, then_, else_))
         self._own_results(stm.pat)
 
     def loop(self, stm: ir.Stm, exp: ir.Loop) -> None:
-        """The steps of a loop, whose arrays are in the same buffers in every iteration."""
+        """Add the steps of a loop, whose arrays are in the same buffers in every iteration."""
         params = [p.param for p in exp.params]
         outers = self._outers(stm.attrs, params)
         borrowed = self._start(exp, params, outers)
@@ -177,7 +177,7 @@ class Control(Arrays):
 
     def _emit_loop(self, form: ir.ForLoop | ir.WhileLoop, params: Sequence[ir.Param],
                    body: tuple[plan.Step, ...]) -> None:
-        """A loop; one kernel may run it if buffers hold all that iterations compute.
+        """Add a loop; one kernel may run it if buffers hold all that iterations compute.
 
         In counted loops the host may also compute scalars, but not from results of kernels.
         """
@@ -196,7 +196,7 @@ class Control(Arrays):
             self.emit(plan.WhileLoop(form.cond, body))
 
     def versions(self, stm: ir.Stm, exp: ir.Versions) -> None:
-        """The steps of each version that can be compiled; CompilerLimitation if none can."""
+        """Add the steps of each version that can be compiled; CompilerLimitation if none can."""
         around = sum(site is not None for site in self.sites)
         if 2 * around + self.loops + 4 > MOST_BLOCKS:
             raise CompilerLimitation(f"versions stand in each other {around} deep")

@@ -46,7 +46,7 @@ class DeviceScalars(Buffers):
         self.deferred[stm.pat[0].name] = exp
 
     def scalar_result(self, name: VName, prim: Prim, buffer: VName) -> None:
-        """A scalar that is the only element of ``buffer``."""
+        """Bind a scalar to the only element of ``buffer``."""
         if name in self.residence.needed:
             self.emit(plan.Read(name, prim, buffer, lit(0)))
         else:
@@ -54,7 +54,7 @@ class DeviceScalars(Buffers):
             self.deferred[name] = imp.Load(buffer, lit(0), prim)
 
     def read_back(self, scalars: Sequence[tuple[VName, Atom]]) -> None:
-        """Names on the host for the values of atoms: all that is on the device is read at once."""
+        """Bind names on the host to the values of atoms; read all values on the device at once."""
         on_host = _OnHost(self)
         ends = [plan.Bind(name, on_host.atom(atom)) for name, atom in scalars]
         self.emit(*on_host.reads.values(), *on_host.steps, *ends)

@@ -61,7 +61,7 @@ def _reduce_all(k: PointsBuilder, exp: SegRed, more: Sequence[View]) -> list[Val
 
 def _fold(k: PointsBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
           more: Sequence[View]) -> None:
-    """Each work-item reduces its elements, in any number unless chunks hold them."""
+    """Emit the reduction of each work-item's elements, in any number unless chunks hold them."""
     def element(indices: Sequence[Exp]) -> None:
         _take(k, exp, totals, more, indices)
 

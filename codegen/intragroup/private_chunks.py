@@ -141,7 +141,7 @@ class ChunkBuilder(KernelBuilder):
 
     def each(self, layout: ChunkLayout, shape: tuple[Exp, ...],
              work: Callable[[Point], None]) -> None:
-        """``work`` at all elements of an array, each by the work-item that has it."""
+        """Emit ``work`` at all elements of an array, each by the work-item that has the element."""
         offset = self.names.fresh("k")
         points = volume(shape)
         with self.per_item(None) as code:
@@ -171,7 +171,7 @@ class ChunkBuilder(KernelBuilder):
         self.cooperative, self.point = was, here
 
     def all_points(self, shape: Sequence[Exp], work: Callable[[list[Exp]], None]) -> None:
-        """``work`` at all points of ``shape``, of any number, divided over the work-items.
+        """Emit ``work`` at all points of ``shape``, of any number, divided over the work-items.
 
         In lockstep, the indices of a work-item's next point follow from the indices of its last
         point: divisions are slow there.  Processors gain nothing from that.

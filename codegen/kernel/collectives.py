@@ -181,7 +181,7 @@ class _Shuffles:
         return own
 
     def _reduce(self, own: Sequence[imp.Var], count: Exp, place: Exp) -> None:
-        """The first of ``count`` work-items in a row, at 0, combines the values of all."""
+        """Emit a reduction of the values of ``count`` work-items in a row by the first, at 0."""
         def step(number: Exp) -> None:
             distance = self._distance(number)
             reach = _less(op("add", place, distance), count)
@@ -215,7 +215,7 @@ class _Shuffles:
 
     def _combine(self, left: Sequence[imp.Var], right: Sequence[imp.Var],
                  targets: Sequence[imp.Var]) -> None:
-        """``targets`` := ``left`` and ``right`` combined."""
+        """Emit ``targets := op left right``."""
         combined = [self.k.declare("sum", p, v) for p, v in zip(
             self.prims, self.k.apply(self.operator.lam, [*left, *right]), strict=True)
             if not isinstance(v, View)]

@@ -103,7 +103,7 @@ def columns_of_lambda(k: SecondOrder, exp: Map) -> Columns | None:
 
 
 def all_strips(k: SecondOrder, columns: Columns, outs: Sequence[View], width: Exp) -> None:
-    """A work-item goes through all ``width`` columns, which are enough for a strip."""
+    """Emit a work-item that goes through all ``width`` columns, which are enough for a strip."""
     k.loop(width, lambda own: ColumnStrip(k, columns, STRIP_COLUMNS, (), own, width).whole(outs),
            step=lit(STRIP_COLUMNS), base="own")
 
@@ -218,7 +218,7 @@ class ColumnStrip:
                 rows.own, op("sub", rows.width, imp.Var(rows.count)))))
 
     def each(self, work: Callable[[list[Exp], Exp], None], *, unroll: bool = True) -> None:
-        """A loop over the points, unrolled or not: the indices of one and its number."""
+        """Emit a loop over the points; ``work`` gets the indices of a point and its number."""
         k, rows = self.k, self.rows
 
         def column(outer: Sequence[Exp], c: Exp, cell: Exp) -> None:

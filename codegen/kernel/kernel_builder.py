@@ -157,7 +157,7 @@ class CodeBuilder:
 
     def loop(self, bound: Exp, body: Callable[[Exp], None], *, start: Exp | None = None,
              step: Exp | None = None, base: str = "i", unroll: VName | bool = False) -> None:
-        """``for i from start below bound by step``."""
+        """Emit ``for i from start below bound by step``."""
         index = self.names.fresh(base)
         with self.block() as inner:
             body(imp.Var(index))
@@ -165,7 +165,7 @@ class CodeBuilder:
 
     def nest(self, shape: Sequence[Exp], body: Callable[[list[Exp]], None],
              outer: Indices = ()) -> None:
-        """Nested loops over all indices of ``shape``."""
+        """Emit nested loops over all indices of ``shape``."""
         if not shape:
             body(list(outer))
         else:
@@ -394,7 +394,7 @@ class CodeBuilder:
             self.bind(param, self.declare(param.name, param.type, value))
 
     def statement(self, stm: Stm) -> None:
-        """One statement."""
+        """Emit one statement."""
         raise NotImplementedError
 
     def bind_all(self, pat: Sequence[Param], values: Sequence[Value]) -> None:

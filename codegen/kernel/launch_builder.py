@@ -339,7 +339,7 @@ def unflat(k: CodeBuilder, position: Exp, shape: Sequence[Exp]) -> list[Exp]:
 
 def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
                body: Callable[[list[Exp]], None], kind: str, *, busy: bool = False) -> None:
-    """A kernel that runs ``body`` at every point; the last dimension varies fastest.
+    """Add a kernel that runs ``body`` at every point; the last dimension varies fastest.
 
     If the body needs scratch memory, the grid is capped and work-items loop.  ``busy``: a point
     takes so long that all compute units should have some.  Devices that run work-items in lockstep
@@ -400,7 +400,7 @@ def store_results(k: CodeBuilder, outs: Sequence[View], indices: Sequence[Exp],
 
 def run_point(k: KernelBuilder, body: Body, outs: Sequence[View],
               indices: Sequence[Exp]) -> None:
-    """The body of a point, its results written to ``outs``."""
+    """Emit the body of a point, and writes of its results to ``outs``."""
     rows = [out.row(*indices) if len(out.shape) > len(indices) else None for out in outs]
     store_results(k, outs, indices, k.body_into(body, rows))
 

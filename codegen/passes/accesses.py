@@ -236,7 +236,11 @@ class Facts:
                 yield from self.accesses(inner, alone=first_only)
 
     def under_lock(self, stm: imp.Locked, alone: bool) -> Iterator[Access]:
-        """The accesses of a statement with a lock; accesses to memory that it guards are atomic."""
+        """The accesses of a statement that runs under a lock.
+
+        Accesses to the lock and to the memory that it guards are atomic.  ``alone``: only the first
+        work-item of a group runs the statement.
+        """
         for exp in expressions(stm):
             yield from self.reads(exp, alone)
         for mem in (stm.locks, *stm.guarded):

@@ -188,7 +188,7 @@ class _Walker:
 
     def _branch(self, then_: Sequence[plan.Step], else_: Sequence[plan.Step], state: _State,
                 peaks: list[Peak], sites: list[SiteMemory]) -> None:
-        """Both sides; afterwards what is alive after either."""
+        """Follow both sides; afterwards all is alive that is alive after either side."""
         other = state.copy()
         self.steps(else_, other, peaks, sites)
         self.steps(then_, state, peaks, sites)
@@ -206,7 +206,7 @@ class _Walker:
 
     def _loop(self, step: plan.CountedLoop | plan.WhileLoop, state: _State, peaks: list[Peak],
               sites: list[SiteMemory]) -> None:
-        """Iterations, of whose scalars nothing is known at their start."""
+        """Follow the iterations of a loop; its scalars are unknown at their start."""
         for number in range(ROUNDS):
             for name in _set_in(step.body):
                 state.scalars.pop(name, None)
@@ -235,7 +235,7 @@ class _Walker:
 
 
 def _bind(state: _State, target: VName, source: Atom) -> None:
-    """A further name for a buffer, or a scalar."""
+    """Bind a further name for a buffer, or a scalar."""
     if isinstance(source, VName) and source in state.buffer_of:
         state.buffer_of[target] = state.buffer_of[source]
     else:
@@ -247,7 +247,7 @@ def _bind(state: _State, target: VName, source: Atom) -> None:
 
 
 def _set(state: _State, step: plan.Compute | plan.ConvertScalar | plan.Read) -> None:
-    """A scalar, if it is a size that can be told."""
+    """Bind a scalar, if its value is a size that can be told."""
     match step:
         case plan.Compute(name, op, Prim.I64, (one, other)) if op in _SIZES:
             state.scalars[name] = _SIZES[op](state.size(one), state.size(other))

@@ -245,7 +245,10 @@ def row_major(mem: VName, prim: Prim, shape: tuple[Exp, ...]) -> View:
 
 
 def behind(rank: int, outer: int) -> tuple[int, ...]:
-    """The dimensions as they vary in memory if the ``outer`` first dimensions vary fastest."""
+    """The memory order of ``rank`` dimensions if the ``outer`` first dimensions vary fastest.
+
+    The order begins with the dimension that varies slowest.
+    """
     return (*range(outer, rank), *range(outer))
 
 

@@ -162,7 +162,7 @@ def _neighbours(stms: Iterable[Stm], column: VName) -> set[Dim]:
 
 def reduce_columns(lowering: launches.Lowering, space: Space, columns: Columns,
                    otherwise: tuple[plan.Step, ...]) -> None:
-    """Kernels for strips if they pay for the device and the sizes, else other steps."""
+    """Add kernels for strips if they pay for the device and the sizes, else other steps."""
     fresh = lowering.names.fresh
     strip = StripShape(
         fresh("group"), fresh("columns"), fresh("rows"), fresh("cells"), fresh("pieces"),
@@ -185,7 +185,7 @@ def reduce_columns(lowering: launches.Lowering, space: Space, columns: Columns,
 
 def _whole(lowering: launches.Lowering, space: Space, columns: Columns,
            strip: StripShape) -> None:
-    """Whole columns, one strip for each work-item."""
+    """Add a kernel of whole columns, with one strip for each work-item."""
     k = lowering.builder()
     k.constants = list(strip.constants())
     outs = lowering.results
@@ -251,7 +251,7 @@ def _pieces(lowering: launches.Lowering, space: Space, columns: Columns,
 
 def _piece(k: KernelBuilder, space: Space, columns: Columns, strip: StripShape,
            partials: Sequence[VName], count: Exp) -> None:
-    """The code for a piece of one of ``count`` strips."""
+    """Emit the code for a piece of one of ``count`` strips."""
     piece = k.declare("piece", Prim.I64, op("quot", launches.GID, count))
     work = _strip(k, space, columns, strip, op("rem", launches.GID, count))
     length = k.scalar(columns.lengths[0])

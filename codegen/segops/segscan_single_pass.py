@@ -55,7 +55,7 @@ IS_LAST = imp.Apply("eq", Prim.I64, (LID, op("sub", LSIZE, lit(1))))
 
 
 def scan_single_pass(lowering: Lowering, scan: Scan) -> None:
-    """The kernel and its launch."""
+    """Add the kernel of a single-pass scan, and its launch."""
     words = Size.of(sum(_words(p) for p in scan.values()))
     statuses = lowering.names.fresh("statuses")
     lowering.steps.append(plan.AllocScanStatus(
@@ -175,7 +175,7 @@ class _LookBack:
             [imp.Load(next(before), lit(0), p) for p in ps] for ps in self.scan.prims])
 
     def _take_tile(self) -> None:
-        """The number of the tile, and the epoch."""
+        """Emit the code by which a group gets the number of its next tile, and the epoch."""
         k, taken = self.k, self.k.names.fresh("taken")
         last = imp.Apply("eq", Prim.I64, (
             imp.Convert(Prim.U64, Prim.I64, _low(imp.Var(taken))),

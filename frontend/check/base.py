@@ -292,7 +292,7 @@ class Base(ABC):
                           f"{self._show(right)} does not go with {self._show(left)}.")
 
     def no_function(self, type_: Type, span: Span, role: str) -> None:
-        """An error if a value is or will be a function, which has no place as ``role``."""
+        """Refuse a type that is or may become a function type, with the reason ``role``."""
         try:
             self.solved.no_function(type_)
         except FunctionalType:

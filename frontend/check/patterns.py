@@ -48,7 +48,7 @@ class Patterns(SizeExps):
 
     def distinct(self, patterns: Iterable[ast.Pattern],
                  others: Iterable[ast.SizeParam | ast.TypeParam] = ()) -> None:
-        """An error if patterns bind a name twice, or that of a size parameter, or need it before.
+        """Refuse patterns that bind a name twice, or that of a size parameter, or need it before.
 
         Patterns of cases may bind one twice: the last one is meant, as in Futhark.
         """
@@ -61,7 +61,7 @@ class Patterns(SizeExps):
         self.sizes_outside(patterns)
 
     def sizes_outside(self, patterns: Iterable[ast.Pattern]) -> None:
-        """An error if a name that a pattern binds is not known as a size in it."""
+        """Refuse a pattern in which a size is a name that the pattern itself binds."""
         for pattern in patterns:
             if (size := own_size(pattern)) is not None and not self._is_known(size.name.name):
                 raise self._error("unknown-name", size.span, f"Unknown variable '{size.name}': "

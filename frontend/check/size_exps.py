@@ -65,7 +65,7 @@ class SizeExps(Base):
             self._binders.append(size)
 
     def _check_binders(self, sizes: tuple[ast.SizeParam, ...], pattern: Type) -> None:
-        """The value of a ``let`` has an array of each size that the ``let`` binds."""
+        """Check that the value of a ``let`` has an array of each size that the ``let`` binds."""
         if sizes:
             constructive = constructive_sizes(self.solved.resolve(pattern))
         for size in sizes:

@@ -146,7 +146,7 @@ class Walk:
         return tree
 
     def observe(self, name: str, found: Origins, span: Span) -> None:
-        """An error if something of ``found`` was consumed."""
+        """Refuse a use of ``name`` if a value in ``found`` was consumed."""
         for origin in found:
             self.observed.setdefault(origin, (name, span))
             if (place := self.consumed.get(origin)) is not None:
@@ -371,7 +371,7 @@ class Walk:
         return trees[::order]
 
     def function_argument(self, wanted: Type, tree: Tree, arg: ast.Exp) -> None:
-        """A function given where one with a unique result is wanted must have one."""
+        """Require a function with a unique result where a parameter wants such a function."""
         arity, fresh, type_ = _result(wanted)
         if not (fresh and isinstance(tree, Leaf)):
             return

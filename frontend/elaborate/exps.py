@@ -316,7 +316,7 @@ class Evaluator:
         return inner
 
     def _check_components(self, type_: Type | None, span: Span) -> None:
-        """A value has a variable for each component, so there must not be too many."""
+        """Refuse a type with too many components, as each gets a variable."""
         most = self._effort.components
         if isinstance(type_, Tuple | Record | Sum) and facts(type_).variables > most:
             raise TooLarge(span, f"Not supported: this value has more than {most} components.")

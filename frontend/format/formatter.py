@@ -293,7 +293,7 @@ class Formatter:
         self._push(frame)
 
     def _next_part(self, *wanted: tuple[str, str], state: str, at: int = 0, body: int = 2) -> None:
-        """A word that begins another part of a construct, ``at`` columns further if on a line."""
+        """Put a word that begins another part of a construct; on a line, ``at`` columns further."""
         frame = self._back_to(*wanted)
         if frame is None:
             self._operand()

@@ -21,7 +21,7 @@ LIFTED = ("", "~", "^")
 
 def check_type_names(exp: ast.TypeExp | None, scope: Structure,
                       params: Iterable[ast.SizeParam | ast.TypeParam]) -> None:
-    """The types and sizes that a module type names exist, though perhaps no module has it."""
+    """Check that the types and sizes which a module type names exist."""
     names = {"acc", *PRIMS, *(p.name for p in params)}
     bound = {p.name for p in params if isinstance(p, ast.SizeParam)}
     for node in walk(exp):
@@ -38,14 +38,14 @@ def check_type_names(exp: ast.TypeExp | None, scope: Structure,
 
 
 def check_distinct(names: list[str], span: Span) -> None:
-    """No name is there twice."""
+    """Refuse a name that is listed twice."""
     for k, name in enumerate(names):
         if name in names[:k]:
             raise wrong("duplicate-name", span, f'Duplicate: "{name}" was previously defined.')
 
 
 def check_new(more: Signature, known: Signature, span: Span) -> None:
-    """A module type lists no name twice."""
+    """Refuse a module type that lists a name twice."""
     for each, others in ((more.values, known.values), (more.types, known.types),
                          (more.modules, known.modules)):
         for name in each.keys() & others.keys():

@@ -280,7 +280,7 @@ class _Evaluator:
                 return self._import(path, span)
 
     def _check_functor(self, functor: Functor, prefix: str) -> None:
-        """A parametric module is right for any module of the type of its parameter.
+        """Check a parametric module for any module of the type of its parameter.
 
         Its declarations for a module of which nothing else is known are there to be checked.
         """
@@ -312,7 +312,7 @@ class _Evaluator:
         return replace(listed, values=here(listed.values), types=here(listed.types))
 
     def _check_elements(self, node: Node) -> None:
-        """Elements of arrays are not of a type that may have functions or sizes inside."""
+        """Refuse arrays whose element types may have functions or sizes inside."""
         for array in walk(node):
             for part in ast.held(array.elem) if isinstance(array, ast.TypeArray) else ():
                 if isinstance(part, ast.TypeArrow):
@@ -583,7 +583,7 @@ def _is_known(specified: Specified, found: Structure) -> bool:
 
 def _check_first(dec: module_ast.Dec,
                  seen: dict[tuple[type[module_ast.Dec], str], Span]) -> None:
-    """No declaration before, one of ``seen``, is of the same kind and name; add this one."""
+    """Refuse a declaration of the same kind and name as one in ``seen``; add it otherwise."""
     if isinstance(dec, ast.ValDec | ast.TypeDec | module_ast.ModDec | module_ast.SigDec):
         place = dec.name_span if isinstance(dec, ast.ValDec) else dec.span
         first = seen.setdefault((type(dec), dec.name), place)

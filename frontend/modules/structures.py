@@ -82,7 +82,7 @@ class Structure:
         self._uncover([name for name in self.local if member(prim, name) is not None])
 
     def _uncover(self, names: Iterable[str]) -> None:
-        """Variables around no longer hide these names."""
+        """Let variables from around hide these names no longer."""
         covered = {name: False for name in names if self.local.get(name)}
         if covered:
             self.local = self.local.child()

@@ -251,13 +251,13 @@ class _Walk:
                 self.other(stm)
 
     def loop(self, body: ir.Body, counters: Iterable[VName]) -> None:
-        """The body of a loop."""
+        """Record the references in the body of a loop."""
         outside, self.around = self.around, (*self.around, frozenset(counters))
         self.body(body)
         self.around = outside
 
     def elements(self, lam: ir.Lambda, arrays: Sequence[VName]) -> None:
-        """A function that is applied to the elements of arrays, one after the other."""
+        """Record a function that is applied to the elements of arrays, one after the other."""
         self.made |= {p.name for p in lam.params}
         if lam.params:
             place = _counter(lam.params[0].name)
@@ -266,7 +266,7 @@ class _Walk:
         self.loop(lam.body, place.counters if lam.params else ())
 
     def element(self, name: VName, array: VName, place: Affine) -> None:
-        """An element of an array that is known."""
+        """Record a reference to an element of an array whose index is known."""
         match self.value(array):
             case _Numbers(first, step):
                 self.env[name] = _combined("add", first, _combined("mul", place, step))
@@ -274,7 +274,7 @@ class _Walk:
                 self.select(name, part, [place])
 
     def index(self, name: VName, array: VName, dims: Sequence[ir.Dim]) -> None:
-        """``array[dims]``."""
+        """Record ``array[dims]``."""
         match self.value(array):
             case _Part() as part:
                 self.select(name, part, list(map(self.dim, dims)))
@@ -291,7 +291,7 @@ class _Walk:
         return _Open() if dim.start == i64(0) else _Open(self.affine(dim.start))
 
     def select(self, name: VName, part: _Part, indices: Sequence[Affine | _Open]) -> None:
-        """An element, which is a reference, or a part."""
+        """Record an element as a reference, or a name for a part of an array."""
         dims = part.at(indices)
         known = [dim for dim in dims if isinstance(dim, Affine)]
         if len(known) == len(dims):
@@ -300,7 +300,7 @@ class _Walk:
             self.env[name] = _Part(part.array, dims)
 
     def other(self, stm: ir.Stm) -> None:
-        """A statement that uses arrays as a whole, or is not looked into."""
+        """Record a statement that uses arrays as a whole, or whose inside is not followed."""
         self.made |= set(bound_by(stm.exp)) - self.env.keys()
         inner = bodies_inside(stm.exp)
         for lam in lambdas_of(stm.exp):
@@ -312,7 +312,7 @@ class _Walk:
             self.whole(name)
 
     def whole(self, atom: Atom) -> None:
-        """All of an array, if it is one."""
+        """Record a reference to a whole array, if ``atom`` is one."""
         if isinstance(atom, VName) and isinstance(part := self.value(atom), _Part):
             self.refer(part.array, [dim.whole if isinstance(dim, _Open) else dim
                                     for dim in part.dims])

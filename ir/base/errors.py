@@ -265,7 +265,7 @@ class BriefErrors:
     """A context whose errors of users come out with a few lines, and without frames inside."""
 
     def __enter__(self) -> None:
-        """Nothing to prepare."""
+        """Prepare nothing."""
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if isinstance(error, ProgramError):

@@ -208,7 +208,7 @@ class _Machine:
         return memories
 
     def _coarsen(self, memories: Mapping[VName, _Memory]) -> None:
-        """Log positions as coarse as the smallest elements of a place allow."""
+        """Make positions in the log as coarse as the smallest elements of a place allow."""
         least: dict[int, int] = {}
         for memory in memories.values():
             least[id(memory.items)] = min(memory.granules, least.get(id(memory.items), 8))
@@ -269,7 +269,7 @@ class _Item:
     """The memories that the lock guards which the work-item has."""
 
     def __post_init__(self) -> None:
-        """Private arrays are the work-item's own."""
+        """Copy the machine's memories and scalars: private arrays belong to one work-item."""
         self.memories = dict(self.memories)
         self.values = dict(self.machine.scalars)
 
@@ -307,7 +307,7 @@ class _Item:
                     self.simple(stm)
 
     def simple(self, stm: Stm) -> None:
-        """A statement that no barrier interrupts."""
+        """Interpret a statement that no barrier interrupts."""
         match stm:
             case imp.Declare(name, _, init):
                 self.values[name] = None if init is None else self.value(init)

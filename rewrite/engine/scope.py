@@ -31,7 +31,7 @@ class KnownExpressions:
     added: list[list[Hashable]] = field(default_factory=lambda: [[]])
 
     def begin_body(self) -> None:
-        """Expressions that are added from now on are of an inner body."""
+        """Begin an inner body, to which the expressions added from now on belong."""
         self.added.append([])
 
     def end_body(self) -> None:
@@ -76,18 +76,18 @@ class Scope(Ranges):
     # Learning
 
     def bind(self, params: Iterable[Param]) -> None:
-        """Names that have no definition: parameters."""
+        """Learn the types of parameters: names that have no definition."""
         for param in params:
             self.types[param.name] = param.type
             self.depths[param.name] = self.depth
 
     def bind_index(self, name: VName, bound: Atom) -> None:
-        """An i64 that counts from 0 up to ``bound``."""
+        """Learn an i64 that counts from 0 up to ``bound``."""
         self.bind((Param(name, Prim.I64),))
         self.bounds[name] = bound
 
     def define(self, stm: Stm) -> None:
-        """The names of a statement's pattern."""
+        """Learn the names of a statement's pattern."""
         for param in stm.pat:
             self.types[param.name] = param.type
             self.depths[param.name] = self.depth
@@ -118,7 +118,10 @@ class Scope(Ranges):
         return Param(self.names.fresh(base), type_)
 
     def here(self, name: VName) -> bool:
-        """True if ``name`` is bound inside the same lambdas as this place."""
+        """True if ``name`` is bound at the lambda depth of the current statement.
+
+        Otherwise a lambda around the statement separates it from the binding.
+        """
         return self.depths.get(name, 0) == self.depth
 
     def consumes(self, name: VName) -> bool:

@@ -126,7 +126,7 @@ class Walk:
         return tuple(ir.Param(fresh(p.name), array_of(widths, p.type)) for p in pat)
 
     def bind(self, pat: Sequence[ir.Param], host: Sequence[ir.Param]) -> None:
-        """``p := p'[i...]`` for the names of ``pat`` and their expanded arrays."""
+        """Emit ``p := p'[i...]`` for the names of ``pat`` and their expanded arrays."""
         if self.nest.space:
             self.nest = self.nest.define(
                 self.nest.point(p, h.name, self.loc) for p, h in zip(pat, host, strict=True))

@@ -39,7 +39,7 @@ class At(ForwardWalk):
         self.target = target
 
     def statement(self, stm: Stm, out: list[Stm], steps: int) -> None:
-        """As it is, or what :meth:`reached` makes of it."""
+        """Append the statement to ``out`` unchanged, or as :meth:`reached` rewrites it."""
         if stm.pat and stm.pat[0].name == self.target:
             for each in self.reached(stm):
                 self.scope.define(each)

@@ -101,7 +101,7 @@ class _Trying(ForwardWalk):
         self.found: dict[VName, list[Request]] = {}
 
     def statement(self, stm: Stm, out: list[Stm], steps: int) -> None:
-        """The statement as it is; the points that match it are noted."""
+        """Append the statement to ``out`` unchanged, and note the points that match it."""
         plain = replace(stm, attrs=settings(stm))
         for point in self.points:
             if stm.pat and isinstance(stm.exp, point.heads):

@@ -102,7 +102,7 @@ class Schedule:
 
 
 def check_entries(schedule: Schedule, entries: Iterable[str]) -> None:
-    """ProgramError if a step is about an entry point that there is not."""
+    """Raise ProgramError if a step names an entry point that does not exist."""
     known = [*entries]
     for step in (step for each in (*schedule.versions, schedule) for step in each.steps):
         if step.entry not in known and step.span is not None:

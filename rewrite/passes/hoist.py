@@ -181,7 +181,7 @@ class Hoister:
         return replace(fun, body=self.body(fun.body, Around.FUN))
 
     def bind(self, params: Iterable[ir.Param], level: int) -> None:
-        """Names bound in the body at ``level``; the sizes of their arrays are not negative."""
+        """Bind names in the body at ``level``; the sizes of their arrays are not negative."""
         params = tuple(params)
         self.scope.bind(params)
         for param in params:

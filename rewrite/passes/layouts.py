@@ -243,7 +243,7 @@ class _Built:
         return param.name
 
     def take(self, param: ir.Param, array: VName, indices: tuple[Atom, ...]) -> None:
-        """``param`` is the part of ``array`` behind some indices."""
+        """Bind ``param`` to the part of ``array`` behind the indices."""
         self.inside.append(ir.Stm((param,), ir.Index(
             array, (*indices, *map(whole, shape_of(param.type)))), loc=self.wanted.made.loc))
 

@@ -140,7 +140,7 @@ class _Done:
         self._note(stm)
 
     def replace_from(self, place: int, stms: Sequence[ir.Stm]) -> None:
-        """Other statements, in another order, with new names, from a place on."""
+        """Replace all statements from ``place`` on by ``stms``, which may bind new names."""
         for stm in self.stms[place:]:
             for param in stm.pat:
                 self.places.pop(param.name, None)
@@ -330,7 +330,7 @@ def _maker(site: _Site) -> _Made | None:
 
 
 def _is_last_look(site: _Site) -> bool:
-    """True if nothing later needs the old array, or the value as a separate array."""
+    """True if nothing later reads the old array or needs a separate array for the value."""
     value = site.update.value
     assert isinstance(value, VName)
     return not site.wanted(site.update.array) and not site.rest.keeps(value)
@@ -422,7 +422,7 @@ class _Again:
         return self.renamed[name]
 
     def bind(self, name: VName, exp: ir.Index) -> None:
-        """A new name for what ``name`` was."""
+        """Bind a fresh name to the element or part that ``name`` meant, and rename ``name``."""
         fresh = self.site.names.fresh(name)
         self.views.append(ir.Stm((ir.Param(fresh, self.site.known.types[name]),), exp))
         self.renamed[name] = fresh

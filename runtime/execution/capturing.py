@@ -106,7 +106,7 @@ class CapturingRun(Run):
                 number, constants, groups, group, lengths, slots, site.kernel))
 
     def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
-        """Copy, and capture the copy."""
+        """Copy bytes between buffers, and capture the copy."""
         super().copy(target, source, size, offset)
         if size > 0 and not self._unrepeatable:
             self._capture.commands.append(Copy(

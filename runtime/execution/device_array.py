@@ -156,6 +156,6 @@ def true_shape(sizes: Iterable[int]) -> tuple[int, ...]:
 
 
 def check_readable(prim: Prim, shape: tuple[int, ...]) -> None:
-    """Nothing if NumPy has arrays of this type and shape, else UserError."""
+    """Raise UserError unless NumPy has arrays of this type and shape."""
     if reason := impossible(shape, prim.bytes):
         raise UserError(f"A result cannot be read: {reason}")

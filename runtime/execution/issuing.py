@@ -294,7 +294,7 @@ class Issuer:
         self._fallible = True
 
     def recover(self) -> None:
-        """After a failure: wait for commands under way, and forget what they reported."""
+        """Wait for commands under way after a failure, and forget what they reported."""
         if self.device.waits.abandoned is not None:
             return
         with contextlib.suppress(cl.Error):

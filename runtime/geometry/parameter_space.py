@@ -200,7 +200,7 @@ class ParameterSpace:
 
 
 def spaces(host: plan.Plan, info: DeviceInfo) -> dict[str, ParameterSpace]:
-    """The spaces of all operations that have parameters."""
+    """The parameter space of each operation that has parameters, by the operation's name."""
     return {operation.name: space_of(operation, info)
             for operation in plan.operations(host.steps) if operation.parameters}
 

@@ -276,7 +276,7 @@ class _Drawing:
     below: dict[str, dict[str, str | None]] = field(default_factory=dict)
 
     def add(self, node: str, parent: str, branch: str | None, **data: Any) -> None:
-        """A node below another one."""
+        """Add a node below ``parent``, on the side ``branch`` of its comparison."""
         self.nodes[node] = data
         self.below.setdefault(parent, {})[node] = branch
 

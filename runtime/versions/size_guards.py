@@ -141,7 +141,11 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """``above`` where the size ``name`` is at least ``least``, and ``below`` elsewhere."""
+    """Inner node of a decision tree: the comparison of one size with a constant.
+
+    ``above`` decides about calls in which the size ``name`` is at least ``least``, and ``below``
+    about all other calls.
+    """
 
     name: str
     least: int
@@ -234,7 +238,7 @@ def from_json(raw: Mapping[str, Any]) -> SizeGuard:
 
 
 def _check(names: Sequence[str], entries: Iterable[Sequence[int]]) -> None:
-    """ValueError if an entry of a table has not as many sizes as names, or one below 0."""
+    """Raise ValueError unless each entry has as many sizes as there are names, and none below 0."""
     if any(len(values) != len(names) or min(values, default=0) < 0 for values in entries):
         raise ValueError("an entry has too many or too few sizes, or one below 0")
 

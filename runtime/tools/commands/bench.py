@@ -71,7 +71,7 @@ class Input(NamedTuple):
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift bench``."""
+    """Add the arguments of ``runelift bench``."""
     add_program(parser)
     add_entry(parser)
     parser.add_argument("-r", "--runs", type=int, default=10, metavar="N",

@@ -63,7 +63,7 @@ class Command:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift completion``."""
+    """Add the arguments of ``runelift completion``."""
     parser.add_argument("shell", choices=SHELLS, help="the shell")
 
 

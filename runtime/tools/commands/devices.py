@@ -21,7 +21,7 @@ EXAMPLES = ("runelift devices", "runelift devices --json", "runelift devices --m
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift devices``."""
+    """Add the arguments of ``runelift devices``."""
     add_json(parser)
     parser.add_argument("--measure", action="store_true",
                         help="measure the constants of predicted times on --device, and keep them")

@@ -25,22 +25,25 @@ class Display:
     """An observer of the steps of long work; this one shows nothing."""
 
     def begun(self, what: str) -> None:
-        """Something is begun that is over soon."""
+        """Report that a short piece of work has begun."""
 
     def counted(self, what: str, done: int, total: int, so_far: str) -> None:
-        """One of ``total`` things is over: ``what`` came of it, and of all ``so_far``."""
+        """Report that ``done`` of ``total`` pieces of work are over.
+
+        ``what`` is the result of the last piece, ``so_far`` the result of all pieces.
+        """
 
     def measured(self, progress: Progress) -> None:
-        """A run is over."""
+        """Report that a run is over."""
 
     def searched(self, step: Best) -> None:
-        """A search has made a step."""
+        """Report a step of a search."""
 
     def trying(self, what: str) -> None:
-        """Settings are tried, or something else of unknown length is done."""
+        """Report that work of unknown length is done, such as trials of settings."""
 
     def within(self, seconds: float) -> None:
-        """The steps from here on take at most so long."""
+        """Learn the most seconds that the steps from here on take."""
 
     def aside(self) -> AbstractContextManager[None]:
         """Leave the screen to what is printed meanwhile."""

@@ -62,7 +62,7 @@ NAMES = ("recorded", "now")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift rerun``."""
+    """Add the arguments of ``runelift rerun``."""
     parser.add_argument("result", type=Path, metavar="RESULT",
                         help="the result of a command, a JSON file")
     parser.add_argument("-y", "--yes", action="store_true",

@@ -40,7 +40,7 @@ class _Listed:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift rules``."""
+    """Add the arguments of ``runelift rules``."""
     parser.add_argument("text", nargs="?", default="", metavar="TEXT",
                         help="list only rules whose pass, name or law contains TEXT")
     add_rules(parser)

@@ -52,7 +52,7 @@ _DIGITS = re.compile(r"[0-9]{1,19}")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift run``."""
+    """Add the arguments of ``runelift run``."""
     add_program(parser)
     add_entry(parser)
     parser.add_argument("-i", "--input", metavar="FILE", type=Path,

@@ -81,7 +81,7 @@ Runner: TypeAlias = Callable[[], Sequence[Any]]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift test``."""
+    """Add the arguments of ``runelift test``."""
     parser.add_argument("paths", nargs="+", type=Path, metavar="FILE|DIRECTORY",
                         help="programs, or directories that are searched for programs")
     parser.add_argument("--all-versions", action="store_true",
@@ -340,12 +340,12 @@ class _Tester:
 
 
 def _must_load(source: Source) -> None:
-    """The program must be right, though nothing of it is run."""
+    """Require that the program compiles, though it is not run."""
     load(source, Names())
 
 
 def _must_reject(source: Source, block: Block) -> None:
-    """The program must be wrong, with a message in which the block's pattern is found."""
+    """Require that the program is rejected, with a message that the block's pattern matches."""
     try:
         load(source, Names())
     except UserError as error:
@@ -355,7 +355,7 @@ def _must_reject(source: Source, block: Block) -> None:
 
 
 def _must_match(pattern: str, failure: UserError) -> None:
-    """The pattern must be found in our text, or in Futhark's form of it."""
+    """Require that a pattern matches our message, or Futhark's form of it."""
     message = str(failure)
     try:
         found = any(re.search(pattern, text, re.DOTALL) for text in (message, peer_text(failure)))

@@ -65,7 +65,7 @@ def write_found(output: Path, values: Mapping[str, int], about: Mapping[str, Any
 
 def write_report(request: TuningRequest, result: TuningResult, state: State,
                  held_out: Mapping[str, list[HeldOut]]) -> None:
-    """The report of ``--html``."""
+    """Write the report of ``--html``."""
     # late: start-up; tunings without a page do without
     from runelift.runtime.tools.reports.html import schedules, tuned
 

@@ -123,7 +123,7 @@ def _check_name(old: str, new: str) -> None:
 
 
 def _check_places(workspace: Workspace, definitions: Iterable[Definition]) -> None:
-    """UserError if a definition is none of the workspace."""
+    """Raise UserError if a definition does not belong to the workspace."""
     programs = workspace.programs()
     for each in definitions:
         path = path_of(each.span.source)
@@ -190,7 +190,7 @@ class _Meaning(NamedTuple):
 
 def _check_meaning(workspace: Workspace, uses: _Uses, edits: Mapping[Path, list[Edit]], name: str
                    ) -> None:
-    """UserError if a name would mean something else after edits, or be defined twice."""
+    """Raise UserError if edits change the meaning of a name, or define a name twice."""
     documents = {path: document for path in uses.files
                  if (document := workspace.at(path)) is not None}
     texts = {path: document.source for path, document in documents.items()}
@@ -223,7 +223,7 @@ def _tree(source: Source, before: Document) -> module_ast.Module | None:
 
 
 def _check_distinct(after: References, files: Iterable[Path], name: str) -> None:
-    """UserError if one list or pattern defines a name twice."""
+    """Raise UserError if one list or pattern defines a name twice."""
     seen: dict[tuple[int, str], Definition] = {}
     for path in files:
         for _, found, _ in after.mentions(path):

@@ -275,7 +275,10 @@ def _confidence(known: Sequence[Change]) -> str:
 
 
 def _left(known: Sequence[Change]) -> Iterator[str]:
-    """The result beside the best single version of each dataset, in a sentence."""
+    """A sentence that compares the tuned program with the best single version of each dataset.
+
+    No sentence if this was not measured for all datasets.
+    """
     runs = [each.final for each in known if each.final is not None and each.final.seconds.get(BEST)]
     ratio, low, high = speedup(runs, BEST, TUNED) if len(runs) == len(known) else UNKNOWN
     if math.isnan(ratio):
