@@ -15,7 +15,7 @@ from runelift.ir.sizes import Size
 
 
 def signatures(module: ast.Flat) -> dict[str, Signature]:
-    """The signatures of the entry points of a checked program."""
+    """The signature of each entry point of a checked program, by name."""
     return {dec.name: _signature(dec, dec.type) for dec in module.entry_points
             if dec.type is not None}
 

@@ -424,7 +424,7 @@ def atom(a: Atom, env: Env) -> Value:
 
 
 def located(failure: ProgramFailure, loc: Loc) -> ProgramFailure:
-    """The failure with its place in the source and the calls around it."""
+    """The failure with its place in the source and the calls that led there."""
     return ProgramFailure("\n".join([f"{loc}: {failure.args[0]}", *loc.trace()]), loc)
 
 

@@ -32,7 +32,7 @@ LARGEST = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A numeric parameter of a point, such as a tile size: a positive i64, fixed or tuned.
+    """A numeric parameter of a point, such as a tile size: a positive i64.
 
     The last parameters of a point may have a ``default``, and can be left out.
     """
@@ -207,7 +207,7 @@ def settings(stm: Stm) -> tuple[str, ...]:
 
 
 def numbers(defaults: Mapping[str, int | None], values: Mapping[str, int]) -> dict[str, int]:
-    """The values of parameters with a default (points name them), and of :data:`SKIP`."""
+    """Parameters with a default, and numbers of :data:`SKIP`, each with its value."""
     return {**{name: values.get(name) or default for name, default in defaults.items()
                if default is not None},
             **{name: value for name, value in values.items() if is_skip_name(name)}}
@@ -219,7 +219,7 @@ def points_of(attrs: Iterable[str]) -> tuple[str, ...]:
 
 
 def conflict(attrs: Iterable[str]) -> tuple[str, str] | None:
-    """Two attributes for one point that a statement can have only once; None if there are none."""
+    """Two attributes for one point, in order, that a statement can have only once; else None."""
     seen: dict[str, str] = {}
     for each in points_of(attrs):
         name = each.partition("(")[0]

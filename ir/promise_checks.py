@@ -202,9 +202,9 @@ class Clash(NamedTuple):
 
 
 class PromiseRun(Interpreter):
-    """An interpreter that looks at what is promised, for the values that occur.
+    """An interpreter that checks promised properties for the values that occur.
 
-    ``tell`` gets the statement and what is wrong, once for each statement.
+    ``tell`` gets the statement and the violation, once for each statement.
     """
 
     def __init__(self, tell: Callable[[ir.Stm, str, Breach | Clash], None]) -> None:

@@ -501,7 +501,7 @@ def binders(node: ir.Exp | ir.Body | ir.Lambda | ir.Stm) -> Iterator[VName]:
 
 
 def types_in(fun: ir.Fun) -> dict[VName, Type]:
-    """The types of all names that a function binds."""
+    """Each name that a function binds, with its type."""
     found = {p.name: p.type for p in fun.params}
     for stm in statements_inside((fun.body,)):
         found.update((p.name, p.type) for p in stm.pat)

@@ -21,7 +21,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A condition on sizes alone."""
+    """A condition that only sizes decide: ``holds`` is its truth."""
 
     holds: Expr
 

@@ -15,9 +15,9 @@ DEEPEST_NAMES = 8
 
 
 def definitions(body: Sequence[Stm]) -> dict[VName, Exp]:
-    """The variables that a block sets once, not counting blocks inside.
+    """The values of variables that a block sets once, by variable; inner blocks do not count.
 
-    ``if a { c := b } else { c := false }`` is ``a and b``.
+    ``if a { c := b } else { c := false }`` has the value ``a and b``.
     """
     found = {s.name: s.init for s in body if isinstance(s, imp.Declare) and s.init is not None}
     for stm in body:

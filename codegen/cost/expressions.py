@@ -242,7 +242,7 @@ class Region:
     choices: list[tuple[Node, Region, Region]] = field(default_factory=list)
 
     def add(self, name: str, weight: Expr, times: float = 1) -> None:
-        """Add so many times a weight to a sum."""
+        """Add ``times * weight`` to the sum ``name``."""
         if weight == 0 or not times:
             return
         if not isinstance(weight, Node):
@@ -271,7 +271,7 @@ class Region:
                 *(cond for cond, a, b in self.choices if not (a.empty() and b.empty()))]
 
     def names(self, *, sums: bool) -> dict[str, None]:
-        """The sums or maxima that something is added to, here or inside."""
+        """The names of sums or maxima that this region or an inner region adds to, in order."""
         found = dict.fromkeys(self.sums if sums else self.greatest)
         for _, a, b in self.choices:
             found |= a.names(sums=sums) | b.names(sums=sums)

@@ -276,7 +276,7 @@ class Forms:
         return form.add(whole.mul(times), -1).add(taken.mul(of(quotient))).add(rest.mul(times))
 
     def arms(self, form: Form) -> tuple[Form, Form] | None:
-        """Both arms of a form that is their minimum; the first is a size if one is."""
+        """The two arms of a form that is a minimum, the arm of sizes alone first; else None."""
         for monomial, count in form.terms.items():
             if len(monomial) == 1 and (count, monomial[0].kind) in ((1, "min"), (-1, "max")):
                 rest = form.add(of(monomial[0]), -count)

@@ -79,13 +79,13 @@ class Form:
 
     @property
     def constant(self) -> int | None:
-        """The number that it is, if it is one."""
+        """The value of a constant form; None for other forms."""
         if not self.terms:
             return 0
         return self.terms.get(()) if len(self.terms) == 1 else None
 
     def atoms(self) -> dict[Atom, None]:
-        """The atoms of it, in order."""
+        """The atoms of the form as an ordered set."""
         return dict.fromkeys(atom for monomial in self.terms for atom in monomial)
 
     def add(self, other: Form, times: int = 1) -> Form:
@@ -126,7 +126,7 @@ def number(value: int) -> Form:
 
 
 def of(atom: Atom) -> Form:
-    """An atom alone."""
+    """The form that is a single atom."""
     return Form({(atom,): 1})
 
 

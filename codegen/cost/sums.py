@@ -95,7 +95,7 @@ def _first(seen: dict[Hashable, list[Region]], region: Region, key: Hashable) ->
 
 @dataclass(slots=True)
 class Access:
-    """An access to global memory."""
+    """An access to global memory: element ``index`` of ``mem``; None if the index is unknown."""
 
     mem: VName
     index: Form | None

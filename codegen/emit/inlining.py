@@ -17,7 +17,7 @@ MOST_DEPTH = 12
 
 
 def used_once(code: Sequence[Stm]) -> Mapping[VName, Exp]:
-    """The variables that can be written as their expression, and that.
+    """The variables that can be replaced by their expression, each with the expression.
 
     The expression loads nothing, and mentions no variable that changes.  It is evaluated as often
     at its use as where it stands, and no work-items meet in between.

@@ -137,7 +137,7 @@ def phase_name(kernel: imp.Kernel, constants: tuple[int, ...]) -> str:
 
 
 def phase_function(kernel: imp.Kernel, base: int, constants: tuple[int, ...]) -> str:
-    """A kernel as a function of the group that it is run for, and of the number of groups.
+    """A kernel as a C function; its arguments are the number of the group and the count of groups.
 
     The groups that run it all have one size, and no work-item leaves it early.
     """

@@ -96,7 +96,7 @@ class Buffers:
         return product([self.size(s) for s in shape_of(type_)])
 
     def new_operation(self, pat: Sequence[ir.Param]) -> Parameters:
-        """The parameters of the next operation, which is named by what it makes."""
+        """The parameters of the next operation, which is named after its results."""
         base = pat[0].name.base if pat else "effect"
         self.operations += 1
         return Parameters(f"{self.entry}.{base}_{self.operations - 1}", self.names)
@@ -307,7 +307,7 @@ class Buffers:
         return True
 
     def read_by(self, exp: ir.Exp) -> set[VName]:
-        """The arrays around that the code of a segmented operation reads."""
+        """The arrays from outside that the code of a segmented operation reads."""
         inside: list[ir.Body | ir.Lambda] = [*bodies_of(exp), *lambdas_of(exp)]
         return set().union(*map(free_vars, inside)) & self.views.keys()
 

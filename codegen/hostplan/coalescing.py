@@ -161,7 +161,7 @@ class _Coalescer:
         return any(root_of(name, self.defs) == root for name in consumed_in(until))
 
     def wanted(self, body: ir.Body, *, once: bool) -> dict[Wish, tuple[str, ...]]:
-        """The wishes in a body that are worth a copy, with attributes for their conditions.
+        """The wishes in a body that are worth a copy, each with attributes for its conditions.
 
         ``once``: also the wishes of kernels that no loop launches.
         """
@@ -223,9 +223,10 @@ class _Coalescer:
         return found
 
     def wishes(self, stm: ir.Stm, *, looped: bool = False) -> dict[Wish, _Reads]:
-        """The wishes of the kernels that a statement launches; of versions and branches, one runs.
+        """The wishes of the kernels that a statement launches, each with its reads.
 
-        ``looped``: a loop around launches the kernels again and again, so the wishes are lasting.
+        Only one version or branch runs, so their reads are not added up.  ``looped``: a loop around
+        launches the kernels again and again, so the wishes are lasting.
         """
         if isinstance(stm.exp, ir.SEGOPS):
             grid = stm.exp.level is ir.Level.GRID
@@ -238,7 +239,7 @@ class _Coalescer:
         return found
 
     def wishes_of(self, kernel: ir.SegOp, *, looped: bool) -> dict[Wish, _Reads]:
-        """The arrays around a kernel that neighbouring work-items had better read coalesced."""
+        """The arrays that a kernel should read coalesced, each as a wish with its reads."""
         if looped:
             return dict.fromkeys(_wishes_of(kernel), HOST_LOOP_READS)
         if id(kernel) not in self.known:
@@ -246,7 +247,7 @@ class _Coalescer:
         return self.known[id(kernel)][1]
 
     def walks(self, kernel: ir.SegOp) -> dict[Wish, _Reads]:
-        """The arrays around a kernel whose rows its work-items walk along, one row each."""
+        """The arrays whose rows a kernel's work-items walk along, each as a wish with its reads."""
         loops = any(isinstance(stm.exp, (ir.Loop, *ir.SOACS))
                     for stm in statements_inside([kernel.body]))
         if not loops or self.uses_local_memory(kernel):

@@ -72,7 +72,7 @@ class PlanEnv(HostEnv, Protocol):
 
     @property
     def loops(self) -> int:
-        """The number of loops of the host around the kernel."""
+        """The number of host loops that contain the kernel."""
 
     def prologue(self, used: Iterable[VName]) -> list[imp.Declare]:
         """The code for each of the ``used`` scalars that is not on the host."""
@@ -422,5 +422,5 @@ class CodeBuilder:
 
 
 def is_small(prim: Prim, count: Size, most: int = PRIVATE_BYTES) -> bool:
-    """True if an array is so small that it is kept in private memory on all devices."""
+    """True if an array is small enough for private memory on all devices."""
     return count.constant is not None and count.constant * prim.bytes <= most

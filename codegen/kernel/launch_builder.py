@@ -300,7 +300,7 @@ class WithScalar:
 
     @property
     def loops(self) -> int:
-        """The number of loops of the host around the kernel."""
+        """The number of host loops that contain the kernel."""
         return self.env.loops
 
     def type(self, name: VName) -> Type:

@@ -52,7 +52,7 @@ class Access:
     """True if only the first work-item comes by."""
 
     def only(self, case: Case) -> Access:
-        """An equal access, known to be in kernels of ``case`` alone."""
+        """The access, restricted to kernels of ``case``."""
         return self if self.case is not None else replace(self, case=case)
 
     def conflicts(self, other: Access, overlaps: Mapping[VName, VName]) -> bool:
@@ -218,7 +218,7 @@ class Facts:
             yield from self.reads(exp, False)
 
     def accesses(self, stm: Stm, *, alone: bool = False) -> Iterator[Access]:
-        """The accesses of shared memory in a statement and all that is inside of it."""
+        """The accesses to shared memory in a statement and in its inner statements."""
         if isinstance(stm, imp.Locked):
             yield from self.under_lock(stm, alone)
             return
@@ -250,9 +250,9 @@ class Facts:
                         if each.mem not in stm.guarded)
 
     def first_stored(self, stms: Iterable[Stm], first_stored: bool = False) -> bool:
-        """True if the first work-item alone stored something since the last barrier.
+        """True if a store by the first work-item alone is still waiting for a barrier.
 
-        ``first_stored``: whether it had before these statements.
+        ``first_stored``: such a store was waiting before these statements.
         """
         for stm in stms:
             if isinstance(stm, imp.Barrier):

@@ -286,7 +286,7 @@ def _text(index: Exp) -> str:
 
 
 def facts_of(explained: ExplainedKernel) -> Mapping[str, object]:
-    """The explanation for programs that read it."""
+    """The explanation of a kernel's barriers as a JSON object: kernel, comment, barriers."""
     def site(each: AccessSite) -> Mapping[str, object]:
         return {"array": str(each.access.mem), "kind": each.access.kind.value,
                 "index": each.index, "at": None if each.loc is None else str(each.loc)}

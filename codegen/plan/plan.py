@@ -412,7 +412,7 @@ def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
 
 
 def apart_from_fills(steps: Iterable[Step]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
-    """The fills among the steps of an operation and in its branches, and the other steps."""
+    """The fills among the steps of an operation and of its branches, then all other steps."""
     fills, others = list[Step](), list[Step]()
     for step in steps:
         match step:

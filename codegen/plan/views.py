@@ -27,7 +27,7 @@ def lit(value: int) -> Exp:
 
 
 def op(name: str, *args: Exp, prim: Prim = Prim.I64) -> Exp:
-    """An operation on i64s (or ``prim``), folded where it is trivial."""
+    """An operation on i64s (or ``prim``), computed now if the operands are constants or neutral."""
     consts = [a.const.value for a in args if isinstance(a, imp.Lit)]
     if not consts:
         return imp.Apply(name, prim, args)

@@ -171,7 +171,7 @@ class _Copy:
         self.outer: dict[int, Exp] = {}
 
     def place(self, tiles: Sequence[Exp]) -> list[Exp]:
-        """The tile of a group among so many along both sides."""
+        """The row and column of a group's tile, among ``tiles`` along both sides."""
         *outer, down, along = (self.k.declare("o", Prim.I64, index) for index in unflat_index(
             launches.GROUP_ID, [*(self.shape[d] for d in self.batch), *tiles]))
         self.outer = dict(zip(self.batch, outer, strict=True))

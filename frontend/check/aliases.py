@@ -123,7 +123,7 @@ def holds_arrays(type_: Type | None) -> bool:
 
 
 def join(left: Tree, right: Tree) -> Tree:
-    """A value that is one or the other."""
+    """The tree of a value that is either ``left`` or ``right``."""
     match left, right:
         case Parts(xs), Parts(ys):
             return together([join(x, y) for x, y in zip(xs, ys, strict=True)])

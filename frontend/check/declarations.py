@@ -116,7 +116,10 @@ class Checker(Settling):
         return known
 
     def knows(self, dec: ast.CoreDec, before: Checked) -> bool:
-        """True if a declaration is what it was, with the same meaning; it is in scope then."""
+        """True if a declaration is unchanged since the last check; brings it into scope then.
+
+        Its names must also have unchanged meanings.
+        """
         now = self._meanings(before.uses)
         if not self.broken.isdisjoint(before.uses) or not all(
                 one is other for name, meaning in before.uses.items()

@@ -11,7 +11,7 @@ from runelift.ir.base.source import Span
 
 
 def whole_name(pattern: ast.Pattern) -> str | None:
-    """The name of all that a pattern matches, if it has one."""
+    """The name that a pattern binds to the whole value; None without such a name."""
     match pattern:
         case ast.PatName(_, name):
             return name
@@ -21,7 +21,7 @@ def whole_name(pattern: ast.Pattern) -> str | None:
 
 
 def base_name(pattern: ast.Pattern) -> str:
-    """The name that a pattern gives to the whole value, or one for all that have none."""
+    """The name that a pattern binds to the whole value, or a fixed name for other patterns."""
     return whole_name(pattern) or "arg"
 
 
@@ -101,7 +101,7 @@ MOST_LOOKED_AT = 100
 
 
 def is_function(exp: ast.Exp) -> bool:
-    """True if an argument is better checked after the other arguments."""
+    """True if an argument is a function, which is better checked after the other arguments."""
     todo = [exp]
     for _ in range(MOST_LOOKED_AT):
         if not todo:

@@ -45,9 +45,10 @@ def inner_sizes(params: Sequence[ast.Pattern], domains: Sequence[ty.Type]) -> It
 
 def later_sizes(params: Sequence[ast.Pattern], names: Sequence[VName | None],
                 domains: Sequence[ty.Type]) -> Iterator[Diagnostic]:
-    """The size of a parameter is no later one, since arguments may be given one by one.
+    """Errors for sizes of parameters that later parameters bind.
 
-    ``names`` are what the parameters are called in types.
+    Arguments may be given one by one, so that later sizes are unknown.  ``names`` are the
+    parameters' names in types.
     """
     for place, (param, domain) in enumerate(zip(params, domains, strict=True)):
         for size in sorted(ty.sizes_in(domain).intersection(filter(None, names[place + 1:]))):

@@ -50,7 +50,7 @@ class SizeMismatch(Exception):
 
 
 class SizeOfCall(SizeMismatch):
-    """A size would have to be that of one call, by the name of a parameter that it cannot use."""
+    """A size would have to depend on a call, by the name of a parameter out of scope."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class Substitution:
         return dict(self.types), dict(self.sizes), dict(self.allowed), dict(self.required)
 
     def restore(self, state: State) -> None:
-        """Forget what was found since ``state``."""
+        """Discard the types and sizes that were found since ``state``."""
         self.types, self.sizes = dict(state[0]), dict(state[1])
         self.allowed, self.required = dict(state[2]), dict(state[3])
 
@@ -185,7 +185,7 @@ class Substitution:
         return type_
 
     def resolve(self, type_: ty.Type) -> ty.Type:
-        """``type_`` with all that is known."""
+        """``type_`` with all variables replaced that have known types and sizes."""
         head = self.head(type_)
         return head if self._is_resolved(head) else ty.sharing(self._resolved)(head)
 

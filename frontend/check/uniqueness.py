@@ -55,7 +55,7 @@ WINDOWS = frozenset(f"lift.{name}" for name in ("slide", "pad", "slide2d", "pad2
 
 def check_uniqueness(dec: ast.ValDec, constants: dict[str, Origin]) -> tuple[
         list[Diagnostic], Leaf]:
-    """Errors of a checked declaration in the use of consumed arrays.
+    """The errors of a declaration that uses consumed arrays, and the uniqueness of its result.
 
     The leaf says which parts of a function's result are unique.
     """
@@ -89,7 +89,7 @@ class Walk:
 
     def bind(self, pattern: ast.Pattern, tree: Tree, env: Env,
              fixed: str = "") -> Tree:
-        """Bind the names of a pattern; the tree of the value with origins where it has none."""
+        """Bind the names of a pattern; return the value's tree, with origins where it had none."""
         match pattern:
             case ast.PatName(_, name):
                 env[name] = self.named(name, pattern.type, tree, fixed)
@@ -153,7 +153,7 @@ class Walk:
                 self.used_again(name, origin, span, place)
 
     def used_again(self, name: str, origin: Origin, span: Span, place: Span) -> None:
-        """Note that ``origin``, consumed at ``place``, is looked at as ``name``."""
+        """Report that ``origin``, consumed at ``place``, is used as ``name``."""
         alias = ("but it" if name == origin.name else
                  f"which may be an alias of {origin.shown}, but that")
         self.error("use-after-consume", span, f'Using "{name}", {alias} was consumed.',
@@ -264,7 +264,7 @@ class Walk:
         return tree
 
     def project(self, exp: ast.Project, record: ast.Exp, name: str, env: Env) -> Tree:
-        """A component; only that of a variable is looked at."""
+        """The tree of a record's component; of a variable, only that component counts as used."""
         path = [(record.type, name)]
         while isinstance(record, ast.Project):
             path.append((record.record.type, record.field_name))
@@ -382,7 +382,7 @@ class Walk:
                        "Let the function return a copy: copy e.")
 
     def take(self, taken: list[tuple[Origins, Span]], kept: Origins) -> None:
-        """Consume arguments, which neither each other nor the other arguments may share."""
+        """Consume arguments, which must not alias each other or the other arguments."""
         for k, (found, span) in enumerate(taken):
             others = kept.union(*(each for n, (each, _) in enumerate(taken) if n != k))
             for origin in sorted(found & others, key=lambda o: o.name):
@@ -467,7 +467,7 @@ class Walk:
     # Control
 
     def branches(self, each: list[Callable[[], Tree]]) -> Tree:
-        """Walk branches: all that any of them consumes is consumed; they do not see each other."""
+        """Walk branches separately; afterwards all is consumed that any branch consumes."""
         before, after = dict(self.consumed), dict(self.consumed)
         result: Tree | None = None
         for branch in each:

@@ -59,7 +59,7 @@ class Scope:
 
 
 class Builder:
-    """Appends statements to the innermost body, or further out where it can."""
+    """Appends statements to the innermost body, or to an outer body where operands allow it."""
 
     def __init__(self, names: Names, *, steered: bool = True) -> None:
         self.names = names
@@ -173,7 +173,7 @@ class Builder:
         return any(size in scope.lengths for scope in self.scopes)
 
     def computed(self, key: Hashable) -> Atom | None:
-        """The atom that this body, or one around it, remembers under ``key``."""
+        """The atom that this body, or an enclosing body, has computed for ``key``."""
         for scope in reversed(self.scopes):
             if (found := scope.known.get(key)) is not None:
                 return found

@@ -23,7 +23,7 @@ _INFIX = frozenset({"operator", "qualified_operator", "backtick", "range"})
 
 
 class Formatter:
-    """The state of the pass: open constructs, the token at hand, and the lines so far."""
+    """The state of the formatter: open constructs, the current token, and the lines so far."""
 
     def __init__(self, given: list[Word]) -> None:
         self._words = given

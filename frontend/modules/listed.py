@@ -85,7 +85,10 @@ def _has_anonymous(exp: ast.TypeExp) -> bool:
 
 def stands_for(own: ast.SizeParam | ast.TypeParam, other: ast.SizeParam | ast.TypeParam, *,
                 exactly: bool = True) -> bool:
-    """True if a parameter of a type may be all that another may be, and no more if ``exactly``."""
+    """True if type parameter ``own`` may stand for all types that ``other`` may stand for.
+
+    ``exactly``: and for no other types.
+    """
     if not (isinstance(own, ast.TypeParam) and isinstance(other, ast.TypeParam)):
         return type(own) is type(other)
     more = LIFTED.index(own.kind) - LIFTED.index(other.kind)

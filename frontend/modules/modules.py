@@ -67,9 +67,9 @@ EMPTY = Structure()
 
 
 def flatten_modules(module: module_ast.Module, read: Reader) -> ast.Flat:
-    """``module`` and all that it imports as declarations without modules.
+    """The declarations of ``module`` and of its imports, without modules.
 
-    The errors are in the result, without declarations that have any.
+    The result also has the errors; it lacks the declarations with errors.
     """
     evaluator = _Evaluator(read)
     with suppress(ProgramError):  # its errors are known

@@ -26,7 +26,7 @@ PRIMS = frozenset(prim.value for prim in Prim)
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """A numeric module such as ``f32``."""
+    """A built-in numeric module: that of ``prim``, such as ``f32``."""
 
     prim: str
 
@@ -241,7 +241,7 @@ def wrong(code: Code, span: Span, message: str, *hints: str) -> ProgramError:
 
 
 def type_member(prim: str, name: str) -> ast.QualName | None:
-    """The meaning of a type of a built-in module; None if the module has none of this name."""
+    """The meaning of type ``name`` of a built-in module; None if the module has no such type."""
     if name == "t":
         return ast.QualName((), prim)
     if name == "int_t" and Prim(prim) in FLOATS:

@@ -124,7 +124,7 @@ class Reference:
 
 
 def references(kernel: ir.SegOp, type_of: Callable[[VName], Type]) -> list[Reference]:
-    """The references of a kernel to arrays around it, in order.
+    """The references of a kernel to arrays from outside, in order.
 
     The last index of a reduction is a counter: work-items go through its elements.  ``type_of``
     knows the names around the kernel.
@@ -139,7 +139,7 @@ def references(kernel: ir.SegOp, type_of: Callable[[VName], Type]) -> list[Refer
 
 
 def classes(found: Iterable[Reference]) -> dict[VName, Pattern]:
-    """The class of every array: the most complex one of its references."""
+    """Each array to its access pattern: the most complex pattern of its references."""
     arrays: dict[VName, Pattern] = {}
     for each in found:
         arrays[each.array] = max(each.pattern, arrays.get(each.array, Pattern.NONE))
@@ -153,7 +153,7 @@ class _Open:
     start: Affine | None = None
 
     def at(self, index: Affine | _Open) -> Affine | _Open:
-        """The index of the array around, for an index or a dimension of the part."""
+        """The index of the outer array, for an index or a dimension of the part."""
         if self.start is None:
             return index
         if isinstance(index, Affine):
@@ -174,7 +174,7 @@ class _Part:
     dims: tuple[Affine | _Open, ...]
 
     def at(self, indices: Sequence[Affine | _Open]) -> tuple[Affine | _Open, ...]:
-        """The indices of the array around, for the first ``indices`` of the part.
+        """The indices of the outer array, for the first ``indices`` of the part.
 
         Dimensions of the part without an index stay open.
         """
@@ -328,7 +328,7 @@ class _Walk:
         return self.env.get(name)
 
     def outer(self, name: VName) -> _Value:
-        """A name from around the kernel."""
+        """The value of a name that is bound outside of the kernel."""
         type_ = self.type_of(name)
         return (_Part(name, (_Open(),) * len(type_.shape)) if isinstance(type_, ArrayType)
                 else Affine(str(name)))

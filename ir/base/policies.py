@@ -25,7 +25,7 @@ def policies() -> tuple[str, ...]:
 
 
 def base_policy(policy: str) -> str:
-    """The name of a policy alone.
+    """The name of a policy without its additions.
 
     >>> base_policy("classic+ignore-attributes"), base_policy("all+without-G7"), base_policy("all")
     ('classic', 'all', 'all')

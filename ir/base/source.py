@@ -32,9 +32,9 @@ class Source:
         return bisect_left(self._newlines, place) + 1
 
     def place(self, line: int, column: int) -> int | None:
-        """The character at a 1-based line and column; None if there is no such line.
+        """The offset of a 1-based line and column in the text; None if there is no such line.
 
-        >>> Source("", "ab\\ncd").place(2, 1)
+        >>> Source("", "ab\ncd").place(2, 1)
         3
         """
         starts = [0, *(each + 1 for each in self._newlines)]

@@ -113,7 +113,7 @@ class _Under:
 
     @property
     def value(self) -> str:
-        """The words for such an access."""
+        """The words for an access under a lock, in reports of races."""
         return f"accesses under {self.locks}[{self.number}]"
 
 

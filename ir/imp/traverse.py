@@ -83,7 +83,7 @@ def parts(exp: Exp) -> tuple[Exp, ...]:
 
 
 def subexpressions(*exps: Exp) -> list[Exp]:
-    """Expressions and all that they are made of, one after the other."""
+    """Expressions with all their subexpressions, each before its parts."""
     found: list[Exp] = []
     left = [*reversed(exps)]
     while left:

@@ -71,7 +71,7 @@ class Work:
         return sum(self.loads.values()) + sum(self.stores.values())
 
     def add(self, other: Work, times: float = 1.0) -> None:
-        """Add the work of a launch that is made so many times."""
+        """Add ``times`` the work of a launch."""
         for prim, count in other.operations.items():
             self.operations[prim] = self.operations.get(prim, 0.0) + count * times
         for mine, others in ((self.loads, other.loads), (self.stores, other.stores)):

@@ -259,7 +259,7 @@ class Solutions:
         return tuple((len(tree.order), tree.root.count) for tree in self._trees)
 
     def solution(self, number: int) -> dict[VName, int]:
-        """The solution with a number below the count."""
+        """The solution with this number (from 0 to below the count): each name with its value."""
         if not 0 <= number < self.count:
             raise IndexError(number)
         found: dict[VName, int] = {}
@@ -293,7 +293,7 @@ class Solutions:
         return (self.solution(number) for number in range(self.count))
 
     def nearest(self, wanted: dict[VName, int]) -> dict[VName, int] | None:
-        """A solution with these values, or with values near them; None if there is no solution.
+        """The solution with the ``wanted`` values, or with values near them; None if there is none.
 
         Values are as near as they can be after those decided before; steps in the domain count.
         """

@@ -83,7 +83,7 @@ class DeviceArray(Displayed):
         return _interchange().to_pyopencl(self, queue)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """The processor: other devices give copies of their elements there."""
+        """The DLPack device type and number of the processor: other devices give copies there."""
         return 1, 0
 
     def __dlpack__(self, *, copy: bool | None = None, **asked: Any) -> Any:

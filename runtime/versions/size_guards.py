@@ -200,12 +200,12 @@ class GuardedThresholds(dict[str, int]):
 
 
 def size_guards_of(thresholds: Mapping[str, int]) -> Mapping[str, SizeGuard]:
-    """The size guards that come with thresholds."""
+    """The size guards that come with thresholds, by site."""
     return thresholds.finer if isinstance(thresholds, GuardedThresholds) else {}
 
 
 def to_json(guard: SizeGuard) -> dict[str, Any]:
-    """A size guard as it is kept in a JSON file."""
+    """A size guard as a JSON object, whose keys tell the kinds of guards apart."""
     match guard:
         case SizeTable(names, versions):
             return {"sizes": list(names),

@@ -51,7 +51,7 @@ def facts_path(tuning: Path) -> Path:
 
 
 def parse_tuning(source: Source) -> dict[str, int]:
-    """The thresholds of a tuning file; of several lines with one name the last wins.
+    """The values in the text of a tuning file, by name; the last line with a name counts.
 
     Blank lines and lines that begin with ``--`` are skipped.
     """
@@ -247,7 +247,7 @@ def tuning_of(program: Path | None, tuning: str | Path | Mapping[str, int] | Non
 
 
 def checked_values(given: Mapping[str, Any]) -> dict[str, int]:
-    """Values for thresholds and parameters that Python code gives; UserError if they are none."""
+    """Values that Python code gives, by name; UserError unless they are integers in range."""
     found = dict[str, int]()
     for name, value in given.items():
         try:
@@ -261,7 +261,7 @@ def checked_values(given: Mapping[str, Any]) -> dict[str, int]:
 
 
 def read_tuning(path: Path) -> dict[str, int]:
-    """The values in a tuning file; UserError if it cannot be read or is damaged."""
+    """The values in a tuning file by name; UserError if the file cannot be read or is damaged."""
     try:
         return parse_tuning(Source(str(path), read_text(path)))
     except UnicodeDecodeError:
@@ -313,9 +313,9 @@ def unknown_names(thresholds: Iterable[str], known: Iterable[str]) -> list[Setti
 
 
 def read_facts(path: Path) -> dict[str, Any]:
-    """The JSON file beside a tuning file; UserError if it is damaged.
+    """The content of the JSON file beside a tuning file; UserError if the file is damaged.
 
-    A start asks several times, so the last one is kept until the file is replaced.
+    A start reads it several times, so the last content is kept until the file is replaced.
     """
     try:
         found = path.stat()

@@ -53,7 +53,7 @@ def _running(sites: tuple[Site, ...], force: Mapping[str, int]) -> Iterator[str]
 
 
 def plan_of(forest: Forest, text: str) -> dict[str, int]:
-    """The sites and indices that ``V3``, ``SITE=V3`` or ``SITE=2`` forces.
+    """The versions that ``V3``, ``SITE=V3`` or ``SITE=2`` forces: site to index.
 
     A version inside another version forces the choices around it, too, from the site on if one is
     given.  UserError if the program has no such site or version.

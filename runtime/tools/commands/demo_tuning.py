@@ -97,7 +97,7 @@ class Demo:
         return found
 
     def facts(self) -> dict[str, Any]:
-        """The content of ``--json``."""
+        """The JSON object that ``--json`` prints."""
         return {"program": PROGRAM, "device": self.device, "seconds": self.seconds,
                 "runs": self.runs, "conclusion": list(self.conclusion()),
                 "versions": {label: {name: seconds if math.isfinite(seconds) else None

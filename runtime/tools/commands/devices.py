@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def facts(device: DeviceInfo) -> dict[str, object]:
-    """The facts about a device, without the handle to it."""
+    """The fields of a device's description by name, without the handle to the device."""
     known = asdict(replace(device, handle=None))
     del known["handle"]
     return known

@@ -75,7 +75,7 @@ def as_text(result: Any, errors: Sequence[dict[str, Any]] = ()) -> str:
 
 
 def error(message: str) -> dict[str, Any]:
-    """An error that has no place in a program."""
+    """The JSON object of an error without a place: severity, code (null) and message."""
     return {"severity": "error", "code": None, "message": message}
 
 

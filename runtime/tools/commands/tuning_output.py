@@ -84,7 +84,7 @@ def finish_tuning(request: TuningRequest, result: TuningResult, state: State) ->
 
 def write_results(request: TuningRequest, result: TuningResult, state: State,
                   held_out: Mapping[str, list[HeldOut]]) -> dict[str, Any]:
-    """Write the files that options ask for; the facts about the tuning."""
+    """Write the files that the options request, and return the content of the JSON file."""
     program = result.program
     about = {**_facts(program, request.tuning_policy, state, held_out),
              **facts_of_schedules(result), **made_by(request)}
@@ -135,13 +135,16 @@ def _facts(program: Program, policy: TuningPolicy, state: State,
 
 
 def facts_of_schedules(result: TuningResult) -> dict[str, Any]:
-    """The facts about schedules that were searched."""
+    """The facts about a search: ``schedules`` by entry point; empty without a search."""
     return {"schedules": {entry: schedule_facts(found)
                           for entry, found in result.searches.items()}} if result.searches else {}
 
 
 def made_by(request: TuningRequest) -> dict[str, Any]:
-    """The command, which 'runelift rerun' repeats, its seed, and the versions of packages."""
+    """The command line, its seed, and the versions of packages, for 'runelift rerun'.
+
+    The keys are ``command``, ``seed`` and ``versions``.
+    """
     return {"command": command_line(), "seed": request.seed, "versions": versions()}
 
 

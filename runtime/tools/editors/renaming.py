@@ -57,9 +57,9 @@ def references(workspace: Workspace, document: Document, offset: int) -> list[Me
 
 def rename(workspace: Workspace, document: Document, offset: int, name: str
            ) -> dict[Path, list[Edit]]:
-    """The edits of files that give what stands at a place another name.
+    """The edits of each file that rename the definition at ``offset`` to ``name``.
 
-    UserError if that is not possible, or if a name would mean something else afterwards.
+    UserError if no definition is there, or if a name would mean something else afterwards.
     """
     if document.with_tree() is None:
         raise UserError("The program cannot be parsed: mend that first.")

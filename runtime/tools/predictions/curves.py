@@ -137,7 +137,10 @@ def changes_said(curves: SiteCurves, over: str) -> list[tuple[int, str]]:
 
 
 def facts(curves: CostCurves) -> dict[str, Any]:
-    """The curves for a program to read; times in seconds, null for versions that cannot run."""
+    """The predicted curves as a JSON object: calls and sites over a size.
+
+    Times are in seconds, null for versions that cannot run.
+    """
     return {
         "size": curves.over, "others": curves.label,
         "calls": [{"size": size, "predicted_seconds": call.totals.seconds}

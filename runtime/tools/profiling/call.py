@@ -47,7 +47,7 @@ class CallProfile(Displayed):
         return verdict(self.profile)
 
     def to_dict(self) -> dict[str, Any]:
-        """All numbers: seconds, bytes, operations and shares."""
+        """All numbers of the profile as a JSON object: seconds, bytes, operations and shares."""
         return data(self.profile)
 
     def write_html(self, path: str | Path) -> None:

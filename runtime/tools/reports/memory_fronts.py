@@ -54,7 +54,7 @@ def render_fronts(entries: Sequence[EntryTuning]) -> str:
 
 
 def front_facts(entry: EntryTuning) -> dict[str, Any] | None:
-    """The front of an entry point for the JSON file."""
+    """The memory front of an entry point as a JSON object; None if it was not computed."""
     if entry.front is None:
         return None
     return {"unknown": dict(entry.front.unknown), "choices": [
