@@ -22,7 +22,7 @@ Computed: TypeAlias = tuple[Exp, tuple[VName, ...]]
 
 @dataclass(slots=True)
 class KnownExpressions:
-    """The expressions computed so far in the bodies around a place, by keys.
+    """The expressions computed so far in the current body and the bodies around it, by keys.
 
     One table for all bodies: a body that ends takes its own expressions out again.
     """
@@ -145,7 +145,7 @@ class Scope(Ranges):
 
 
 def is_whole(dim: Dim, size: Atom) -> bool:
-    """True if ``dim`` is the slice that takes a dimension of ``size`` as it is."""
+    """True if ``dim`` is the slice of a whole dimension of ``size``."""
     return isinstance(dim, SliceDim) and dim == whole(size)
 
 

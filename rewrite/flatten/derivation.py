@@ -56,7 +56,7 @@ class Derivation:
 
     def became(self, since: int, rule: str, after: Iterable[Stm], around: str,
                unlike: Sequence[tuple[str, str]], later: Sequence[str]) -> None:
-        """Say what came of the step of ``rule``, the first at this depth ``since`` a number.
+        """Set the outcome of the first step of ``rule`` at this depth from number ``since`` on.
 
         Statements that other steps at this depth have made are theirs.
         """

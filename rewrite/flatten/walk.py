@@ -112,7 +112,7 @@ class Walk:
     # Emission
 
     def emit(self, stm: ir.Stm) -> None:
-        """Run ``stm`` at the level around Σ."""
+        """Add ``stm`` at the level outside of Σ."""
         if stm.loc is None and self.loc is not None:
             stm = replace(stm, loc=self.loc)
         self.flattener.learn(stm)

@@ -84,7 +84,7 @@ class Merged:
 
 
 def with_alternatives(original: ir.Fun, rewritten: Iterable[Rewritten], names: Names) -> Merged:
-    """``original`` with the other functions as versions; ``names`` differ from all in them.
+    """``original`` with the rewritten functions as versions; ``names`` makes names new to all.
 
     All have equal parameters.  A function that was asked for and needs nothing takes the place of
     the original.
@@ -126,7 +126,10 @@ class _Aligned:
     pairing: Pairing
 
     def end(self, statements: int) -> int:
-        """The end of what differs in the original, which has so many statements."""
+        """The index behind the last statement of the original that differs.
+
+        The original has ``statements`` statements.
+        """
         return statements - (self.last or 0)
 
 

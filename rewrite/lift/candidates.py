@@ -129,7 +129,7 @@ class _Fitting(At):
         self.found: list[list[int]] = [[] for _ in point.parameters]
 
     def reached(self, stm: Stm) -> tuple[Stm, ...]:
-        """The statement as it is; the numbers that fit are noted."""
+        """Note the numbers that fit; the statement stays as it is."""
         plain = replace(stm, attrs=settings(stm))
         self.found = [list(filter(partial(self._fits, plain, k), _pool(kind, self.pool)))
                       for k, kind in enumerate(self.point.parameters)]

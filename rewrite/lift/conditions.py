@@ -21,7 +21,7 @@ DEPTH = 6
 
 
 def size_at(scope: Scope, atom: Atom, depth: int = DEPTH) -> Size:
-    """An i64 at a place, as a polynomial of the names that it is computed from."""
+    """The i64 ``atom`` at a place, as a polynomial of the names that it is computed from."""
     if isinstance(atom, Const):
         return Size.of(int(atom.value))
     found = arithmetic(scope.exp(atom), lambda x: size_at(scope, x, depth - 1)) if depth else None

@@ -53,7 +53,7 @@ class Step:
         return self.place.partition(".")[0]
 
     def name(self, before: Iterable[Step]) -> str:
-        """The name among the steps of a program, such as ``main.ys.split_join[0]``."""
+        """The name of the step among the steps of a program, such as ``main.ys.split_join[0]``."""
         point = self.request.point
         number = sum(each.place == self.place and each.request.point == point for each in before)
         return f"{self.place}.{point}[{number}]"

@@ -102,7 +102,9 @@ class _Fuser:
         return lambda_of(lam, lam.params, body, lam.ret)
 
     def body(self, body: ir.Body) -> ir.Body:
-        """A body, its inner bodies first; fused again where fusion around it has added to it."""
+        """Fuse inside of inner bodies, then in the body, and again where that adds to inner
+        bodies.
+        """
         stms: list[ir.Stm] = []
         for stm in body.stms:
             for param in stm.pat:

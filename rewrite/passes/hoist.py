@@ -436,7 +436,7 @@ class Hoister:
 
 
 def size_names(fun: ir.Fun) -> frozenset[VName]:
-    """The names that are sizes of arrays, and the names from which such sizes are computed."""
+    """The names that are sizes of arrays, and the names that such sizes are computed from."""
     found: set[VName] = set()
     made: dict[VName, ir.Exp] = {}
 

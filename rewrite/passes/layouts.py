@@ -54,7 +54,7 @@ class Nest:
 
     @property
     def independent(self) -> bool:
-        """True if no level reads arrays that depend on the levels around it."""
+        """True if no level reads an array that depends on an outer level."""
         vary: set[VName] = set()
         for level in self.levels:
             if not vary.isdisjoint(level.arrays):
@@ -237,7 +237,7 @@ class _Built:
         return param.name
 
     def view(self, exp: ir.Reshape, shape: tuple[Atom, ...], element: Type) -> VName:
-        """A view around the nest."""
+        """Add a view outside of the nest; its name."""
         param = ir.Param(self.wanted.names.fresh("fs"), array_of(shape, elem_of(element)))
         self.around.append(ir.Stm((param,), exp, loc=self.wanted.layout.loc))
         return param.name
@@ -265,7 +265,7 @@ class _Built:
 
 
 def nest_of(stm: ir.Stm, depth: int) -> Nest | None:
-    """The maps that make an array, so many of them in each other, if all else inside is cheap."""
+    """The nest of ``depth`` maps that makes an array, if all else in it is cheap; else None."""
     levels: list[Level] = []
     while True:
         exp = stm.exp

@@ -27,7 +27,7 @@ OUTSIDE = i64(-1)
 
 
 def predicate(program: ir.Program, names: Names, rewriting: Rewriting | None = None) -> ir.Program:
-    """``program`` with conditional updates made by the device where it knows the condition."""
+    """``program`` in which the device decides about updates whose condition it computes."""
     rewriting = rewriting or Rewriting(names)
     return ir.Program(tuple(_Walk(names, rewriting).fun(fun) for fun in program.funs))
 

@@ -59,7 +59,7 @@ class _Walk:
     rewriting: Rewriting
 
     def body(self, body: ir.Body, known: Known, views: Views) -> ir.Body:
-        """A body of the host; ``views`` are the views of arrays that are known around it."""
+        """Short-circuit in a body of the host; ``views`` are the views known at its start."""
         body = with_rearranged_results(body, known.types, self.names, self.rewriting)
         body = self._with_parts(body, known)
         body = self._with_moves(body, known.inner(), views)
@@ -156,7 +156,7 @@ class _Done:
         self.stms.append(stm)
 
     def place(self, name: VName) -> int:
-        """The place in the body where a name is bound; -1 if that is around it."""
+        """The index of the statement that binds ``name``; -1 for names from outside of the body."""
         return self.places.get(name, -1)
 
 

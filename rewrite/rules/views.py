@@ -25,7 +25,7 @@ ARITHMETIC = frozenset({"add", "sub", "mul", "min", "max", "div", "mod", "quot",
 
 
 def looks(scope: Scope, stm: ir.Stm | None) -> bool:
-    """True if a statement is a map that looks at arrays that nothing consumes."""
+    """True if a statement is a map that only reads arrays, which nothing consumes."""
     match stm:
         case ir.Stm(pat, ir.Map(_, lam, arrays), ()) if all(
                 not isinstance(type_, Prim) for type_ in lam.ret):

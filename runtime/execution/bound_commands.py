@@ -41,7 +41,7 @@ class BoundCommands:
 
     @property
     def is_current(self) -> bool:
-        """True if no other run has used the kernels since the last one."""
+        """True if no later run has set other arguments of the kernels."""
         return all(kernel.owner is self for kernel in self.last)
 
     def restore(self) -> None:

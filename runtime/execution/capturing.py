@@ -132,7 +132,7 @@ class CapturingRun(Run):
     # Runs that cannot be repeated
 
     def run_while_loop(self, loop: RunLoop) -> None:
-        """Run iterations until the device says that it is over; their number is not captured."""
+        """Run iterations until the device ends the loop; their number is not captured."""
         self._unrepeatable = True
         super().run_while_loop(loop)
 

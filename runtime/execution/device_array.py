@@ -53,7 +53,7 @@ class DeviceArray(Displayed):
         return self.prim.dtype
 
     def get(self) -> np.ndarray[Any, Any]:
-        """The elements as a NumPy array; UserError if NumPy has none of these sizes."""
+        """The elements as a NumPy array; UserError if NumPy has no arrays of this size."""
         check_readable(self.prim, self.shape)
         out = np.empty(self.shape, self.prim.dtype)
         if out.size:
@@ -142,7 +142,7 @@ def is_foreign(arg: Any) -> bool:
 
 
 def prim_of(dtype: np.dtype[Any]) -> Prim:
-    """The type of elements in programs; ArgumentError if programs have none such."""
+    """The element type in programs; ArgumentError if programs have no such type."""
     found = next((prim for prim in Prim if prim.dtype == dtype), None)
     if found is None:
         raise ArgumentError(f"Programs have no arrays of type {dtype}.", "",

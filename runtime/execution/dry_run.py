@@ -87,7 +87,7 @@ class ShortRun(DryRun):
 
     def issue_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
                     lengths: tuple[int, ...], *args: Any) -> None:
-        """Note a kernel and the constants that it is built for."""
+        """Note that a launch uses a kernel that is built for ``constants``."""
         if group == 0:
             raise Infeasible(f"kernel {self._sites[number].launch}: the rows are too long")
         self._note(number, constants, groups, group, lengths)

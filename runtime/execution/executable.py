@@ -81,7 +81,7 @@ class Executable:
 
     @property
     def build_seconds(self) -> float:
-        """The time that builds of kernels have taken so far."""
+        """The seconds that builds of kernels have taken so far."""
         return self.kernels.build_seconds
 
     def make_ready(self, programs: Iterable[tuple[str, ...]]) -> None:

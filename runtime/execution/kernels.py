@@ -88,7 +88,7 @@ class KernelSite:
 
 
 def goes_through_points(kernel: imp.Kernel) -> bool:
-    """True if a work-item has one point after the other, because its arrays are in scratch memory.
+    """True if a work-item computes several points in turn, as its arrays are in scratch memory.
 
     Such a kernel mostly waits for memory.  More work-items that run at a time hide that.
     """
@@ -279,7 +279,7 @@ class Kernels:
         return None if there else self.source_of(wanted)
 
     def source_of(self, wanted: NeededKernels) -> tuple[str, ...] | None:
-        """The text and further options of a program; None if there is no such program."""
+        """The text and options of a kernel program; None if there is no such program."""
         if isinstance(wanted, PersistentKernel):
             return self._persistent_source(wanted)
         if wanted.number is None:

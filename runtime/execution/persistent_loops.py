@@ -180,7 +180,7 @@ def is_worthwhile(run: Run, bound: int) -> bool:
 
 @contextmanager
 def noting_allocations(run: Run) -> Iterator[list[Buffer]]:
-    """Keep all that is allocated meanwhile."""
+    """Keep all buffers that are allocated while the context lasts."""
     allocate, noted = run.allocate, list[Buffer]()
 
     def note(size: int) -> Buffer:

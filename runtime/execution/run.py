@@ -204,11 +204,11 @@ class Run(Issuer):
         persistent_loops.run_loop(self, loop)
 
     def run_while_loop(self, loop: RunLoop) -> None:
-        """Have one kernel run the iterations of a loop until the device says that it is over."""
+        """Run the iterations of a loop by one kernel until the device ends the loop."""
         persistent_loops.run_while_loop(self, loop)
 
     def saw_iterations(self, count: int) -> None:
-        """Hear of the iterations that the last launch of such a kernel has run."""
+        """Learn the number of iterations that the last persistent kernel has run."""
         return
 
     # Versions

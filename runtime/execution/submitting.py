@@ -415,7 +415,7 @@ def _expect(run: Run, expected: Expect, fallible: bool) -> None:
 
 
 def bits(value: Any) -> Hashable:
-    """A value such that 0 and -0 differ, and NaN equals itself."""
+    """A hashable value that tells 0 from -0; NaN equals NaN."""
     return struct.pack("d", value) if isinstance(value, float) else value
 
 

@@ -159,7 +159,7 @@ class _Block(NamedTuple):
             columns=power_of_two_below(min(self.columns, width // self.across)))
 
     def step_time(self, words: int) -> float:
-        """The nanoseconds of 32 work-items for a step, for values of so many ``words``."""
+        """The nanoseconds of 32 work-items for a step, for values of ``words`` words."""
         points, edge = self.rows * self.columns, self.rows + self.columns
         return words * (POINT_TIME * points + EDGE_TIME * edge + FETCH_TIME * self.fetched)
 
@@ -169,7 +169,7 @@ class _Block(NamedTuple):
         return (self.side * self.rows + self.across * self.columns) / self.items
 
     def together(self, words: int, depth: int) -> int:
-        """The groups that a compute unit runs at the same time, for slabs of so many steps."""
+        """The number of groups that a compute unit runs at once, for slabs of ``depth`` steps."""
         points, edge = self.rows * self.columns, self.rows + self.columns
         registers = OTHER_REGISTERS + words * (
             points + 2 * edge + FETCH_REGISTERS * self.fetched * depth)

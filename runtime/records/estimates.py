@@ -37,7 +37,7 @@ class _Observation:
     stopped: bool
 
     def elsewhere(self, par: int, best: float, work: int, at_once: float) -> float:
-        """The expected seconds for other work, on a device that does so many points at once."""
+        """The expected seconds for ``work``, on a device that takes ``at_once`` points at once."""
         fewer = min(self.par, at_once) / min(par, at_once)
         return self.seconds * fewer * min(work / self.work, best / self.best)
 
@@ -77,7 +77,7 @@ class Estimates:
             self.lone_seconds[site] = min(seconds, self.lone_seconds.get(site, seconds))
 
     def lone_time(self, version: str, par: int) -> float:
-        """The least seconds of so few work-items, each of which is almost alone."""
+        """The least seconds of ``par`` work-items, each of which is almost alone on its unit."""
         return self.lone_seconds.get(version.rpartition("/")[0], 0.0) / max(par, 1)
 
     def seconds(self, version: str, par: int, best: float) -> float:

@@ -40,7 +40,7 @@ class SizeTable:
         return frozenset(self.names)
 
     def possible(self) -> frozenset[int]:
-        """The versions that it can say."""
+        """The versions that the guard can choose."""
         return frozenset(self.versions.values())
 
     def lines(self, versions: Sequence[str], shown: Show = str) -> Iterator[str]:
@@ -86,7 +86,7 @@ class NearestSizes:
         return frozenset(self.names)
 
     def possible(self) -> frozenset[int]:
-        """The versions that it can say."""
+        """The versions that the guard can choose."""
         return frozenset(range(max(map(len, self.ratios.values()))))
 
     def lines(self, versions: Sequence[str], shown: Show = str) -> Iterator[str]:
@@ -166,7 +166,7 @@ class Split:
         return self.above.mentioned() | self.below.mentioned() | {self.name}
 
     def possible(self) -> frozenset[int]:
-        """The versions that it can say."""
+        """The versions that the tree can choose."""
         return self.above.possible() | self.below.possible()
 
     def lines(self, versions: Sequence[str], shown: Show = str) -> Iterator[str]:

@@ -46,7 +46,7 @@ def tuning_path(program: Path) -> Path:
 
 
 def facts_path(tuning: Path) -> Path:
-    """The JSON file beside a tuning file."""
+    """The path of the JSON file that belongs to a tuning file."""
     return tuning.with_name(tuning.name + ".json")
 
 
@@ -105,7 +105,10 @@ class TuningValues:
             warnings.warn(f"{self.file}: {problem}", stacklevel=5)
 
     def schedule_for(self, source: Source, rules: Source | None = None) -> Source | None:
-        """The schedule beside the file, if it is for this text and these rules; warns if not."""
+        """The schedule beside the tuning file, if the program and rules are unchanged.
+
+        Otherwise the result is None; if the program has changed, with a warning.
+        """
         if self.file is None or not facts_path(self.file).exists():
             return None
         facts: dict[str, Any] = {}
@@ -192,7 +195,7 @@ def schedule_of(given: str | Path | None) -> Source | None:
 
 def read_size_guards(file: Path, identity: Identity, policy: str, forests: Forests,
                      borrowed: str = "") -> tuple[dict[str, SizeGuard], str]:
-    """The size guards beside a tuning file that hold here, or the reason why they do not.
+    """The size guards beside a tuning file, by site, and the reason why they do not hold, or "".
 
     Guards of a device whose values are ``borrowed`` hold, too.
     """
@@ -236,7 +239,7 @@ def _fits(site: Site, guard: SizeGuard) -> bool:
 
 
 def tuning_of(program: Path | None, tuning: str | Path | Mapping[str, int] | None) -> TuningValues:
-    """The given values, the values of a file, or the values of the file beside the program."""
+    """The given values; without any, the values of the file, or of the file beside the program."""
     if isinstance(tuning, Mapping):
         return TuningValues(checked_values(tuning))
     beside = tuning_path(program) if program is not None else None

@@ -75,7 +75,7 @@ def whole_rows(array: Type, rank: int, dims: tuple[ir.Dim, ...]) -> bool:
 
 
 def inputs_paired(ours: ir.Map, theirs: ir.Map) -> Iterator[list[Goal]]:
-    """Every way to pair the inputs of maps; one of theirs may be several of ours."""
+    """All ways to pair the inputs of two maps; one of ``theirs`` may equal several of ``ours``."""
     count = len(theirs.arrays)
     straight = tuple(range(count))
     orders = [order for order in islice(product(range(count), repeat=len(ours.arrays)), MOST_ORDERS)

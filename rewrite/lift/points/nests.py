@@ -53,14 +53,14 @@ class Maps:
     end: str
 
     def nest(self, count: int) -> Nest | str:
-        """The nest, if there are so many maps."""
+        """The nest of the ``count`` outermost maps; a reason in words if there are fewer."""
         if len(self.loops) < count:
             return self.end
         return Nest(self.loops, self.lam.body, self.lam.ret)
 
 
 def maps_of(stm: ir.Stm, most: int | None = None) -> Maps:
-    """The maps of a perfect nest, at most so many.
+    """The maps of a perfect nest, ``most`` at most.
 
     What stands between two of them is cheap to compute again, and cannot fail.  Their widths and
     the shapes of their results are known outside.

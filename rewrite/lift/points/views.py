@@ -114,7 +114,7 @@ class Views:
 
     def pad(self, array: VName, dim: int, amount: Atom, shape: tuple[Atom, ...], element: Type
             ) -> VName:
-        """An array with so many zeros behind it along a dimension, and then of a shape."""
+        """Bind an array with ``amount`` zeros behind it along ``dim``; returns its name."""
         prim = elem_of(element)
         return self.bind(array, array_of(shape, prim), padding(array, dim, amount, prim))
 
@@ -129,7 +129,7 @@ class Views:
 
 
 def padding(array: VName, dim: int, amount: Atom, prim: Prim) -> ir.Pad:
-    """An array with so many zeros behind it along a dimension."""
+    """An array with ``amount`` zeros behind it along ``dim``."""
     return ir.Pad(dim, i64(0), amount, zero(prim), array)
 
 

@@ -48,7 +48,7 @@ class _OnDemand:
         return subgroup_size(device, offer)
 
     def subgroups(self, device: Device) -> bool:
-        """True if the sub-groups that the device uses at present are what it says."""
+        """True if the device's sub-groups pass a probe."""
         _, groups = _probes()
         return groups.works(device)
 

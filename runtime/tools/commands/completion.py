@@ -101,7 +101,7 @@ def _argument(action: argparse.Action) -> Argument:
 
 
 def bash(found: Sequence[Command]) -> str:
-    """The completion for bash: a function that looks at the words so far."""
+    """A bash function that completes the words of a command line."""
     lines = ["# Completion of 'runelift' for bash, made by 'runelift completion bash'.",
              "_runelift() {",
              '    local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}"',

@@ -88,7 +88,7 @@ class Demo:
                    {name: both for stage in stages for name, both in stage.items()})
 
     def times(self) -> dict[str, dict[str, float]]:
-        """The device time of each version on each dataset; infinite where it cannot run."""
+        """The device time by version, then by dataset; infinite if a version cannot run."""
         found: dict[str, dict[str, float]] = {}
         for dataset in self.entry.costs.datasets:
             for label, each in standings(self.entry.forest, dataset,

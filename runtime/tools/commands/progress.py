@@ -57,7 +57,7 @@ class Display:
 
 
 class Lines(Display):
-    """A line on standard error for each step, and each of so many ``datasets`` once."""
+    """Shows each step as a line on standard error; ``datasets``: the number of datasets."""
 
     def __init__(self, datasets: int) -> None:
         self._total = datasets
@@ -83,7 +83,7 @@ class Lines(Display):
 
 
 def display(datasets: int) -> Display:
-    """A display for this process, which measures so many datasets."""
+    """A display for this process, which measures ``datasets`` datasets."""
     if not sys.stderr.isatty():
         return Lines(datasets)
     terminal: Display = import_module("runelift.runtime.tools.commands.terminal").Terminal()

@@ -46,7 +46,7 @@ class _Time(ProgressColumn):
 
 
 class Terminal(Display):
-    """A line with what is measured, how much of it is done, the best so far, and the time left."""
+    """Shows a status line: the dataset, the progress, the best result so far, and the time left."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._bars = Bars(
@@ -69,7 +69,7 @@ class Terminal(Display):
         self._bars.update(self._task, completed=done, total=total, best=so_far)
 
     def measured(self, progress: Progress) -> None:
-        """Show the dataset, and its quickest run so far."""
+        """Show the dataset that was measured, and the time of its quickest run so far."""
         best = min(progress.seconds, self._best.get(progress.what, math.inf))
         self._best[progress.what] = best
         self._bars.update(self._task, description=visible(progress.what), completed=progress.done,

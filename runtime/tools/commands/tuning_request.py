@@ -87,7 +87,7 @@ class TuningRequest:
 
     @property
     def seconds(self) -> float | None:
-        """The seconds that all may take; None if there is no such budget."""
+        """The budget of the whole tuning in seconds; None if there is none."""
         return None if self.budget is None else self.budget.seconds
 
     @property
@@ -126,10 +126,10 @@ class SearchedSchedules:
 
 @dataclass(frozen=True, slots=True)
 class TuningResult:
-    """The tuned program, and what its schedules and its tuning came to.
+    """The tuned program, and the results of searching schedules and of tuning.
 
     A tuning by records has a ``state``.  A search or an import has ``found`` a configuration for
-    each entry point.  Neither is there if there was nothing to tune.
+    each entry point.  Both are missing if there was nothing to tune.
     """
 
     program: Program

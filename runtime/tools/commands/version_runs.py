@@ -39,7 +39,7 @@ class VersionRuns:
                 yield names_of_plan(forest, force), force
 
     def place(self, arguments: Sequence[Any], seconds: float) -> Args:
-        """Arguments for runs, which took so many seconds by default."""
+        """Arguments for runs of a call that took ``seconds`` by default."""
         placed = self._remote.place(arguments)
         placed.took(seconds)
         return placed
@@ -56,5 +56,5 @@ class VersionRuns:
             raise VersionNotRun(f"given up, {reason}") from None
 
     def close(self) -> None:
-        """End the other process."""
+        """End the process that makes the runs."""
         self._remote.close()

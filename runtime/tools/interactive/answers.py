@@ -45,7 +45,7 @@ Input goes on in the next line as long as it is unfinished; an empty line ends i
 
 
 class Quit(Exception):
-    """The user has had enough."""
+    """The user wants to end the session."""
 
 
 class Answers:

@@ -37,7 +37,7 @@ class Evaluated:
 
 
 class Session:
-    """The definitions so far.  A new definition replaces all definitions of its name."""
+    """The definitions of a session.  A new definition replaces all definitions of its name."""
 
     def __init__(self) -> None:
         self.declarations: tuple[module_ast.Dec, ...] = ()

@@ -64,7 +64,7 @@ class Mark:
 
 def picture(title: str, description: str, width: float, height: float,
             content: Sequence[Markup]) -> Markup:
-    """An SVG element that says what it shows."""
+    """An SVG element with a title and a description for readers who do not see it."""
     number = next(_numbers)
     names = f"title-{number}", f"description-{number}"
     return element("svg", [element("title", title, id=names[0]),

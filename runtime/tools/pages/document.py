@@ -44,7 +44,7 @@ def paragraph(text: str) -> Markup:
 
 
 def figure(picture: Markup, caption: str) -> Markup:
-    """A picture and what it shows."""
+    """A figure: a picture and its caption."""
     return element("figure", [picture, element("figcaption", caption)])
 
 

@@ -71,8 +71,8 @@ def profile(entry_point: EntryPoint, *args: Any, runs: int = 10, all_versions: b
             ) -> CallProfile:
     """Profile calls of an entry point, such as ``program.main``, with these arguments.
 
-    There are at most so many ``runs``.  ``all_versions`` also runs each code version alone.
-    UserError if there is no device.
+    At most ``runs`` calls are made.  ``all_versions`` also runs each code version alone. UserError
+    if there is no device.
     """
     program = getattr(entry_point, "program", None)
     if not isinstance(entry_point, EntryPoint) or not isinstance(program, Program):

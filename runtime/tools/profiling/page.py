@@ -52,7 +52,7 @@ def page(program: str, profiles: Sequence[Profile]) -> str:
 
 
 def profile_parts(profile: Profile, bars: int = MOST_BARS) -> Iterator[Markup]:
-    """The verdict, tables and pictures of a profile; at most so many bars in a row."""
+    """The verdict, tables and pictures of a profile; at most ``bars`` bars in a row."""
     yield paragraph(verdict(profile))
     text = call_text(profile)
     yield paragraph(f"{text[0].upper()}{text[1:]}.")

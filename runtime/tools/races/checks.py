@@ -99,7 +99,7 @@ class FormChecks:
 
     def run(self, arguments: Sequence[Any], force: Mapping[str, int], seconds: float,
             kind: type[InterpretedRun] = InterpretedRun) -> list[Any]:
-        """The results of a run; KernelMistake, or RunTooLong after so many seconds."""
+        """The results of a run; KernelMistake for a race, or RunTooLong after ``seconds``."""
         bound = self._program.loaded.bind(self.plan, list(arguments), self._upload)
         run = kind(self.executable, force, time.monotonic() + seconds)
         try:

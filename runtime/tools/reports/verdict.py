@@ -68,7 +68,7 @@ class Change:
 
     @property
     def best(self) -> float:
-        """The seconds of the best single version; NaN if it was not run beside other choices."""
+        """The seconds of the best single version; NaN if it did not run in paired runs."""
         return self.final.median(BEST) if self.final else math.nan
 
     @property
