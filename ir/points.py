@@ -43,7 +43,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A parameter that decides the form of the rewritten program, with its possible words."""
+    """A parameter that is one of ``words`` and decides the form of the rewritten program."""
 
     name: str
     words: tuple[str, ...]

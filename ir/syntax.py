@@ -495,7 +495,7 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SegDim:
-    """One dimension of an index space: the name of the index, and how many there are."""
+    """One dimension of an index space: ``index`` runs from 0 to below ``width``."""
 
     index: VName
     width: Atom
@@ -642,6 +642,6 @@ class Fun:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The entry points of a program."""
+    """A program: one function for each entry point."""
 
     funs: tuple[Fun, ...]

@@ -80,7 +80,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Observer:
-    """Observation of a run of passes: the program and the time after each of them."""
+    """Observes a run of passes: gets the program and the time after each pass."""
 
     watch: Watch | None = None
     timing: Timing | None = None

@@ -12,7 +12,7 @@ from runelift.codegen.cost.polynomials import Atom, Form, number
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """``a < b``, ``a <= b`` or ``a == b``."""
+    """``a < b``, ``a <= b`` or ``a == b``: ``op`` says which."""
 
     op: str
     a: Form

@@ -36,7 +36,7 @@ class Box(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """The bytes of an access: if lines stay in the cache between iterations, and all of them."""
+    """The bytes of an access: ``all``, or ``kept`` if lines stay in the cache."""
 
     kept: Expr
     all: Expr

@@ -105,7 +105,7 @@ class Access:
 
 @dataclass(slots=True)
 class Sums:
-    """The sums of a kernel so far."""
+    """The operations and bytes of a kernel that have been counted so far."""
 
     graph: Graph
     forms: Forms

@@ -33,7 +33,7 @@ UNKNOWN = "1"
 
 @dataclass(frozen=True, slots=True)
 class CostSource:
-    """The text of cost functions, and the scalars of the host that they take besides ``rt``."""
+    """The ``text`` of cost functions, and ``facts``: the host scalars that are their arguments."""
 
     text: str
     facts: tuple[VName, ...]

@@ -46,7 +46,7 @@ FUNCTION, EPILOGUE = "main", "ending"
 
 @dataclass(slots=True)
 class Generated:
-    """The source of a plan, with the objects that it refers to by number."""
+    """The Python source of a plan, and the objects that its code names by their index."""
 
     source: str
     launches: list[plan.Launch] = field(default_factory=list)

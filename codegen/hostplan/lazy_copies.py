@@ -45,7 +45,7 @@ class _Copy:
 
 @dataclass(slots=True)
 class LazyCopies(DeviceScalars):
-    """The lazy copies of a plan, and their layouts; ``margins`` are copies of padded arrays."""
+    """The lazy copies of a plan by name; ``margins`` are the names of copies of padded arrays."""
 
     lazy_copies: dict[VName, _Copy] = field(default_factory=dict)
     margins: set[VName] = field(default_factory=set)

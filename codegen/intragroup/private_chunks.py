@@ -62,7 +62,7 @@ class ChunkLayout:
 
 @dataclass(frozen=True, slots=True)
 class ChunkedArray(View):
-    """An array in chunks; a work-item reaches only the elements of its chunk."""
+    """An array in chunks of this layout; a work-item reaches only the elements of its chunk."""
 
     layout: ChunkLayout = field(kw_only=True)
 

@@ -283,7 +283,7 @@ class _Names:
 
 @dataclass(frozen=True, slots=True)
 class WithScalar:
-    """A host environment with one more i64."""
+    """The host environment ``env`` with one more i64, ``name``."""
 
     env: PlanEnv
     name: VName

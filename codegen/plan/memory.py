@@ -39,7 +39,7 @@ class StoredArray:
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """The arrays that are alive at a time when no more memory is needed before or after."""
+    """The arrays that are alive at a local maximum of device memory, and the sum of their bytes."""
 
     arrays: tuple[StoredArray, ...]
     bytes: Size

@@ -216,7 +216,10 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class PaddedLoad:
-    """An element of a pad: ``load`` if each index is inside of its size, else ``value``."""
+    """An element of a padded array: ``load`` if all ``tests`` hold, else ``value``.
+
+    Each test is a pair of an index and the size that bounds it.
+    """
 
     tests: tuple[tuple[Exp, Exp], ...]
     load: imp.Load

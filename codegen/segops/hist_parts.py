@@ -220,7 +220,7 @@ def atomic_update(k: KernelBuilder, op_: Operator, out: View, indices: Sequence[
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Bins that several work-items update at the same time, with their locks if there are any."""
+    """Bins that several work-items update at once: their memory space, and locks if any."""
 
     space: imp.Space
     locks: VName | None

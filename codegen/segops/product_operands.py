@@ -52,7 +52,7 @@ def element(k: SecondOrder, operand: Operand, steps: Sequence[Exp]) -> Exp:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The rows or the columns of a product: some dimensions of its space, as one.
+    """The rows or the columns of a product: dimensions ``dims`` of its space, joined to one.
 
     ``size`` is the number of points.
     """

@@ -16,7 +16,10 @@ from runelift.ir.syntax import SegMap, SegRed
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """Segments to be reduced; ``finish`` makes the results of a segment from its totals."""
+    """Segments to reduce: ``finish`` computes the results of a segment from its totals.
+
+    ``finish`` gets the builder, the indices of the segment, and the totals.
+    """
 
     exp: SegRed
     kind: str

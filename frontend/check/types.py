@@ -58,7 +58,10 @@ The number is 0 for size parameters, and -1 for the body.
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A type with its type parameters, size parameters and unknown sizes to instantiate."""
+    """A type that is generic in ``types``, ``sizes`` and ``unknown`` sizes.
+
+    Each use of the name replaces these by fresh variables.
+    """
 
     type: ty.Type
     types: tuple[VName, ...] = ()

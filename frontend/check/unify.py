@@ -55,7 +55,7 @@ class SizeOfCall(SizeMismatch):
 
 @dataclass(frozen=True, slots=True)
 class Required:
-    """The constructors or fields that a type must have, with their types."""
+    """A requirement on a type: constructors of a sum, or fields of a record."""
 
     kind: type[ty.Sum] | type[ty.Record]
     members: tuple[tuple[str, ty.Type], ...]

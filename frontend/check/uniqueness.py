@@ -71,7 +71,7 @@ def check_uniqueness(dec: ast.ValDec, constants: dict[str, Origin]) -> tuple[
 
 @dataclass(slots=True)
 class Walk:
-    """The walk over a declaration, with the arrays consumed and looked at so far."""
+    """The walk over a declaration, with the arrays that it has consumed and used so far."""
 
     constants: dict[str, Origin]
     errors: list[Diagnostic] = field(default_factory=list)

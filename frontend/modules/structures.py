@@ -108,7 +108,7 @@ class Structure:
 
 @dataclass(frozen=True, slots=True)
 class Functor:
-    """A parametric module and the scope that it was written in."""
+    """A parametric module: its parameter, its body, and the scope of its declaration."""
 
     param: str
     sig: module_ast.SigExp

@@ -60,7 +60,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """The failure of the program that a kernel found."""
+    """A failure that a kernel reported: the index of its message, and the arguments."""
 
     code: int
     args: tuple[int, ...]

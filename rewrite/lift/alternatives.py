@@ -45,9 +45,9 @@ class Reason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A function as a schedule rewrites it, and the conditions under which it computes as much.
+    """A function rewritten by a schedule, and the conditions under which it is equivalent.
 
-    If it was ``asked`` for, it runs by default wherever these hold.
+    If it was ``asked`` for, it runs by default wherever its ``needs`` hold.
     """
 
     schedule: tuple[str, ...]
@@ -58,7 +58,7 @@ class Rewritten:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A schedule that gives no version, and why; ``details`` are sizes, if they matter."""
+    """A schedule that gives no version, and why; ``details`` are the sizes concerned, or ""."""
 
     schedule: tuple[str, ...]
     reason: Reason

@@ -119,7 +119,7 @@ def given_of(point: Point, request: Request, values: Mapping[str, int]) -> Argum
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A function after a point, and a name of the statement that gets the points that follow."""
+    """A function after a point, and ``inner``: a name bound by the statement for further points."""
 
     fun: Fun
     inner: VName | None

@@ -18,7 +18,7 @@ from runelift.ir.traverse import bodies_inside, is_flat
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A statement and its path."""
+    """A statement, and the path of names that leads to it."""
 
     path: str
     stm: Stm

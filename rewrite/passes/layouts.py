@@ -36,7 +36,7 @@ DIVISIONS = ("quot", "div", "rem", "mod")
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A map of a nest, and the statements inside of it without the next map."""
+    """A map of a nest: ``stms`` are the statements of its body without the next map."""
 
     width: Atom
     params: tuple[ir.Param, ...]
@@ -46,7 +46,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """Maps in each other, and the result of a point with its type."""
+    """Nested maps; ``result`` is the value at a point, of type ``type``."""
 
     levels: tuple[Level, ...]
     result: Atom
@@ -68,7 +68,7 @@ class Nest:
 
 @dataclass(slots=True)
 class Wanted:
-    """A layout of what a map makes: the statements of both, and who reads the result."""
+    """A layout to make directly: ``made`` by a map, changed by ``layout``, read by ``reader``."""
 
     made: ir.Stm
     layout: ir.Stm

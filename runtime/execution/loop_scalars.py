@@ -25,7 +25,7 @@ Row: TypeAlias = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class ScalarColumn:
-    """Stands for the scalar of each iteration that has this place in the rows of a table."""
+    """Stands for scalar ``number`` in an iteration's row of a table."""
 
     number: int
 
@@ -65,7 +65,7 @@ class LoopScalars:
 
 @dataclass(frozen=True, slots=True)
 class ScalarTable:
-    """A buffer with a row of values for each iteration that a kernel runs."""
+    """A buffer that holds a row of scalars for each iteration that a kernel runs."""
 
     handle: Any
     rows: Sequence[Row]

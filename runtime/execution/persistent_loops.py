@@ -115,7 +115,7 @@ def rings(before: Sequence[Buffer | None], after: Sequence[Buffer | None]) -> li
 
 @dataclass(slots=True)
 class PhaseArguments:
-    """The arguments of a persistent kernel while its phases are put together."""
+    """The arguments of a persistent kernel that is being put together from phases."""
 
     turns: Mapping[int, Sequence[Any]]
     table: ScalarTable | None = None

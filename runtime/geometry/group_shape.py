@@ -42,7 +42,10 @@ class ChunkAnswer(NamedTuple):
 
 
 class GroupShapeAnswer(NamedTuple):
-    """The sizes of a group, of its sub-groups and of its chunks."""
+    """The answers to a launch shape, one for each field of type ``Answer`` in its class.
+
+    The class is :class:`~runelift.codegen.plan.shapes.group_shape.GroupShape`.
+    """
 
     group: int
     staged: int

@@ -105,7 +105,10 @@ class ProductTileRequest(NamedTuple):
 
 
 class ProductTileAnswer(NamedTuple):
-    """The block of a group, its slabs and its pieces."""
+    """The answers to a launch shape, one for each field of type ``Answer`` in its class.
+
+    The class is :class:`~runelift.codegen.plan.shapes.product_tile.ProductTileShape`.
+    """
 
     group: int
     side: int

@@ -16,7 +16,10 @@ class SubGroupSizeRequest(NamedTuple):
 
 
 class SubGroupSizeAnswer(NamedTuple):
-    """The size of its sub-groups."""
+    """The answers to a launch shape, one for each field of type ``Answer`` in its class.
+
+    The class is :class:`~runelift.codegen.plan.shapes.subgroup_size.SubGroupSize`.
+    """
 
     subgroup: int
 

@@ -30,7 +30,10 @@ class TransposeTileRequest(NamedTuple):
 
 
 class TransposeTileAnswer(NamedTuple):
-    """The sides of a tile, the distance of its columns, and 1 if it is copied by words."""
+    """The answers to a launch shape, one for each field of type ``Answer`` in its class.
+
+    The class is :class:`~runelift.codegen.plan.shapes.transpose_tile.TransposeTileShape`.
+    """
 
     height: int
     width: int

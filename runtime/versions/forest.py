@@ -34,7 +34,7 @@ _KEY = re.compile(r"[^@]*@(?P<place>\d+:\d+)/")
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One version of a site; ``label`` is set if it is a leaf, else there are ``sites`` below.
+    """One version of a site: a leaf with a ``label``, or with inner ``sites``.
 
     ``schedule`` has the steps that made a rewritten version.
     """

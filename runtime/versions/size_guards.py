@@ -23,7 +23,7 @@ Show: TypeAlias = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class SizeTable:
-    """Versions by exact sizes; ``names`` are the sizes that count, in order."""
+    """A size guard that lists versions by exact sizes; ``names`` gives the order of the sizes."""
 
     names: tuple[str, ...]
     versions: Mapping[tuple[int, ...], int]
@@ -113,7 +113,7 @@ def _distance(one: Sequence[int], other: Sequence[int]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A version."""
+    """A leaf of a decision tree: the index of the chosen version."""
 
     chosen: int
 

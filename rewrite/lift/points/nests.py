@@ -31,7 +31,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """Loops, outermost first, and what the innermost one computes of elements."""
+    """A nest: its loops, outermost first, and the body of the innermost loop with its types."""
 
     loops: tuple[Loop, ...]
     body: ir.Body
@@ -46,7 +46,7 @@ class Nest:
 
 @dataclass(frozen=True, slots=True)
 class Maps:
-    """Maps in each other, the lambda of the innermost, and the reason why there are no more."""
+    """Nested maps, the innermost map's lambda, and ``end``: the reason why there are no more."""
 
     loops: tuple[Loop, ...]
     lam: ir.Lambda

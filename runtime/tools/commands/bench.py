@@ -62,7 +62,7 @@ EXCLUDED_TAGS = frozenset({"nobench", "disable"})
 
 
 class Input(NamedTuple):
-    """A dataset: entry point, name, and functions that make the arguments and the output."""
+    """A dataset of an entry point, with functions that make its arguments and expected output."""
 
     entry: str
     name: str

@@ -26,7 +26,7 @@ _PATH = re.compile(rf"(?:{PATTERNS['word']}\.)*{PATTERNS['word']}")
 
 
 class Edit(NamedTuple):
-    """New text for a range of a document."""
+    """The replacement of the characters from ``start`` to before ``end`` by ``text``."""
 
     start: int
     end: int
@@ -34,7 +34,7 @@ class Edit(NamedTuple):
 
 
 class Hover(NamedTuple):
-    """Text about a range of a document."""
+    """A description of the characters from ``start`` to before ``end``."""
 
     start: int
     end: int

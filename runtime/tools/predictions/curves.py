@@ -38,7 +38,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class SiteCurves:
-    """The versions of a choice over a size: an encounter at each size where it is met."""
+    """The versions of a site over a size: an encounter for each size that leads to the site."""
 
     site: Site
     points: tuple[tuple[int, PredictedChoice], ...]

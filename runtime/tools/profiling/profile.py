@@ -185,7 +185,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Runs:
-    """Profiled runs of an executable, all with the same commands; ``predicted`` for a call."""
+    """Profiled runs of an executable with equal commands; ``predicted`` seconds for a call."""
 
     executable: Executable
     timelines: Sequence[Timeline]

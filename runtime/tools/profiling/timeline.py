@@ -23,7 +23,7 @@ NO_ISSUE = IssuedCommand(READ, (), 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Something that took from ``start`` to ``end``; ``detail`` says more about it."""
+    """An activity from ``start`` to ``end`` (seconds); ``detail`` says more about it."""
 
     name: str
     start: float
@@ -38,7 +38,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class VersionSpan(Span):
-    """The device time of a version: its site is the ``detail``.
+    """The device time of a version; ``detail`` names its site.
 
     Commands ran for ``busy`` seconds of it.
     """
