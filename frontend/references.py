@@ -53,9 +53,9 @@ class References:
         return found
 
     def linked(self, definition: Definition) -> set[Definition]:
-        """Definitions that must have one name: a member, and that of the module types that it has.
+        """Definitions that must keep one name: a member, and its specifications in module types.
 
-        Only files that were followed already are looked at.
+        Only files that were read before are searched.
         """
         found, todo = {definition}, [definition]
         while todo:

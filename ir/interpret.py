@@ -50,7 +50,7 @@ def last_version(versions: ir.Versions) -> int:
 def interpret(program: ir.Program, entry: str, args: Sequence[Value], *,
               choose: Choose = last_version, machine: Interpreter | None = None
               ) -> list[Value]:
-    """The results of an entry point, perhaps by a ``machine`` that looks at more.
+    """The results of an entry point; ``machine`` may be an interpreter that checks more.
 
     ``args`` are the arguments without the size parameters, which come from the shapes.  Raises
     UserError when shapes disagree and ProgramFailure when the program fails.

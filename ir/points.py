@@ -115,7 +115,7 @@ POINTS: Mapping[str, Signature] = _WithRules()
 
 
 def parameters_of(point: str) -> tuple[Parameter, ...]:
-    """The parameters of a point; rules from outside have none, wherever they are known."""
+    """The parameters of a point; none for rules from outside."""
     found = POINTS.get(point)
     return found.parameters if found is not None else ()
 
@@ -230,7 +230,7 @@ def conflict(attrs: Iterable[str]) -> tuple[str, str] | None:
 
 
 def read_request(text: str) -> Request:
-    """The point that a text asks for; PointMistake says what is wrong with it."""
+    """The point that a text requests; PointMistake if the text is wrong."""
     match = _CALL.fullmatch(text)
     if match is None:
         raise PointMistake("point-arguments", f"'{text:.80}' is not a point with its arguments.",

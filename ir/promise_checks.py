@@ -91,7 +91,7 @@ def _small(prim: Prim) -> Sequence[Value]:
 
 def find_breach(op: ir.Operator, laws: Sequence[Promise],
                 triples: Iterable[tuple[Row, Row, Row]], env: Env) -> Breach | None:
-    """The first promise that is broken for one of the triples.
+    """The first promise that one of the triples breaks; None without such.
 
     ``env`` has the values of names that the operator uses.  Operands for which it fails say
     nothing.

@@ -133,7 +133,7 @@ class Mapper:
         return self.typed(self.bind(param.name), param)
 
     def typed(self, name: VName, param: ir.Param) -> ir.Param:
-        """A binder under its name here, and its type."""
+        """A binder under its new name, with its type."""
         type_ = self.type(param.type)
         return param if name is param.name and type_ is param.type else ir.Param(name, type_)
 

@@ -94,7 +94,7 @@ class Observer:
 
     @property
     def is_active(self) -> bool:
-        """True if anything is observed."""
+        """True if an observer watches or measures the passes."""
         return bool(self.watch or self.timing)
 
 

@@ -109,7 +109,7 @@ def either(forms: Forms, holds: Expr, a: Condition, b: Condition) -> Condition:
 
 
 def share(forms: Forms, cond: Condition) -> Expr:
-    """The share of work-items for which a condition holds; half of them if it is not known."""
+    """The fraction of work-items for which a condition holds; one half if that is unknown."""
     graph = forms.graph
     match cond:
         case Known(holds):
@@ -153,7 +153,7 @@ def _equal(forms: Forms, difference: Form) -> Expr:
 
 
 def settle(forms: Forms, cond: Condition) -> None:
-    """Take a condition as given: forms have the bounds that it says."""
+    """Assume a condition: narrow the bounds of forms accordingly."""
     match cond:
         case Compare(op, a, b) if op != "==" and not forms.is_size(a):
             if forms.is_size(b):

@@ -265,7 +265,7 @@ class Region:
             a.empty() and b.empty() for _, a, b in self.choices)
 
     def roots(self) -> list[Expr]:
-        """The expressions that are evaluated here."""
+        """The expressions that are evaluated in this region."""
         return [*(w for terms in self.sums.values() for w in terms),
                 *(v for values in self.greatest.values() for v in values),
                 *(cond for cond, a, b in self.choices if not (a.empty() and b.empty()))]

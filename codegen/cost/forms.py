@@ -46,7 +46,7 @@ class Clamped(NamedTuple):
     middle: Expr
 
     def mean(self, graph: Graph, of_full: Expr, of_part: Expr) -> Expr:
-        """The mean of something that is 0 for values below 1."""
+        """The mean of a quantity that is 0 for values below 1."""
         return graph.over(graph.add(graph.mul(self.full, of_full),
                                     graph.mul(self.part, of_part)), self.all)
 

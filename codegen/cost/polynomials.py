@@ -89,7 +89,7 @@ class Form:
         return dict.fromkeys(atom for monomial in self.terms for atom in monomial)
 
     def add(self, other: Form, times: int = 1) -> Form:
-        """The sum with a multiple of another one."""
+        """The sum of this form and ``times`` the form ``other``."""
         if not other.terms:
             return self
         terms = dict(self.terms)

@@ -46,7 +46,7 @@ def atomic(writer: Writer, stm: imp.Atomic) -> str:
 
 
 def swapped(writer: Writer, stm: imp.AtomicUpdate, pad: str, body: Sequence[str]) -> list[str]:
-    """A compare-and-swap loop on the word of an element, unless that stays what it is."""
+    """A compare-and-swap loop on the word of an element; a word that stays equal is not written."""
     inner, prim = pad + INDENT, stm.prim
     bits, swap = ("long", "atom") if prim.bits == 64 else ("int", "atomic")
     seen, found, word, shift, new = (f"{each}_{writer.name(stm.old)}" for each in (

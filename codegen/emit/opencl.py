@@ -515,7 +515,7 @@ class _Printer:
         return text if bracketed else f"({text})"
 
     def typed(self, exp: Exp, prim: Prim) -> str:
-        """An expression of a type, with a cast where C would give it another one."""
+        """An expression of type ``prim``, with a cast if C gives it another type."""
         return self._cast(exp, self.exp(exp), prim)
 
     def _cast(self, exp: Exp, text: str, prim: Prim) -> str:

@@ -74,7 +74,7 @@ class Buffers:
         return imp.Var(atom) if isinstance(atom, VName) else imp.Lit(atom)
 
     def prologue(self, used: Iterable[VName]) -> list[imp.Declare]:
-        """The deferred scalars among ``used``, and what they need, as a kernel's first code."""
+        """Declarations of the deferred scalars among ``used``, and of their operands."""
         needed: dict[VName, None] = {}
 
         def visit(name: VName) -> None:
@@ -108,7 +108,7 @@ class Buffers:
     @contextmanager
     def block(self, inherited: Set[VName] = frozenset(),
               site: str | None = None) -> Iterator[list[plan.Step]]:
-        """The steps of a nested body, which owns ``inherited`` buffers and all that it makes.
+        """Collect the steps of a nested body, which owns ``inherited`` and new buffers.
 
         ``site``: the choice point, if the body is a version.
         """

@@ -87,11 +87,11 @@ class _Reads:
     lasting: bool = False
 
     def after(self, other: _Reads) -> _Reads:
-        """The reads of one kernel after another."""
+        """The combined reads of two kernels that both run."""
         return replace(self.instead_of(other), times=self.times + other.times)
 
     def instead_of(self, other: _Reads) -> _Reads:
-        """The reads of one kernel or another."""
+        """The combined reads of two kernels of which only one runs."""
         return _Reads(max(self.times, other.times), max(self.beside, other.beside),
                       self.lasting or other.lasting)
 
@@ -133,7 +133,7 @@ class _Coalescer:
                 self._collect(inner)
 
     def body(self, body: ir.Body, known: Sequence[ir.Param], *, looped: bool = False) -> ir.Body:
-        """The body with lazy copies of the arrays ``known`` and of the arrays that it makes.
+        """The body with lazy copies of the arrays ``known`` and of the arrays bound in the body.
 
         ``looped``: it runs in a loop.  Copies that only one iteration reads are not made: they
         would keep one kernel from running all iterations.
@@ -200,7 +200,7 @@ class _Coalescer:
             stm.exp, lambda body: self.body(body, known, looped=looped), _as_it_is))
 
     def carried_layout(self, param: ir.Param, result: Atom, body: ir.Body) -> int:
-        """The number of dimensions in which work-items divide an array that iterations hand on.
+        """The number of dimensions in which work-items divide an array that a loop carries.
 
         0 if they do not each make a part of it, or do not each walk along their part alone.
         """

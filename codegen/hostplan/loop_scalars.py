@@ -64,7 +64,7 @@ class _Split:
     fallible: bool = False
 
     def take(self, step: plan.Step) -> None:
-        """Put the next step into the part that it belongs to."""
+        """Put a step into the part of the iteration that it belongs to."""
         name, changes = _computed(step), not self.changing.isdisjoint(_read(step))
         if isinstance(step, plan.Bind) and name in self.scalars:
             self.following.append(step)

@@ -27,7 +27,7 @@ from runelift.ir.types import Type
 
 
 def lower_reduction(k: PointsBuilder, stm: Stm, exp: SegRed) -> None:
-    """Bind the totals of ``exp``, and the other results of its map."""
+    """Bind the totals of ``exp``, and the results of its map that are not reduced."""
     count = sum(len(o.neutral) for o in exp.ops)
     more = _more_results(k, stm.pat[count:], exp.ret[count:], exp.space)
     found: Sequence[Value]

@@ -39,7 +39,10 @@ def group_scan(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var], 
 
 def group_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
                 mems: Sequence[VName], subgroup: VName) -> list[imp.Var]:
-    """The combined totals of all work-items, known to all of them; ``mems`` have one for each."""
+    """The combined totals of a group's work-items, valid in every work-item.
+
+    ``mems`` are local arrays with one element per work-item.
+    """
     def in_memory() -> list[imp.Var]:
         _tree_reduce(k, operator, mems, totals)
         return [k.declare("r", p, imp.Load(m, lit(0), p))
@@ -51,9 +54,9 @@ def group_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
 
 def row_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var], count: Exp,
               subgroup: VName) -> list[imp.Var]:
-    """The combined totals of ``count`` work-items in a row, in order; the first of them has it.
+    """The combined totals of ``count`` neighbouring work-items, in order, valid in the first.
 
-    ``count`` is a power of two, and no more than the work-items that can hand each other values.
+    ``count`` is a power of two, at most the number of work-items that can exchange values.
     """
     return _Shuffles(k, operator, subgroup).in_row(totals, count)
 
@@ -174,7 +177,7 @@ class _Shuffles:
         return imp.Var(self.subgroup)
 
     def in_row(self, totals: Sequence[imp.Var], count: Exp) -> list[imp.Var]:
-        """The combined totals of ``count`` work-items in a row, which the first of them has."""
+        """The combined totals of ``count`` neighbouring work-items, valid in the first."""
         own = self._declared("own", totals)
         most = op("sub", count, lit(1))
         self._reduce(own, count, self.k.declare("place", Prim.I64, op("and", LID, most)))

@@ -77,7 +77,7 @@ def is_straight(parts: Reducing, varying: Iterable[VName]) -> bool:
 
 
 def columns_of_lambda(k: SecondOrder, exp: Map) -> Columns | None:
-    """A map inside of a work-item as reductions down columns, or None if it is something else."""
+    """A map inside of a work-item as reductions down columns; None for other maps."""
     parts = reducing(exp.lam.body, exp.lam.ret)
     params = {p.name: array for p, array in zip(exp.lam.params, exp.arrays, strict=True)}
     if parts is None or not is_straight(parts, params):
@@ -128,7 +128,7 @@ class Lanes:
 
 def lanes_of(k: SecondOrder, ops: Sequence[Operator], body: Body, *, part: bool = False
              ) -> Lanes | None:
-    """The lanes that fold elements with this body quicker than one after the other, if any do.
+    """The lanes that fold elements faster than a sequential loop; None if no lanes do.
 
     Compilers fold simple types by vectors where they can.  An operation on f16 is a chain of
     instructions, as rounding is.  Operators on several values, as for the place of the greatest
@@ -188,7 +188,7 @@ def _has_vectors_by_loads(operator: Operator) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class StripRows:
-    """The rows of a strip: ``count`` of them, in all ``cells`` points; ``own`` is the first one.
+    """The rows of a strip: ``count`` rows from ``own`` on, with ``cells`` points in all.
 
     ``width`` is the number of all rows.
     """

@@ -374,7 +374,7 @@ class CodeBuilder:
 
     @contextmanager
     def inner(self) -> Iterator[list[ImpStm]]:
-        """A nested body, which owns the memory that it allocates."""
+        """A builder for a nested body, which owns the memory that it allocates."""
         self.owned.append(set())
         with self.block() as code:
             yield code

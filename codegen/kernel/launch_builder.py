@@ -422,7 +422,7 @@ def branch(lowering: Lowering, make: Callable[[], None], name: str = "") -> tupl
 
 def choose(lowering: Lowering, cond: Atom, then_: tuple[plan.Step, ...],
            else_: tuple[plan.Step, ...]) -> None:
-    """Run ``then_`` if ``cond`` holds, else ``else_``; if that is not possible, the other one.
+    """Run ``then_`` if ``cond`` holds, else ``else_``; only one if the other cannot be compiled.
 
     Both have the same results.  The shapes of groups that tell what is possible are chosen before.
     """
@@ -520,7 +520,7 @@ def scalars(totals: Sequence[imp.Var | View]) -> list[imp.Var]:
 
 
 def local_arrays(k: KernelBuilder, ops: Sequence[Operator], length: Size) -> list[list[VName]]:
-    """Local memory for one partial result per work-item and operator."""
+    """Local arrays with one partial result per work-item, for each operator."""
     arrays: list[list[VName]] = []
     for op_ in ops:
         arrays.append([])
@@ -540,7 +540,7 @@ class Part:
 
 
 def even_part(k: KernelBuilder, points: Exp, item: Exp, items: Exp) -> Part:
-    """The part of work-item ``item`` if ``items`` of them divide ``points`` elements evenly."""
+    """The part of ``points`` for work-item ``item`` if ``items`` work-items divide them evenly."""
     chunk = k.declare("chunk", Prim.I64, ceil_quot(points, items))
     start = k.declare("start", Prim.I64, op("mul", item, chunk))
     end = k.declare("end", Prim.I64, imp.Apply("min", Prim.I64, (op("add", start, chunk), points)))

@@ -84,7 +84,7 @@ class SecondOrder(CodeBuilder):
         return self.body_into(lam.body, rows)
 
     def body_into(self, body: Body, rows: Sequence[View | None]) -> list[Value | None]:
-        """Run a body; array results that it allocates are built in ``rows``, and are None.
+        """Emit a body; array results that it allocates are built in ``rows``, and are None.
 
         So are arrays whose memory such results take over.  An array that a loop carries stays in
         registers if it is small, or if the kernel is built for its size.  Only its last value is

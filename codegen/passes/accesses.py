@@ -56,7 +56,7 @@ class Access:
         return self if self.case is not None else replace(self, case=case)
 
     def conflicts(self, other: Access, overlaps: Mapping[VName, VName]) -> bool:
-        """True if two work-items may meet in a cell, and one of them writes."""
+        """True if two work-items may access one element, and one of the accesses is a write."""
         if self.kind is other.kind and self.kind is not Kind.WRITE:
             return False
         if self.first and other.first:
@@ -204,7 +204,9 @@ class Facts:
         return exp
 
     def unit(self, stm: Stm) -> tuple[bool, frozenset[Access]]:
-        """A flag for barriers inside of a statement, and the accesses before the first of them."""
+        """True if barriers may stand inside a statement; and its accesses before the first of
+        these.
+        """
         found = self._units.get(id(stm))
         if found is None:
             together = (isinstance(stm, imp.For | imp.While | imp.If) and self.same(stm)

@@ -109,7 +109,7 @@ def _fixing_all(steps: tuple[plan.Step, ...]) -> Iterator[VName]:
 
 
 def names_in(what: Any) -> list[VName]:
-    """All names in a step, or in a value of one, but for what is inside of kernels."""
+    """All names in a step or a part of a step, without names inside of kernels."""
     found: list[VName] = []
     _gather(what, found)
     return found

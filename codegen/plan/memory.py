@@ -55,7 +55,7 @@ class VersionMemory:
 
     @property
     def bytes(self) -> tuple[Size, ...]:
-        """The bytes at the peaks, without the choices inside; the greatest of them counts."""
+        """The bytes at each peak, without inner choices; the greatest number counts."""
         return tuple(dict.fromkeys(peak.bytes for peak in self.peaks))
 
     def walk(self) -> Iterator[tuple[str, int, VersionMemory]]:

@@ -324,7 +324,7 @@ class Choose:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The versions that were chosen at ``sites`` cannot be given up from here on.
+    """From here on, the versions chosen at ``sites`` cannot be abandoned.
 
     They have changed memory that the other versions would read.
     """
@@ -340,7 +340,7 @@ Step: TypeAlias = (
 
 
 def set_by(step: Step) -> VName | None:
-    """The scalar that a step itself sets, or the name that it binds; None if it does neither."""
+    """The scalar or name that a step itself binds; None if it binds neither."""
     match step:
         case (Read(name) | Compute(name) | ConvertScalar(name) | ComputeSize(name)
               | Bind(name)):

@@ -166,7 +166,7 @@ class View:
                     stored=self.stored and self.stored.reshape(shape))
 
     def slice(self, dims: Sequence[Exp | tuple[Exp, Exp, Exp]]) -> View:
-        """Fix dimensions at an index, or keep ``(start, count, stride)`` of them."""
+        """Select an index of a dimension, or ``(start, count, stride)``, for each dimension."""
         shape = tuple(d[1] for d in dims if isinstance(d, tuple))
         whole = all(isinstance(d, tuple) and d[0] == lit(0) and d[2] == lit(1) and d[1] == size
                     for d, size in zip(dims, self.shape, strict=True))
@@ -227,7 +227,7 @@ class PaddedLoad:
 
 
 def as_padded(exp: Exp) -> PaddedLoad | None:
-    """The parts of an element of pads, as :meth:`View.pad` makes them; None of something else."""
+    """The parts of a padded element, as :meth:`View.pad` makes it; None for other expressions."""
     match exp:
         case imp.Select(imp.Apply("and", args=(
                 imp.Apply("le", Prim.I64, (_, index)),

@@ -329,7 +329,7 @@ class Sum:
 
 
 def as_sum(exp: Exp, sums: Mapping[VName, Sum], varying: Set[VName]) -> Sum | None:
-    """An index as a sum, if it is one; ``sums`` has the sums of names that vary."""
+    """An index as a sum; None for other expressions.  ``sums`` has the sums of varying names."""
     if not memories(exp) and variables(exp).isdisjoint(varying):
         return Sum(exp)
     match exp:

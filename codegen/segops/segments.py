@@ -27,7 +27,7 @@ class Segments:
 
 
 def segments_of_map(exp: SegMap, names: Names) -> Segments | None:
-    """A map whose points reduce elements, as segments; None if it is something else."""
+    """A map whose points reduce elements, as segments; None for other maps."""
     found = reduction_of(exp, names)
     if found is None:
         return None

@@ -306,7 +306,7 @@ def _segred_final(lowering: launches.Lowering, exp: SegRed, partials: Sequence[S
 
 
 def is_last_group(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:
-    """True for the last of ``groups`` groups to come here; it sees all other groups' writes.
+    """True in the last of ``groups`` groups to come here, which sees the writes of all groups.
 
     They count in element ``number`` of the device's counters; the last resets it.
     """
@@ -330,7 +330,7 @@ def is_last_group(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:
 
 def total_of_group(k: KernelBuilder, op_: Operator, mems: Sequence[VName],
                    totals: Sequence[imp.Var]) -> list[imp.Var]:
-    """The work-items' totals combined, in order, known to all of them.
+    """The combined totals of the work-items, in order, valid in every work-item.
 
     ``k`` is a builder of groups; the local ``mems`` have an element for each work-item.
     """

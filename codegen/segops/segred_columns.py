@@ -42,7 +42,7 @@ from runelift.ir.types import i64
 
 
 def columns_of_map(lowering: launches.Lowering, exp: SegMap) -> Columns | None:
-    """The map as reductions down columns; None if it is something else."""
+    """The map as reductions down columns; None for other maps."""
     product = product_of(exp)
     if product is not None and len(product.walks) == 1:
         return columns_of_product(lowering, product)
@@ -102,7 +102,7 @@ def _finish_of(exp: SegMap, parts: Reducing
 
 
 def columns_of_reduction(exp: SegRed) -> Columns | None:
-    """The segmented reduction as reductions down columns; None if it is something else."""
+    """The segmented reduction as reductions down columns; None for other reductions."""
     *points, row = exp.space
     if not points or len(exp.body.result) != sum(len(o.neutral) for o in exp.ops) or not all(
         map(is_cheap, (exp.body, *(o.lam.body for o in exp.ops)))

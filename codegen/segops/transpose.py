@@ -55,7 +55,7 @@ class Transposition:
 
 
 def transposition_of(lowering: launches.Lowering, exp: SegMap) -> Transposition | None:
-    """The map as a transposed copy, if it is one."""
+    """The map as a transposed copy; None for other maps."""
     match exp.body.stms, exp.body.result:
         case (stm,), (result,) if isinstance(stm.exp, Index) and stm.pat[0].name == result:
             read = stm.exp

@@ -118,7 +118,7 @@ def shared(type_: Type | None, found: Origins) -> Tree:
 
 
 def holds_arrays(type_: Type | None) -> bool:
-    """True if a value without components can be an alias of something."""
+    """True if values of a type without components can be aliases of arrays."""
     return type_ is not None and facts(type_).aliases
 
 

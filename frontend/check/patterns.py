@@ -41,7 +41,7 @@ class Patterns(SizeExps):
     def part_type(self, pattern: ast.Pattern, bound: Bindings, type_: Type | None,
                   anonymous: SizeMaker | None = None, size: Size | None = None,
                   size_name: VName | None = None) -> Type:
-        """The type of a pattern or of a part of one, whose names are added to ``bound``."""
+        """The type of a pattern or of an inner pattern, whose names are added to ``bound``."""
         self._typed.append(pattern)
         pattern.type = self._pattern_type(pattern, bound, type_, anonymous, size, size_name)
         return pattern.type

@@ -32,7 +32,10 @@ def sizes_of_inner_names(params: tuple[ast.Pattern, ...],
 
 
 def inner_sizes(params: Sequence[ast.Pattern], domains: Sequence[ty.Type]) -> Iterator[Diagnostic]:
-    """A parameter has no sizes that are components of another one: calls cannot name them."""
+    """Errors for sizes of a parameter that are components of another parameter.
+
+    Calls cannot name such sizes.
+    """
     inner = {node.size for param in params for node in walk(param)
              if isinstance(node, ast.PatName) and node.name != whole_name(param)}
     for param, domain in zip(params, domains, strict=True):
@@ -79,7 +82,7 @@ def computed_sizes(params: Sequence[ast.Pattern], domains: Sequence[ty.Type],
 
 def unused_sizes(params: Sequence[ast.SizeParam | ast.TypeParam],
                  type_: ty.Type) -> Iterator[Diagnostic]:
-    """Every size parameter of a function is a size somewhere in its type."""
+    """Errors for size parameters of a function that are no sizes in its type."""
     used = ty.sizes_in(type_)
     for param in params:
         if isinstance(param, ast.SizeParam) and param.size not in used:

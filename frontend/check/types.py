@@ -74,7 +74,7 @@ class Scheme:
 
 
 def changing(names: Names, exists: set[VName]) -> Callable[[], Size]:
-    """Makes the sizes of results that do not name them, another one for each call: ``exists``."""
+    """A function that makes a fresh size, different in each call, and adds it to ``exists``."""
     def make() -> Size:
         name = names.fresh(NAMELESS)
         exists.add(name)

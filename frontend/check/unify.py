@@ -29,11 +29,11 @@ class FunctionalType(TypeMismatch):
 
 
 class ConsumingFunction(TypeMismatch):
-    """A function consumes an argument that it must not."""
+    """A function consumes an argument that its context does not let it consume."""
 
 
 class IrregularType(TypeMismatch):
-    """A type has a size that is another one for each argument, or that only values have."""
+    """A type has a size that differs with each argument, or that only values know."""
 
 
 class InfiniteType(TypeMismatch):

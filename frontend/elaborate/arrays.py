@@ -98,7 +98,7 @@ class Arrays:
         return complete(value, other, blank)
 
     def aligned(self, values: Sequence[Value], span: Span) -> list[Value]:
-        """Values of one type with the same payloads."""
+        """Values of one type, made equal in the payloads that they have."""
         widest = values[0]
         for value in values[1:]:
             widest = self.complete(widest, value, span)

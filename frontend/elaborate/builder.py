@@ -51,7 +51,7 @@ class Scope:
     """Lengths of arrays that are bound here, which are therefore not negative."""
 
     def bind(self, params: Iterable[Param]) -> None:
-        """Note that names are bound here, and which names their types have as lengths."""
+        """Note names that the current scope binds, and the names of lengths in their types."""
         for param in params:
             self.bound.add(param.name)
             if isinstance(param.type, ArrayType):
@@ -137,7 +137,7 @@ class Builder:
             stms[-1] = replace(stms[-1], loc=replace(loc, name=name))
 
     def emit1(self, exp: Exp, type_: Type, base: str, span: Span | None) -> VName:
-        """As :meth:`emit` for one result."""
+        """Emit an expression with a single result (:meth:`emit`)."""
         return self.emit(exp, (type_,), (base,), span)[0]
 
     def op(self, name: str, prim: Prim, args: tuple[Atom, ...], span: Span | None,

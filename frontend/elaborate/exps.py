@@ -371,7 +371,7 @@ class Evaluator:
         return self.apply(self.exp(fun, env), values, span)
 
     def call(self, name: str, args: tuple[Value, ...], span: Span) -> Value:
-        """A function of the program; sizes that it computes of sizes are computed only once."""
+        """Inline a function of the program; sizes computed from sizes are computed only once."""
         atoms = [arg.atom for arg in args if isinstance(arg, Dynamic) and arg.type is Prim.I64]
         key = (name, *atoms)
         if len(atoms) == len(args) and (found := self.builder.computed(key)) is not None:

@@ -56,7 +56,7 @@ class RecordValue:
 
 @dataclass(frozen=True, slots=True)
 class SumValue:
-    """A value of a sum type, or an array of them.
+    """A value of a sum type, or an array of such values.
 
     ``tag`` counts the constructors in the order of ``payloads``.  A payload is None where it is
     certain that no value has the constructor; it is zeros where another constructor was used.

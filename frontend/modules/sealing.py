@@ -44,7 +44,7 @@ class Sealing:
     """The hidden types, and the types that have such in their definitions."""
 
     def seal(self, mod: Mod | Unknown, sig: Signature, prefix: str, around: Structure) -> Mod:
-        """A module that has just what ``sig`` lists, without the definitions that it leaves out.
+        """A module with the members that ``sig`` lists, whose hidden types have no definition.
 
         ``prefix`` is the name of the module with a dot behind, ``around`` what the symbols of the
         module types around stand for.

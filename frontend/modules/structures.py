@@ -89,12 +89,12 @@ class Structure:
             self.local.update(covered)
 
     def add_broken(self, name: str) -> None:
-        """Let a name stand for something whose declaration is broken, whatever it is."""
+        """Bind a name of a broken declaration, as a value, a type and a module."""
         self.values[name] = self.types[name] = ast.QualName((), broken_name(name))
         self.modules[name] = self.signatures[name] = Unknown()
 
     def knows(self, name: str) -> bool:
-        """True if a name stands for anything."""
+        """True if a name is bound as a value, type, module or module type."""
         return (self.value(name) is not None or self.type(name) is not None
                 or name in self.modules or name in self.signatures)
 
@@ -152,7 +152,7 @@ class Signature:
     order: tuple[tuple[str, str], ...] = ()
 
     def refined(self, path: tuple[str, ...], definition: Specified) -> Signature:
-        """The module type ``with`` a definition for one of its types."""
+        """The module type with a definition for the type at ``path``."""
         name, *rest = path
         if rest:
             inner = self.modules[name].refined(tuple(rest), definition)
@@ -212,7 +212,7 @@ class Signature:
 
 
 def broken_name(name: str) -> str:
-    """The global name of something whose declaration is broken; a program cannot write it."""
+    """The global name that stands for a broken declaration; a program cannot write it."""
     return f"broken {name}"
 
 

@@ -97,12 +97,12 @@ class Reference:
 
     @property
     def points(self) -> frozenset[VName]:
-        """The indices of points that it depends on."""
+        """The indices of points that the index depends on."""
         return frozenset[VName]().union(*(dim.points for dim in self.dims))
 
     @property
     def counters(self) -> frozenset[VName]:
-        """The counters of loops that it depends on."""
+        """The counters of loops that the index depends on."""
         return frozenset[VName]().union(*(dim.counters for dim in self.dims))
 
     @property

@@ -85,7 +85,7 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """An element that a product combines, and the statements that it needs.
+    """An element that a product combines, and the statements that compute it.
 
     ``before`` are the statements before the reduction.  ``walks`` has the elements and statements
     of each loop of the reduction.
@@ -248,7 +248,7 @@ class Product(Nest):
 
 
 def product_of(exp: ir.SegMap) -> Product | None:
-    """The map as a product, if it is one."""
+    """The map as a product; None for other maps."""
     nest = nest_of(exp.body, exp.ret) if len(exp.space) > 1 else None
     if nest is None:
         return None

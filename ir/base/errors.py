@@ -219,7 +219,7 @@ class ProgramError(UserError):
 
 
 class ProgramWarning(UserWarning):
-    """The source program is right, but something in it has no effect; carries the diagnostic."""
+    """A part of a right program has no effect; carries the diagnostic."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic)
@@ -245,7 +245,7 @@ class ProgramFailure(UserError):
 
     @property
     def code(self) -> str:
-        """The kind of failure; "" for one without a place."""
+        """The kind of failure; "" for a failure without a place."""
         return "" if (found := FAILURE.match(str(self.args[0]))) is None else found["code"]
 
     @property
@@ -290,7 +290,7 @@ class TooLarge(CompilerLimitation):
 
 
 class VersionUnavailable(UserError):
-    """A version that was asked for cannot run here, with the reason.
+    """A version that a run should use cannot run here; the message has the reason.
 
     ``version`` is its name, ``site/index``.
     """

@@ -21,7 +21,7 @@ _Read = Callable[[Any], Any]
 
 
 class MisshapenJson(ValueError):
-    """JSON that is damaged, or that has not the fields and types that it should have.
+    """JSON that is damaged, or that lacks the required fields or types.
 
     ``path`` are the names of the fields that lead to the place.
     """

@@ -9,7 +9,7 @@ from runelift.ir.base.source import Loc
 
 
 class Line(str):
-    """A line of text; ``locs`` are the places that it stands for, the most important one first."""
+    """A line of text; ``locs`` are the places that it shows, the most important place first."""
 
     __slots__ = ("locs",)
     locs: tuple[Loc, ...]

@@ -156,7 +156,7 @@ class Loc:
         return None
 
     def trace(self) -> list[str]:
-        """The calls through which the program came here, a line each, innermost first."""
+        """The inlined calls that lead to the place, a line each, innermost first."""
         return [f"  in {call.callee or 'a function'}, called at {call}" for call in self.calls]
 
     def __str__(self) -> str:
@@ -164,7 +164,7 @@ class Loc:
 
 
 def in_source(loc: Loc, source: Source) -> list[Loc]:
-    """A place and the calls around it, as far as they are in ``source``.
+    """A place and the calls around it, those within ``source`` only.
 
     >>> call = Loc("a", 9, 1, callee="f")
     >>> [each.line for each in in_source(Loc("library", 5, 1, (call,)), Source("a", ""))]

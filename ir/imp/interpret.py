@@ -83,7 +83,7 @@ class TakesTooLong(Exception):
 
 
 def run(kernel: Kernel, launch: Launch) -> Reported | None:
-    """Run a kernel; the first failure of the program that it reported.
+    """Run a kernel; the first failure that it reported, or None.
 
     CompilerBug if the kernel does what no kernel may do, :class:`Race` if that is a data race.
     TakesTooLong if the deadline has passed.
@@ -126,7 +126,7 @@ class _Log:
 
     def touch(self, place: int, kind: _Kind | _Under, who: int, stm: Stm | None
               ) -> tuple[int, _Kind | _Under, Stm | None] | None:
-        """Note an access; the first work-item that it races with, and what this one does there."""
+        """Log an access; the first rival that races with it: work-item, kind and statement."""
         accesses = self.touched.get(place)
         if accesses is None:
             self.touched[place] = {kind: {who: stm}}

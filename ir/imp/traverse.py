@@ -49,7 +49,7 @@ def blocks(stm: Stm) -> tuple[tuple[Stm, ...], ...]:
 
 
 def statements(code: Iterable[Stm]) -> list[Stm]:
-    """All statements of ``code``, and all statements inside of them."""
+    """All statements of ``code``, with all inner statements."""
     found: list[Stm] = []
     _add(code, found)
     return found

@@ -84,7 +84,7 @@ class Work:
 
 def count_work(kernel: Kernel, groups: int, group_size: int, scalars: Mapping[VName, Any],
                buffers: Mapping[VName, int]) -> Work:
-    """The work of a launch, as it was asked for.
+    """The work of a launch with the given number and size of groups.
 
     ``scalars`` has the scalar arguments and the constants of the kernel, ``buffers`` the bytes of
     each buffer.

@@ -155,7 +155,7 @@ class Known:
                 self.learn(self.value(size))
 
     def declare(self, params: Sequence[ir.Param]) -> None:
-        """Declare names that are bound from here on."""
+        """Declare names that are bound at this place."""
         for param in params:
             self.types[param.name] = param.type
             self.bind(param.type)

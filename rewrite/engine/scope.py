@@ -125,7 +125,7 @@ class Scope(Ranges):
         return self.depths.get(name, 0) == self.depth
 
     def consumes(self, name: VName) -> bool:
-        """True if something reuses the memory of ``name``."""
+        """True if a statement reuses the memory of ``name``."""
         return name in self.consumed
 
     # Ranges

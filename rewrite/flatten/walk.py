@@ -52,7 +52,7 @@ class Walk:
 
     @property
     def level(self) -> ir.Level:
-        """The level of the operations that are emitted here."""
+        """The level of the operations that the walk emits at this place."""
         return self.flattener.level
 
     def body(self, body: ir.Body) -> tuple[Atom, ...]:

@@ -72,7 +72,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A function with versions, and the schedules that have none in it."""
+    """A function with versions, and the schedules that gave no version."""
 
     fun: ir.Fun
     dropped: tuple[Dropped, ...] = ()

@@ -31,7 +31,7 @@ KINDS = {"AtomExp": "a copy", "PrimOp": "an operation on scalars", "Convert": "a
 
 
 class At(ForwardWalk):
-    """A walk that does something at the statement that binds a name, and nothing elsewhere."""
+    """A walk that rewrites the statement that binds a name, and changes nothing else."""
 
     def __init__(self, fun: Fun, names: Names, target: VName) -> None:
         super().__init__(_NO_RULES, Rewriting(names, frozenset({copy_propagation.name})),

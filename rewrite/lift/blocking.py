@@ -191,9 +191,9 @@ class Blocking:
 
     def follow(self, before: ir.Fun, after: ir.Fun, place: Place, step: Step, given: Arguments,
                inner: VName | None, names: Names) -> Iterator[str]:
-        """Follow a step, with the function before and after it; what it undoes, in words.
+        """Follow a step from function ``before`` to ``after``; yields the undone steps in words.
 
-        ``inner`` is what the rewrite names for further steps.
+        ``inner`` is the name that the rewrite gives to further steps.
         """
         point, known = step.request.point, [*self.nests]
         rewritten = {p.name for stm in _inside(place.stm) for p in stm.pat}
@@ -221,7 +221,7 @@ class Blocking:
         return [each for each in self.nests if each.is_complete]
 
     def made(self, fun: ir.Fun, names: Names) -> ir.Fun:
-        """``fun`` with its complete nests as they were, and the attribute for their blocks."""
+        """``fun`` with complete nests as before blocking, and attributes for their blocks."""
         for nest in self.complete:
             fun = replace(fun, body=_with_statement(fun.body, _marked(nest, names)))
         return fun

@@ -25,12 +25,12 @@ class Place:
 
     @property
     def name(self) -> VName:
-        """The first name that the statement binds, which no other one does."""
+        """The first name that the statement binds; no other statement binds it."""
         return self.stm.pat[0].name
 
 
 def places(fun: Fun) -> Iterator[Place]:
-    """The statements of an entry point that bind something, each before the statements inside."""
+    """The statements of an entry point that bind names, each before its inner statements."""
     return _places((fun.body,), fun.name)
 
 

@@ -83,7 +83,7 @@ class Schedule:
 
     @property
     def numbers(self) -> dict[str, int | None]:
-        """The program parameters that the steps name, with the values that they have by default."""
+        """The program parameters that the steps name, with their default values."""
         own = {name: DEFAULT for each in self.steps for name in each.request.names}
         return {**{name: value for each in self.versions for name, value in each.numbers.items()},
                 **own}

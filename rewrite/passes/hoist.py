@@ -211,7 +211,7 @@ class Hoister:
         return lambda_of(lam, lam.params, self.body(lam.body, Around.LAMBDA), lam.ret)
 
     def statement(self, stm: ir.Stm) -> None:
-        """Put ``stm`` into the outermost body that it may go to."""
+        """Put ``stm`` into the outermost body that its operands and effects allow."""
         if isinstance(stm.exp, ir.Map) and len(self.frames) == 1 and self.unless_empty.get(
                 stm.exp.width):
             stm = self._where_nonempty(stm, self.unless_empty[stm.exp.width])

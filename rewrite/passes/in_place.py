@@ -38,7 +38,7 @@ from runelift.rewrite.engine.rule import rule
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A view of ``array``: the slice ``array[dims]``, or any other one (``dims`` is None)."""
+    """A view of ``array``: the slice ``array[dims]``, or another kind if ``dims`` is None."""
 
     array: VName
     dims: tuple[ir.Dim, ...] | None

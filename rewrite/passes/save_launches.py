@@ -37,7 +37,7 @@ Stms: TypeAlias = tuple[ir.Stm, ...]
 
 def save_launches(program: ir.Program, names: Names,
                   rewriting: Rewriting | None = None) -> ir.Program:
-    """``program`` with fewer things for the host to launch."""
+    """``program`` with fewer launches by the host."""
     walk = _Walk(rewriting or Rewriting(names))
     return ir.Program(tuple(replace(fun, body=walk.body(fun.body)) for fun in program.funs))
 

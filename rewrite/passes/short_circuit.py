@@ -179,7 +179,7 @@ class _Rest:
 
     @cached_property
     def consumed(self) -> set[VName]:
-        """The names consumed somewhere in the body, which few bodies are asked."""
+        """The names consumed somewhere in the body; computed when first used."""
         return consumed_in(self.body)
 
     def take(self) -> ir.Stm | None:
@@ -239,7 +239,7 @@ class _Site:
 
     @property
     def known(self) -> Known:
-        """The facts that hold here."""
+        """The facts that hold at the update."""
         return self.done.known
 
     @property

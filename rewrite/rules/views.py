@@ -144,7 +144,7 @@ def counted_input(scope: Scope, stm: ir.Stm, place: int,
 
 
 def views_map(scope: Scope, array: VName) -> bool:
-    """True if an array is windows, or what a map looks at, in another order or a slice of it."""
+    """True if an array is windows, or a rearrangement or slice of an array that a map reads."""
     match scope.exp(array):
         case ir.Slide(array=origin):
             return not scope.consumes(origin)

@@ -98,7 +98,7 @@ class Executable:
 
     @cached_property
     def whole_cost(self) -> tuple[Callable[..., None], tuple[VName, ...]]:
-        """The function that adds up what a whole call costs, and the scalars that it takes."""
+        """The function that computes the cost of a whole call, and the scalars that it takes."""
         text, facts = cost_text(self.plan, self.predictor.formulas.texts)
         return loaded(text, self.plan.entry)[ENTRY], facts
 

@@ -159,7 +159,7 @@ class PhaseArguments:
         return f"scalar_{len(self.scalars) - 1}"
 
     def place(self, handle: Any) -> str:
-        """The C expression for a buffer, which may be another one in the next iteration."""
+        """The C expression for a buffer, which may be a different buffer in the next iteration."""
         now, *others = map(self._buffer, self.turns.get(id(handle), (handle,)))
         count = len(others) + 1
         return "".join(f"{turn(count)} == {number} ? {other} : "
@@ -319,7 +319,7 @@ def _period(before: Sequence[Buffer | None], after: Sequence[Buffer | None],
 
 def while_iterations(run: Run, cond: Callable[[], Buffer],
                      carried: Callable[[], tuple[Buffer | None, ...]]) -> Iterator[None]:
-    """The iterations of a loop that goes on while the only element of ``cond()`` is true."""
+    """The iterations of a loop that continues while the only element of ``cond()`` is true."""
     def goes_on() -> bool:
         return bool(run.read(cond(), "bool", 0))
 

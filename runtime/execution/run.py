@@ -124,7 +124,7 @@ class Run(Issuer):
         return Outcome(results, self._record(wall, issue), wall, issue, self.first_launches)
 
     def follow(self, main: Callable[[Any, Any], tuple[Any, ...]], args: Any) -> tuple[Any, ...]:
-        """Run ``main`` on ``args``, with versions that have the memory that they need."""
+        """Run ``main`` on ``args``, with versions whose memory the device can hold."""
         guard = self.executable.memory
         if guard is None or not guard.active:
             return main(self, args)

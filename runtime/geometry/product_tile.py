@@ -100,7 +100,7 @@ class ProductTileRequest(NamedTuple):
 
     @property
     def wishes(self) -> bool:
-        """True if a setting asks for something."""
+        """True if a setting asks for a shape of the block."""
         return any(self[self._fields.index("wanted_side"):])
 
 

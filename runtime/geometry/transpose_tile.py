@@ -43,7 +43,7 @@ class TransposeTileAnswer(NamedTuple):
 
 def choose(asked: TransposeTileRequest, limits: GeometryLimits | None = None
            ) -> TransposeTileAnswer:
-    """Tiles that have a short side as a whole, so that neighbours along it are accessed together.
+    """Tiles that include the whole of a short side, so that accesses along it are coalesced.
 
     Small matrices need no tiles: what a group reads, it finds in the cache.
 

@@ -81,7 +81,7 @@ class Estimates:
         return self.lone_seconds.get(version.rpartition("/")[0], 0.0) / max(par, 1)
 
     def seconds(self, version: str, par: int, best: float) -> float:
-        """The expected seconds of a version on the dataset at hand; 0 if there is no evidence."""
+        """The expected seconds of a version on the current dataset; 0 without evidence."""
         if not self.work or par <= 0 or math.isinf(best):
             return 0.0
         found = [(each.stopped, each.elsewhere(par, best, self.work, self.at_once))

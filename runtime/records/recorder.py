@@ -93,7 +93,7 @@ class Recorder:
         return len(self._events)
 
     def taken_back(self, first: int) -> list[Command]:
-        """Remove the commands from ``first`` on, all of them launches; their times.
+        """Remove the launches from command ``first`` on, and return their times.
 
         This waits until they are over.
         """

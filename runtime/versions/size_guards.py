@@ -36,7 +36,7 @@ class SizeTable:
         return self.versions.get(tuple(sizes[name] for name in self.names))
 
     def mentioned(self) -> frozenset[str]:
-        """The names of sizes that it asks for."""
+        """The names of the sizes that the table lists."""
         return frozenset(self.names)
 
     def possible(self) -> frozenset[int]:
@@ -82,7 +82,7 @@ class NearestSizes:
                                       for values, ratios in self.ratios.items()})
 
     def mentioned(self) -> frozenset[str]:
-        """The names of sizes that it asks for."""
+        """The names of the sizes that distances depend on."""
         return frozenset(self.names)
 
     def possible(self) -> frozenset[int]:
@@ -162,7 +162,7 @@ class Split:
         return (self.above if sizes[self.name] >= self.least else self.below).version(sizes)
 
     def mentioned(self) -> frozenset[str]:
-        """The names of sizes that it asks for."""
+        """The names of the sizes that the tree compares."""
         return self.above.mentioned() | self.below.mentioned() | {self.name}
 
     def possible(self) -> frozenset[int]:

@@ -41,7 +41,7 @@ class Match:
     """The first results of calls of which other results have not been found yet."""
 
     def copy(self) -> Match:
-        """A match that goes on in another way."""
+        """An independent copy of the match, for another attempt."""
         return Match(self.atoms.copy(), self.functions.copy(), self.types.copy(),
                      self.locals_.copy(), self.inner.copy(), self.statements.copy(),
                      self.open_calls.copy())
@@ -69,7 +69,7 @@ class Surroundings:
 
 
 def whole_rows(array: Type, rank: int, dims: tuple[ir.Dim, ...]) -> bool:
-    """True if all dimensions from ``rank`` on are taken as they are."""
+    """True if ``dims`` takes all dimensions from ``rank`` on in whole."""
     return all(isinstance(dim, ir.SliceDim) and is_whole(dim, size)
                for dim, size in zip(dims[rank:], shape_of(array)[rank:], strict=True))
 

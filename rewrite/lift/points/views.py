@@ -134,7 +134,7 @@ def padding(array: VName, dim: int, amount: Atom, prim: Prim) -> ir.Pad:
 
 
 def number(given: Arguments, name: str) -> Const:
-    """A numeric argument of a point; a tuned one has a value here, too."""
+    """A numeric argument of a point; a tuned argument has a value at this time, too."""
     value = given[name]
     assert isinstance(value, Const)
     return value

@@ -36,7 +36,7 @@ NOTABLE = 1.05
 
 
 def tuned(args: argparse.Namespace, path: Path) -> int:
-    """Tune the program and say what came of it."""
+    """Tune the program and print the results."""
     started = time.perf_counter()
 
     if not args.json:

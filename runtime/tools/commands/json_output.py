@@ -35,7 +35,7 @@ _COMMAND: ContextVar[_Command | None] = ContextVar("command", default=None)
 
 @contextmanager
 def output_of(arguments: Sequence[str]) -> Iterator[None]:
-    """Let the output meanwhile be that of a command line."""
+    """Mark the output as that of a command line while the context lasts."""
     token = _COMMAND.set(_Command(arguments))
     try:
         yield

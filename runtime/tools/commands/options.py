@@ -186,5 +186,5 @@ def natural(text: str) -> int:
 
 
 def warn(message: str) -> None:
-    """Tell the user something on standard error."""
+    """Print a warning on standard error."""
     show(f"runelift: warning: {message}", sys.stderr)

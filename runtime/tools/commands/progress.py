@@ -46,7 +46,7 @@ class Display:
         """Learn the most seconds that the steps from here on take."""
 
     def aside(self) -> AbstractContextManager[None]:
-        """Leave the screen to what is printed meanwhile."""
+        """Leave the screen to other output while the context lasts."""
         return nullcontext()
 
     def __enter__(self) -> Self:
@@ -92,7 +92,7 @@ def display(datasets: int) -> Display:
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Show how long something has gone on that cannot tell how far it is."""
+    """Show the time that a piece of work without known length has taken."""
     over, since = Event(), perf_counter()
 
     def remind() -> None:

@@ -61,7 +61,7 @@ class Terminal(Display):
         self._seconds = math.inf
 
     def begun(self, what: str) -> None:
-        """Show what goes on."""
+        """Show the piece of work that has begun."""
         self._bars.update(self._task, description=visible(what))
 
     def counted(self, what: str, done: int, total: int, so_far: str) -> None:
@@ -93,13 +93,13 @@ class Terminal(Display):
                           total=self._seconds if known else None)
 
     def within(self, seconds: float) -> None:
-        """Count the time from here on."""
+        """Count the time from this moment on."""
         self._from, self._seconds = time.perf_counter(), seconds
         self._bars.reset(self._task, best="")
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Take the line away meanwhile."""
+        """Remove the line while the context lasts."""
         self._bars.stop()
         try:
             yield

@@ -397,7 +397,7 @@ class _Subject:
         """The number of runs in the last case that came to their end."""
 
     def test(self, case: Case, entry: str) -> None:
-        """Run a case in the ways asked for; _Mismatch if something is wrong."""
+        """Run a case in the requested ways; _Mismatch if a result is wrong."""
         self.not_run, self.ran = {}, 0
         arguments = case.arguments(self._evaluate, _argument_types(self._core, entry))
         expected = case.expected()

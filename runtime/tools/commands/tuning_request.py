@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TuningRequest:
-    """The options of ``runelift autotune``, by their names; its help says what each means."""
+    """The options of ``runelift autotune`` by name; ``--help`` explains each option."""
 
     program: Path
     entry: str | None

@@ -45,7 +45,7 @@ class VersionRuns:
         return placed
 
     def results(self, entry: str, placed: Args, force: Mapping[str, int]) -> list[Any]:
-        """The results of a run with these versions; VersionNotRun if one of them cannot run."""
+        """The results of a run with these versions; VersionNotRun if a version cannot run."""
         try:
             with version_names_in_errors(self._program):
                 return self._remote.results(entry, placed, dict(force))

@@ -50,7 +50,7 @@ class PassDone:
 
 @dataclass(slots=True)
 class History:
-    """The passes of a compilation that a rewriting is told to note here."""
+    """The passes of a compilation, noted as they run."""
 
     rewriting: Rewriting
     passes: list[PassDone] = field(default_factory=list)

@@ -43,7 +43,7 @@ class CallProfile(Displayed):
 
     @property
     def verdict(self) -> str:
-        """The most important thing that it says."""
+        """The most important finding of the profile."""
         return verdict(self.profile)
 
     def to_dict(self) -> dict[str, Any]:

@@ -130,7 +130,7 @@ def parts_of_call(profile: Profile) -> Sequence[tuple[str, float]]:
 
 
 def verdict(profile: Profile) -> str:
-    """The most important thing that a profile says, in one or two sentences."""
+    """The most important finding of a profile, in one or two sentences."""
     parts = profile.shown.parts
     busiest = next(iter(profile.kernels), None)
     if busiest is None or not parts.whole:

@@ -82,7 +82,7 @@ class Change:
         return self.guarded and self.versions(TUNED) != self.versions(DEFAULT)
 
     def versions(self, choice: str) -> tuple[str, ...]:
-        """The versions that run with a choice, as far as they are known."""
+        """The versions that run with a choice, as far as runs have shown."""
         return self.final.versions.get(choice, ()) if self.final else ()
 
 
