@@ -38,7 +38,7 @@ def _parameter(type_: Type, pattern: ast.Pattern | None) -> Component:
 
 
 def _results(type_: Type, written: ast.TypeExp | None) -> Iterator[tuple[Type, str]]:
-    """The results with their types as they are written, if they are."""
+    """The results of a type, each with its type as written, if the program writes them."""
     if not isinstance(type_, Tuple):
         yield type_, "" if written is None else written.span.text
         return

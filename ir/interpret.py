@@ -113,7 +113,7 @@ def _bind_shape(env: Env, name: VName, type_: ArrayType, shape: tuple[int, ...])
 
 
 def _meets_needs(version: ir.Version, env: Env) -> bool:
-    """True if what the guard of a version needs holds for the sizes at hand."""
+    """True if the needs of a version's guard hold for the current sizes."""
     needs = () if version.guard is None else version.guard.needs
     return all(need.holds({name: int(env[name]) for name in need.variables()}) for need in needs)
 
@@ -357,7 +357,7 @@ class Interpreter:
     @contextmanager
     def _accumulators(self, acc: VName, dests: tuple[VName, ...], ops: tuple[ir.Operator, ...],
                       env: Env) -> Iterator[list[Value]]:
-        """Copies of destinations, into which writes to ``acc`` go meanwhile."""
+        """Collect writes to ``acc`` in copies of the destinations while the context lasts."""
         arrays = [env[dest].copy() for dest in dests]
         outside = self.accumulators.get(acc)
         self.accumulators[acc] = arrays, ops

@@ -197,7 +197,7 @@ class _CostWriter(PlanWriter):
                   f"{given}{teams})")
 
     def _arguments(self, step: plan.Launch) -> list[VName | None]:
-        """The arguments of a work function, in order; None for an argument that it does not use."""
+        """The arguments of a work function, in order; None for unused arguments."""
         kernel = step.kernel
         values = [*kernel.built_for, *(
             arg for arg, p in zip(step.args, kernel.params, strict=True)
@@ -293,7 +293,7 @@ class _CostWriter(PlanWriter):
             setting = later
 
     def _asked_by(self, step: plan.Step) -> set[VName]:
-        """The scalars that a step needs to cost something."""
+        """The scalars that the cost of a step depends on."""
         match step:
             case plan.Launch(kernel, _, groups, group):
                 lengths = [array.length for array in kernel.local_memory]
@@ -332,5 +332,5 @@ def _columns(loop: plan.CountedLoop) -> set[VName]:
 
 
 def _carried(body: Iterable[plan.Step]) -> set[VName]:
-    """The names that an iteration hands on to the next."""
+    """The names that an iteration passes on to the next iteration."""
     return {step.target for step in plan.all_steps(body) if isinstance(step, plan.Bind)}

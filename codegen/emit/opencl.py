@@ -546,7 +546,9 @@ class _Printer:
         return self.exp(exp)
 
     def _modular(self, exp: Exp, prim: Prim, *, cast: bool = True) -> str:
-        """Arithmetic in an unsigned type; the other operand of an unsigned one needs no cast."""
+        """Arithmetic in an unsigned type; without ``cast``, an operand beside already has the
+        type.
+        """
         match exp:
             case imp.Apply("add" | "sub" | "mul" as op, same, (left, right)) if same is prim:
                 return (f"({self._modular(left, prim)} {_INFIX[op]} "

@@ -271,7 +271,7 @@ def _moved_into(body: ir.Body) -> Iterator[VName]:
 
 
 def _only_read(exp: ir.Loop) -> set[VName]:
-    """The arrays of a loop that its body neither updates nor hands on."""
+    """The arrays of a loop that its body neither updates nor passes on changed."""
     defs = {p.name: stm for stm in exp.body.stms for p in stm.pat}
     handed = {root_of(a, defs) for a in exp.body.result if isinstance(a, VName)}
     return {p.param.name for p in exp.params} - consumed_in(exp.body) - handed

@@ -103,7 +103,7 @@ class _Split:
 
 
 def _computed(step: plan.Step) -> VName | None:
-    """The scalar that a step computes or the name that it binds, if any."""
+    """The scalar or name that a step binds; None if it binds none."""
     return None if isinstance(step, plan.Read) else plan.set_by(step)
 
 

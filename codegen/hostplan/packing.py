@@ -116,7 +116,7 @@ def _fit(body: Body, first: int, last: int, makers: Mapping[VName, Stm]) -> bool
 
 
 def _is_blank(stm: Stm, width: Atom, makers: Mapping[VName, Stm]) -> bool:
-    """True for scratch memory of scalars, as many as a minimum of something and ``width``."""
+    """True for scratch memory of scalars whose length is a minimum with ``width``."""
     if not (isinstance(stm.exp, Replicate) and SCRATCH in stm.attrs and len(stm.exp.shape) == 1
             and len(shape_of(stm.pat[0].type)) == 1):
         return False

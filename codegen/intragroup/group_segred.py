@@ -40,7 +40,7 @@ def lower_reduction(k: PointsBuilder, stm: Stm, exp: SegRed) -> None:
 
 def _more_results(k: PointsBuilder, pat: Sequence[Param], ret: Sequence[Type], space: Space
                   ) -> list[View]:
-    """Memory for the other results of a reduction's map."""
+    """Memory for the results of a reduction's map that are not reduced."""
     return [k.chunked_array(p.name, t, launches.widths(k, space), k.layout(k.count(space)))
             if len(space) == 1 and isinstance(t, Prim) else k.allocate(p.name, p.type)
             for p, t in zip(pat, ret, strict=True)]

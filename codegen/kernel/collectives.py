@@ -335,7 +335,7 @@ class _Lanes(_Shuffles):
             imp.If(_equal(self.lane, lit(0)), tuple(begin), later),)))
 
     def _publish(self, own: Sequence[imp.Var], opened: imp.Var | None) -> None:
-        """Tell the other sub-groups the totals of this one."""
+        """Emit stores by which a sub-group publishes its totals to the other sub-groups."""
         number = op("quot", LID, self.size)
         for mem, value, prim in zip(self.mems, own, self.prims, strict=True):
             self.k.emit(imp.Store(mem, number, value, prim))

@@ -204,9 +204,7 @@ class Facts:
         return exp
 
     def unit(self, stm: Stm) -> tuple[bool, frozenset[Access]]:
-        """True if barriers may stand inside a statement; and its accesses before the first of
-        these.
-        """
+        """True if barriers may stand inside a statement; also the accesses before the first."""
         found = self._units.get(id(stm))
         if found is None:
             together = (isinstance(stm, imp.For | imp.While | imp.If) and self.same(stm)

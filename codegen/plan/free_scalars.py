@@ -69,7 +69,7 @@ def _inputs(step: plan.Step, name: VName) -> set[VName]:
 
 def _slice(wanted: list[VName], computing: dict[VName, plan.Step]
            ) -> tuple[tuple[plan.Step, ...], tuple[VName, ...]]:
-    """The steps that compute what is wanted, in order, and the names that they are given."""
+    """The steps that compute the ``wanted`` names, in order, and the names of their inputs."""
     needed = set(wanted)
     steps: list[plan.Step] = []
     for name, step in reversed(computing.items()):

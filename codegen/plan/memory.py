@@ -264,5 +264,5 @@ _SIZES: dict[str, Callable[[Size, Size], Size]] = {
 
 
 def _set_in(steps: Sequence[plan.Step]) -> Iterator[VName]:
-    """The scalars that steps set, or names that they bind."""
+    """The scalars and names that steps bind."""
     return (name for step in plan.all_steps(steps) if (name := plan.set_by(step)) is not None)

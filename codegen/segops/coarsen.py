@@ -177,7 +177,7 @@ class _Coarsener:
         return found
 
     def _sum(self, exp: Exp) -> Sum | None:
-        """An index as a sum, if it is one."""
+        """An index as a sum; None for other expressions."""
         return as_sum(exp, self.sums, self.varying)
 
     # Loops around lanes
@@ -246,7 +246,7 @@ class _Coarsener:
                     yield item
 
     def _arrays(self, stms: Sequence[Stm]) -> Iterator[Stm]:
-        """The cells of variables that are declared here and needed elsewhere."""
+        """The cells of variables that are declared in these statements and used outside of them."""
         for stm in stms:
             if isinstance(stm, imp.Declare) and stm.name in self.kept:
                 yield imp.DeclareArray(stm.name, stm.prim, self.lanes.cells)

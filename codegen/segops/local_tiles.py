@@ -308,7 +308,7 @@ class _Inside:
         return found
 
     def _statement(self, stm: Stm) -> list[Stm]:
-        """A statement after the indices of what it loads from boxes."""
+        """A statement, behind the indices of its loads from boxes."""
         indices: list[Stm] = []
 
         def change(exp: Exp) -> Exp:
@@ -359,7 +359,7 @@ class _Inside:
         return array if wanted else None
 
     def _margin(self, padded: PaddedLoad) -> _Margin | None:
-        """The tests of a padded load as sums; None if they depend on something else."""
+        """The tests of a padded load as sums; None for other tests."""
         tests: list[tuple[Sum, Exp]] = []
         for index, size in padded.tests:
             total = self._sum(index)

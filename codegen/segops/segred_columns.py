@@ -129,7 +129,7 @@ def columns_of_reduction(exp: SegRed) -> Columns | None:
 
 
 def _is_column(exp: object, uses: dict[VName, set[VName]], near: set[Dim], column: VName) -> bool:
-    """True if an array is a column, or a part of one, that ``column`` picks."""
+    """True if an array is a column, or part of a column, that ``column`` selects."""
     if not isinstance(exp, Index):
         return False
     *rows, last = exp.dims

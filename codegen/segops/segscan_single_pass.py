@@ -124,7 +124,7 @@ def _i32(value: int) -> Exp:
 
 
 class _LookBack:
-    """The work of a group for one tile."""
+    """Emits the work of a group for one tile of a single-pass scan."""
 
     def __init__(self, tile: ScanTile, statuses: VName) -> None:
         self.tile = tile
@@ -196,7 +196,7 @@ class _LookBack:
             _high(ticket), _u32(4))))
 
     def _place(self, word: int, number: Exp) -> Exp:
-        """The place of a word of a tile; neighbouring tiles have theirs next to each other."""
+        """The position of a word of a tile; words of neighbouring tiles are next to each other."""
         return op("add", op("add", op("mul", lit(word), imp.Var(self.scan.tiles)), number),
                   lit(FIRST_STATUS))
 

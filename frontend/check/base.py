@@ -301,7 +301,7 @@ class Base(ABC):
                 f"A value of functional type cannot be {role}.") from None
 
     def _is_known(self, name: str) -> bool:
-        """True if an unqualified name stands for something, or did before an error."""
+        """True if an unqualified name is bound, or was bound by an erroneous declaration."""
         return (self.scope.find(name) is not None or name in self.broken or name in FUNCTIONS)
 
     def _lookup(self, name: ast.QualName, span: Span) -> Scheme:

@@ -210,7 +210,7 @@ class Checker(Settling):
             self.solved.changing.add(dec.name)
 
     def _shown(self, type_: ty.Type, anonymous: SizeMaker | None = None) -> ty.Type:
-        """A type without hidden types: what it is when the program runs."""
+        """A type with hidden types replaced by their definitions, as at run time."""
         if not ty.facts(type_).hidden:
             return type_
         make = anonymous or self.solved.size_meta
@@ -383,7 +383,7 @@ class Checker(Settling):
         return ty.Arrow(domain, ty.UNIT, unique_pattern(param), False, size_name)
 
     def _fixed(self, sizes: list[VName]) -> SizeMaker:
-        """Makes sizes ``[]`` that may be any, each another one, and adds them to ``sizes``."""
+        """A function that makes a fresh size for each ``[]`` and adds it to ``sizes``."""
         def make() -> Size:
             sizes.append(self.names.fresh(NAMELESS))
             return Size.var(sizes[-1])
@@ -405,7 +405,7 @@ class Checker(Settling):
                     labels=() if binding.span is None else (Label(binding.span, "bound here"),))
 
     def _out_of_scope(self, type_: ty.Type, known: set[VName]) -> ty.Type:
-        """``type_`` with an unknown size for each that names something of a function's body.
+        """``type_`` with an unknown size for each size that names a local of a function's body.
 
         Its callers do not know how such sizes are related.
         """

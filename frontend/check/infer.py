@@ -277,7 +277,7 @@ class Inference(Loops):
         return ty.substitute_size(codomain, arrow.param, size)
 
     def _try_function(self, type_: ty.Type, expected: ty.Type) -> None:
-        """Learn what an expected type says of a function, but for sizes that its calls have."""
+        """Unify a function's type with the expected type, but for sizes that calls decide."""
         type_, expected = self.solved.head(type_), self.solved.head(expected)
         own: set[VName | None] = set()
         while (isinstance(type_, ty.Arrow) and isinstance(expected, ty.Arrow)

@@ -347,7 +347,7 @@ class Substitution:
             self._meet(required, type_)
 
     def _meet(self, required: Required, type_: ty.Type) -> None:
-        """Give ``type_``, without requirements or of a known form, the parts that it must have."""
+        """Require the parts of ``required`` of a type without requirements or of a known form."""
         type_ = self.head(type_)
         if isinstance(type_, ty.MetaVar):
             if type_.id in self.allowed:

@@ -160,7 +160,7 @@ class Builder:
         return self.emit1(exp, result, base, span)
 
     def _once(self, exp: PrimOp, type_: Prim, base: str, span: Span | None) -> Atom:
-        """Emit ``exp``, which may fail or take time, here unless a body around has it already."""
+        """Emit ``exp``, which may fail or be slow, unless an enclosing body has computed it."""
         key = _key(exp)
         if (found := self.computed(key)) is not None:
             return found

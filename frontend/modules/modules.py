@@ -573,7 +573,7 @@ class _Evaluator:
 
 
 def _is_known(specified: Specified, found: Structure) -> bool:
-    """True if a value is a member of a built-in module that is known to be as it is specified."""
+    """True if a value is a built-in module's member of exactly the specified type."""
     assert isinstance(specified.spec, module_ast.ValSpec)
     prim = ".".join(found.values[specified.spec.name].quals)
     return prim in {each.value for each in specified.prims} and all(

@@ -168,7 +168,7 @@ class _Open:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """An array inside of the kernel: part of one around it."""
+    """An array inside of a kernel that is part of an array from outside."""
 
     array: VName
     dims: tuple[Affine | _Open, ...]

@@ -192,7 +192,7 @@ def _same_operator(one: ir.Operator, other: ir.Operator) -> bool:
 
 def _elements(walks: Sequence[Walk], counted: set[VName]
               ) -> tuple[tuple[ir.Stm, ...], list[ir.Param], tuple[ir.Stm, ...]]:
-    """The statements of the innermost loop that find elements, these, and the other statements.
+    """The innermost loop's loads of elements, the loaded names, and its other statements.
 
     Elements are loaded from arrays at places that do not depend on elements.
     """
@@ -218,7 +218,7 @@ def _elements(walks: Sequence[Walk], counted: set[VName]
 
 
 def _operand(parts: Reducing, walks: Sequence[Walk], param: ir.Param) -> Operand:
-    """An operand with what it needs."""
+    """An operand with the statements that compute it."""
     wanted, needed = {param.name}, list[Walk]()
     for walk in reversed(walks):
         stms = needed_for(walk.stms, wanted)

@@ -112,7 +112,7 @@ def count_work(kernel: Kernel, groups: int, group_size: int, scalars: Mapping[VN
 
 
 class _Counter:
-    """Some work-groups of a launch, followed together, and what they have done so far."""
+    """Some work-groups of a launch, followed together, and the work counted so far."""
 
     def __init__(self, kernel: Kernel, groups: int, group_size: int, chosen: Array,
                  scalars: Mapping[VName, Any]) -> None:
@@ -196,7 +196,7 @@ class _Counter:
                     pass
 
     def _assign(self, name: VName, found: Value, weight: Array) -> None:
-        """Assign to a variable of the work-items that are here; it stays in other work-items."""
+        """Assign to a variable in the active work-items; other work-items keep its value."""
         here = weight > 0
         if not here.all():
             before = self._values.get(name)
@@ -335,7 +335,7 @@ class _Counter:
             self._reach(mem, prim, place, weight)
 
     def _reach(self, mem: VName, prim: Prim, place: Value, weight: Array) -> None:
-        """Note which elements are accessed; all of them if the index is not known."""
+        """Note which elements are accessed; all elements if the index is unknown."""
         if place is None:
             self._unbounded.add(mem)
         if mem in self._unbounded:

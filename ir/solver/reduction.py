@@ -99,7 +99,7 @@ def _contains(whole: Monomial, part: Monomial) -> bool:
 
 
 def _normal(each: Constraint) -> object:
-    """A key that constraints of one meaning share."""
+    """A key that equivalent constraints share."""
     if each.kind is Relation.DIVIDES:
         return each.kind, each.left, each.right
     difference = each.left - each.right

@@ -115,7 +115,7 @@ class _Tree:
 
 
 def _steps(system: System, order: Sequence[VName]) -> list[list[_Check | _Finding]]:
-    """The work after each choice: checks as early as can be, and quantities that they need."""
+    """The work after each choice: checks as early as possible, and the quantities they use."""
     known, steps = set[VName](), list[list[_Check | _Finding]]()
     checks = [each for each in system.constraints if each.variables() <= system.known()]
     derived = list(system.derived)
@@ -149,7 +149,7 @@ class _Asked:
 
 
 def _asked(steps: Sequence[Sequence[_Check | _Finding]], order: Sequence[VName]) -> list[_Asked]:
-    """For each step, the part of earlier choices that it or a later step asks for."""
+    """For each step, the earlier choices that this step or a later step depends on."""
     found, known = list[_Asked](), set[VName]()
     for depth, now in enumerate(steps):
         names, sums = set[VName](), set[Size]()

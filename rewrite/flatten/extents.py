@@ -290,7 +290,7 @@ def _use(size: Atom, bound: dict[VName, ir.Stm | None], used: dict[VName, None])
 
 
 def _is_bounded(atom: Atom, bound: dict[VName, ir.Stm | None]) -> bool:
-    """True if the host can compute an atom, or something that is never less."""
+    """True if the host can compute an atom, or an upper bound of it."""
     if _is_exact(atom, bound):
         return True
     match bound.get(atom) if isinstance(atom, VName) else None:

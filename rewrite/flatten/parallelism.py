@@ -107,7 +107,7 @@ def perfect_chain(body: ir.Body) -> tuple[ir.Stm, ...]:
 
 
 def _has_loops(stm: ir.Stm) -> bool:
-    """True if a statement runs anything several times."""
+    """True if a statement contains a loop, sequential or parallel."""
     return isinstance(stm.exp, (ir.Loop, *ir.SOACS)) or any(
         _has_loops(inside) for body in bodies_of(stm.exp) for inside in body.stms)
 

@@ -282,7 +282,7 @@ class _Place:
                      for p in self.original.results)
 
     def _used_later(self) -> tuple[ir.Param, ...]:
-        """The names bound here and used by the rest of the function, or by their types."""
+        """The names bound by these statements that the rest of the function uses, also in types."""
         body = self.original.body
         used = free_vars(ir.Body(body.stms[self.end:], body.result))
         bound = [p for stm in body.stms[self.first:self.end] for p in stm.pat]

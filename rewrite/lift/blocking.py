@@ -280,7 +280,7 @@ def _map_in(fun: ir.Fun, name: VName | None) -> set[VName]:
 
 
 def _number(value: Value) -> int:
-    """A number that is known; 0 for one that is not."""
+    """The value of a constant; 0 for other values."""
     return int(value.value) if isinstance(value, Const) else 0
 
 
@@ -295,7 +295,7 @@ def _is_innermost(stm: ir.Stm) -> bool:
 
 
 def _inside(stm: ir.Stm) -> list[ir.Stm]:
-    """The statements inside of one."""
+    """The statements inside of a statement."""
     return [*statements_inside(bodies_inside(stm.exp))]
 
 

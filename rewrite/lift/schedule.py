@@ -140,7 +140,7 @@ def read_schedule(source: Source, late: Iterable[str] = ()) -> Schedule:
 
 
 def _lines(source: Source) -> Iterator[Span]:
-    """The lines that mean something."""
+    """The lines without comments and blank lines."""
     start = 0
     for line in source.text.splitlines(keepends=True):
         content = line.strip()

@@ -179,7 +179,7 @@ class _Graph:
         return len(self.nodes) < before
 
     def _fuse_at(self, position: int, rules: tuple[Rule, ...], vertical: bool) -> int | None:
-        """Fuse something into the node at ``position``; where the fused node stands then."""
+        """Fuse a node into the node at ``position``; the new position of the fused node, if any."""
         second = self.nodes[position]
         width = second.width
         if width is None:
@@ -245,7 +245,7 @@ class _Graph:
 
     def _consumed(self, first: _Node, second: _Node, before: list[_Node],
                   after: list[_Node]) -> bool:
-        """True if something would be read after it has been consumed."""
+        """True if an array would be read after it is consumed."""
         roots = self.fuser.roots
         early = roots(name for node in before for name in node.consumed)
         late_reads = roots(name for node in after for name in node.free)

@@ -238,7 +238,7 @@ class Hoister:
             self._note(stm, target)
 
     def _left(self, stm: ir.Stm, here: int) -> tuple[ir.Stm, int]:
-        """The statement, and the body that it may go to."""
+        """The statement, and the body that it may move to."""
         if self.rewriting.permits(hoist_invariant):
             found: int | None = hoist_invariant.apply(self, stm)
             if found is not None:

@@ -90,7 +90,7 @@ def made_in_place(stms: Sequence[ir.Stm], known: Known, views: Views) -> list[in
 
 def _harmless(stm: ir.Stm, root: VName, found: Sequence[Placement], known: Known, views: Views
               ) -> list[int]:
-    """The places of those updates of one array, ``root``, whose values may be made in place."""
+    """The indices of the updates of array ``root`` whose values may be made in place."""
     aliases = shown(root, views, known)
     targets = [region(known, p.update.dims) for p in found]
     return [p.place for n, p in enumerate(found)

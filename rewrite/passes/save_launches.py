@@ -72,7 +72,7 @@ class _Walk:
         return exp
 
     def _everywhere(self, each: Rule, body: ir.Body) -> ir.Body:
-        """The body after a rule has been applied to all statements that it starts from."""
+        """The body after a rule was tried on all statements."""
         place = 0
         while place < len(body.stms):
             new: Stms | None = None

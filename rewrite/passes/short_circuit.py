@@ -264,7 +264,7 @@ class _Moved:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """The place where the value of an update is made, and the rearrangement that it is, if any."""
+    """The statement that makes the value of an update, and its rearrangement if any, by index."""
 
     place: int
     view: int | None

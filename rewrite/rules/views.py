@@ -39,7 +39,7 @@ def looks(scope: Scope, stm: ir.Stm | None) -> bool:
 
 
 def _looks_inside(scope: Scope, stm: ir.Stm) -> bool:
-    """True if a statement of such a map computes an index or is a view."""
+    """True if a statement of a map that only reads computes an index or is a view."""
     match stm.exp:
         case ir.PrimOp(op, Prim.I64):
             return op in ARITHMETIC

@@ -52,7 +52,7 @@ class CapturingRun(Run):
         return found
 
     def _most_captured(self) -> int:
-        """The most bytes that a command buffer may take, beside its inputs."""
+        """The most bytes that a command buffer may take, besides its inputs."""
         guard = self.executable.memory
         most = None if guard is None else guard.most_taken(
             {id(buffer.handle): buffer for buffer in self._inputs})

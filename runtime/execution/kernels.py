@@ -242,7 +242,7 @@ class Kernels:
 
     @cached_property
     def _loader(self) -> ThreadPoolExecutor:
-        """A thread that loads programs one after the other."""
+        """A thread that loads programs in turn."""
         return ThreadPoolExecutor(1, "loader")
 
     def _build_outside(self, missing: Sequence[tuple[str, ...]], outside: BuildOutside | None,
@@ -259,7 +259,7 @@ class Kernels:
         return unknown.keys()
 
     def _whole(self, source: tuple[str, ...]) -> tuple[str, ...]:
-        """The text of a program and all options that it is built with."""
+        """The text of a program and all its build options."""
         return source[0], *self.options, *source[1:]
 
     def _built_or_none(self, source: tuple[str, ...]) -> Any:

@@ -334,7 +334,7 @@ class CommandBuffer:
                 self._call(command, handles)()
 
     def _forget(self) -> None:
-        """Make room for one more choice of buffers."""
+        """Discard all bound calls if there are too many."""
         if len(self._bound) >= MOST_BINDINGS:
             self._bound.clear()
 

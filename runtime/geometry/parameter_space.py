@@ -97,7 +97,7 @@ class ParameterSpace:
 
     @cached_property
     def _first(self) -> int | None:
-        """The number of the default among the solutions; None if it is none of them."""
+        """The number of the default setting among the solutions; None if it is no solution."""
         return self._solutions.number(self._named(self.default))
 
     @property

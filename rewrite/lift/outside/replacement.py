@@ -132,5 +132,5 @@ def _left_side(match: Match, stm: ir.Stm, place: Place) -> tuple[ir.Stm, ...]:
 
 
 def _at(stms: Iterable[ir.Stm], stm: ir.Stm) -> tuple[ir.Stm, ...]:
-    """Statements at the place of another one."""
+    """Statements with the source position of the statement ``stm``."""
     return tuple(replace(each, loc=stm.loc) for each in stms)

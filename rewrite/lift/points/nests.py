@@ -89,7 +89,7 @@ def maps_inside(loops: tuple[Loop, ...], lam: ir.Lambda, most: int | None = None
 
 
 def _imperfect(lam: ir.Lambda, bound: set[VName]) -> str:
-    """The reason why the body of a map is not another one with cheap statements before it."""
+    """The reason why a map's body is not a further map behind cheap statements."""
     stms = lam.body.stms
     if not stms or not isinstance(stms[-1].exp, ir.Map):
         return "its function does not end with a map"
