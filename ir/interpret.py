@@ -43,7 +43,7 @@ If its needs are not met, the next one runs whose needs are; the last one has no
 
 
 def last_version(versions: ir.Versions) -> int:
-    """The alternative without a guard."""
+    """The index of the last version, which has no guard."""
     return len(versions.alternatives) - 1
 
 

@@ -183,7 +183,7 @@ class PointMistake(Exception):
         self.hint = hint
 
     def at(self, span: Span) -> ProgramError:
-        """The error at a place."""
+        """The mistake as an error at ``span``."""
         return ProgramError(Diagnostic(self.code, span, self.message,
                                        hints=(self.hint,) if self.hint else ()))
 

@@ -217,7 +217,7 @@ class PromiseRun(Interpreter):
 
     def look(self, exp: ir.Redomap | ir.Scanomap | ir.Scatter | ir.Hist, mapped: list[Value],
              env: Env, stm: ir.Stm) -> None:
-        """Look at what a statement promises."""
+        """Check what a statement's attributes promise, on the values of this run."""
         if id(stm) in self._seen:
             return
         if isinstance(exp, ir.Scatter):

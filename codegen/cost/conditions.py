@@ -53,7 +53,7 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A condition that depends on elements."""
+    """A condition that depends on elements of arrays."""
 
 
 Condition: TypeAlias = Compare | Known | Connective | Opposite | Either | Unknown
@@ -61,7 +61,7 @@ UNKNOWN = Unknown()
 
 
 def compared(forms: Forms, op: str, a: Form, b: Form) -> Condition:
-    """A comparison of forms."""
+    """The condition that compares two forms by ``op``."""
     difference = b.add(a, -1)
     if forms.is_size(difference):
         if (value := difference.constant) is not None:
@@ -89,7 +89,7 @@ def connected(forms: Forms, op: str, a: Condition, b: Condition) -> Condition:
 
 
 def opposite(forms: Forms, a: Condition) -> Condition:
-    """The negation."""
+    """The negation of a condition."""
     if isinstance(a, Known):
         return Known(forms.graph.opposite(a.holds))
     return a.a if isinstance(a, Opposite) else Opposite(a)

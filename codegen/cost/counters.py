@@ -41,7 +41,7 @@ def expanded(exp: Exp, given: Mapping[VName, Exp], depth: int = 0) -> Exp:
 
 
 def conjuncts(cond: Exp, given: Mapping[VName, Exp]) -> list[Exp]:
-    """The conditions that must all hold."""
+    """The conditions whose conjunction ``cond`` is."""
     match cond:
         case imp.Var(name) if name in given:
             return conjuncts(given[name], given)

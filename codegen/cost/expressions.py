@@ -26,7 +26,7 @@ class Node:
 
     @property
     def low(self) -> float:
-        """A lower bound."""
+        """A lower bound of the expression."""
         if self._low is None:
             self._low = _low(self.op, self.args)
         return self._low
@@ -78,7 +78,7 @@ def _low(op: str, args: tuple[Expr, ...]) -> float:
 
 
 class Graph:
-    """Expressions, each made once."""
+    """A graph of expressions, in which equal expressions are one node."""
 
     def __init__(self) -> None:
         self._nodes: dict[tuple[object, ...], Node] = {}
@@ -100,7 +100,7 @@ class Graph:
         return found
 
     def total(self, terms: list[Expr]) -> Expr:
-        """A sum."""
+        """The sum of terms, simplified."""
         constant: int | float = 0
         rest: list[Expr] = []
         for term in terms:
@@ -125,7 +125,7 @@ class Graph:
         return 0 if a is b else self.node("-", a, b)
 
     def mul(self, *factors: Expr) -> Expr:
-        """A product."""
+        """The product of factors, simplified."""
         if len(factors) == 2:
             a, b = factors
             if a == 1 or b == 0:
@@ -165,7 +165,7 @@ class Graph:
         return self.node("//", a, b) if isinstance(a, Node) else a // b
 
     def least(self, a: Expr, b: Expr) -> Expr:
-        """The smaller one."""
+        """The minimum of two expressions."""
         if isinstance(a, Node) or isinstance(b, Node):
             if not isinstance(a, Node) and a <= low(b):
                 return a
@@ -174,7 +174,7 @@ class Graph:
         return min(a, b)
 
     def most(self, a: Expr, b: Expr) -> Expr:
-        """The greater one."""
+        """The maximum of two expressions."""
         if isinstance(a, Node) or isinstance(b, Node):
             if not isinstance(a, Node) and a <= low(b):
                 return b
@@ -388,7 +388,7 @@ class Printer:
 
 
 def _around(a: Region, b: Region) -> Region:
-    """The innermost region around both."""
+    """The innermost region that contains both regions."""
     while a is not b:
         if a.depth < b.depth:
             a, b = b, a

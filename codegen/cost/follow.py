@@ -242,7 +242,7 @@ class Follower:
         return split
 
     def _assume(self, exp: Exp, cond: Node, *, holds: bool) -> None:
-        """Take a condition on sizes as given."""
+        """Assume that a condition on sizes holds, or that it does not."""
         self._assumed[cond] = holds
         match exp:
             case imp.Apply("eq", _, (imp.Var(name), imp.Lit(const))) if holds:

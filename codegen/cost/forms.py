@@ -80,7 +80,7 @@ class Forms:
         return atom
 
     def size(self, expr: Expr, *, fixed: bool = False) -> Form:
-        """A value that all work-items know alike."""
+        """The form of a value that is equal in all work-items."""
         if isinstance(expr, (int, float)):
             return number(int(expr))
         key = ("size", expr)
@@ -358,7 +358,7 @@ class Forms:
         return found
 
     def mean_of(self, atom: Atom) -> Expr:
-        """The mean of an atom."""
+        """The mean value of an atom over its range."""
         if atom.mean is None:
             graph = self.graph
             match atom.kind:

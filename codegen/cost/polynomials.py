@@ -102,7 +102,7 @@ class Form:
         return Form(terms)
 
     def mul(self, other: Form) -> Form:
-        """The product."""
+        """The product of two forms."""
         terms: dict[Monomial, int] = {}
         for a, x in self.terms.items():
             for b, y in other.terms.items():
@@ -121,7 +121,7 @@ ONE = Form({(): 1})
 
 
 def number(value: int) -> Form:
-    """A constant."""
+    """The form that is a constant."""
     return Form({(): value}) if value else ZERO
 
 

@@ -71,5 +71,5 @@ class KernelCost:
         return found
 
     def __call__(self, groups: int, group: int, *sizes: int) -> Work:
-        """The work of a launch."""
+        """The work of a launch of ``groups`` groups of ``group`` work-items."""
         return Work._make(self.function(groups, group, *sizes))

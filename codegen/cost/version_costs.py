@@ -57,7 +57,7 @@ class _Attaching:
         return tuple(self.step(step, changing) for step in steps)
 
     def step(self, step: plan.Step, changing: Set[VName]) -> plan.Step:
-        """A step whose choices have costs."""
+        """A step, reduced to parts whose choices have costs."""
         match step:
             case plan.Branch(cond, then_, else_):
                 return plan.Branch(cond, self.steps(then_, changing), self.steps(else_, changing))

@@ -22,20 +22,20 @@ class Writer(Protocol):
     """The writer of the rest of a kernel."""
 
     def name(self, vname: VName) -> str:
-        """A name of C."""
+        """The name of a variable in C."""
 
     def number(self, base: str) -> int:
         """A number that makes a name with this base a new one."""
 
     def index(self, exp: Exp) -> str:
-        """An index."""
+        """An index as C text."""
 
     def exp(self, exp: Exp) -> str:
-        """An expression."""
+        """An expression as C text."""
 
 
 def atomic(writer: Writer, stm: imp.Atomic) -> str:
-    """An atomic instruction."""
+    """The C lines of an atomic instruction."""
     prim = stm.prim
     held = f"{TYPES[prim]} {writer.name(stm.old)} = " if stm.old is not None else ""
     word = f"atomic_add_{prim}" if prim.is_float else (

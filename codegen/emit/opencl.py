@@ -447,7 +447,7 @@ class _Printer:
             isinstance(stm, imp.Declare | imp.Assign | imp.Store) for stm in body)
 
     def _locked(self, stm: imp.Locked, depth: int) -> list[str]:
-        """A statement under a lock."""
+        """The C lines of a statement under a lock."""
         around, self.guarded = self.guarded, {
             **self.guarded, **dict.fromkeys(stm.guarded, stm.space)}
         lines = locked(self, stm, INDENT * depth, self.block(stm.body, depth + 2))
@@ -509,7 +509,7 @@ class _Printer:
                     self._cast(a, text, prim) for a, text in zip(args, texts, strict=True)))
 
     def condition(self, exp: Exp) -> str:
-        """A condition in brackets."""
+        """A condition as C text, in brackets."""
         text = self.exp(exp)
         bracketed = isinstance(exp, imp.Apply) and exp.op in _BRACKETED and text.startswith("(")
         return text if bracketed else f"({text})"

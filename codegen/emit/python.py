@@ -173,7 +173,7 @@ class PlanWriter:
         self.lines.append("    " * self.depth + text)
 
     def settings(self, parameters: tuple[Parameter, ...]) -> None:
-        """Bind all parameters at once."""
+        """Write the assignment of all parameters of an operation."""
         if parameters:
             self.line("(")
             for parameter in parameters:
@@ -356,7 +356,7 @@ class PlanWriter:
         self._set(step.name, operation_text(step.op, step.prim, args))
 
     def _set(self, name: VName, exp: str) -> None:
-        """Set a scalar to a Python expression."""
+        """Write an assignment of a Python expression to a scalar."""
         self.line(f"{variable(name)} = {f'rt.computed(lambda: {exp})' if self.named else exp}")
 
     def _launch(self, step: plan.Launch, version: str) -> None:
@@ -408,7 +408,7 @@ class PlanWriter:
         return f"({pars}), ({facts}), ({local}), {{{sizes}}}"
 
     def _chosen(self, step: plan.Choose, site: int, met: str) -> None:
-        """Try versions until one could run."""
+        """Write a loop that tries versions until one could run."""
         commits = any(isinstance(s, plan.Commit) and step.site in s.sites
                       for s in plan.all_steps([step]))
         if commits:

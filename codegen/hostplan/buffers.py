@@ -102,7 +102,7 @@ class Buffers:
         return Parameters(f"{self.entry}.{base}_{self.operations - 1}", self.names)
 
     def emit(self, *steps: plan.Step) -> None:
-        """Append steps."""
+        """Append steps to the current body."""
         self.steps.extend(steps)
 
     @contextmanager

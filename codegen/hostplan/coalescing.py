@@ -111,7 +111,7 @@ def attribute_number(stm: ir.Stm, attribute: str) -> int:
 
 
 class _Coalescer:
-    """The code that the host runs."""
+    """The walk that adds lazy copies to code of the host."""
 
     def __init__(self, names: Names, fun: ir.Fun) -> None:
         self.names = names
@@ -176,7 +176,7 @@ class _Coalescer:
         return wanted
 
     def lazy_copy(self, wish: Wish, conditions: tuple[str, ...]) -> ir.Stm:
-        """The statement that announces a copy."""
+        """The statement that stands for a lazy copy."""
         array, dim = wish
         copy = ir.Param(self.names.fresh(array), self.types[array])
         self.types[copy.name] = copy.type

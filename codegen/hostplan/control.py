@@ -40,12 +40,12 @@ A choice of versions has two, a loop has one, and trials of an operation have tw
 
 
 class Control(Arrays):
-    """The steps of statements with bodies."""
+    """Lowers statements with bodies to steps: branches, loops and versions."""
 
     __slots__ = ()
 
     def body(self, body: ir.Body, used_after: Set[VName]) -> tuple[Atom, ...]:
-        """The steps of a body; its results."""
+        """Add the steps of a body, and return its results."""
         raise NotImplementedError
 
     def _side(self, body: ir.Body, pat: Sequence[ir.Param], inherited: Set[VName],

@@ -83,7 +83,7 @@ class HostBuilder(Control):
     __slots__ = ()
 
     def body(self, body: ir.Body, used_after: Set[VName]) -> tuple[Atom, ...]:
-        """The steps of a body; its results."""
+        """Add the steps of a body, and return its results."""
         self.idle |= idle_copies(body)
         followed, packed = with_uses_after(body, used_after), self.packings_of(body)
         elements = elements_of_literals(followed, self.residence.needed)

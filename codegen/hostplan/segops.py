@@ -35,7 +35,7 @@ INTERLEAVE_ABOVE = 4
 
 
 class SegOps(LazyCopies):
-    """The steps of segmented operations."""
+    """Lowers segmented operations to steps."""
 
     __slots__ = ()
 

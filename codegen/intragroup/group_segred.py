@@ -47,7 +47,7 @@ def _more_results(k: PointsBuilder, pat: Sequence[Param], ret: Sequence[Type], s
 
 
 def _reduce_all(k: PointsBuilder, exp: SegRed, more: Sequence[View]) -> list[Value]:
-    """The totals of all points."""
+    """The totals of a reduction over all points of a group."""
     arrays = launches.local_arrays(k, exp.ops, Size.var(k.group))
     totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
     _fold(k, exp, totals, more)

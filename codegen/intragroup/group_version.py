@@ -92,7 +92,7 @@ def _side_by_side(k: GroupBuilder, lowering: launches.Lowering, space: ir.Space,
 
 @dataclass(slots=True)
 class GroupBuilder(PointsBuilder):
-    """Lowers statements that a work-group runs together."""
+    """Lowers statements that the work-items of a group run together."""
 
     def statement(self, stm: ir.Stm) -> None:
         """Emit one statement; work-items divide the points of segmented operations."""

@@ -127,7 +127,7 @@ class ChunkBuilder(KernelBuilder):
 
     def chunked_array(self, base: str | VName, prim: Prim, shape: tuple[Exp, ...],
                       layout: ChunkLayout) -> ChunkedArray:
-        """A new array in private memory."""
+        """Declare an array in private memory, with a chunk for each work-item."""
         mem = self.names.fresh(base)
         self.emit(imp.DeclareArray(mem, prim, layout.chunk))
         self.owned[-1].add(mem)
@@ -209,7 +209,7 @@ class ChunkBuilder(KernelBuilder):
         return row_major(self.local(name, type_.elem, count), type_.elem, self.shape(type_))
 
     def local(self, base: str | VName, prim: Prim, count: Size) -> VName:
-        """New local memory."""
+        """Allocate local memory of ``count`` elements."""
         mem = self.names.fresh(base)
         self.locals.append(imp.LocalArray(mem, prim, count))
         return mem
@@ -281,7 +281,7 @@ class ChunkBuilder(KernelBuilder):
     # Copies
 
     def copy(self, target: View, source: View) -> None:
-        """Copy all elements, together."""
+        """Emit a copy of all elements; the work-items divide them."""
         if not self.cooperative:
             KernelBuilder.copy(self, target, source)
         elif isinstance(target, ChunkedArray):

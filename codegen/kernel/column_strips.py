@@ -320,7 +320,7 @@ class ColumnStrip:
         return totals
 
     def held(self, totals: Sequence[VName], c: Exp) -> list[Exp]:
-        """The totals of a column."""
+        """The totals of column ``c``, loaded from private arrays."""
         return [imp.Load(name, c, prim)
                 for name, prim in zip(totals, self.columns.prims, strict=True)]
 

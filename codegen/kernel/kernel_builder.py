@@ -126,7 +126,7 @@ class CodeBuilder:
     # Code
 
     def emit(self, *stms: ImpStm) -> None:
-        """Append statements."""
+        """Append statements to the current block."""
         self.code.extend(stms)
         if self.origins is not None and self.loc is not None:
             self.origins.note(stms, self.loc)
@@ -150,7 +150,7 @@ class CodeBuilder:
             self.checked.pop()
 
     def declare(self, base: str | VName, prim: Prim, init: Exp | None = None) -> imp.Var:
-        """A fresh scalar variable."""
+        """Declare a fresh scalar variable."""
         name = self.names.fresh(base)
         self.emit(imp.Declare(name, prim, init))
         return imp.Var(name)
@@ -197,7 +197,7 @@ class CodeBuilder:
         return value
 
     def array(self, name: VName) -> View:
-        """An array."""
+        """The view that is bound to the array ``name``."""
         value = self.value(name)
         if not isinstance(value, View):
             raise CompilerBug(f"scalar {name} used as an array")
@@ -319,7 +319,7 @@ class CodeBuilder:
                     near=len(shape) - 1)
 
     def copy(self, target: View, source: View) -> None:
-        """Copy all elements."""
+        """Emit a copy of all elements."""
         self.nest(target.shape, lambda ix: self.emit(target.write(ix, source.read(ix))))
 
     def store(self, target: View, indices: Sequence[Exp], value: Value) -> None:
@@ -381,7 +381,7 @@ class CodeBuilder:
         self.owned.pop()
 
     def bind(self, param: Param, value: Value) -> None:
-        """Bind a name."""
+        """Bind the name of ``param`` to a value."""
         self.types[param.name] = param.type
         self.env[param.name] = value
 
@@ -398,7 +398,7 @@ class CodeBuilder:
         raise NotImplementedError
 
     def bind_all(self, pat: Sequence[Param], values: Sequence[Value]) -> None:
-        """Bind names."""
+        """Bind the names of a pattern to values."""
         for param, value in zip(pat, values, strict=True):
             self.bind(param, value)
 

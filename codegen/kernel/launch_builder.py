@@ -327,7 +327,7 @@ def total(lowering: Lowering, space: Space) -> Size:
 
 
 def bind_point(k: CodeBuilder, space: Space, indices: Sequence[Exp]) -> None:
-    """Bind the indices of a space."""
+    """Bind the indices of a space to expressions."""
     for dim, index in zip(space, indices, strict=True):
         k.bind_scalar(Param(dim.index, Prim.I64), index)
 
@@ -548,7 +548,7 @@ def even_part(k: KernelBuilder, points: Exp, item: Exp, items: Exp) -> Part:
 
 
 def reset(k: KernelBuilder, ops: Sequence[Operator], totals: Sequence[Sequence[imp.Var]]) -> None:
-    """Start a new segment."""
+    """Emit assignments of the neutral elements to totals."""
     for op_, total_ in zip(ops, totals, strict=True):
         for t, atom in zip(total_, op_.neutral, strict=True):
             k.emit(imp.Assign(t.name, k.scalar(atom)))

@@ -41,7 +41,7 @@ Case: TypeAlias = tuple[Exp, bool]
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """An access of a shared memory."""
+    """An access to the shared memory ``mem``."""
 
     mem: VName
     kind: Kind
@@ -265,7 +265,7 @@ class Facts:
         return first_stored
 
     def reads(self, exp: Exp, alone: bool) -> Iterator[Access]:
-        """The shared memory that an expression reads."""
+        """The accesses to shared memory in an expression."""
         if isinstance(exp, imp.Load) and exp.mem not in self.private:
             yield Access(exp.mem, Kind.READ, self.owner(exp.index, alone), first=alone)
         for part in parts(exp):

@@ -162,7 +162,7 @@ class _Walker:
 
     def steps(self, steps: Sequence[plan.Step], state: _State, peaks: list[Peak],
               sites: list[SiteMemory]) -> None:
-        """Follow steps."""
+        """Follow steps: update the state, and add their peaks and sites."""
         for step in steps:
             match step:
                 case plan.Alloc(name, prim, count):

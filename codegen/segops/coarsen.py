@@ -149,7 +149,7 @@ class _Coarsener:
         self._find_crossing(code)
 
     def result(self) -> list[Stm]:
-        """The code."""
+        """The coarsened code."""
         return list(self._emit(self.items))
 
     def _varies(self, exp: Exp) -> bool:
@@ -313,12 +313,12 @@ class Sum:
         return Sum(op("add", self.same, other.same), tuple(found.items()))
 
     def times(self, factor: Exp) -> Sum:
-        """A multiple."""
+        """The sum, multiplied by ``factor``."""
         return Sum(op("mul", self.same, factor),
                    tuple((op("mul", each, factor), indices) for each, indices in self.lanes))
 
     def exp(self) -> Exp:
-        """The code."""
+        """The expression that computes the sum."""
         total = self.same
         for factor, indices in self.lanes:
             number: Exp = imp.Var(indices[0])

@@ -82,7 +82,7 @@ class Parts:
 
 
 def allocate_parts(lowering: launches.Lowering, exp: SegHist, per_segment: VName) -> Parts:
-    """Buffers for the partial results."""
+    """Allocate buffers for the partial results of a histogram."""
     count = launches.total(lowering, exp.space[:-1]) * Size.var(per_segment)
     return Parts(per_segment, [
         [lowering.temporary("part", prim, count * lowering.size(o.bins)) for prim in prims_of(o)]
@@ -243,7 +243,7 @@ class Shared:
 
 
 def _without_check(code: Sequence[imp.Stm], inside: Exp) -> tuple[imp.Stm, ...]:
-    """The code under a condition that holds."""
+    """The body of the check that a bin is in range, if ``code`` is such a check."""
     match code:
         case [*before, imp.If(cond, then_, ())] if cond == inside:
             return (*before, *then_)

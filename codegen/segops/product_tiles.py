@@ -190,7 +190,7 @@ class ProductTile:
     # Slabs
 
     def prepare(self, start: Exp, end: Exp) -> None:
-        """Fetch the first slab."""
+        """Emit the code that fetches the first slab."""
         k = self.k
         self.apart = k.declare("apart", Prim.I64, op(
             "quot", imp.Var(self.block.group), self.depth))
@@ -465,7 +465,7 @@ class ProductTile:
     # Results
 
     def numbered(self, lane: Exp, *, left: bool) -> Exp:
-        """A row or column of the work-item."""
+        """The index of a row or column of the work-item."""
         return op("add", self.top if left else self.start_j, self.position(lane, left=left))
 
     def numbers(self, r: Exp, c: Exp) -> tuple[Exp, Exp, Exp]:

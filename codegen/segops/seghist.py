@@ -173,7 +173,7 @@ def _fill(lowering: launches.Lowering, exp: SegHist) -> None:
 
 
 def _outs(lowering: launches.Lowering, exp: SegHist, number: int) -> list[View]:
-    """The results of an operator."""
+    """The result arrays of operator ``number``."""
     before = sum(len(o.dests) for o in exp.ops[:number])
     return lowering.results[before: before + len(exp.ops[number].dests)]
 

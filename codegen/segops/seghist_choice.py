@@ -68,7 +68,7 @@ class HistSizes:
 
 
 def sizes_of(lowering: launches.Lowering, exp: SegHist) -> HistSizes:
-    """The sizes of an operation."""
+    """The sizes of a histogram that choices depend on."""
     needing = sum(not op_.op.is_word for op_ in exp.ops)
     prims = [prim for op_ in exp.ops for prim in prims_of(op_)]
     cell = sum(prim.bytes for prim in prims)

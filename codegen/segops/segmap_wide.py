@@ -244,7 +244,7 @@ class _WideMap:
         k.emit(imp.If(whole, tuple(together), tuple(apart)))
 
     def _values(self, indices: Sequence[Exp]) -> list[Exp]:
-        """The results of a point."""
+        """The results of the map at a point."""
         for dim, index in zip(self.exp.space, indices, strict=True):
             self.k.bind(Param(dim.index, Prim.I64), index)
         values = self.k.body(self.exp.body)

@@ -378,7 +378,7 @@ class _BlockedKernel:
                      op("add", op("mul", u, self.points), r))
 
     def _single(self) -> Lanes:
-        """A step of all segments."""
+        """The lanes that take one step of all segments."""
         return Lanes(((self.r, self.sizes.points),), self.sizes.points, imp.Var(self.r))
 
     def _code(self, totals: Sequence[Sequence[VName]], index: Exp, first: Sequence[imp.Stm] = ()

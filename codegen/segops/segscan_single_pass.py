@@ -201,7 +201,7 @@ class _LookBack:
                   lit(FIRST_STATUS))
 
     def _publish(self, kind: Exp, totals: Sequence[Sequence[imp.Var]]) -> None:
-        """Publish the totals of the tile."""
+        """Emit stores that publish the totals of a tile to later tiles."""
         k = self.k
         status = k.declare("status", Prim.U64, imp.Apply("shl", Prim.U64, (
             imp.Convert(Prim.U32, Prim.U64, imp.Apply("add", Prim.U32, (self.epoch, kind))),

@@ -172,7 +172,7 @@ def _component(type_: Type | None, position: int) -> Type | None:
 
 
 def with_component(tree: Tree, type_: Type | None, path: tuple[str, ...], new: Tree) -> Tree:
-    """A record with another field."""
+    """The tree of a record after an update of the field at ``path``."""
     if not path:
         return new
     if isinstance(tree, Leaf):

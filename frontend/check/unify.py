@@ -21,7 +21,7 @@ NAMELESS = "unknown"
 
 
 class TypeMismatch(Exception):
-    """Two types differ."""
+    """Two types cannot be made equal."""
 
 
 class FunctionalType(TypeMismatch):
@@ -133,7 +133,7 @@ class Substitution:
         return ty.MetaVar(self._next)
 
     def size_meta(self, base: str = NAMELESS) -> Size:
-        """A size to be found."""
+        """A fresh size that inference has yet to find."""
         name = self.names.fresh(base)
         self.flexible.add(name)
         return Size.var(name)

@@ -82,7 +82,7 @@ class Walk:
 
     def error(self, code: Code, span: Span, message: str, hint: str,
               *labels: Label) -> None:
-        """Note an error."""
+        """Report an error."""
         self.errors.append(Diagnostic(code, span, message, labels, (hint,)))
 
     # Names
@@ -312,7 +312,7 @@ class Walk:
 
     def apply(self, exp: ast.Exp, function: Tree, type_: Type | None,
               args: tuple[ast.Exp, ...], env: Env, name: str) -> Tree:
-        """The result of a function or operator."""
+        """The tree of the result of a function or operator."""
         trees = self.arguments(type_, args, env, forward=isinstance(exp, ast.BinExp))
         kept: list[Origins] = []
         taken: list[tuple[Origins, Span]] = []
@@ -481,7 +481,7 @@ class Walk:
         return each_leaf(lambda leaf: replace(leaf, origins=leaf.origins - gone), result)
 
     def case(self, case: ast.Case, tree: Tree, env: Env) -> Tree:
-        """One case of a match."""
+        """The tree of the result of a case."""
         inner = env.child()
         self.bind(case.pattern, tree, inner)
         return self.exp(case.body, inner)

@@ -107,7 +107,7 @@ class Reference:
 
     @property
     def pattern(self) -> Pattern:
-        """Its class."""
+        """The access pattern of the reference."""
         if not all(dim.known for dim in self.dims):
             return Pattern.UNKNOWN
         if any(dim.points and dim.counters for dim in self.dims):
@@ -210,7 +210,7 @@ class _Walk:
     around: tuple[frozenset[VName], ...] = ()
 
     def body(self, body: ir.Body) -> None:
-        """Go through all statements."""
+        """Record the references in all statements of a body."""
         for stm in body.stms:
             self.statement(stm)
 
@@ -318,7 +318,7 @@ class _Walk:
                                     for dim in part.dims])
 
     def refer(self, array: VName, dims: Sequence[Affine]) -> None:
-        """Note a reference."""
+        """Record a reference to an element or part of ``array``."""
         self.found.append(Reference(array, tuple(dims), self.around))
 
     def value(self, name: VName) -> _Value | None:
@@ -334,7 +334,7 @@ class _Walk:
                 else Affine(str(name)))
 
     def affine(self, atom: Atom) -> Affine:
-        """A scalar as a sum."""
+        """A scalar as a sum of indices, counters and constants."""
         if isinstance(atom, Const):
             return Affine(str(atom.value), constant=True)
         value = self.value(atom)

@@ -61,7 +61,9 @@ class Replacement(str):
     new: str
 
     def __new__(cls, hint: str, new: str) -> Replacement:
-        """The hint in words, and the text."""
+        """Make a hint that is an edit: its text in words, and ``new`` to put in place of the
+        span.
+        """
         made = super().__new__(cls, hint)
         made.new = new
         return made
@@ -117,7 +119,7 @@ def in_order(errors: Iterable[Diagnostic], main: Source) -> list[Diagnostic]:
 
 
 class RuneliftError(Exception):
-    """Base of everything Runelift raises on purpose."""
+    """Base class of all exceptions that Runelift raises on purpose."""
 
 
 class _Brief(RuneliftError):
@@ -138,7 +140,7 @@ class UserError(_Brief):
 
     @property
     def code(self) -> str:
-        """The kind of mistake."""
+        """The code of the mistake, for programs that read it."""
         return ""
 
     @property
@@ -148,7 +150,7 @@ class UserError(_Brief):
 
     @property
     def hint(self) -> str:
-        """The cure."""
+        """Advice how to correct the mistake."""
         return ""
 
 
@@ -163,7 +165,7 @@ class ArgumentError(UserError, TypeError):
 
     @property
     def hint(self) -> str:
-        """The cure, in Python."""
+        """Advice how to correct the mistake in Python code."""
         return self._hint
 
     def __str__(self) -> str:

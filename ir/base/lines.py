@@ -15,7 +15,7 @@ class Line(str):
     locs: tuple[Loc, ...]
 
     def __new__(cls, text: str, locs: tuple[Loc, ...]) -> Line:
-        """The text with its places."""
+        """Make a line of ``text`` that shows the places ``locs``."""
         line = super().__new__(cls, text)
         line.locs = locs
         return line

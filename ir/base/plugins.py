@@ -34,7 +34,7 @@ MENTION = b"[runelift."
 
 
 class PluginWarning(UserWarning):
-    """A plug-in is not used, and why."""
+    """Warns that a plug-in is not used, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ class _Checker:
     # Scopes
 
     def parameters(self) -> None:
-        """Bind what the host gives."""
+        """Bind the names of the kernel's parameters and constants."""
         for constant in self.kernel.constants:
             self.bind(constant, Prim.I64, fixed=True)
         for role in (self.kernel.teams, self.kernel.even, self.kernel.width):

@@ -43,7 +43,7 @@ _PARTS: dict[type, Callable[[Any], tuple[Exp, ...]]] = {
 
 
 def blocks(stm: Stm) -> tuple[tuple[Stm, ...], ...]:
-    """The blocks of a statement."""
+    """The blocks directly inside of a statement, such as both branches."""
     found = _BLOCKS.get(type(stm))
     return () if found is None else found(stm)
 
@@ -139,7 +139,7 @@ def named_by(stm: Stm) -> VName | None:
 
 
 def map_parts(exp: Exp, change: Callable[[Exp], Exp]) -> Exp:
-    """An expression with its parts changed."""
+    """An expression whose direct operands are replaced by ``change``."""
     match exp:
         case imp.Apply(_, _, args):
             return replace(exp, args=tuple(map(change, args)))

@@ -141,7 +141,7 @@ class _Counter:
     # Statements.  ``weight`` says for how many executions each work-item stands.
 
     def block(self, stms: Sequence[Stm], weight: Array) -> None:
-        """Follow statements."""
+        """Count the work of statements, for work-items with weights."""
         total = float(weight.sum())
         if total <= 0:
             return

@@ -69,7 +69,7 @@ class Facts:
             *self._prepared, *((_inequality(size), size.variables()) for size in new)))
 
     def given(self, *more: Size) -> Facts:
-        """These facts and more."""
+        """These facts, with further sizes that are not negative."""
         return Facts(self.known + more, self.choices, self.values, self._prepared)
 
     def choice(self, name: VName, *sizes: Size) -> Facts:

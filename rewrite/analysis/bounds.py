@@ -247,7 +247,7 @@ class Known:
     # The walk
 
     def body(self, body: ir.Body) -> ir.Body:
-        """The body with fewer checks."""
+        """The body without checks that the known facts make superfluous."""
         stms = []
         for stm in body.stms:
             new = self.statement(stm)

@@ -48,7 +48,7 @@ def region(known: Known, dims: Iterable[Dim]) -> Region:
 
 
 def whole(known: Known, shape: Iterable[Atom]) -> Region:
-    """All of an array."""
+    """The region that is all of an array."""
     return tuple(Span(Size.of(0), known.value(size)) for size in shape)
 
 

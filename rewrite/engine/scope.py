@@ -44,7 +44,7 @@ class KnownExpressions:
         return reversed(self.table.get(key, ()))
 
     def add(self, key: Hashable, exp: Exp, names: tuple[VName, ...]) -> None:
-        """Note an expression of the innermost body."""
+        """Remember an expression of the innermost body, and the names of its results."""
         self.table.setdefault(key, []).append((exp, names))
         self.added[-1].append(key)
 

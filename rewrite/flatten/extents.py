@@ -53,7 +53,7 @@ class _Extents:
     derivation: Derivation
 
     def host_body(self, body: ir.Body) -> ir.Body:
-        """A body at host level."""
+        """Bound sizes in a body that the host runs."""
         stms: list[ir.Stm] = []
         for stm in body.stms:
             if isinstance(stm.exp, ir.SEGOPS):

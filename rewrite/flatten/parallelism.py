@@ -142,7 +142,7 @@ def segops(body: ir.Body) -> Iterator[ir.SegOp]:
 
 
 def segop_spaces(body: ir.Body) -> Iterator[ir.Space]:
-    """Their index spaces."""
+    """The index spaces of the segmented operations in a body."""
     return (segop.space for segop in segops(body))
 
 

@@ -71,7 +71,7 @@ class Walk:
         return name in self._later or name in self._needed
 
     def statement(self, stm: ir.Stm) -> None:
-        """Walk one statement."""
+        """Flatten one statement."""
         self.loc = stm.loc or self.loc
         if self.nest.space and self._define(stm):
             return

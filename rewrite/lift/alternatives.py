@@ -66,7 +66,7 @@ class Dropped:
 
     @property
     def why(self) -> str:
-        """The reason in words."""
+        """The reason why the schedule gives no version, in words."""
         return f"{self.reason.value}{f', {self.details}' if self.details else ''}"
 
 

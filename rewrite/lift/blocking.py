@@ -130,7 +130,7 @@ class BlockedNest:
         return ""
 
     def _takes_points(self, rows: Value, columns: Value, following: set[VName]) -> str:
-        """The points of a work-item."""
+        """Note the rows and columns of points that a work-item takes."""
         self.blocks = replace(self.blocks, own_rows=_number(rows), own_columns=_number(columns))
         self.maps, self.tiles = set(), set()
         self.folds |= following

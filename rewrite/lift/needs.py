@@ -27,7 +27,7 @@ class Unknown(Exception):
 
 
 class Impossible(Exception):
-    """A need can never hold."""
+    """A need of a version can never hold."""
 
     def __init__(self, need: Constraint) -> None:
         self.need = need

@@ -50,7 +50,7 @@ def _places(bodies: Iterable[Body], outer: str) -> Iterator[Place]:
 
 
 def find(fun: Fun, path: str) -> Place | None:
-    """The statement with a path."""
+    """The statement at ``path``; None if there is none."""
     return next((each for each in places(fun) if each.path == path), None)
 
 

@@ -70,7 +70,7 @@ class Point:
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """Its parameters, in order."""
+        """The parameters of the point, in order."""
         return parameters_of(self.name)
 
 

@@ -49,7 +49,7 @@ class Step:
 
     @property
     def entry(self) -> str:
-        """The entry point."""
+        """The name of the entry point that the step rewrites."""
         return self.place.partition(".")[0]
 
     def name(self, before: Iterable[Step]) -> str:

@@ -52,7 +52,7 @@ DIVISIONS = ("div", "mod", "quot", "rem")
 
 
 class Around(Enum):
-    """The construct that a body belongs to."""
+    """The kind of construct that a body belongs to."""
 
     FUN = "fun"
     NONEMPTY = "nonempty"
@@ -199,7 +199,7 @@ class Hoister:
         return frame
 
     def body(self, body: ir.Body, around: Around) -> ir.Body:
-        """A body without what leaves it."""
+        """A body without the statements that move to outer bodies."""
         self._enter(around)
         for stm in body.stms:
             self.statement(stm)

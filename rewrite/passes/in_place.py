@@ -110,7 +110,7 @@ class _Judge:
 
     @property
     def exp(self) -> ir.SegMap:
-        """The map."""
+        """The map that makes the result."""
         assert isinstance(self.stm.exp, ir.SegMap)
         return self.stm.exp
 

@@ -230,7 +230,7 @@ class _Built:
         return made is not None and isinstance(made.exp, ir.Iota | ir.Replicate)
 
     def compute(self, op: str, left: Atom, right: Atom) -> VName:
-        """An i64 that each point computes."""
+        """Add an i64 that each point computes; its name."""
         param = ir.Param(self.wanted.names.fresh("i"), Prim.I64)
         self.inside.append(ir.Stm((param,), ir.PrimOp(op, Prim.I64, (left, right)),
                                   loc=self.wanted.layout.loc))

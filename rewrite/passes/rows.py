@@ -36,7 +36,7 @@ def by_element(program: ir.Program, names: Names, rewriting: Rewriting | None = 
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """A walk over what the host runs."""
+    """The walk of this pass over code that the host runs."""
 
     rewriting: Rewriting
 

@@ -44,7 +44,7 @@ def save_launches(program: ir.Program, names: Names,
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """A walk over what the host runs."""
+    """The walk of this pass over code that the host runs."""
 
     rewriting: Rewriting
 
@@ -274,7 +274,7 @@ def _reads_elements(stm: ir.Stm) -> bool:
 
 
 def _together(one: ir.Stm, two: ir.Stm) -> ir.Stm:
-    """Two branches on one condition as one."""
+    """Two branches on one condition, joined to a single branch."""
     first, second = _if(one), _if(two)
     sides = [ir.Body(_reads_first((*a.stms, *b.stms)), (*a.result, *b.result)) for a, b in (
         (first.then_, second.then_), (first.else_, second.else_))]

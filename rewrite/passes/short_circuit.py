@@ -53,7 +53,7 @@ def short_circuit(program: ir.Program, names: Names,
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """A walk over what the host runs."""
+    """The walk of this pass over code that the host runs."""
 
     names: Names
     rewriting: Rewriting
@@ -198,7 +198,7 @@ class _Rest:
         self.back += reversed(stms)
 
     def result(self) -> tuple[Atom, ...]:
-        """The result, with present names."""
+        """The result of the body, under the current names of renamed arrays."""
         return tuple(self.present.get(a, a) if isinstance(a, VName) else a
                      for a in self.body.result)
 

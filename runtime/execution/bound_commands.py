@@ -56,7 +56,7 @@ class BoundCommands:
                    for kernel in self.last)
 
     def issue(self) -> None:
-        """Make the calls."""
+        """Issue the calls of the captured commands."""
         try:
             for kernel in self.last:
                 if kernel.owner is not self:

@@ -108,7 +108,7 @@ class Call:
         self.has_record = False
 
     def run(self, *, record: bool = False, samples: bool = False) -> Run:
-        """A run of the plan."""
+        """A new run of the plan; ``record`` and ``samples`` say what it measures."""
         return Run(self.executable, self.decisions.thresholds, self.decisions.force, record,
                    samples=samples and self.executable.forms.foreseeable)
 

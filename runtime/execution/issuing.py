@@ -83,7 +83,7 @@ class Issuer:
         return copy
 
     def read(self, buffer: Buffer, prim: str, index: int) -> Any:
-        """An element; waits for the device."""
+        """Read an element of a buffer; waits for the device."""
         return self.reads((buffer, prim, index))[0]
 
     def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:

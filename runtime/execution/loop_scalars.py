@@ -88,7 +88,7 @@ def scalar_type(prim: Prim) -> type[np.generic]:
 
 
 def packed(rows: Sequence[Row], prims: Iterable[Prim]) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """The bytes of a table."""
+    """The bytes of a table with these rows."""
     prims = tuple(prims)
     table = np.zeros((len(rows), len(prims), CELL), np.uint8)
     for number, prim in enumerate(prims):

@@ -159,7 +159,7 @@ class Run(Issuer):
 
     def array(self, buffer: Buffer, prim: str, shape: tuple[int, ...]
               ) -> tuple[Buffer, str, tuple[int, ...]]:
-        """A result."""
+        """An array result of the run."""
         return buffer, prim, shape
 
     def conclude(self, ending: Ending, *values: Any) -> tuple[Any, ...]:
@@ -183,7 +183,7 @@ class Run(Issuer):
 
     def course(self, step: Callable[..., tuple[Row, Row]], prims: Sequence[str],
                carried: Row) -> LoopScalars:
-        """The scalars of such a loop."""
+        """The computed scalars of a loop; ``carried`` are the initial values."""
         return LoopScalars(step, prims, carried)
 
     def rounds_while(self, cond: Callable[[], Buffer],

@@ -339,7 +339,7 @@ class CommandBuffer:
             self._bound.clear()
 
     def bind(self, key: tuple[int, ...], handles: Sequence[Any]) -> BoundCommands:
-        """The calls for these buffers."""
+        """The captured commands as calls on these buffers."""
         self._forget()
         arguments = [(_kernel_of(each), _arguments(each, handles))
                  for each in self._commands if isinstance(each, Launch)]

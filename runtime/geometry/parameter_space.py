@@ -206,7 +206,7 @@ def spaces(host: plan.Plan, info: DeviceInfo) -> dict[str, ParameterSpace]:
 
 
 def space_of(operation: plan.Operation, info: DeviceInfo) -> ParameterSpace:
-    """The space of an operation."""
+    """The parameter space of an operation on a device."""
     device, ranges = device_quantities(info), list[_ParameterRange]()
     limits = [(each, each.variables() - device.keys()) for each in limits_of(operation)]
     for parameter in operation.parameters:

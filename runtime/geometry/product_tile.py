@@ -138,7 +138,7 @@ class _Block(NamedTuple):
 
     @property
     def items(self) -> int:
-        """The work-items of the group."""
+        """The number of work-items of the group."""
         return self.side * self.across
 
     def depth(self, wanted: int) -> int:

@@ -124,7 +124,7 @@ def with_all_commands(commands: Sequence[Command], samples: Sequence[LoopSample]
 
 
 def _later(commands: Sequence[Command], late: int) -> list[Command]:
-    """The commands, so many nanoseconds later."""
+    """The commands, each ``late`` nanoseconds later."""
     return [c._replace(queued=c.queued + late, start=c.start + late, end=c.end + late)
             for c in commands] if late else list(commands)
 

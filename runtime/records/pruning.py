@@ -73,7 +73,7 @@ NORMAL_PRUNING = PruningPolicy()
 
 
 class Source(Enum):
-    """Sources of evidence about a version."""
+    """A source of evidence about the time of a version."""
 
     KERNELS = "kernels"
     """Its kernels and launches in a run, which is a lower bound."""

@@ -127,11 +127,11 @@ class Leaf:
         return self.chosen
 
     def mentioned(self) -> frozenset[str]:
-        """No size."""
+        """The empty set: a leaf compares no sizes."""
         return frozenset()
 
     def possible(self) -> frozenset[int]:
-        """The version."""
+        """The chosen version alone."""
         return frozenset((self.chosen,))
 
     def lines(self, versions: Sequence[str], shown: Show = str) -> Iterator[str]:

@@ -87,7 +87,7 @@ def ways_to_versions(sites: tuple[Site, ...], around: Mapping[str, int] | None =
 
 
 def _path(sites: tuple[Site, ...], label: str) -> dict[str, int]:
-    """The choices that lead to a version."""
+    """The choices, site to index, that lead to the version ``label``."""
     for site in sites:
         for index, alternative in enumerate(site.alternatives):
             if label in labels(alternative):

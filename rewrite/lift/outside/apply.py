@@ -84,7 +84,7 @@ class _Applying:
         self._learn()
 
     def result(self) -> ir.Fun:
-        """The function after the rule."""
+        """The function after the rule was applied."""
         rule = self.rule
         for _ in range(MOST_APPLICATIONS):
             if not self._somewhere():

@@ -89,12 +89,12 @@ def inputs_paired(ours: ir.Map, theirs: ir.Map) -> Iterator[list[Goal]]:
 
 
 def pairs(kind: str, ours: Sequence[Any], theirs: Sequence[Any]) -> list[Goal]:
-    """A goal for each pair."""
+    """A goal for each pair of an item of ``ours`` and an item of ``theirs``."""
     return [(kind, one, two) for one, two in zip(ours, theirs, strict=True)]
 
 
 def names_of(lam: ir.Lambda) -> list[VName]:
-    """The parameters of a lambda."""
+    """The names of the parameters of a lambda."""
     return [p.name for p in lam.params]
 
 

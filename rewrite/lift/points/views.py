@@ -29,7 +29,7 @@ class Views:
 
     def bind(self, base: str | VName, type_: Type, exp: ir.Exp, attrs: tuple[str, ...] = ()
              ) -> VName:
-        """A name for an expression."""
+        """Add a statement for an expression; its name."""
         param = self.scope.fresh(base, type_)
         self.stms.append(ir.Stm((param,), exp, attrs, self.stm.loc))
         return param.name
@@ -62,7 +62,7 @@ class Views:
         return None
 
     def compute(self, op: str, left: Atom, right: Atom, base: str = "size") -> Atom:
-        """A product or sum of sizes."""
+        """Add a product or sum of sizes; its name."""
         if isinstance(left, Const) and isinstance(right, Const):
             x, y = int(left.value), int(right.value)
             return i64(x * y if op == "mul" else x + y)
@@ -124,7 +124,7 @@ class Views:
                                                                     Prim.I64))
 
     def replicate(self, shape: tuple[Atom, ...], value: Atom, type_: Type) -> VName:
-        """An array of equal elements."""
+        """Add an array of equal elements; its name."""
         return self.bind("neutral", array_of(shape, type_), ir.Replicate(shape, value))
 
 

@@ -36,7 +36,7 @@ def _probes() -> tuple[_Probe, _Probe]:
 
 
 class _OnDemand:
-    """The probes of this package."""
+    """The probes of the driver, each run when its answer is first needed."""
 
     def forward_progress(self, device: Device) -> bool:
         """True if groups of the device can wait for each other."""

@@ -91,7 +91,7 @@ class DatasetOptions(Protocol):
 
     @property
     def program(self) -> Path:
-        """The file of the program."""
+        """The path of the program."""
 
     @property
     def entry(self) -> str | None:

@@ -78,7 +78,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _outside(rules: Iterable[Point]) -> Iterator[_Listed]:
-    """The rules of a file."""
+    """The rules of a rule file, as listed."""
     for rule in rules:
         yield _Listed("outside", rule.name, rule.law, rule.notes)
 

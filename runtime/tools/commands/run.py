@@ -106,7 +106,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _encounters(forest: Forest, record: Record) -> list[dict[str, Any]]:
-    """The versions that ran, in order."""
+    """The versions that ran, in order, as JSON objects."""
     sites = forest.sites()
     return [{"site": each.site, "version": version_name(sites[each.site].alternatives[each.chosen]),
              "seconds": each.time, "launches": each.launches, "sizes": dict(each.sizes)}

@@ -334,7 +334,7 @@ class _Tester:
 
     def note(self, path: Path, line: int, what: str, outcome: str, message: str = "",
              cause: str = "") -> None:
-        """Keep an outcome."""
+        """Add an outcome to the list."""
         self.outcomes.append({"file": str(path), "line": line, "case": what, "outcome": outcome,
                               "cause": cause, "message": message, "not_run": {}})
 

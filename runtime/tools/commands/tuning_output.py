@@ -116,13 +116,13 @@ def _tuned(state: State) -> set[str]:
 
 
 def _facts_for_runs(program: Program, state: State) -> dict[str, Any]:
-    """The facts that runs read."""
+    """The facts for the JSON file that later runs read, by key."""
     return {GUARDS: guard_facts(state.guards, program.identity.device, program.policy)}
 
 
 def _facts(program: Program, policy: TuningPolicy, state: State,
            held_out: Mapping[str, list[HeldOut]]) -> dict[str, Any]:
-    """The content of the JSON file."""
+    """The facts about a tuning for the JSON file, by key."""
     return {**facts(state.thresholds, **about_program(program)),
             "leave_one_out": {entry: held_out_facts(found) for entry, found in held_out.items()},
             "validation": {name: asdict(both) for name, both in state.validated.items()},
