@@ -26,7 +26,7 @@ MEDIAN_ON_PAGE = 15
 WORDS_IN_CHANGE = 15
 
 OPENINGS = frozenset({"What", "Which", "Whether", "How", "Where", "Who", "Whose", "When", "Why",
-                      "That", "If"})
+                      "That", "If", "It", "Its", "They", "Their", "Them"})
 _AFTER_THOSE = ("of|that|with|for|in|on|which|who|whom|to|from|by|are|is|were|whose|where|without|"
                 "before|after|between|inside|around|below|above|at|not|it|they|a|the|he|we")
 _AFTER_SAME = "as|for|of|in|but|with|where|if|on|again|to"

@@ -52,7 +52,7 @@ class Form:
         self.expr: Expr | None = None
         """The value, once it has been asked for, if it is a size."""
         self.parts: dict[Monomial, Form] | None = None
-        """Its parts by what varies in them, once they have been asked for."""
+        """The parts of the form by their varying atoms; None until they are first asked for."""
         self._hash: int | None = None
         self._varies: frozenset[Atom] | None = None
 

@@ -12,7 +12,7 @@ from runelift.ir.prim import Prim
 FAILURE_PARAMS = ("volatile __global int *failure_code", "__global long *failure_args")
 """The first parameters of a kernel of phases, as of every kernel."""
 LOCAL_MEMORY = f"__local {LOCAL_CELL} *local_memory"
-"""Its last parameter, which all phases share."""
+"""The last parameter of a kernel of phases, which all phases share."""
 
 
 def phase_functions(phases: Iterable[Phase], bases: Mapping[str, int]) -> list[str]:

@@ -108,7 +108,7 @@ class LazyCopies(DeviceScalars):
         return self._number(product([self.size(s) for s in sizes]))
 
     def _number(self, size: Size) -> VName:
-        """The name of a size."""
+        """Add the computation of a size; the name of its value."""
         name = self.names.fresh("size")
         self.types[name] = Prim.I64
         self.emit(plan.ComputeSize(name, size))

@@ -302,7 +302,7 @@ class Sum:
 
     @staticmethod
     def of(index: VName) -> Sum:
-        """The index of a lane."""
+        """The sum that is the index ``index`` of a lane."""
         return Sum(lit(0), ((lit(1), (index,)),))
 
     def plus(self, other: Sum) -> Sum:

@@ -92,7 +92,7 @@ class GroupIndices:
 
     @property
     def places(self) -> Size:
-        """The number of places."""
+        """The number of values that ``place`` takes."""
         across = Size.var(self.across)
         return across * Size.var(self.points) if self.flat else across
 
@@ -441,7 +441,7 @@ class _Array:
             group.place in side.names for side in self.sides[:-1])
 
     def size(self, group: GroupIndices) -> Size:
-        """The number of elements."""
+        """The number of elements of the box."""
         total = Size.of(1)
         for side in self.sides:
             walks = [Size.var(group.points), Size.var(group.steps) * Size.var(group.split),

@@ -62,7 +62,7 @@ class Side:
 
     @property
     def size(self) -> Exp:
-        """The number of points."""
+        """The number of rows or columns."""
         return volume(self.widths)
 
     def indices(self, k: KernelBuilder, number: Exp) -> list[Exp]:

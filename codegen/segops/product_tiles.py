@@ -100,7 +100,7 @@ class ProductTile:
                              fits=True)
 
     def blocks(self) -> Size:
-        """The number of blocks."""
+        """The number of blocks that cover the product."""
         names = self.block
         return (names.batch
                 * ceil_div(names.height, Size.var(names.side) * Size.var(names.rows))

@@ -226,7 +226,7 @@ class ScanTile:
 
     def _fill(self, elements: Callable[[Sequence[Exp], Exp], Sequence[Exp]],
               alone: bool = False, *, guarded: bool) -> bool:
-        """Fill the chunks; the result is True if indices are counted for that."""
+        """Emit the filling of chunks with ``elements``; True if its code counts indices."""
         k = self.k
         step = imp.Select(self.staged, launches.LSIZE, lit(1), Prim.I64)
         position = k.declare("p", Prim.I64, imp.Select(

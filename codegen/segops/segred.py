@@ -79,7 +79,7 @@ class _Segment:
 
     @property
     def width(self) -> Exp:
-        """The number of its elements."""
+        """The number of elements of the segment."""
         return self.k.scalar(self.exp.space[-1].width)
 
     def element(self, index: Exp) -> list[Value]:

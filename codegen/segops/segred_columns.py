@@ -223,7 +223,7 @@ def _strip(k: KernelBuilder, space: Space, columns: Columns, strip: StripShape,
 
 
 def _count(strip: StripShape) -> Size:
-    """The number of strips."""
+    """The number of strips that cover all columns."""
     return (strip.batch * ceil_div(strip.height, Size.var(strip.rows))
             * ceil_div(strip.width, Size.var(strip.columns)))
 

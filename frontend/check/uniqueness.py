@@ -137,7 +137,7 @@ class Walk:
         return self.bind(pattern, rebuild(tree, iter(chosen)), env)
 
     def look(self, name: str, span: Span, env: Env) -> Tree:
-        """The value of a name."""
+        """Use a variable: the tree of its value."""
         tree: Tree | None = env.get(name)
         if tree is None:
             constant = self.constants.get(name)

@@ -83,7 +83,7 @@ class Arrays:
 
     def complete(self, value: Value, other: Value, span: Span,
                  hidden: Scope | None = None) -> Value:
-        """``value`` with blanks for what only ``other``, another value of its type, has.
+        """``value`` with blanks for the payloads that only ``other`` has.
 
         Sizes that ``hidden`` binds are not known here; the blanks have length 0 there.
         """

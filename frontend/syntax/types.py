@@ -59,7 +59,7 @@ class MetaVar(_Type):
 
 
 class _Interned(type):
-    """The class of classes of which equal objects are the same object.
+    """Metaclass that makes equal objects of a class one object.
 
     So types that share parts are compared and hashed in a step, however large they are.
     """

@@ -61,9 +61,7 @@ class Replacement(str):
     new: str
 
     def __new__(cls, hint: str, new: str) -> Replacement:
-        """Make a hint that is an edit: its text in words, and ``new`` to put in place of the
-        span.
-        """
+        """Make a hint with the text ``new`` that a tool may put in place of the span."""
         made = super().__new__(cls, hint)
         made.new = new
         return made

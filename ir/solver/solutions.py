@@ -45,7 +45,7 @@ class _Node:
 
     @property
     def count(self) -> int:
-        """The number of leaves."""
+        """The number of solutions below the node."""
         return self.before[-1]
 
 
@@ -144,7 +144,7 @@ class _Asked:
     sums: tuple[Size, ...]
 
     def values(self, env: dict[VName, int]) -> list[int]:
-        """Their values, which are equal where what follows is."""
+        """The values of the names and sums that a step depends on, as a key."""
         return [env[name] for name in self.names] + [each.value(env) for each in self.sums]
 
 

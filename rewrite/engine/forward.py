@@ -97,7 +97,7 @@ class ForwardWalk:
             return lambda_of(lam, params, body, self.shallow.types(lam.ret))
 
     def statement(self, stm: ir.Stm, out: list[ir.Stm], steps: int) -> None:
-        """Append what ``stm`` becomes."""
+        """Append the statements that replace ``stm``."""
         if steps == 0:
             raise self.rewriting.too_long()
         stm = self._resolved(stm)

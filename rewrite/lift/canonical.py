@@ -110,7 +110,7 @@ class _Numbers:
         self.of = dict[VName, VName]()
 
     def name(self, name: VName) -> VName:
-        """The number of a name."""
+        """The canonical name for ``name``, numbered by first use."""
         if name not in self.of:
             self.of[name] = VName("v", len(self.of))
         return self.of[name]

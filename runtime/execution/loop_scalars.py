@@ -71,7 +71,7 @@ class ScalarTable:
     rows: Sequence[Row]
 
     def column(self, column: ScalarColumn) -> list[int]:
-        """The values of all iterations."""
+        """The values that a column has in all iterations."""
         return [row[column.number] for row in self.rows]
 
     def element(self, column: ScalarColumn, prim: Prim, buffer: str) -> str:

@@ -95,7 +95,7 @@ class ProductTileRequest(NamedTuple):
 
     @property
     def points(self) -> int:
-        """The number of results."""
+        """The number of results of the product."""
         return self.batch * self.height * self.width
 
     @property
@@ -147,7 +147,7 @@ class _Block(NamedTuple):
         return max(found, self.across // self.rows, self.side // self.columns)
 
     def cover(self, height: int, width: int) -> int:
-        """The number of blocks of a matrix."""
+        """The number of blocks that cover a matrix."""
         return (ceil_div(height, self.side * self.rows)
                 * ceil_div(width, self.across * self.columns))
 

@@ -10,7 +10,7 @@ from runelift.runtime.geometry.shape import Geometry, GeometryLimits
 
 
 class SubGroupSizeRequest(NamedTuple):
-    """The size of a group."""
+    """The size of a group whose sub-groups are asked for."""
 
     group: int
 

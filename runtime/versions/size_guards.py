@@ -119,7 +119,7 @@ class Leaf:
 
     @property
     def questions(self) -> int:
-        """The number of comparisons."""
+        """The number of comparisons in the tree: none."""
         return 0
 
     def version(self, sizes: Sizes) -> int | None:
@@ -135,7 +135,7 @@ class Leaf:
         return frozenset((self.chosen,))
 
     def lines(self, versions: Sequence[str], shown: Show = str) -> Iterator[str]:
-        """The name of the version."""
+        """The name of the chosen version, as a single line."""
         yield versions[self.chosen]
 
 

@@ -386,7 +386,7 @@ class _Matcher:
 
     def _lambda(self, ours: ir.Lambda, theirs: ir.Lambda, order: Sequence[VName], match: Match
                 ) -> list[Goal] | None:
-        """Match two lambdas, with the parameters of theirs in the order ``order``."""
+        """Match two lambdas; ``order`` gives the parameters of the lambda ``theirs`` in order."""
         if len(ours.params) != len(order):
             return self._fail(match, "a lambda has other parameters")
         types = {p.name: p.type for p in theirs.params}

@@ -76,7 +76,7 @@ def _rule(pattern: str, scope: str) -> dict[str, Any]:
 
 
 def text() -> str:
-    """The text of the file."""
+    """The text of the grammar's file."""
     return json.dumps(grammar(), indent=2) + "\n"
 
 

@@ -193,7 +193,7 @@ def _legend(series: Sequence[Series], marks: Sequence[Mark], good: bool) -> Iter
 
 
 def _sample(series: Series, x: float, y: float) -> Markup:
-    """The look of a series."""
+    """The sample of a series in a legend: its line and its dot."""
     stroke = element("line", x1=x, x2=x + 22, y1=y, y2=y, class_=f"line s{series.style % STYLES}")
     dot = _dot(x + 11, y, series.style)
     return joined([*([stroke] if series.lines else []), *([dot] if series.dots else [])])

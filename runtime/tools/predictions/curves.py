@@ -114,7 +114,7 @@ def _leading(choice: PredictedChoice, default: bool) -> int:
 
 
 def said(curves: CostCurves) -> Iterator[str]:
-    """The changes in words."""
+    """The sizes at which the choice changes, in words."""
     for each in curves.sites:
         for size, text in changes_said(each, curves.over):
             yield f"{each.site.name}: {text} from {curves.over} = {size:,} on"
@@ -162,7 +162,7 @@ def _name(site: Site, number: int) -> str:
 
 
 def tip(size: int, over: str, choice: PredictedChoice, number: int) -> str:
-    """A point of a version in words."""
+    """The tooltip of a point in a curve: the size and the predicted time of version ``number``."""
     totals = choice.versions[number].totals
     assert totals is not None
     runs = ", runs by default" if number == choice.chosen else ""

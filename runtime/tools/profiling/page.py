@@ -40,7 +40,7 @@ COUNTS = ["kernel", "kind", "bytes", "bytes accessed", "operations", "operations
 
 
 def page(program: str, profiles: Sequence[Profile]) -> str:
-    """The text of the page."""
+    """The HTML page that shows profiles of a program."""
     content = [facts({"program": program, "device": profiles[0].device,
                       "measured peaks": peaks_text(profiles[0]),
                       "runs": str(profiles[0].wall.count)})]

@@ -70,7 +70,7 @@ class KernelProfile:
 
     @property
     def operation_rate(self) -> float | None:
-        """Operations per second."""
+        """The operations per second of the kernel."""
         return self._rate(self.operations)
 
     @property

@@ -32,7 +32,7 @@ class Span:
 
     @property
     def seconds(self) -> float:
-        """Its length."""
+        """The length of the span in seconds."""
         return self.end - self.start
 
 
@@ -78,7 +78,7 @@ class Parts:
 
     @property
     def whole(self) -> float:
-        """The time of the call."""
+        """The time of the whole call in seconds."""
         return (self.before + self.kernels + self.copies + self.late + self.between + self.after)
 
     @property

@@ -48,7 +48,7 @@ def small(info: DeviceInfo, *, lockstep: bool) -> DeviceInfo:
 
 
 class RaceChecks:
-    """Runs of a program with interpreted kernels."""
+    """Runs a program with interpreted kernels, which find data races."""
 
     def __init__(self, program: Program) -> None:
         if program.device_info is None:

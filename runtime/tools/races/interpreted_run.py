@@ -35,7 +35,7 @@ class InterpretedRun(Run):
 
     def issue(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
               *args: Any) -> None:
-        """Interpret a kernel."""
+        """Run a kernel by the interpreter."""
         self.issue_built(number, (), groups, group, lengths, *args)
 
     def issue_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,

@@ -39,7 +39,7 @@ def _versions(entry: EntryTuning, choice: MemoryChoice) -> str:
 
 
 def notes(entry: EntryTuning) -> Iterator[str]:
-    """Remarks on a front."""
+    """Remarks on the memory front of an entry point."""
     if entry.front is not None:
         for name, reason in entry.front.unknown.items():
             yield f"{name}: not all memory is known before a run: {reason}"
