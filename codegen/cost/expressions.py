@@ -224,7 +224,7 @@ class Graph:
         return self.node("or", a, b)
 
     def opposite(self, a: Expr) -> Expr:
-        """True if the condition does not hold."""
+        """The negation of the condition ``a``."""
         if not isinstance(a, Node):
             return not a
         return a.args[0] if a.op == "not" else self.node("not", a)

@@ -100,7 +100,7 @@ class Control(Arrays):
 
     def _own_results(self, pat: Sequence[ir.Param], borrowed: Set[VName] = frozenset(),
                      outers: Mapping[VName, int] = ALL_ROW_MAJOR) -> None:
-        """Bind arrays to buffers of their names; this body owns each that is not ``borrowed``."""
+        """Bind results to buffers of their names; this body owns all but ``borrowed`` buffers."""
         for param in pat:
             if isinstance(param.type, ArrayType):
                 if param.name not in borrowed:

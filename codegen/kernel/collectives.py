@@ -115,9 +115,10 @@ def _choose(k: KernelBuilder, subgroup: VName, operator: Operator,
 def _scan_in_memory(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
                     fresh: imp.Var | None, mems: Sequence[Sequence[VName]],
                     flags: Sequence[VName]) -> list[imp.Var]:
-    """Log-step (Hillis and Steele 1986): after step s, a work-item has the total of 2^s work-items.
+    """Emit a log-step scan (Hillis and Steele 1986) in local memory, and return its totals.
 
-    Two arrays take turns, so that one barrier per step is enough.
+    After step s, a work-item has the total of 2^s work-items.  Two arrays take turns, so that one
+    barrier per step is enough.
     """
     prims = _prims(operator)
     own = [k.declare("own", p, t) for p, t in zip(prims, totals, strict=True)]

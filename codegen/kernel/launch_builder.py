@@ -113,7 +113,7 @@ class Lowering:
         return self.env.type(name)
 
     def view(self, name: VName) -> View:
-        """The view of a host array, the stored one if there is one."""
+        """The view of a host array, or of its stored copy if there is one."""
         view = self.env.view(name)
         return view if view.stored is None or self.testing else view.stored
 

@@ -134,7 +134,7 @@ class _State:
         return Size.of(int(atom.value))
 
     def resolved(self, size: Size) -> Size:
-        """A size with what is known of its variables."""
+        """A size in which known variables are replaced by their values."""
         return size.substitute(self.size)
 
 

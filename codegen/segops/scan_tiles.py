@@ -392,7 +392,7 @@ class ScanTile:
 
     def _write(self, position: Callable[[Exp], Exp], memories: Sequence[VName],
                cell: Callable[[Exp], Exp]) -> None:
-        """Write a cell of ``memories`` for each offset."""
+        """Emit, for each offset of a chunk, a write of the results from ``memories``."""
         k = self.k
         if self.scan.packed is not None:
             self._each(lambda offset: self._pack(position(offset), memories, cell(offset)))

@@ -175,7 +175,7 @@ class _LocalHistogram:
 
 def in_local_memory(lowering: launches.Lowering, exp: SegHist, choice: LocalChoice, *,
                     atomic: bool) -> None:
-    """Add kernels in which groups have copies in local memory; without atomics, work-items do."""
+    """Add kernels with sub-histograms in local memory, of groups or (not ``atomic``) work-items."""
     per = choice.per_segment
     parts = allocate_parts(lowering, exp, per)
 

@@ -274,7 +274,7 @@ class Base(ABC):
         return self._wording().type(type_)
 
     def _noun(self, type_: Type) -> str:
-        """A type as an object of a sentence."""
+        """A type as a noun phrase in a message."""
         return self._wording().noun(type_)
 
     def join(self, left: Type, right: Type, span: Span, what: str,

@@ -99,7 +99,7 @@ class Sealing:
 
 
 def applied(actual: ast.QualName, spec: module_ast.TypeSpec) -> ast.TypeName:
-    """The type ``actual`` of the parameters that a specification names."""
+    """The type ``actual``, applied to the parameters of a specification."""
     return ast.TypeName(spec.span, actual, tuple(map(_argument, spec.type_params)))
 
 

@@ -540,7 +540,7 @@ def _path(steps: list[Any]) -> paths.Path:
 
 
 def _lifted(word: Any) -> str:
-    """The sign behind ``type``, with space between or none."""
+    """The sign ``~`` or ``^`` behind ``type``, with or without a blank between."""
     return word[-1] if word[-1] in "~^" else ""
 
 

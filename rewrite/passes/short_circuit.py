@@ -94,7 +94,7 @@ class _Walk:
             stms[update] = marked
 
     def _with_parts(self, body: ir.Body, known: Known) -> ir.Body:
-        """The body with concatenations as updates, where that promises anything."""
+        """The body with concatenations as updates, where short-circuiting these may succeed."""
         if not any(isinstance(stm.exp, ir.Concat) for stm in body.stms):
             return body
         types = {**known.types, **{p.name: p.type for stm in body.stms for p in stm.pat}}

@@ -399,7 +399,7 @@ class Kernels:
         return {} if self.device.info.is_simulator else function_names(kernels)
 
     def _once(self, key: Hashable, text: Callable[[], str]) -> str:
-        """The text of a program, which is written once."""
+        """The text under ``key``, which is made by ``text`` when it is first needed."""
         if key not in self._texts:
             self._texts[key] = text()
         return self._texts[key]

@@ -62,7 +62,7 @@ def hover(workspace: Workspace, document: Document, offset: int) -> Hover | None
 
 def _code(document: Document, offset: int, place: tuple[int, int] | None,
           mention: Mention | None) -> tuple[int, int, str] | None:
-    """A range and what to show of it as code: a declaration or a name, and its type."""
+    """The range under the cursor, and code to show: a declaration, or a name and its type."""
     type_ = _type_at(document, offset)
     if mention is not None:
         span, found = mention.span, mention.definition

@@ -89,7 +89,7 @@ def _mentioned(workspace: Workspace, document: Document, offset: int) -> Mention
 
 
 def _uses(workspace: Workspace, target: Definition) -> _Uses:
-    """The definitions that share the name of one, and the files that may use it."""
+    """The definitions that share the name of ``target``, and the files that may use them."""
     known, own = workspace.references(), path_of(target.span.source)
     if target.kind in _LOCAL:
         return _Uses(known, {target}, [own])

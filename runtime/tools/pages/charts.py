@@ -230,7 +230,7 @@ def _short(text: str, room: float) -> str:
 
 def dots(title: str, description: str, x: Axis, rows: Sequence[str],
          series: Sequence[Series]) -> Markup:
-    """Marks in rows by name; the second number of a point is that of its row."""
+    """A chart of marks in named rows; a point is a pair of a value and the number of a row."""
     left = min(150.0, 12 + LETTER * max((len(name) for name in rows), default=0))
     bottom = TOP + ROW * len(rows)
     across = Scale.over([value for each in series for value, _ in each.points], left,
