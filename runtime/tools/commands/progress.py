@@ -46,7 +46,7 @@ class Display:
         """Learn the most seconds that the steps from here on take."""
 
     def expected(self, what: str, likely: float, most: float | None, started: float) -> None:
-        """All that has ``started`` will be over in about so many seconds, and in ``most``."""
+        """Show that all that has ``started`` will be over in about so many seconds, and in ``most``."""
 
     def aside(self) -> AbstractContextManager[None]:
         """Leave the screen to other output while the context lasts."""
