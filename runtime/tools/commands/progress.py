@@ -46,7 +46,7 @@ class Display:
         """Learn the most seconds that the steps from here on take."""
 
     def expected(self, what: str, likely: float, most: float | None, started: float) -> None:
-        """Show that all that has ``started`` will be over in about so many seconds, and in ``most``."""
+        """Show the ``likely`` and the ``most`` seconds of all that has ``started``."""
 
     def aside(self) -> AbstractContextManager[None]:
         """Leave the screen to other output while the context lasts."""
