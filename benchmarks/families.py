@@ -147,7 +147,9 @@ def _row(timed: TimedProgram, other: OtherTree | None, shape: Shape, lock: str
         if other:
             other.ask("place", shape.entry, args)
             other.ask("times", 1)  # it builds its kernels
-            times["before"] = other.ask("times", WARM_UP if times["default"][0] < LONG else 2)[-1:]
+            times["before"] = other.ask("times", 1)
+            if times["before"][0] < LONG:
+                times["before"] = other.ask("times", WARM_UP)[-1:]
         for _ in range(ROUNDS):
             for name, each in times.items():
                 runs = RUNS if each[0] < LONG else 1

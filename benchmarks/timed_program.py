@@ -7,8 +7,10 @@ It uses the public interface only, so that trees of other days can run it.
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Client, Connection, Listener
@@ -54,7 +56,7 @@ class OtherTree:
             address = str(listener.address)
             self._process = subprocess.Popen([
                 str(python), __file__, str(path), "--address", address,
-                *(["--device", device] if device else [])])
+                *(["--device", device] if device else [])], stdin=subprocess.PIPE)
             self._connection: Connection = listener.accept()
 
     def ask(self, method: str, *args: Any) -> Any:
@@ -68,6 +70,8 @@ class OtherTree:
     def close(self) -> None:
         """End the process."""
         self._connection.close()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
         self._process.wait()
 
 
@@ -84,8 +88,15 @@ def _serve(timed: TimedProgram, connection: Connection) -> None:
             connection.send((True, f"{type(error).__name__}: {error}"))
 
 
+def _end_with_parent() -> None:
+    """End this process when the process that asks has ended, even within a long call."""
+    sys.stdin.read()
+    os._exit(1)
+
+
 def main() -> None:
     """Serve one program."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("path", type=Path)
     parser.add_argument("--device")

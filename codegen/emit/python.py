@@ -39,6 +39,8 @@ from runelift.ir.imp.traverse import loaded, variables
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS
 
+MOST_BLOCKS = 98
+"""The most blocks inside of each other in the text of a host plan: Python allows for 100."""
 FUNCTION, EPILOGUE = "main", "ending"
 """The names of every plan's functions; the name of an entry point may be a keyword or a built-in.
 """
@@ -53,8 +55,6 @@ class Generated:
     launch_versions: list[str] = field(default_factory=list)
     sites: list[plan.Choose] = field(default_factory=list)
     operations: list[plan.Operation] = field(default_factory=list)
-MOST_BLOCKS = 98
-"""The most blocks inside of each other in the text of a host plan: Python allows for 100."""
 
 
 def python_source(host: plan.Plan, *, replay: bool = False, trials: bool = False,

@@ -10,7 +10,7 @@ import contextvars
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -70,6 +70,11 @@ def _frames(count: int) -> Iterator[None]:
             sys.setrecursionlimit(max(_asked))
             if len(_asked) == 1:
                 _asked.clear()
+
+
+def room() -> AbstractContextManager[None]:
+    """Room for compiling in the thread of a caller that may have left hardly any frames."""
+    return _frames(PYTHON_FRAMES)
 
 
 def _in_thread(work: Callable[[], Result]) -> Result:

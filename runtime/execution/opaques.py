@@ -26,7 +26,7 @@ class Opaque(tuple[Any, ...], Displayed):
         return self
 
     def __getnewargs__(self) -> tuple[tuple[Any, ...], str]:
-        """What a pickle or a copy makes the value of."""
+        """The arguments with which a pickle or a copy makes the value anew."""
         return tuple(self), self.type
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runelift.ir.base.deep import deeply
+from runelift.ir.base.deep import room
 from runelift.ir.base.errors import BriefErrors, HiddenEntryWarning
 from runelift.ir.base.files import read_source, require_file
 from runelift.ir.base.source import Source
@@ -26,8 +26,8 @@ from runelift.runtime.programs.takes import (
     SETTINGS,
     TEXT,
     TUNING,
+    check,
     or_none,
-    takes,
 )
 from runelift.runtime.versions.tuning_file import checked_values, schedule_of, tuning_of
 
@@ -35,10 +35,13 @@ if TYPE_CHECKING:
     from runelift.runtime.prebuild.first_run import FirstRun
 
 
-@takes(source_or_path=PROGRAM, device=or_none(TEXT), tuning=or_none(TUNING),
-       settings=or_none(SETTINGS), policy=TEXT, fp_contract=FLAG, memory=or_none(BYTES), runs=FLAG,
-       schedule=or_none(PATH), rules=or_none(PATH))
-@deeply
+_KINDS = {"source_or_path": PROGRAM, "device": or_none(TEXT), "tuning": or_none(TUNING),
+          "settings": or_none(SETTINGS), "policy": TEXT, "fp_contract": FLAG,
+          "memory": or_none(BYTES), "runs": FLAG, "schedule": or_none(PATH),
+          "rules": or_none(PATH)}
+"""The kinds of the arguments of :func:`compile`."""
+
+
 def compile(source_or_path: str | Path | Source, *, device: str | None = None,
             tuning: str | Path | Mapping[str, int] | None = None,
             settings: Mapping[str, int] | None = None, policy: str = "all",
@@ -59,7 +62,10 @@ def compile(source_or_path: str | Path | Source, *, device: str | None = None,
     outside (docs/rules.md).  Raises UserError or CompilerLimitation.
     """
     __tracebackhide__ = True
-    with BriefErrors():
+    given = locals()
+    with room(), BriefErrors():
+        for name, kind in _KINDS.items():
+            check(name, given[name], kind)
         begin_session()
         path = None if isinstance(source_or_path, Source) else _as_path(source_or_path)
         source = source_or_path if isinstance(source_or_path, Source) else (

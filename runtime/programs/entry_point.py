@@ -65,33 +65,35 @@ class EntryPoint(Displayed):
         """Run the entry point; its result, or a tuple of several."""
         __tracebackhide__ = True
         try:
-            return self._called(args, device_arrays, named)
-        except RecursionError:  # the caller has left no room
-            return deeply(self._called)(args, device_arrays, named)
-
-    def _called(self, args: tuple[Any, ...], device_arrays: bool, named: Mapping[str, Any]) -> Any:
-        __tracebackhide__ = True
-        program, name = self.program, self.__name__
-        parts: Sequence[Any] | None
-        try:
-            if named:
-                args = self._bound(args, named)
-            parts = None if program.recording else program.loaded.repeat(
-                name, args, program.thresholds, to_host=not device_arrays)
-            if parts is None:
-                given = unpacked(args, self.declared)
-                if len(given) != self._parts:
-                    raise self._wrong_number(args)
-                parts, _ = program.run(name, given, device_arrays=device_arrays)
+            try:
+                parts = self._called(args, device_arrays, named)
+            except RecursionError:  # the caller has left no room
+                parts = deeply(self._called)(args, device_arrays, named)
         except (UserError, CompilerLimitation) as error:
             if isinstance(error, ProgramFailure):
-                compiled = program.compiled
+                compiled = self.program.compiled
                 error.sources = compiled.source, *compiled.imports
             if keeps_frames():
                 raise
             raise error.with_traceback(None) from None
         results = parts if self._plain else packed(parts, self.declared)
         return results[0] if len(results) == 1 else tuple(results)
+
+    def _called(self, args: tuple[Any, ...], device_arrays: bool, named: Mapping[str, Any]
+                ) -> Sequence[Any]:
+        """The parts of the results."""
+        program, name = self.program, self.__name__
+        if named:
+            args = self._bound(args, named)
+        if not program.recording:
+            parts: Sequence[Any] | None = program.loaded.repeat(
+                name, args, program.thresholds, to_host=not device_arrays)
+            if parts is not None:
+                return parts
+        given = unpacked(args, self.declared)
+        if len(given) != self._parts:
+            raise self._wrong_number(args)
+        return program.run(name, given, device_arrays=device_arrays)[0]
 
     def __get__(self, instance: object, owner: type | None = None) -> EntryPoint:
         """The entry point itself: as an attribute of a class, it gets no ``self``.

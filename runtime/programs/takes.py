@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 class Kind(NamedTuple):
-    """What an argument may be: in words, by a test, and with an example."""
+    """The values that an argument may have: in words, by a test, and with an example."""
 
     words: str
     test: Callable[[Any], bool]

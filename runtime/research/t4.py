@@ -30,8 +30,8 @@ from runelift.runtime.tuner.fit.chain_solver import NEVER
 from runelift.runtime.versions.forest import Forest
 
 if TYPE_CHECKING:
-    from runelift.runtime.tuner.autotune import State
     from runelift.runtime.tuner.kernel_parameters.search import Trial
+    from runelift.runtime.tuner.state import State
 
 SCHEMA = "1.0.0"
 DATASET = "dataset"

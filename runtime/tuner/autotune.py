@@ -9,81 +9,28 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from runelift.ir.base.errors import UserError
+from runelift.ir.base.errors import RuneliftError, UserError
 from runelift.runtime.host.background import in_background
 from runelift.runtime.tuner import confirm_size_guards
-from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards
-from runelift.runtime.tuner.final_choice import compare_choices
+from runelift.runtime.tuner.fit.memory_front import memory_front
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.kernel_parameters import tune as kernel_parameters
-from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning
-from runelift.runtime.tuner.measure.paired_comparison import PairedTimes, compare_paired
+from runelift.runtime.tuner.measure.paired_comparison import compare_paired
 from runelift.runtime.tuner.measure.protocols import Dataset
-from runelift.runtime.tuner.measure.side_by_side import SideBySide, by_default, speedup
 from runelift.runtime.tuner.result import EntryTuning, Tuning
-from runelift.runtime.tuner.thresholds import conclude_recorded, kept_default, tune_thresholds
+from runelift.runtime.tuner.settle import settle_choice
+from runelift.runtime.tuner.state import State
+from runelift.runtime.tuner.thresholds import conclude_recorded, tune_thresholds
 from runelift.runtime.tuner.workers.remote import Remote
 from runelift.runtime.tuner.workers.runners import running
-from runelift.runtime.versions.size_guards import GuardedThresholds
 
 if TYPE_CHECKING:
     from runelift.runtime.programs.program import Program
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """The results of the stages so far.
-
-    ``thresholds`` are by entry point, as are ``parameters`` and ``guards``.  ``validated`` has the
-    times of datasets that are kept out of tuning.  ``final`` has the times of the default, the
-    tuned and the best version, which are run in turn.  ``interrupted``: Ctrl-C ended a stage.
-    ``searched``: the thresholds come from the search over schedules, as there was no time to
-    measure more.
-    """
-
-    thresholds: Tuning = field(default_factory=lambda: Tuning(()))
-    parameters: tuple[ParameterTuning, ...] = ()
-    guards: tuple[ConfirmedSizeGuards, ...] = ()
-    validated: Mapping[str, PairedTimes] = field(default_factory=dict)
-    final: tuple[SideBySide, ...] = ()
-    interrupted: bool = False
-    searched: bool = False
-
-    @property
-    def values(self) -> dict[str, int]:
-        """The thresholds and parameters that were found."""
-        found = dict(self.thresholds.thresholds)
-        for each in self.parameters:
-            found |= each.chosen
-        return found
-
-    def has_more_than(self, before: State) -> bool:
-        """True if a stage has found something to be kept."""
-        return self.thresholds is not before.thresholds or (
-            len(self.parameters) + len(self.guards)
-            > len(before.parameters) + len(before.guards))
-
-    @property
-    def guarded(self) -> GuardedThresholds:
-        """The values with the size guards before them."""
-        return GuardedThresholds(self.values, {site: guard for each in self.guards
-                                               for site, guard in each.finer.items()})
-
-    @property
-    def measured(self) -> bool:
-        """True if there is a result: some dataset was measured completely, or in a search."""
-        return bool(self.parameters or self.datasets or self.searched)
-
-    @property
-    def datasets(self) -> set[str]:
-        """The datasets that were measured completely."""
-        return {dataset.name for entry in self.thresholds.entries
-                for dataset in entry.costs.datasets}
 
 
 Stage: TypeAlias = Callable[[TuningJob, State], State]
@@ -96,16 +43,18 @@ def autotune(job: TuningJob, keep: Callable[[State], object] = lambda state: Non
     """
     state = State()
     for stage in STAGES:
-        before = state
+        before, started = state, time.perf_counter()
         try:
             state = stage(job, state)
         except KeyboardInterrupt:
             state = replace(state, interrupted=True)
         if state.measured and state.has_more_than(before):
             keep(state)
+        state = replace(state, spent={**state.spent, stage.__name__: (
+            time.perf_counter() - started + state.spent.get(stage.__name__, 0.0))})
         if state.interrupted:
             break
-    return state
+    return state.concluded()
 
 
 # Stages
@@ -123,14 +72,44 @@ def fit_thresholds(job: TuningJob, state: State) -> State:
     return replace(state, thresholds=found, interrupted=found.interrupted)
 
 
+def find_wrong(job: TuningJob, state: State) -> State:
+    """Find the datasets that do not count: no version gives their results."""
+    found = dict[str, str]()
+    tuned = {entry.forest.entry: entry for entry in state.thresholds.entries}
+    for dataset in job.datasets if job.recorded is None else ():
+        entry = tuned.get(dataset.entry)
+        if entry is None:
+            why = _unexpected(job, dataset)
+        elif dataset.name in state.datasets or dataset.name in entry.measurements.left_out:
+            continue
+        else:
+            why = next((run.error for run in entry.measurements.runs
+                        if run.dataset == dataset.name and run.error), "it was not measured")
+        if why is not None:
+            found[dataset.name] = why
+    return replace(state, wrong=found)
+
+
+def _unexpected(job: TuningJob, dataset: Dataset) -> str | None:
+    """The reason why a dataset of an entry point with one version does not count."""
+    try:
+        if dataset.expected() is None:
+            return None
+        return dataset.unexpected(job.program, job.program.place(dataset.arguments()))
+    except RuneliftError as error:
+        return str(error)
+
+
 def tune_parameters(job: TuningJob, state: State) -> State:
     """Tune the parameters of kernels of all entry points that have datasets, if that is asked."""
     if job.parameters is None:
         return state
-    policy = job.policy
+    policy, search = job.policy, job.parameters
+    job = replace(job, datasets=[each for each in job.datasets if each.name not in state.wrong])
     end = min(policy.parameters.end(job.begun, time.perf_counter()),
-              job.until(policy.budget.trials).end)
-    job.parameters.within(end - time.perf_counter())
+              job.until(policy.budget.trials).end,
+              max(job.until(0.5).end, job.end - policy.comparison.final_seconds))
+    search.within(end - time.perf_counter())
     known = {entry.forest.entry: entry.measurements.runs for entry in state.thresholds.entries}
     try:
         for forest in job.forests.entries:
@@ -151,7 +130,7 @@ def tune_size_guards(job: TuningJob, state: State) -> State:
     They are fitted to the costs with the parameters that were chosen.
     """
     runs = job.verify and job.recorded is None
-    entries = [_latest(state, entry) for entry in state.thresholds.entries if entry.costs.datasets
+    entries = [state.latest(entry) for entry in state.thresholds.entries if entry.costs.datasets
                and job.size_guards is not SizeGuardKind.THRESHOLD]
     fitted = [confirm_size_guards.fit_guards(entry, job.size_guards,
                                              ahead=runs and job.program.out_of_process)
@@ -164,14 +143,6 @@ def tune_size_guards(job: TuningJob, state: State) -> State:
             for entry, guards in zip(entries, fitted, strict=True)))
 
 
-def _latest(state: State, entry: EntryTuning) -> EntryTuning:
-    """The costs and thresholds of an entry point with the parameters that were chosen."""
-    names = {dataset.name for dataset in entry.costs.datasets}
-    return next((each.refitted for each in state.parameters
-                 if each.entry == entry.forest.entry and each.refitted is not None
-                 and {d.name for d in each.refitted.costs.datasets} == names), entry)
-
-
 def validate(job: TuningJob, state: State) -> State:
     """Run the datasets that are kept out of tuning, by default and tuned in turn."""
     defaults = {entry.forest.entry: entry.defaults for entry in state.thresholds.entries}
@@ -182,29 +153,24 @@ def validate(job: TuningJob, state: State) -> State:
         name: both for name, both in found.items() if both is not None})
 
 
-def compare_final(job: TuningJob, state: State) -> State:
-    """Run the default, the tuned program and the best single version of each dataset in turn."""
+def settle(job: TuningJob, state: State) -> State:
+    """Run the default and the choice in turn; undo what these runs do not bear out."""
     if not job.verify or job.recorded is not None or not state.measured:
         return state
-    latest = {entry.forest.entry: _latest(state, entry) for entry in state.thresholds.entries}
-    final = tuple(compare_choices(job, latest, state.guarded))
-    tolerance = job.policy.comparison.tolerance
-    slower = [each.dataset for each in final if speedup([each]).high < 1 - tolerance]
-    if slower and not any(speedup([each]).low > 1 for each in final):
-        why = f"in the end {', '.join(slower)} got slower, and none faster"
-        return replace(_untuned(state, why), final=tuple(by_default(each) for each in final))
-    return replace(state, final=final)
+    return settle_choice(job, state)
 
 
-def _untuned(state: State, why: str) -> State:
-    """The state with the choices by default, and the reason for them."""
-    return replace(
-        state,
-        thresholds=Tuning(tuple(kept_default(entry, why) for entry in state.thresholds.entries)),
-        parameters=tuple(replace(each, chosen={}, refitted=None, why=each.why or why)
-                         for each in state.parameters),
-        guards=tuple(replace(each, finer={}, after=each.before, why=each.why or why)
-                     for each in state.guards))
+def weigh_choice(job: TuningJob, state: State) -> State:
+    """Find the front of time and memory anew, with the choice that runs in the end."""
+    if job.memory is None or not job.aim.weighs_memory or job.recorded is not None:
+        return state
+    values, entries = state.guarded, list[EntryTuning]()
+    for entry in state.thresholds.entries:
+        latest = state.latest(entry)
+        front = entry.front and memory_front(latest.costs, entry.defaults, values, job.aim,
+                                             job.memory)
+        entries.append(replace(entry, front=front))
+    return replace(state, thresholds=replace(state.thresholds, entries=tuple(entries)))
 
 
 @contextmanager
@@ -219,10 +185,12 @@ def _report(job: TuningJob, state: State) -> Iterator[None]:
 
 STAGES: tuple[Stage, ...] = (
     fit_thresholds,
+    find_wrong,
     tune_parameters,
     tune_size_guards,
+    settle,
+    weigh_choice,
     validate,
-    compare_final,
 )
 """The steps of a tuning, in order."""
 

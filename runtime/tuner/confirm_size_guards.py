@@ -230,7 +230,7 @@ def _confirmed(job: TuningJob, tuning: EntryTuning, refined: ConfirmedSizeGuards
         for dataset in job.datasets:
             if dataset.name not in same:
                 pair = PairedRun(job.program, dataset, alone, guarded,
-                                 max(job.compared_repeats, policy.comparison.pairs),
+                                 max(job.compared_repeats, policy.comparison.pairs), job.end,
                                  seconds=refined.before.get(dataset.name, 0.0),
                                  policy=policy.comparison)
                 path = paths.get(dataset.name)

@@ -1,15 +1,14 @@
-"""The final choice of a tuning: what runs on each dataset, and a last comparison of its times."""
+"""The choices that a tuning ends with: what runs on each dataset, and what runs beside it."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from runelift.runtime.tuner.costs.cost_model import DatasetCosts
-from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.paired_comparison import UNTUNED
 from runelift.runtime.tuner.measure.side_by_side import (
     BEST,
@@ -17,7 +16,6 @@ from runelift.runtime.tuner.measure.side_by_side import (
     TUNED,
     Choice,
     SideBySide,
-    run_side_by_side,
 )
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.versions.forest import Forest, plans
@@ -29,57 +27,57 @@ NEAR = 1.5
 """... of versions that take no more times as long as the best version, by the records."""
 
 
-def compare_choices(job: TuningJob, entries: Mapping[str, EntryTuning], tuned: GuardedThresholds
-                    ) -> Iterator[SideBySide]:
-    """The default, the tuned program and the best single version on each dataset.
+class Candidates(NamedTuple):
+    """The single versions that run beside the default and the tuned choice.
 
-    ``entries`` have the latest costs by entry point.  Datasets that are still to be done after the
-    time for that are left out.
+    There are ``most`` at most, of versions that take no more than ``near`` times as long as the
+    best version, by the records.
     """
-    policy = job.policy.comparison
-    end = min(job.end + policy.final_part * (job.end - job.begun) if math.isfinite(job.end)
-              else math.inf, time.perf_counter() + policy.final_seconds)
-    for dataset in job.datasets:
-        if time.perf_counter() > end:
-            break
-        entry = entries.get(dataset.entry)
-        choices = {DEFAULT: Choice(UNTUNED), TUNED: Choice(tuned)}
-        for costs in entry.costs.datasets if entry else ():
-            if entry is not None and costs.name == dataset.name:
-                choices = _choices(entry, costs, tuned)
-        found = run_side_by_side(job.program, dataset, choices, policy, end)
-        if found is not None:
-            yield _with_best(found)
+
+    most: int
+    near: float
 
 
-def _choices(entry: EntryTuning, costs: DatasetCosts, tuned: GuardedThresholds
-             ) -> dict[str, Choice]:
-    """The choices to run.  Choices that lead to equal runs are one object.
+USUAL = Candidates(CANDIDATES, NEAR)
+"""The single versions of records that are hardly disturbed."""
 
-    Single versions run with the parameters that were chosen, too.  Several single versions run, as
-    records may mislead where versions are nearly equally fast.
+
+def choices_on(entry: EntryTuning, costs: DatasetCosts, tuned: Mapping[str, GuardedThresholds],
+               candidates: Candidates = USUAL) -> dict[str, Choice]:
+    """The choices to run on a dataset.  Choices that lead to equal runs are one object.
+
+    ``tuned`` are choices by name.  Single versions run with the settings of the first, too.
+    Several single versions run, as records may mislead.
     """
     forest, defaults = entry.forest, entry.defaults
     known = not entry.costs.incomplete.get(costs.name)
-    has_settings = any(name.startswith(f"{forest.entry}.") and name not in defaults
-                       for name in tuned)
-    default = Choice(UNTUNED, versions_run(forest, costs, defaults))
-    chosen = Choice(tuned, versions_run(forest, costs, tuned))
-    if known and not has_settings and costs.launched(tuned) == costs.launched(defaults):
-        chosen = default
-    same = {costs.launched(tuned): chosen} if known else {}
-    if known and not has_settings:
-        same[costs.launched(defaults)] = default
-    found = {DEFAULT: default, TUNED: chosen}
-    forced = sorted(single_versions(forest, tuned), key=lambda each: _seconds(costs, each))
-    limit = NEAR * _seconds(costs, forced[0])
+    same = dict[tuple[object, ...], Choice]()
+
+    def choice(thresholds: Mapping[str, int], meant: Mapping[str, int]) -> Choice:
+        made = Choice(thresholds, versions_run(forest, costs, meant))
+        if not known:
+            return made
+        return same.setdefault((costs.launched(meant), settings_of(entry, thresholds)), made)
+
+    found = {DEFAULT: choice(UNTUNED, defaults),
+             **{name: choice(each, each) for name, each in tuned.items()}}
+    base, count = next(iter(tuned.values())), len(found)
+    forced = sorted(single_versions(forest, base), key=lambda each: _seconds(costs, each))
+    limit = candidates.near * _seconds(costs, forced[0]) if forced else 0.0
     for each in forced:
-        path = costs.launched(each)
-        if path not in same and len(found) < CANDIDATES + 2 and _seconds(costs, each) <= limit:
-            same[path] = Choice(each, versions_run(forest, costs, each))
-        if path in same and same[path] not in [found[n] for n in found if n.startswith(BEST)]:
-            found[f"{BEST}{len(found)}"] = same[path]
+        path = costs.launched(each), settings_of(entry, each)
+        if path in same or (len(found) < candidates.most + count
+                            and _seconds(costs, each) <= limit):
+            made = choice(each, each)
+            if not any(made is found[name] for name in found if name.startswith(BEST)):
+                found[f"{BEST}{len(found)}"] = made
     return found
+
+
+def settings_of(entry: EntryTuning, thresholds: Mapping[str, int]) -> frozenset[tuple[str, int]]:
+    """The settings of kernels of an entry point that come with thresholds."""
+    return frozenset((name, value) for name, value in thresholds.items()
+                     if name.startswith(f"{entry.forest.entry}.") and name not in entry.defaults)
 
 
 def _seconds(costs: DatasetCosts, thresholds: Mapping[str, int]) -> float:
@@ -88,15 +86,15 @@ def _seconds(costs: DatasetCosts, thresholds: Mapping[str, int]) -> float:
     return math.inf if math.isnan(found) else found
 
 
-def _with_best(found: SideBySide) -> SideBySide:
-    """The comparison with the quickest single version alone."""
+def with_best(found: SideBySide, tuned: str) -> SideBySide:
+    """The comparison with a choice as the tuned choice, and the quickest single version alone."""
     single = [name for name in found.seconds if name.startswith(BEST)]
-    kept = {DEFAULT: DEFAULT, TUNED: TUNED} | (
+    kept = {DEFAULT: DEFAULT, TUNED: tuned} | (
         {BEST: min(single, key=found.median)} if single else {})
     seconds, versions = found.seconds, found.versions
     return replace(
         found, seconds={name: seconds[of] for name, of in kept.items() if of in seconds},
-        versions={name: versions[of] for name, of in kept.items()})
+        versions={name: versions.get(of, ()) for name, of in kept.items()})
 
 
 def single_versions(forest: Forest, thresholds: Mapping[str, int]) -> list[GuardedThresholds]:

@@ -11,6 +11,7 @@ from runelift.runtime.tuner.costs.log import Measurements, RunStore
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.memory_front import EstimateMemory
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
+from runelift.runtime.tuner.measure.machine_load import busy_part
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import (
     FORCED_REPEATS,
@@ -53,6 +54,8 @@ class TuningJob:
 
     ``memory`` has the device memory of runs, where the objective asks for it.
 
+    ``busy`` tells the part of the processors that other work has.
+
     A thread does ``meanwhile`` while the result of an entry point is run beside the default, and
     ``report`` while size guards are.
     """
@@ -75,6 +78,7 @@ class TuningJob:
     meanwhile: Callable[[EntryTuning], object] | None = None
     report: Callable[[Tuning], object] | None = None
     memory: EstimateMemory | None = None
+    busy: Callable[[], float] = busy_part
 
     @property
     def policy(self) -> TuningPolicy:

@@ -80,11 +80,15 @@ class ComparisonPolicy:
     """Seconds of running after which a dataset is decided by what there is."""
     enough_seconds: float = 0.1
     """Seconds of running after which the fewest pairs are enough; twice as many for short runs."""
+    loaded_spread: float = 0.1
+    """Median deviation of runs by default, relative to their median, on a machine under load."""
+    most_patience: float = 3.0
+    """Times as long that runs in turn may go on under full load."""
     final_rounds: int = 15
     """Rounds of default, tuned and best version at least, if they are short, in the end."""
     final_seconds: float = 15.0
     """Seconds that these rounds take at most, over all datasets, ..."""
-    final_part: float = 0.075
+    final_part: float = 0.1
     """... and the part of a budget that they may take from the report."""
     launch_seconds: float = 1e-5
     """Seconds of the host that a launch takes at most."""
@@ -221,14 +225,16 @@ class ParameterPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class _BudgetPolicy:
-    """The division of the seconds that ``--budget`` gives a tuning."""
+class BudgetPolicy:
+    """The seconds of a tuning where none are given, and how they are divided."""
 
+    seconds: float = 60.0
+    """Seconds of a whole tuning without ``--budget``."""
     schedules: float = 0.5
     """The part for the search over schedules, if there is one; the rest is for its result."""
     unused: float = 0.6
     """The part of the rest for tuning all that it found; what is left is for the versions used."""
-    tuning: float = 0.9
+    tuning: float = 0.85
     """The part of the budget that is not for the report."""
     thresholds: float = 0.5
     """The part for thresholds where parameters are tuned, too."""
@@ -270,12 +276,13 @@ class TuningPolicy:
     pruning: PruningPolicy = field(default_factory=PruningPolicy)
     parameters: ParameterPolicy = field(default_factory=ParameterPolicy)
     schedules: SchedulePolicy = field(default_factory=SchedulePolicy)
-    budget: _BudgetPolicy = field(default_factory=_BudgetPolicy)
+    budget: BudgetPolicy = field(default_factory=BudgetPolicy)
 
 
 NORMAL = TuningPolicy()
 """The policy of ``--effort normal``, and where none is given."""
 QUICK = replace(NORMAL, parameters=ParameterPolicy(seconds=0.0, thorough=0))
 """The policy of ``--effort quick``: no parameters."""
-FULL = replace(NORMAL, parameters=ParameterPolicy(seconds=300.0, by=3600.0, thorough=4))
+FULL = replace(NORMAL, parameters=ParameterPolicy(seconds=300.0, by=3600.0, thorough=4),
+               budget=BudgetPolicy(seconds=900.0))
 """The policy of ``--effort full``: four times as many settings, for five times as long."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ from runelift.runtime.tuner.fit.memory_front import MemoryFront
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
 from runelift.runtime.tuner.measure.side_by_side import SideBySide
 from runelift.runtime.versions.forest import Forest
+from runelift.runtime.versions.size_guards import GuardedThresholds, SizeGuard
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,8 @@ class EntryTuning:
 
     ``first`` is the fit that paired runs did not bear out, if there is one.  The datasets
     ``unmoved`` turned out slower with it, or no faster: they keep their default versions.
-    ``front`` is that of time and memory, if it was asked for.
+    ``front`` is that of time and memory, if it was asked for.  ``finer`` are the size guards of the
+    final choice, by site.
     """
 
     forest: Forest
@@ -36,6 +39,12 @@ class EntryTuning:
     unmoved: frozenset[str] = frozenset()
     aim: Objective = Objective.RELATIVE
     front: MemoryFront | None = None
+    finer: Mapping[str, SizeGuard] = field(default_factory=dict)
+
+    @property
+    def choice(self) -> GuardedThresholds:
+        """The thresholds with the size guards before them: what runs."""
+        return GuardedThresholds(self.fit.thresholds, self.finer)
 
     @property
     def known(self) -> Costs:

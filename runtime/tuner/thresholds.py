@@ -242,8 +242,8 @@ def weigh_memory(job: TuningJob, tuning: EntryTuning) -> EntryTuning:
     chosen = front.least_within(tuning.costs.policy.fit.memory_slack)
     if chosen.thresholds == found.thresholds:
         return tuning
-    return replace(tuning, verified={}, fit=replace(
-        found, thresholds=chosen.thresholds, intervals={}, predicted=chosen.times,
+    return replace(tuning, verified={}, front=replace(front, taken=chosen), fit=replace(
+        found, thresholds=dict(chosen.thresholds), intervals={}, predicted=chosen.times,
         kept_default=None if chosen.thresholds != tuning.defaults else "they need least memory",
         exact=False))
 

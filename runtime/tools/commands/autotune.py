@@ -43,7 +43,12 @@ from runelift.runtime.programs.program import Program
 from runelift.runtime.tools.commands.options import warn
 from runelift.runtime.tools.commands.progress import Display, display
 from runelift.runtime.tools.commands.tuning_conflicts import check
-from runelift.runtime.tools.commands.tuning_data import kept_out, tuning_datasets
+from runelift.runtime.tools.commands.tuning_data import (
+    kept_out,
+    missing_lines,
+    tuning_datasets,
+    unusable_inputs,
+)
 from runelift.runtime.tools.commands.tuning_files import runs_are_for
 from runelift.runtime.tools.commands.tuning_options import configure
 from runelift.runtime.tools.commands.tuning_output import finish_tuning, write_so_far
@@ -52,8 +57,9 @@ from runelift.runtime.tools.commands.tuning_request import (
     TuningRequest,
     TuningResult,
 )
+from runelift.runtime.tools.commands.tuning_time import expected_time
 from runelift.runtime.tools.reports.text import facts
-from runelift.runtime.tuner.autotune import State, autotune
+from runelift.runtime.tuner.autotune import autotune
 from runelift.runtime.tuner.costs.log import Log, Measurements, made_for, read_log
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.memory_front import EstimateMemory
@@ -62,6 +68,7 @@ from runelift.runtime.tuner.job import ParameterSearch, TuningJob
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import DevicePool
 from runelift.runtime.tuner.measure.time_limits import UNLIMITED
+from runelift.runtime.tuner.state import State
 from runelift.runtime.tuner.strategies.instrumentation import measuring_method
 from runelift.runtime.tuner.strategies.trials import Strategy
 from runelift.runtime.tuner.workers.remote import Remote
@@ -106,12 +113,14 @@ def tuned(request: TuningRequest) -> Iterator[TuningResult]:
     started = time.perf_counter()
     strategy = request.search_strategy()
     check(request, strategy)
+    for line in missing_lines(missing := unusable_inputs(request)):
+        warn(line)
     searched, before = _search_schedules(request), None
     while True:
         with _running(request, searched, started) as (program, runner, pool):
             held_back = kept_out(request, program)
             job = _job(request, program, runner)
-            result = TuningResult(program, searched.searches)
+            result = TuningResult(program, searched.searches, started, missing)
             if not _has_choices(request, program, strategy):
                 yield result
                 return
@@ -123,7 +132,7 @@ def tuned(request: TuningRequest) -> Iterator[TuningResult]:
             if may_drop := any(each.winners and not each.unused
                                for each in searched.searches.values()):
                 job = job.until(job.policy.budget.unused)
-            state = _tune(request, strategy, program, job)
+            state = _tune(request, strategy, program, job, started)
             if isinstance(runner, Remote):
                 if not state.interrupted:
                     runner.save_manifest()
@@ -204,12 +213,16 @@ def _without_records(request: TuningRequest, strategy: Strategy, program: Progra
         return found
 
 
-def _tune(request: TuningRequest, strategy: Strategy, program: Program, job: TuningJob) -> State:
+def _tune(request: TuningRequest, strategy: Strategy, program: Program, job: TuningJob,
+          started: float) -> State:
     """Tune a program by records."""
     search = _parameter_search(request, strategy)
     with display(len(job.datasets)) as shown, interrupts.between_runs():
         if request.replay is not None:
             return autotune(replace(job, recorded=_recorded(request, request.replay, program)))
+        expected = expected_time(program, job, request.seconds, parameters=search is not None)
+        shown.expected(expected.announced(len(job.datasets)), expected.likely, expected.most,
+                       started)
         with _logged(request, program, job, shown) as logged:
             return autotune(replace(logged, parameters=search and replace(
                 search, progress=shown.trying, within=shown.within)),

@@ -25,8 +25,10 @@ from runelift.runtime.tools.reports.two_tunings import (
     render_two,
     two_tunings,
 )
+from runelift.runtime.tuner.measure.machine_load import busy_part
 from runelift.runtime.tuner.measure.paired_comparison import UNTUNED
-from runelift.runtime.tuner.measure.side_by_side import Choice, run_side_by_side
+from runelift.runtime.tuner.measure.side_by_side import DEFAULT, TUNED, Choice
+from runelift.runtime.tuner.measure.turns import Turns, run_until_decided
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.workers.runners import running
 from runelift.runtime.versions.size_guards import GuardedThresholds
@@ -69,15 +71,16 @@ def _run_both(args: argparse.Namespace, source: Path, tunings: Sequence[Path]) -
     if len(tunings) == 1:
         choices = [Choice(UNTUNED), *choices]
         known = beside_default(tunings[0])
-    times = list[TimesOfTwo]()
+    times, busy = list[TimesOfTwo](), busy_part()
     with running(program, args.time_limit) as runner:
         for dataset in tuning_datasets(args, program):
-            found = run_side_by_side(runner, dataset, dict(zip("AB", choices, strict=True)),
-                                     NORMAL.comparison)
+            found = run_until_decided(
+                runner, dataset, dict(zip((DEFAULT, TUNED), choices, strict=True)),
+                Turns([TUNED], NORMAL.comparison, busy))
             if found is not None:
                 label = dataset_label(dataset.entry, dataset.name)
-                times.append(TimesOfTwo(label, (found.seconds.get("A", ()),
-                                                found.seconds.get("B", ())), paired=True))
+                times.append(TimesOfTwo(label, (found.seconds.get(DEFAULT, ()),
+                                                found.seconds.get(TUNED, ())), paired=True))
     return replace(known, times=times, what="runs in turn, now")
 
 

@@ -24,9 +24,9 @@ from runelift.runtime.tools.commands.tuning_output import write_results
 from runelift.runtime.tools.commands.tuning_request import TuningRequest
 from runelift.runtime.tools.reports.verdict import CERTAIN, SLOWER, Change, changes
 from runelift.runtime.tuner.analysis.winners import standings
-from runelift.runtime.tuner.autotune import State
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
 from runelift.runtime.tuner.result import EntryTuning
+from runelift.runtime.tuner.state import State
 
 KINDS = {"outer": "one work-item adds up a row", "intra": "one work-group adds up a row",
          "flat": "all work-items share all elements"}
@@ -92,7 +92,7 @@ class Demo:
         found: dict[str, dict[str, float]] = {}
         for dataset in self.entry.costs.datasets:
             for label, each in standings(self.entry.forest, dataset,
-                                         self.entry.fit.thresholds).items():
+                                         self.entry.choice).items():
                 found.setdefault(label, {})[dataset.name] = each.seconds
         return found
 

@@ -42,6 +42,9 @@ class Display:
     def within(self, seconds: float) -> None:
         """The steps from here on take at most so long."""
 
+    def expected(self, what: str, likely: float, most: float | None, started: float) -> None:
+        """All that has ``started`` will be over in about so many seconds, and in ``most``."""
+
     def aside(self) -> AbstractContextManager[None]:
         """Leave the screen to what is printed meanwhile."""
         return nullcontext()
@@ -60,6 +63,10 @@ class Lines(Display):
         self._total = datasets
         self._measured = set[str]()
         self._tried = set[str]()
+
+    def expected(self, what: str, likely: float, most: float | None, started: float) -> None:
+        """Print how long all will take."""
+        show(f"runelift: {what}", sys.stderr)
 
     def counted(self, what: str, done: int, total: int, so_far: str) -> None:
         """Print what is over."""

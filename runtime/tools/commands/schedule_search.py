@@ -30,7 +30,6 @@ from runelift.runtime.tools.commands.tuning_request import (
     TuningRequest,
     TuningResult,
 )
-from runelift.runtime.tuner.autotune import State
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Replay
 from runelift.runtime.tuner.policy import TuningPolicy
@@ -40,6 +39,7 @@ from runelift.runtime.tuner.schedules.measuring import Lines, Measured, by_defau
 from runelift.runtime.tuner.schedules.ranking import Predict, Seconds
 from runelift.runtime.tuner.schedules.search import Measure, ScheduleSearch
 from runelift.runtime.tuner.search.budget import Budget
+from runelift.runtime.tuner.state import State
 from runelift.runtime.tuner.thresholds import measure
 from runelift.runtime.tuner.workers.runners import running
 
@@ -113,7 +113,8 @@ def with_most_datasets(result: TuningResult, before: TuningResult | None) -> Tun
 
 def _seconds(request: TuningRequest, policy: TuningPolicy) -> float:
     """The seconds that the search may take: those asked for, as far as the budget allows."""
-    most = math.inf if request.seconds is None else policy.budget.schedules * request.seconds
+    most = math.inf if request.budget is None or request.seconds is None else (
+        policy.budget.schedules * request.seconds)
     asked = None if request.schedules is None else request.schedules.seconds
     if asked is not None:
         return min(most, asked)

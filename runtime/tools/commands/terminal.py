@@ -25,7 +25,7 @@ from runelift.ir.base.visible import visible
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tools.commands.progress import Display
 from runelift.runtime.tools.commands.streams import drawing_stream
-from runelift.runtime.tools.commands.styles import coloured
+from runelift.runtime.tools.commands.styles import coloured, show
 from runelift.runtime.tuner.measure.protocols import Progress
 from runelift.runtime.tuner.search.trace import Best
 
@@ -59,6 +59,23 @@ class Terminal(Display):
         self._best: dict[str, float] = {}
         self._from = time.perf_counter()
         self._seconds = math.inf
+        self._most: float | None = None
+        self._whole = False
+
+    def expected(self, what: str, likely: float, most: float | None, started: float) -> None:
+        """Say how long all will take; from here on, the bar is the part of this time."""
+        with self.aside():
+            show(f"runelift: {what}", sys.stderr)
+        self._whole, self._most, self._from = True, most, started
+        self._seconds = likely if most is None else min(likely, most)
+        self._advance()
+
+    def _advance(self) -> None:
+        """Draw how much of the time has passed; what takes longer has until the end."""
+        passed = time.perf_counter() - self._from
+        if passed > self._seconds:
+            self._seconds = max(self._most or 0.0, passed)
+        self._bars.update(self._task, completed=passed, total=self._seconds)
 
     def begun(self, what: str) -> None:
         """Show what goes on."""
@@ -72,6 +89,11 @@ class Terminal(Display):
         """Show the dataset, and its quickest run so far."""
         best = min(progress.seconds, self._best.get(progress.what, math.inf))
         self._best[progress.what] = best
+        if self._whole:
+            self._bars.update(self._task, description=visible(progress.what), best=(
+                f"best {show_seconds(best)}" if math.isfinite(best) else ""))
+            self._advance()
+            return
         self._bars.update(self._task, description=visible(progress.what), completed=progress.done,
                           total=progress.total,
                           best=f"best {show_seconds(best)}" if math.isfinite(best) else "")
@@ -86,6 +108,10 @@ class Terminal(Display):
 
     def trying(self, what: str) -> None:
         """Show what is tried."""
+        if self._whole:
+            self._bars.update(self._task, description=visible(what), best="")
+            self._advance()
+            return
         passed = time.perf_counter() - self._from
         known = math.isfinite(self._seconds)
         self._bars.update(self._task, description=visible(what), best="",
@@ -93,7 +119,10 @@ class Terminal(Display):
                           total=self._seconds if known else None)
 
     def within(self, seconds: float) -> None:
-        """Count the time from here on."""
+        """Count the time from here on, unless the time of all is counted."""
+        if self._whole:
+            self._advance()
+            return
         self._from, self._seconds = time.perf_counter(), seconds
         self._bars.reset(self._task, best="")
 

@@ -39,7 +39,7 @@ from runelift.ir.types import elem_of
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.devices.driver.device_spec import INTERPRETER
 from runelift.runtime.devices.info import select
-from runelift.runtime.host.children import Answering
+from runelift.runtime.host.answering import Answering
 from runelift.runtime.programs.compile import compile as compile_program
 from runelift.runtime.tools.commands.open_program import version_names_in_errors
 from runelift.runtime.tools.commands.options import add_compilation, add_entry, add_json, print_json

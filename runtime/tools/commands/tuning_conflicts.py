@@ -16,10 +16,9 @@ def check(request: TuningRequest, strategy: Strategy) -> None:
     complete = measuring_method(strategy) is not None
     if request.runs is not None and request.runs < 1:
         raise UserError("--runs must be at least 1.")
-    if complete and request.budget is not None and request.budget.seconds is None:
-        raise UserError("A number of runs is a --budget for other strategies than "
-                        f"'{strategy.name}', which runs every dataset as often as it needs to; it "
-                        "takes a time, such as 30s.")
+    if request.validate and request.input is not None:
+        raise UserError("--validate runs the datasets that a program keeps out of tuning, not an "
+                        "--input.")
     if request.schedules is not None and 0 in (request.schedules.runs, request.schedules.seconds):
         raise UserError("--schedules must be at least 1, or some time.")
     if request.schedules is not None and (

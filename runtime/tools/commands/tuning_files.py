@@ -12,9 +12,9 @@ from runelift.runtime.programs.program import Program
 from runelift.runtime.tools.commands.options import warn
 from runelift.runtime.tools.commands.tuning_request import TuningRequest, TuningResult
 from runelift.runtime.tools.pages.document import document, write_page
-from runelift.runtime.tuner.autotune import State
 from runelift.runtime.tuner.costs.log import made_for
 from runelift.runtime.tuner.fit.cross_validation import HeldOut
+from runelift.runtime.tuner.state import State
 from runelift.runtime.versions.tuning_file import (
     PROGRAM,
     SCHEDULE,

@@ -83,10 +83,11 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strategy", metavar="NAME",
                         help=f"how to search for thresholds (default: {DEFAULT}, or what the "
                              "effort says)")
-    parser.add_argument("--budget", type=parse_budget, metavar="N|SECONDS",
-                        help="how long tuning may take in all: half of it goes to versions, the "
-                             "rest to parameters of kernels, which take at most 60s anyway; for "
-                             "strategies that search, after how many runs or what time they end")
+    parser.add_argument("--budget", type=parse_budget, metavar="SECONDS|N",
+                        help="how long tuning may take in all, such as 30, 90s or 5min (default: "
+                             "60s, or 15min with --effort full; --schedules take their time "
+                             "beside that); for strategies that search, a number without a unit "
+                             "is a number of runs")
     add_time_limit(parser)
     add_memory(parser)
     parser.add_argument("--schedules", type=parse_budget, metavar="N|SECONDS",

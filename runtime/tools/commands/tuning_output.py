@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from itertools import starmap
@@ -13,6 +14,7 @@ from runelift.runtime.tools.commands import INTERRUPTED
 from runelift.runtime.tools.commands.json_output import command_line
 from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.styles import show
+from runelift.runtime.tools.commands.tuning_data import missing_lines
 from runelift.runtime.tools.commands.tuning_files import (
     about_program,
     about_runs,
@@ -20,6 +22,7 @@ from runelift.runtime.tools.commands.tuning_files import (
     write_report,
 )
 from runelift.runtime.tools.commands.tuning_request import TuningRequest, TuningResult
+from runelift.runtime.tools.commands.tuning_time import accounted
 from runelift.runtime.tools.reports.environment import versions
 from runelift.runtime.tools.reports.memory_fronts import render_fronts
 from runelift.runtime.tools.reports.parameters import parameter_facts, render_parameters
@@ -36,12 +39,12 @@ from runelift.runtime.tools.reports.verdict import (
     verdict,
     written_line,
 )
-from runelift.runtime.tuner.autotune import State
 from runelift.runtime.tuner.confirm_size_guards import guard_facts, render_guards
 from runelift.runtime.tuner.fit.cross_validation import HeldOut, held_out_facts, leave_one_out
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.tuner.schedules.report import render_schedules, schedule_facts
+from runelift.runtime.tuner.state import State
 from runelift.runtime.versions.tuning_file import GUARDS, tuning_path
 
 UNFINISHED = "unfinished"
@@ -68,6 +71,10 @@ def finish_tuning(request: TuningRequest, result: TuningResult, state: State) ->
             show(MORE)
         for text in filter(None, _texts(request, result, state, held_out)):
             show(f"\n{text}")
+        if not request.replay:
+            show(accounted(state.spent, time.perf_counter() - result.started))
+        for line in missing_lines(result.missing):
+            show(line)
     if not state.interrupted:
         if state.measured:
             return 0
@@ -87,7 +94,9 @@ def write_results(request: TuningRequest, result: TuningResult, state: State,
     """Write the files that options ask for; the facts about the tuning."""
     program = result.program
     about = {**_facts(program, request.tuning_policy, state, held_out),
-             **facts_of_schedules(result), **made_by(request)}
+             **facts_of_schedules(result), **made_by(request),
+             "missing": dict(result.missing), "seconds": {
+                 **state.spent, "all": time.perf_counter() - result.started}}
     if state.measured:
         about = write_found(request.tuning_file, state.values, about, program, _tuned(state))
     if request.export_t4 is not None:

@@ -17,12 +17,13 @@ from runelift.runtime.tools.commands.tuning_options import EFFORTS
 from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.tuner.search.budget import Budget
 from runelift.runtime.tuner.strategies import parse_strategy
+from runelift.runtime.tuner.strategies.instrumentation import measuring_method
 from runelift.runtime.tuner.strategies.trials import Strategy
 from runelift.runtime.versions.tuning_file import tuning_path
 
 if TYPE_CHECKING:
-    from runelift.runtime.tuner.autotune import State
     from runelift.runtime.tuner.schedules.search import ScheduleSearch
+    from runelift.runtime.tuner.state import State
     from runelift.runtime.tuner.strategies.tune_by_search import SearchTuning
 
 
@@ -87,8 +88,22 @@ class TuningRequest:
 
     @property
     def seconds(self) -> float | None:
-        """The seconds that all may take; None if there is no such budget."""
-        return None if self.budget is None else self.budget.seconds
+        """The seconds that all may take; None if only runs are limited.
+
+        A number without a unit is seconds, too, unless the strategy counts runs.  By default, a
+        tuning that records runs takes no longer than the effort says.
+        """
+        if self.budget is not None and self.budget.seconds is not None:
+            return self.budget.seconds
+        if self.import_t4 is not None or measuring_method(self.search_strategy()) is None:
+            return None
+        if self.budget is not None:
+            return None if self.budget.runs is None else float(self.budget.runs)
+        policy = self.tuning_policy
+        if self.schedules is None:
+            return policy.budget.seconds
+        searching = self.schedules.seconds or policy.schedules.seconds
+        return 2 * policy.budget.seconds + searching  # it is tuned again without unused schedules
 
     @property
     def tuning_file(self) -> Path:
@@ -128,11 +143,14 @@ class SearchedSchedules:
 class TuningResult:
     """The tuned program, and what its schedules and its tuning came to.
 
-    A tuning by records has a ``state``.  A search or an import has ``found`` a configuration for
-    each entry point.  Neither is there if there was nothing to tune.
+    It was ``started`` at a time of :func:`time.perf_counter`.  Datasets are ``missing`` for the
+    reasons given.  A tuning by records has a ``state``.  A search or an import has ``found`` a
+    configuration for each entry point.  Neither is there if there was nothing to tune.
     """
 
     program: Program
     searches: Mapping[str, ScheduleSearch]
+    started: float
+    missing: Mapping[str, str] = field(default_factory=dict)
     state: State | None = None
     found: Sequence[SearchTuning] | None = None

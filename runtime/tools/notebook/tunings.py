@@ -50,5 +50,5 @@ def _tuning(tuning: Tuning) -> Iterator[Markup]:
 
 def _entry(entry: EntryTuning) -> Iterator[Markup]:
     yield from forest_parts(entry.forest, entry.fit.thresholds, {
-        each.name: forced_standings(entry.forest, each, entry.fit.thresholds)
+        each.name: forced_standings(entry.forest, each, entry.choice)
         for each in entry.costs.datasets})

@@ -7,8 +7,10 @@ from typing import Any
 
 from runelift.runtime.memory.byte_sizes import show_bytes
 from runelift.runtime.records.format import show_seconds, table
+from runelift.runtime.tuner.fit.cross_validation import finite
 from runelift.runtime.tuner.fit.memory_front import MemoryChoice
 from runelift.runtime.tuner.result import EntryTuning
+from runelift.runtime.versions.version_names import names_of_plan
 
 
 def front_rows(entry: EntryTuning) -> list[list[str]]:
@@ -16,14 +18,15 @@ def front_rows(entry: EntryTuning) -> list[list[str]]:
     front = entry.front
     if front is None:
         return []
-    names = list(front.choices[0].times)
-    versions = [_versions(entry, choice) for choice in front.choices]
+    names = list(front.taken.times)
+    choices = front.with_taken
+    versions = [_versions(entry, choice) for choice in choices]
     return [["", "memory", *names, "versions"], *(
-        ["*" if choice.thresholds == entry.fit.thresholds else "",
+        ["*" if choice is front.taken else "",
          ("at least " if front.unknown else "") + show_bytes(choice.greatest),
          *(f"{show_seconds(choice.times[name])}, {show_bytes(choice.bytes[name])}"
            for name in names), run]
-        for choice, run in zip(front.choices, versions, strict=True))]
+        for choice, run in zip(choices, versions, strict=True))]
 
 
 def _versions(entry: EntryTuning, choice: MemoryChoice) -> str:
@@ -43,6 +46,24 @@ def notes(entry: EntryTuning) -> Iterator[str]:
     if entry.front is not None:
         for name, reason in entry.front.unknown.items():
             yield f"{name}: not all memory is known before a run: {reason}"
+        yield from _unmeasured(entry)
+
+
+def _unmeasured(entry: EntryTuning) -> Iterator[str]:
+    """The datasets and versions without a time: no choice with these is in the front."""
+    assert entry.front is not None
+    compared = entry.front.taken.times
+    versions = dict[str, dict[str, None]]()
+    for run in entry.measurements.runs:
+        if run.error is not None:
+            versions.setdefault(run.dataset, {})[names_of_plan(
+                entry.forest, run.left_out or run.force)] = None
+    for name in dict.fromkeys([*entry.measurements.datasets, *entry.measurements.left_out]):
+        if name not in compared:
+            yield f"{name}: not in the front, as no choice was measured there completely"
+        elif name in versions:
+            yield (f"{name}: {', '.join(versions[name])} not measured; choices that run this there "
+                   "are not in the front")
 
 
 def render_fronts(entries: Sequence[EntryTuning]) -> str:
@@ -58,8 +79,8 @@ def front_facts(entry: EntryTuning) -> dict[str, Any] | None:
     if entry.front is None:
         return None
     return {"unknown": dict(entry.front.unknown), "choices": [
-        {"bytes": choice.greatest, "score": choice.score, "thresholds": choice.thresholds,
-         "taken": choice.thresholds == entry.fit.thresholds,
+        {"bytes": choice.greatest, "score": finite(choice.score),
+         "thresholds": dict(choice.thresholds), "taken": choice is entry.front.taken,
          "datasets": {name: {"seconds": seconds, "bytes": choice.bytes[name]}
                       for name, seconds in choice.times.items()}}
-        for choice in entry.front.choices]}
+        for choice in entry.front.with_taken]}

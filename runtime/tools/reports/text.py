@@ -13,7 +13,7 @@ from runelift.runtime.records.statistics import median
 from runelift.runtime.tools.reports.memory_fronts import front_facts
 from runelift.runtime.tuner.analysis.conflicts import conflicts
 from runelift.runtime.tuner.analysis.guard_curves import guard_curves, is_never, score_curves
-from runelift.runtime.tuner.analysis.winners import Standing, standings
+from runelift.runtime.tuner.analysis.winners import Standing, forced_standings
 from runelift.runtime.tuner.costs.cost_model import Costs, EncounterCosts
 from runelift.runtime.tuner.costs.log import NO_TIME
 from runelift.runtime.tuner.costs.noise import repeated_runs
@@ -35,6 +35,8 @@ PREDICTED = "by predicted time"
 LEGEND = (f"{PREDICTED}: the version predicted to be fastest runs; a threshold in the tuning file "
           "overrides that. never: this version is switched off. worst: score of its worst value.")
 """The meaning of the words for thresholds."""
+CLOCK = "Recorded time of all that happens at a choice, if each version is forced"
+"""The clock of a table of versions, on pages and in text."""
 TRIABLE = 1_000_000_000
 """Most costs of encounters that an exhaustive search may look at."""
 QUICK = 1_000_000
@@ -92,9 +94,9 @@ def _render_entry(entry: EntryTuning, times: bool) -> Iterator[str]:
         yield from _failures(entry)
         return
     yield ""
-    yield "Device time of each version (* chosen by the tuned thresholds, ×n at n encounters):"
+    yield f"{CLOCK} (* runs after tuning, ×n at n encounters):"
     head = ["version", *(d.name for d in entry.costs.datasets)]
-    found = [standings(entry.forest, d, entry.fit.thresholds) for d in entry.costs.datasets]
+    found = [forced_standings(entry.forest, d, entry.choice) for d in entry.costs.datasets]
     body = [[f"{leaf.label} ({leaf.kind.value})", *(_cell(each.get(leaf.label or ""))
                                                     for each in found)]
             for leaf in entry.forest.leaves()]
@@ -107,7 +109,7 @@ def _render_entry(entry: EntryTuning, times: bool) -> Iterator[str]:
         yield f"  The defaults stay: {entry.fit.kept_default}."
     if times:
         yield ""
-        yield "Time of a run:"
+        yield f"Time of a run ({'host clock, in turn' if entry.verified else 'recorded'}):"
         yield table(run_times(entry), "  ")
         if not entry.verified:
             yield f"  (predicted from {_source(entry)})"
@@ -310,9 +312,9 @@ def _failures(entry: EntryTuning, *, failed: bool = True) -> Iterator[str]:
 
 
 def _cell(standing: Standing | None) -> str:
-    """The time in a version summed over the encounters of its site, and how often it is chosen."""
+    """The time if a version is forced, and how often it runs."""
     if standing is None:
-        return ""
+        return "-"
     mark = " *" if standing.chosen else ""
     often = f"×{standing.chosen}" if standing.chosen not in (0, standing.encounters) else ""
     return f"{show_seconds(standing.seconds)}{mark}{often}"
@@ -339,7 +341,7 @@ def _entry_facts(entry: EntryTuning) -> dict[str, Any]:
         } for d in entry.costs.datasets if d.name in entry.fit.predicted}
     return {"program_runs": entry.program_runs, "thresholds": thresholds, "datasets": datasets,
             "aim": entry.aim.value,
-            "objective": finite(objective(entry.costs, entry.fit.thresholds, entry.aim)),
+            "objective": finite(objective(entry.costs, entry.choice, entry.aim)),
             "loss_to_exhaustive": loss_to_exhaustive(entry.known, entry.defaults, entry.fit,
                                                      entry.aim),
             "loss_to_forced_runs": loss_to_exhaustive(entry.costs, entry.defaults, entry.fit,

@@ -23,9 +23,12 @@ from runelift.runtime.tuner.costs.log import Measurements, made_for, read_log
 from runelift.runtime.tuner.costs.noise import forced_seconds
 from runelift.runtime.tuner.fit.fit import fit
 from runelift.runtime.tuner.measure.side_by_side import TUNED
+from runelift.runtime.tuner.measure.turns import halves_agree
 from runelift.runtime.tuner.strategies.nodes import all_false
 from runelift.runtime.versions.tuning_file import facts_path, read_facts, read_tuning
 
+NOT_IN_TURN = "not run in turn"
+"""The verdict on times of two moments."""
 LOG = ".log"
 FACTS = {"program_sha256": "program", "device": "device", "platform": "platform",
          "driver": "driver", "policy": "policy", "written": "date"}
@@ -52,10 +55,17 @@ class TimesOfTwo:
 
     @property
     def verdict(self) -> str:
-        """The faster one, if that is certain."""
+        """The faster one, if that is certain: of runs in turn only.
+
+        Times of two moments tell as much of other work on the machine as of the tunings.
+        """
         ratio, low, high = self.speedup
         if math.isnan(ratio):
             return "not measured"
+        if not self.paired:
+            return NOT_IN_TURN
+        if not halves_agree(*self.seconds):
+            return "not certain"
         return "second faster" if low > 1 else "first faster" if high < 1 else "not certain"
 
 
@@ -238,9 +248,9 @@ def time_rows(found: TwoTunings) -> list[list[str]]:
     for each in found.times:
         ratio, low, high = each.speedup
         known = not math.isnan(low)
+        limits = f"{low:.2f} to {high:.2f}×" if known and each.paired else ""
         rows.append([each.dataset, *(show_seconds(median(list(side))) for side in each.seconds),
-                     f"{ratio:.2f}×" if known else "-", f"{low:.2f} to {high:.2f}×" if known
-                     else "-", each.verdict, *each.versions])
+                     f"{ratio:.2f}×" if known else "-", limits, each.verdict, *each.versions])
     kept = [k for k in range(len(rows[0])) if any(row[k] for row in rows[1:])]
     return [[row[k] for k in kept] for row in rows]
 
@@ -255,6 +265,10 @@ def sentence(found: TwoTunings) -> str:
     faster, slower = (sum(each.verdict == word for each in known)
                       for word in ("second faster", "first faster"))
     datasets = counted(len(known), "dataset")
+    if not any(each.paired for each in known):
+        return (f"{other} took {1 / ratio:.2f}× the time of {one} in the geometric mean of "
+                f"{datasets}, at another moment.  The load of the machine may explain that: "
+                "'runelift tune-compare PROGRAM A B' runs both in turn.")
     if not faster and not slower:
         return (f"Neither {one} nor {other} is certainly faster on any of "
                 f"{datasets}; the second is {ratio:.2f}× as fast in the geometric mean.")
@@ -273,6 +287,7 @@ def facts_of_two(found: TwoTunings) -> dict[str, Any]:
 def _dataset_facts(found: TwoTunings) -> Iterator[dict[str, Any]]:
     for each in found.times:
         ratio, low, high = each.speedup
-        yield {"dataset": each.dataset, "seconds": [list(side) for side in each.seconds],
+        yield {"dataset": each.dataset, "in_turn": each.paired,
+               "seconds": [list(side) for side in each.seconds],
                "versions": list(each.versions), "speedup": ratio, "low": low, "high": high,
                "verdict": each.verdict}

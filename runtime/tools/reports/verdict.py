@@ -21,6 +21,7 @@ from runelift.runtime.tuner.measure.side_by_side import (
     SideBySide,
     speedup,
 )
+from runelift.runtime.tuner.measure.turns import halves_agree
 from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.tuner.strategies.tune_by_search import SearchTuning
 
@@ -109,9 +110,19 @@ def changes(tuning: Tuning, parameters: Sequence[ParameterTuning] = (),
         found += _changes(name, {}, stages)
     by_dataset = {dataset_label(each.entry, each.dataset): each for each in final or tuning.final}
     of_guards = {guard.entry for guard in guards if guard.finer}
-    return [_finally(change, by_dataset.pop(change.dataset, None), of_guards) for change in found
-            ] + [_finally(Change(label, math.nan, math.nan, MISSING), each, of_guards)
-                 for label, each in by_dataset.items()]
+    concluded = [_finally(change, by_dataset.pop(change.dataset, None), of_guards)
+                 for change in found] + [
+        _finally(Change(label, math.nan, math.nan, MISSING), each, of_guards)
+        for label, each in by_dataset.items()]
+    return list(_by_one_clock(concluded))
+
+
+def _by_one_clock(found: Sequence[Change]) -> Iterator[Change]:
+    """The changes with times of one clock: where some ran in turn, no other times stand beside."""
+    in_turn = any(change.final is not None for change in found)
+    for change in found:
+        yield change if change.final is not None or not in_turn else replace(
+            change, before=math.nan, after=math.nan, certainty=MISSING)
 
 
 def _finally(change: Change, final: SideBySide | None, guarded: set[str]) -> Change:
@@ -122,6 +133,9 @@ def _finally(change: Change, final: SideBySide | None, guarded: set[str]) -> Cha
     ratio, low, high = speedup([final])
     certainty = (SAME if final.same(DEFAULT, TUNED) else CERTAIN if low > 1 else
                  SLOWER if high < 1 else UNCERTAIN)
+    if certainty in (CERTAIN, SLOWER) and not halves_agree(
+            final.seconds[DEFAULT], final.seconds[TUNED]):
+        certainty = UNCERTAIN
     if certainty == UNCERTAIN and final.rounds < ENOUGH and change.certainty == CERTAIN:
         certainty = CERTAIN
     if certainty != SAME and abs(ratio - 1) < NOTABLE:
@@ -237,9 +251,11 @@ def sentences(found: Sequence[Change]) -> list[str]:
     before, after = sum(each.before for each in known), sum(each.after for each in known)
     counts = Counter(each.certainty for each in found)
     on = counted(len(found), "dataset")
-    run = "run" if len(found) > 1 else "runs"
     if counts[SAME] + counts[MISSING] == len(found):
-        return [f"Nothing was gained: {on} {run} as before.", *_left(known)]
+        run = "run" if counts[SAME] > 1 else "runs"
+        others = f", {counts[MISSING]} not measured" if counts[MISSING] else ""
+        return [f"Nothing was gained: {counted(counts[SAME], 'dataset')} {run} as before{others}.",
+                *_left(known)]
     if counts[PREDICTED] and not counts[CERTAIN] + counts[UNCERTAIN] + counts[SLOWER]:
         return [f"By the records, {on} would take {show_seconds(after)} instead of "
                 f"{show_seconds(before)} in all, tuned: {show_gain(before, after)} as fast.  "

@@ -21,13 +21,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, assert_never
 
-from runelift.ir.base.files import read_source
+from runelift.ir.base.errors import RuneliftError
+from runelift.ir.base.files import read_source, require_file
 from runelift.ir.base.source import Source
 from runelift.ir.prim import Prim
 from runelift.runtime.data.dataset import Generator, RandomArray
 from runelift.runtime.data.text import Reader, Spec, Value, format_value
 from runelift.runtime.data.values import load_values
 
+SMALL_FILE = 1 << 22
+"""Bytes of a file that is read before it is needed, to see if it is damaged."""
+_LOADED = re.compile(r'\$(?:loaddata|loadbytes)\s+"([^"]*)"')
 NAME_WIDTH = 50
 """The greatest length of a dataset's name that is made from its values."""
 
@@ -119,6 +123,26 @@ class Block:
     error: str | None
     line: int
     properties: tuple[tuple[str, int], ...] = ()
+
+
+def unreadable(case: Case, source: Source) -> str | None:
+    """The reason why a file of a case cannot be read; None if all can, or there are none.
+
+    Small files are read whole.  Names in scripts count from the folder of the program.
+    """
+    named = [each for each in (case.input, case.output) if isinstance(each, Path)]
+    if isinstance(case.input, Source):
+        named += [Path(source.name).parent / match[1] for match in _LOADED.finditer(
+            case.input.text)]
+    for path in named:
+        try:
+            require_file(path)
+            if path in (case.input, case.output) and path.is_file() and (
+                    path.stat().st_size <= SMALL_FILE):
+                load_values(path)
+        except RuneliftError as error:
+            return str(error)
+    return None
 
 
 def parse_blocks(source: Source) -> tuple[Block, ...]:

@@ -22,6 +22,7 @@ from runelift.runtime.tuner.costs.host_device_time import Cost
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.costs.pareto import below, undominated
 from runelift.runtime.tuner.fit.fit import fit
+from runelift.runtime.versions.size_guards import size_guards_of
 
 PENALTY = 1e3
 """The cost of a version that needs too much memory, in times of the default thresholds."""
@@ -72,7 +73,7 @@ _Place: TypeAlias = tuple[str, tuple[tuple[str, int], ...]]
 class MemoryChoice:
     """Thresholds: their ``score`` by the objective, and times and bytes by dataset."""
 
-    thresholds: dict[str, int]
+    thresholds: Mapping[str, int]
     score: float
     times: dict[str, float]
     bytes: dict[str, int]
@@ -87,11 +88,20 @@ class MemoryChoice:
 class MemoryFront:
     """Choices by ascending bytes, and so by descending score; ``unknown`` has reasons by dataset.
 
-    If a dataset has a reason, its bytes only count the part of a run that is known.
+    If a dataset has a reason, its bytes only count the part of a run that is known.  ``taken`` is
+    the choice that runs, which another one may beat.
     """
 
     choices: tuple[MemoryChoice, ...]
     unknown: Mapping[str, str]
+    taken: MemoryChoice
+
+    @property
+    def with_taken(self) -> tuple[MemoryChoice, ...]:
+        """The choices by ascending bytes, with the choice that runs if another one beats it."""
+        if any(choice is self.taken for choice in self.choices):
+            return self.choices
+        return tuple(sorted((*self.choices, self.taken), key=lambda choice: choice.greatest))
 
     def least_within(self, slack: float) -> MemoryChoice:
         """The choice of least bytes whose score is at most this fraction above the best."""
@@ -103,27 +113,34 @@ def memory_front(costs: Costs, defaults: Mapping[str, int], fitted: Mapping[str,
                  aim: Objective, estimate: EstimateMemory) -> MemoryFront:
     """The front of the score of ``aim`` and the greatest bytes of a dataset.
 
-    The default thresholds and the thresholds ``fitted`` to time are considered, too.
+    The default thresholds and the choice ``fitted`` to time are considered, too.
     """
     datasets = [d for d in costs.compact().datasets if math.isfinite(d.least())]
     known = {d.name: estimate(d.name, defaults) for d in datasets}
     needs = {name: _needs(each) for name, each in known.items()}
-    tried = [dict(fitted), dict(defaults)]
+    guards = bool(size_guards_of(fitted))
+    tried: list[Mapping[str, int]] = [fitted] if fitted == defaults and not guards else [
+        fitted, dict(defaults)]
     for limit in _levels(needs.values(), costs.policy.fit.memory_levels):
         burdened = replace(costs, datasets=tuple(
             _burdened(d, needs.get(d.name, {}), limit, defaults) for d in costs.datasets))
         found = fit(burdened, defaults, aim=aim).thresholds
-        if found not in tried:
+        if found not in (tried[1:] if guards else tried):
             tried.append(found)
     choices = [_choice(datasets, thresholds, aim, estimate) for thresholds in tried]
     usable = [choice for choice in choices if math.isfinite(choice.score)] or choices[:1]
     rows = np.array([[choice.greatest, choice.score] for choice in usable])
     keep = undominated(rows, below(np.array([math.inf, math.inf])))
-    return MemoryFront(tuple(usable[k] for k in keep),
-                       {name: each.unknown for name, each in known.items() if each.unknown})
+    front = [usable[k] for k in keep]
+    alike = [k for k, choice in enumerate(front)
+             if choice.bytes == choices[0].bytes and choice.times == choices[0].times]
+    for k in alike:
+        front[k] = choices[0]
+    unknown = {name: each.unknown for name, each in known.items() if each.unknown}
+    return MemoryFront(tuple(front), unknown, choices[0])
 
 
-def _choice(datasets: Sequence[DatasetCosts], thresholds: dict[str, int], aim: Objective,
+def _choice(datasets: Sequence[DatasetCosts], thresholds: Mapping[str, int], aim: Objective,
             estimate: EstimateMemory) -> MemoryChoice:
     """The score, times and bytes that thresholds lead to."""
     return MemoryChoice(thresholds, aim.score(datasets, thresholds),

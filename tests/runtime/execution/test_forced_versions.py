@@ -67,7 +67,8 @@ def test_a_replacement_that_ran_before_does_not_count() -> None:
     """The tuner's runs fall back to other versions, and their command buffers are kept."""
     subject = program()
     for _ in range(4):
-        subject.loaded.perform("main", [rows(600_000)], {SITE: 1}, {}, record=False)
+        subject.loaded.perform("main", [rows(600_000)], {SITE: 1}, {}, record=False,
+                               to_host=False)
     with pytest.raises(VersionUnavailable):
         subject.run("main", [rows(600_000)], force={SITE: 1})
 

@@ -41,7 +41,7 @@ if os.fork() == 0:
 time.sleep(600)
 """
 POOL = """
-from runelift.runtime.host.children import Answering
+from runelift.runtime.host.answering import Answering
 Answering("tests.runtime.processes.test_lifeline:tell_and_keep_lock").ask()
 """
 ROOT = Path(__file__).parents[3]

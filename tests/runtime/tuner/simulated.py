@@ -18,6 +18,7 @@ from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.result import default_thresholds
 from runelift.runtime.versions.forest import Forest, Forests, Site, entry_forest
+from runelift.runtime.versions.size_guards import GuardedThresholds, size_guards_of
 
 ENOUGH = 64
 """The parallelism from which on guards hold by default, as if times were predicted so."""
@@ -36,7 +37,7 @@ def site(name: str, *alternatives: tuple[str | None, Sequence[Stm]], kind: Kind 
 
 def job_for(sim: Simulated, datasets: Sequence[Dataset], **options: Any) -> TuningJob:
     """The job to tune a simulated program."""
-    return TuningJob(sim, Forests((sim.forest,)), datasets, **options)
+    return TuningJob(sim, Forests((sim.forest,)), datasets, **{"busy": lambda: 0.0, **options})
 
 
 def looped(*stms: Stm) -> Stm:
@@ -120,7 +121,8 @@ class Simulated(Measurable):
                 thresholds: Mapping[str, int] | None) -> Record:
         encounters: list[Encounter] = []
         spent = [self._encounter(tree, par, None, force or {},
-                                 self.default | dict(thresholds or {}), encounters)
+                                 GuardedThresholds(self.default | dict(thresholds or {}),
+                                                   size_guards_of(thresholds or {})), encounters)
                  for tree in self.forest.trees for par in args]
         device, host = (sum(clock) for clock in zip(*spent, strict=True)) if spent else (0.0, 0.0)
         encounters.sort(key=lambda e: e.number)
@@ -135,7 +137,9 @@ class Simulated(Measurable):
                          if (where.name, k) not in self.infeasible)
         scarce = tuple(name for name, par in pars.items() if par < self.enough)
         least = {name: thresholds[name] or self.enough for name in pars}
-        chosen = self._choose(where, feasible, pars, force, least)
+        finer = None if where.name in force or not isinstance(thresholds, GuardedThresholds) else (
+            thresholds.version(where.name, {"n": par}, pars))
+        chosen = finer if finer in feasible else self._choose(where, feasible, pars, force, least)
         if (where.name, chosen) in self._fail:
             raise self._fail[where.name, chosen]
         number = len(out)

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from runelift.runtime.tuner.autotune import State, tune_size_guards
+from runelift.runtime.tuner.autotune import tune_size_guards
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.result import EntryTuning, Tuning
+from runelift.runtime.tuner.state import State
 from runelift.runtime.tuner.thresholds import tune_thresholds
 from tests.runtime.tuner.simulated import Simulated, job_for, site
 

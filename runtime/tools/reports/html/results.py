@@ -19,9 +19,9 @@ from runelift.runtime.tuner.costs.noise import forced_seconds
 from runelift.runtime.tuner.measure.side_by_side import DEFAULT, TUNED, SideBySide
 from runelift.runtime.tuner.result import EntryTuning
 
-IN_TURN = ("Default, tuned and best single version ran in turn.  Best single version: the quickest "
-           "run in which every choice is forced to one version, found by trying.  Limits hold the "
-           "gain with 95 % confidence.")
+IN_TURN = ("Times: host clock, whole runs, medians.  Default, tuned and best single version ran "
+           "in turn.  Best single version: the quickest run in which every choice is forced to one "
+           "version, found by trying.  Limits hold the gain with 95 % confidence.")
 EARLIER = ("These times are from the runs that found the choice, or predicted from runs of single "
            "versions; nothing ran side by side in the end.")
 NAMED = 8

@@ -29,6 +29,7 @@ from runelift.runtime.tools.reports.html.settings import parameter_charts
 from runelift.runtime.tools.reports.html.trees import MARKS, decision_table
 from runelift.runtime.tools.reports.memory_fronts import front_rows, notes
 from runelift.runtime.tools.reports.text import (
+    CLOCK,
     LEGEND,
     PREDICTED,
     failed_versions,
@@ -61,7 +62,6 @@ from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
 from runelift.runtime.tuner.measure.side_by_side import SideBySide
 from runelift.runtime.tuner.result import EntryTuning, Tuning
 from runelift.runtime.versions.forest import Forest
-from runelift.runtime.versions.size_guards import GuardedThresholds
 from runelift.runtime.versions.version_names import described_version
 
 COLUMNS = 6
@@ -168,8 +168,7 @@ def _unused(entry: EntryTuning) -> Iterator[Markup]:
 
 def _decisions(entry: EntryTuning, finer: ConfirmedSizeGuards | None) -> Iterator[Markup]:
     forest, fit = entry.forest, entry.fit
-    chosen = GuardedThresholds(fit.thresholds, finer.finer if finer is not None else {})
-    found = {d.name: forced_standings(forest, d, chosen) for d in entry.costs.datasets}
+    found = {d.name: forced_standings(forest, d, entry.choice) for d in entry.costs.datasets}
     if finer is not None and finer.finer:
         yield paragraph("Size guards come first (below); where they do not know the sizes, these "
                         "conditions decide.")
@@ -178,8 +177,7 @@ def _decisions(entry: EntryTuning, finer: ConfirmedSizeGuards | None) -> Iterato
     columns = found if len(found) <= COLUMNS else {}
     yield figure(decision_table(forest, columns, fit.thresholds),
                  f"Conditions are tested from the top.  {KINDS}" + (
-                     "  Times: of all that happens here in a run, if the version is forced, by the "
-                     f"records.  {MARKS}" if columns else ""))
+                     f"  Times: {CLOCK[0].lower()}{CLOCK[1:]}.  {MARKS}" if columns else ""))
     if not columns:
         names = {leaf.label or "": described_version(leaf) for leaf in forest.leaves()}
         yield folded("The versions on each dataset, as a list", [table([

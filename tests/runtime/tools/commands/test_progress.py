@@ -94,7 +94,6 @@ def test_an_entry_point_that_is_asked_for_is_tuned(program: Path,
 
 @pytest.mark.parametrize(("options", "message"), [
     (["--time-limit", "5"], "no time limit"),
-    (["--budget", "7"], "takes a time"),
     (["--budget", "soon"], "no budget")])
 def test_what_options_do_not_take(program: Path, options: list[str], message: str,
                                   capsys: pytest.CaptureFixture[str]) -> None:

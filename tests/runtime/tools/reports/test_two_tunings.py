@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from runelift.runtime.tools.commands.cli import main
+from runelift.runtime.tools.reports.two_tunings import TimesOfTwo, TwoTunings, render_two
 from runelift.runtime.tuner.costs.log import Log
 from runelift.runtime.tuner.measure.forced_runs import measure
 from tests.runtime.tuner.simulated import CHAIN, Cost, Simulated, inputs
@@ -42,10 +43,11 @@ def test_of_two_logs_the_best_versions_are_compared(tmp_path: Path, run: Run) ->
     second = log(tmp_path / "b.log", lambda _, index, par: [0.5, 9.0, 2.0][index])
     status, out, _ = run(first, second, "--html", tmp_path / "page.html")
     assert status == 0
-    assert out.startswith("b.log is 2.50× as fast as a.log in the geometric mean of 2 datasets: "
-                          "certainly faster on 2, certainly slower on 0.")
+    assert out.startswith("b.log took 0.40× the time of a.log in the geometric mean of 2 datasets, "
+                          "at another moment.")
     (row,) = [line for line in out.splitlines() if line.startswith("  a ")]
-    assert row.split()[-3:] == ["faster", "V3", "V1"]
+    assert row.split()[-6:] == ["not", "run", "in", "turn", "V3", "V1"]
+    assert "certain" not in out
     assert "main.t0" in out.partition("differ")[2]
     page = (tmp_path / "page.html").read_text()
     assert "Speed of the second tuning" in page
@@ -71,7 +73,8 @@ def test_of_two_files_values_facts_and_last_times_are_compared(tmp_path: Path, r
     assert found["values"] == [["main.suff_outer_par_0", "default", "64"],
                                ["main.r.group", "default", "128"]]
     (dataset,) = found["datasets"]
-    assert dataset["verdict"] == "not certain"
+    assert dataset["verdict"] == "not run in turn"
+    assert not dataset["in_turn"]
     assert dataset["low"] <= dataset["speedup"] == 1.0 <= dataset["high"]
 
 
@@ -98,3 +101,14 @@ def test_what_cannot_be_compared(tmp_path: Path, run: Run, given: tuple[str, ...
                            for each in given))
     assert status == 1
     assert message in err
+
+
+@pytest.mark.parametrize(("paired", "verdict"), [(True, "second faster"),
+                                                 (False, "not run in turn")])
+def test_only_runs_in_turn_are_certain(paired: bool, verdict: str) -> None:
+    """Two recordings under different load differ by far, and prove nothing."""
+    times = TimesOfTwo("a", ([16.0] * 30, [1.0] * 30), paired=paired)
+    assert times.verdict == verdict
+    text = render_two(TwoTunings(("recorded", "now"), [], [], [times], "runs"))
+    assert ("certain" in text) == paired
+    assert ("95 %" in text) == paired

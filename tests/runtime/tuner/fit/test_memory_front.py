@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runelift.ir.base.errors import CompilerLimitation
 from runelift.runtime.memory.memory_run import MemoryEstimate, MeteredEncounter, VersionNeed
 from runelift.runtime.tools.reports.html import tuned
 from runelift.runtime.tools.reports.memory_fronts import front_facts, front_rows, render_fronts
+from runelift.runtime.tuner.autotune import fit_thresholds, weigh_choice
+from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards
 from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit import memory_front as memory_front_module
 from runelift.runtime.tuner.fit.fit import fit
 from runelift.runtime.tuner.fit.memory_front import EstimateMemory, MemoryFront, memory_front
+from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.measure.forced_runs import measure
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.result import Tuning
+from runelift.runtime.tuner.state import State
 from runelift.runtime.tuner.thresholds import tune_thresholds
+from runelift.runtime.versions.size_guards import Leaf, size_guards_of
 from tests.runtime.tuner.simulated import Simulated, job_for, site
 
 CHAIN = [site("s", ("t0", []), ("t1", []), (None, []))]
@@ -31,6 +38,8 @@ def estimates(bytes_: Mapping[int, Mapping[str, int]], unknown: str = "") -> Est
         par = PARS[name]
         chosen = (0 if par >= thresholds["main.t0"] else
                   1 if par * 10 >= thresholds["main.t1"] else 2)
+        if (guard := size_guards_of(thresholds).get("s")) is not None:
+            chosen = guard.version({"n": par}) or 0
         needs = {k: VersionNeed(each[name], each[name]) for k, each in bytes_.items()}
         return MemoryEstimate(bytes_[chosen][name], (), (
             MeteredEncounter("s", {"n": par}, needs),), {}, unknown)
@@ -135,3 +144,47 @@ def test_many_amounts_of_memory_are_thinned_out_to_the_extremes_first() -> None:
     needs = [{("s", (("n", 1),)): {k: VersionNeed(k, k) for k in range(100)}}]
     assert levels(needs, 3) == [99, 50, 0]
     assert levels(needs, 200) == list(range(99, -1, -1))
+
+
+def test_the_point_taken_is_what_runs() -> None:
+    """A size guard that a later stage adds leads to other versions, and to more memory."""
+    sim = simulated(TIMES)
+    job = job_for(sim, DATASETS, aim=Objective.PARETO, memory=estimates(BYTES), verify=False)
+    state = fit_thresholds(job, State())
+    assert state.thresholds.entries[0].front is not None
+    assert state.thresholds.entries[0].front.taken.greatest == 5000
+    guarded = replace(state, guards=(ConfirmedSizeGuards(
+        "main", SizeGuardKind.TREE, {"s": Leaf(2)}),))
+    (entry,) = weigh_choice(job, guarded).concluded().thresholds.entries
+    assert entry.front is not None
+    assert entry.front.taken.greatest == 1000
+    rows = {row[0]: row for row in front_rows(entry)[1:]}
+    assert rows["*"][-1] == "V3"
+    facts = front_facts(entry)
+    assert facts is not None
+    assert [choice["bytes"] for choice in facts["choices"] if choice["taken"]] == [1000]
+
+
+def test_a_choice_that_another_one_beats_is_shown_if_it_runs() -> None:
+    sim = simulated(TIMES)
+    wasteful = {0: {"small": 50, "large": 500}, 1: {"small": 30, "large": 3000},
+                2: {"small": 10, "large": 5000}}
+    job = job_for(sim, DATASETS, aim=Objective.PARETO, memory=estimates(wasteful), verify=False)
+    guarded = replace(fit_thresholds(job, State()), guards=(ConfirmedSizeGuards(
+        "main", SizeGuardKind.TREE, {"s": Leaf(2)}),))
+    (entry,) = weigh_choice(job, guarded).concluded().thresholds.entries
+    assert entry.front is not None
+    assert entry.front.taken not in entry.front.choices
+    marks = [row[0] for row in front_rows(entry)[1:]]
+    assert marks == ["", "*"]
+
+
+def test_versions_and_datasets_without_a_time_are_named() -> None:
+    sim = Simulated.of(CHAIN, lambda where, index, par: TIMES[index]["small"],
+                       fail={("s", 1): CompilerLimitation("no")})
+    (entry,) = tune_thresholds(job_for(
+        sim, DATASETS, aim=Objective.PARETO, memory=estimates(BYTES), verify=False)).entries
+    text = render_fronts([entry])
+    assert "small: V2 not measured; choices that run this there are not in the front" in text
+    lost = replace(entry, measurements=replace(entry.measurements, left_out=["lost"]))
+    assert "lost: not in the front" in render_fronts([lost])

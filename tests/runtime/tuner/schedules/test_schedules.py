@@ -37,7 +37,6 @@ from runelift.runtime.tools.commands.schedule_search import (
     with_winners,
 )
 from runelift.runtime.tools.commands.tuning_request import TuningResult
-from runelift.runtime.tuner.autotune import State
 from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards
 from runelift.runtime.tuner.costs.log import Measurements
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
@@ -51,6 +50,7 @@ from runelift.runtime.tuner.schedules.measuring import Measured, by_default
 from runelift.runtime.tuner.schedules.report import render_schedules, schedule_facts
 from runelift.runtime.tuner.schedules.search import ScheduleSearch
 from runelift.runtime.tuner.search.budget import Budget
+from runelift.runtime.tuner.state import State
 from runelift.runtime.tuner.thresholds import conclude, measure
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.tuner.workers.result_checks import ResultChecks
@@ -368,7 +368,7 @@ def test_a_result_of_more_datasets_is_kept_where_time_ends_after_schedules_were_
     measured = State(Tuning((measure(job.on(forest)),)))
     search = found_by_search(second, {"square": 0.5})
     search["main"].unused = [Candidate(Drawn(Schedule()), {}, times=1)]
-    before, after = TuningResult(first, search, measured), TuningResult(second, search, measured)
+    before, after = (TuningResult(each, search, 0.0, state=measured) for each in (first, second))
     assert with_most_datasets(after, before) == after
     assert len(search["main"].unused) == 1
     assert with_most_datasets(replace(after, state=unmeasured(second)), before) == before

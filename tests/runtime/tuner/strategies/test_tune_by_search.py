@@ -112,7 +112,6 @@ def test_the_command(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(("options", "message"), [
     (["--strategy", "worst"], "No strategy is called 'worst'"),
-    (["--budget", "9"], "--budget for other strategies"),
     (["--strategy", "binary", "--replay", "x.log"], "tune-compare"),
 ])
 def test_mistakes(program: Path, capsys: pytest.CaptureFixture[str], options: list[str],

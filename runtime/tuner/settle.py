@@ -1,0 +1,340 @@
+"""The last stage of a choice: it runs beside the default in turn, and is undone unless that helps.
+
+All choices alternate, so that a drift of the machine affects them alike.  Other work on the machine
+is answered by more turns.  Where single versions prove better than the choice, thresholds and size
+guards are fitted to them and run once more.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from runelift.runtime.records.statistics import ENOUGH
+from runelift.runtime.tuner import confirm_size_guards
+from runelift.runtime.tuner.costs.cost_model import Costs
+from runelift.runtime.tuner.costs.objective import Objective
+from runelift.runtime.tuner.final_choice import (
+    USUAL,
+    Candidates,
+    choices_on,
+    settings_of,
+    with_best,
+)
+from runelift.runtime.tuner.fit.fit import fit
+from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
+from runelift.runtime.tuner.job import TuningJob
+from runelift.runtime.tuner.measure.paired_comparison import UNTUNED
+from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.measure.side_by_side import (
+    BEST,
+    DEFAULT,
+    TUNED,
+    Choice,
+    SideBySide,
+    by_default,
+    speedup,
+)
+from runelift.runtime.tuner.measure.turns import BUSY, Turns, halves_agree, run_until_decided
+from runelift.runtime.tuner.policy import ComparisonPolicy
+from runelift.runtime.tuner.result import EntryTuning
+from runelift.runtime.tuner.state import State
+from runelift.runtime.versions.size_guards import GuardedThresholds
+
+ALONE = "alone"
+"""The name of a choice that runs beside the tuned choice: what is kept if that is not."""
+FIRST_PART = 0.7
+"""The part of the time for the first runs in turn; the other part is for a choice fitted anew."""
+LOADED = Candidates(most=5, near=4.0)
+"""The single versions that run where records are noisy."""
+ROUNDS = 2
+"""Runs of each choice that there must be time for: one warms up.
+
+Single versions run only if there is time for enough rounds.
+"""
+
+
+def settle_choice(job: TuningJob, state: State) -> State:
+    """The choice that runs in turn bear out, with the times of these runs."""
+    turns = InTurn(job, state.wrong)
+    names = {TUNED: state}
+    if state.guarded.finer or state.values != state.thresholds.thresholds:
+        alone = state.without_settings("in the end, they did not help")
+        names |= {ALONE: alone}
+    found = turns.run(_entries(state), {n: each.guarded for n, each in names.items()},
+                      turns.end_of(FIRST_PART))
+    verdicts = {name: judged(found, name, DEFAULT, job, _earlier(state, name), turns.least_gain)
+                for name in names}
+    taken = next((name for name in names if verdicts[name].proved), None)
+    kept = _undone(names[TUNED], verdicts[TUNED]) if taken is None else names[taken]
+    final = tuple(_reported(each.found, taken) for each in found if each.found.seconds)
+    anew = _anew(job, kept, found, taken)
+    if anew is not None:
+        again = turns.run(_entries(anew), {TUNED: anew.guarded, ALONE: kept.guarded}, turns.end)
+        if judged(again, TUNED, DEFAULT, job, {}, turns.least_gain).proved and (
+                taken is None or judged(again, TUNED, ALONE, job, {}, turns.least_gain).proved):
+            return replace(anew, final=tuple(with_best(each.found, TUNED) for each in again
+                                             if each.found.seconds))
+    return replace(kept, final=final)
+
+
+def _entries(state: State) -> dict[str, EntryTuning]:
+    return {entry.forest.entry: entry for entry in state.concluded().thresholds.entries}
+
+
+def _reported(found: SideBySide, taken: str | None) -> SideBySide:
+    """The comparison as reports show it; with the default in place of a choice that was undone."""
+    return by_default(with_best(found, TUNED)) if taken is None else with_best(found, taken)
+
+
+def _undone(state: State, verdict: Judgement) -> State:
+    """The state by default, unless it is so anyway."""
+    if all(entry.fit.kept_default for entry in state.thresholds.entries) and (
+            state.values == state.thresholds.thresholds and not state.guarded.finer):
+        return state
+    return state.untuned(verdict.why)
+
+
+# Runs in turn
+
+
+@dataclass(frozen=True, slots=True)
+class RunsInTurn:
+    """The runs of a dataset in turn, and the choices that ran; no runs if there was no time."""
+
+    found: SideBySide
+    choices: Mapping[str, Choice]
+
+
+@dataclass(frozen=True)
+class InTurn:
+    """The runs of a job's datasets in turn; datasets that are ``wrong`` do not count."""
+
+    job: TuningJob
+    wrong: Collection[str]
+
+    @cached_property
+    def end(self) -> float:
+        """The time when the last of these runs is over."""
+        policy = self.job.policy.comparison
+        now = time.perf_counter()
+        whole = now + policy.final_seconds
+        if math.isinf(self.job.end):
+            return whole
+        return min(whole, self.job.end + policy.final_part * (self.job.end - self.job.begun))
+
+    def end_of(self, part: float) -> float:
+        """The time when this part of the time that is left is over."""
+        end, now = self.end, time.perf_counter()
+        return now + part * max(0.0, end - now)
+
+    @cached_property
+    def busy(self) -> float:
+        """The part of the processors that other work keeps busy."""
+        return self.job.busy()
+
+    @property
+    def least_gain(self) -> float:
+        """The fraction that a dataset must gain: under load, small gains are chance."""
+        policy = self.job.policy.comparison
+        return policy.stake if self.busy > BUSY else policy.tolerance / 2
+
+    def run(self, entries: Mapping[str, EntryTuning], tuned: Mapping[str, GuardedThresholds],
+            end: float) -> list[RunsInTurn]:
+        """Run all choices on each dataset until they are decided, or its time is up."""
+        datasets = [each for each in self.job.datasets if each.name not in self.wrong]
+        found = list[RunsInTurn]()
+        for number, dataset in enumerate(datasets):
+            now = time.perf_counter()
+            share = max(0.0, end - now) / (len(datasets) - number)
+            entry = entries.get(dataset.entry)
+            choices = _within(share, entry, dataset, self._choices(entry, dataset, tuned))
+            if not choices or now > end:
+                choices = self._choices(entry, dataset, tuned)
+                made: SideBySide | None = SideBySide(dataset.name, dataset.entry, {}, {})
+            else:
+                made = run_until_decided(
+                    self.job.program, dataset, choices, Turns(
+                        list(tuned), self.job.policy.comparison, self.busy, now + share))
+            if made is not None:
+                found.append(RunsInTurn(made, choices))
+        return found
+
+    def _choices(self, entry: EntryTuning | None, dataset: Dataset,
+                 tuned: Mapping[str, GuardedThresholds]) -> dict[str, Choice]:
+        if entry is not None:
+            for costs in entry.costs.datasets:
+                if costs.name == dataset.name:
+                    return choices_on(entry, costs, tuned,
+                                      LOADED if self.busy > BUSY else USUAL)
+        default = Choice(UNTUNED)
+        return {DEFAULT: default, **{name: Choice(each) if each else default
+                                     for name, each in tuned.items()}}
+
+def _within(seconds: float, entry: EntryTuning | None, dataset: Dataset,
+            choices: Mapping[str, Choice]) -> dict[str, Choice]:
+    """The choices that can run in so many seconds, by the records; none if too few can."""
+    costs = next((each for each in entry.costs.datasets if each.name == dataset.name),
+                 None) if entry is not None else None
+    if entry is None or costs is None:
+        return dict(choices)
+    needed = {id(each): costs.total(each.thresholds or entry.defaults)
+              for each in choices.values()}
+    for rounds, kept in ((ENOUGH, choices), (ROUNDS, {
+            name: each for name, each in choices.items() if not name.startswith(BEST)})):
+        whole = rounds * sum({id(each): needed[id(each)] for each in kept.values()}.values())
+        if not whole > seconds:  # the time of a version that was not measured is not known
+            return dict(kept)
+    return {}
+
+
+# Judging
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The datasets that a choice makes ``slower``, and ``faster`` for certain."""
+
+    slower: tuple[str, ...]
+    faster: tuple[str, ...]
+    unproved: tuple[str, ...] = ()
+    """The datasets for which there was no time in the end, and no other proof."""
+    aim: Objective = Objective.RELATIVE
+    within: bool = True
+    """The times are within what an objective of memory allows."""
+
+    @property
+    def proved(self) -> bool:
+        """True if the choice is to be kept."""
+        if self.aim is Objective.MEMORY:
+            return self.within
+        return bool(self.faster) and not self.slower and not self.unproved
+
+    @property
+    def why(self) -> str:
+        """The reason for the default."""
+        if self.slower:
+            more = "" if self.faster else ", and none faster"
+            return f"in the end {', '.join(self.slower)} got slower{more}"
+        if self.unproved:
+            return f"there was no time to run {', '.join(self.unproved)} in the end"
+        return "in the end, runs in turn showed no certain gain"
+
+
+def judged(runs: Sequence[RunsInTurn], name: str, over: str, job: TuningJob,
+           earlier: Mapping[str, bool], least_gain: float) -> Judgement:
+    """The judgement of runs in turn on a choice, beside another one.
+
+    Datasets that gain less than ``least_gain`` do not count as faster.  With few rounds,
+    ``earlier`` comparisons count: true if a dataset is faster for certain, false if no slower.
+    """
+    slower, faster, unproved, ratios = list[str](), list[str](), list[str](), list[float]()
+    tolerance = job.policy.comparison.tolerance
+    for runs_, each in ((runs_, runs_.found) for runs_ in runs):
+        if not each.seconds:
+            if runs_.choices[name] is not runs_.choices[over]:
+                faster += [each.dataset] if earlier.get(each.dataset) else []
+                unproved += [] if each.dataset in earlier else [each.dataset]
+            continue
+        if name not in each.seconds or over not in each.seconds:
+            (faster if name in each.seconds else slower).append(each.dataset)
+            continue
+        ratio, low, high = speedup([each], name, over)
+        ratios.append(1 / ratio if ratio else math.inf)
+        certain = low > 1 or (each.rounds < ENOUGH and ratio > 1 and (
+            earlier.get(each.dataset, False) or _always(each, name, over, job.policy.comparison)))
+        if ratio < 1 - tolerance or high < 1 - tolerance:
+            slower.append(each.dataset)
+        elif certain and ratio > 1 + least_gain and halves_agree(
+                each.seconds[name], each.seconds[over]):
+            faster.append(each.dataset)
+    within = bool(ratios) and sum(ratios) / len(ratios) <= (
+        1 + job.policy.fit.memory_slack) * (1 + tolerance)
+    return Judgement(tuple(slower), tuple(faster), tuple(unproved), job.aim, within)
+
+
+def _always(found: SideBySide, name: str, over: str, policy: ComparisonPolicy) -> bool:
+    """True if a choice was notably faster in each of a few rounds of long runs."""
+    return found.rounds >= policy.long_pairs and all(
+        one * (1 + policy.stake) < other
+        for one, other in zip(found.seconds[name], found.seconds[over], strict=True))
+
+
+def _earlier(state: State, name: str) -> dict[str, bool]:
+    """The datasets on which earlier stages compared a choice with the default, and none was slower.
+
+    True if it was faster for certain.  Only thresholds alone were compared with the default.
+    """
+    if name == TUNED and (state.guarded.finer or
+                          state.values != state.thresholds.thresholds):
+        return {}
+    return {dataset: both.faster for entry in state.thresholds.entries
+            for dataset, both in entry.verified.items() if not both.slower}
+
+
+# A choice fitted to what runs in turn have shown
+
+
+def _anew(job: TuningJob, kept: State, runs: Sequence[RunsInTurn], taken: str | None
+          ) -> State | None:
+    """A choice with the single versions that proved better; None if there are none."""
+    base = kept.concluded()
+    entries, guards = dict[str, EntryTuning](), {each.entry: each for each in kept.guards}
+    for entry in base.thresholds.entries:
+        name = entry.forest.entry
+        wanted = {each.found.dataset: better.thresholds or entry.defaults for each in runs
+                  if each.found.entry == name and _has_settings_of(entry, base, each)
+                  and (better := _better_single(each, taken or DEFAULT, job)) is not None}
+        if not wanted:
+            continue
+        preferred = replace(entry, costs=_preferring(entry, wanted))
+        preferred = replace(preferred, unmoved=entry.unmoved - wanted.keys(), fit=fit(
+            preferred.costs, entry.defaults, aim=entry.aim))
+        if name in guards and job.size_guards is not SizeGuardKind.THRESHOLD:
+            found = confirm_size_guards.fit_guards(preferred, job.size_guards)
+            guarded = GuardedThresholds(preferred.fit.thresholds, found.finer)
+            guards[name] = replace(
+                found, after={d.name: d.total(guarded) for d in entry.costs.datasets},
+                before={d.name: d.total(preferred.fit.thresholds) for d in entry.costs.datasets})
+        predicted = {d.name: d.total(preferred.fit.thresholds) for d in entry.costs.datasets
+                     if d.name in preferred.fit.predicted}
+        entries[name] = replace(entry, unmoved=preferred.unmoved, fit=replace(
+            preferred.fit, predicted=predicted, default=entry.fit.default, least=entry.fit.least))
+    anew = kept.fitted_anew(entries, tuple(guards.values()))
+    changed = any(d.launched(anew.guarded) != d.launched(base.guarded)
+                  for entry in entries.values() for d in entry.costs.datasets)
+    return anew if changed else None
+
+
+def _preferring(entry: EntryTuning, wanted: Mapping[str, Mapping[str, int]]) -> Costs:
+    """The costs with which each dataset prefers what is wanted there, or else what it runs.
+
+    What is wanted is preferred by so much that a size guard for one dataset is worthwhile.
+    """
+    policy, count = entry.costs.policy.fit, len(entry.costs.datasets)
+    much = max(policy.preference, 2 * policy.guard_worthwhile * count)
+    return replace(entry.costs, datasets=tuple(
+        dataset.preferring(wanted[dataset.name], much) if dataset.name in wanted
+        else dataset.preferring(entry.choice, policy.preference)
+        for dataset in entry.costs.datasets))
+
+
+def _better_single(runs: RunsInTurn, over: str, job: TuningJob) -> Choice | None:
+    """The quickest single version, if it is notably better than a choice for certain."""
+    found = runs.found
+    single = [name for name in found.seconds if name.startswith(BEST)]
+    best = min(single, key=found.median, default=None)
+    if best is None or over not in found.seconds:
+        return None
+    ratio, low, _ = speedup([found], best, over)
+    return runs.choices[best] if ratio > 1 + job.policy.comparison.stake and low > 1 else None
+
+
+def _has_settings_of(entry: EntryTuning, kept: State, runs: RunsInTurn) -> bool:
+    """True if the single versions ran with the settings that are kept."""
+    wanted = settings_of(entry, kept.values)
+    return all(settings_of(entry, choice.thresholds) == wanted
+               for name, choice in runs.choices.items() if name.startswith(BEST))
