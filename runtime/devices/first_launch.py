@@ -1,7 +1,7 @@
-"""First launches: PoCL compiles a kernel for the size of its groups when it is first launched so.
+"""First launches: PoCL compiles a kernel when it is first launched with groups of some size.
 
-A thread of PoCL's compiles.  The event of the launch tells when it is done: the command is running
-then.  So a compiler that is slow differs from a kernel that does not end.
+It compiles in a thread, before the event of the launch says that the command is running.  So a slow
+compiler can be told from a kernel that does not end.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 import pyopencl as cl
 
 NARROW = (1 << 16) - 1
-"""PoCL compiles for launches of at most so many work-items, and for larger launches."""
+"""PoCL compiles once for launches of at most so many work-items, and once for larger launches."""
 POLL_SECONDS = 2e-4
 """The time between questions whether a command has begun."""
 
 
 def is_narrow(items: int) -> bool:
-    """True if a launch of so many work-items has a kernel of its own."""
+    """True if PoCL compiles a launch of so many work-items for a small range."""
     return items <= NARROW
 
 

@@ -265,5 +265,5 @@ def _kernel(device: Device, prim: Prim) -> Any:
 
 @cache
 def _launched(device: Device, prim: Prim) -> set[bool]:
-    """Whether launches of the kernel for a type were narrow, as far as there were any."""
+    """The kinds of launches that the kernel for a type has had: narrow, or not."""
     return set()
