@@ -131,7 +131,7 @@ def _print_slower(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _print_untuned(rows: Sequence[dict[str, Any]]) -> None:
-    """The rows whose default is far behind a forced version."""
+    """Print the rows whose default is far behind a forced version."""
     behind = [row for row in rows if row["default"] > UNTUNED * row["best"]]
     print(f"\n{len(behind)} defaults above {UNTUNED} times the best version")
     for row in sorted(behind, key=lambda row: row["best"] / row["default"]):
@@ -140,7 +140,7 @@ def _print_untuned(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _print_memory(rows: Sequence[dict[str, Any]]) -> None:
-    """The rows whose default needs far more memory than the peer."""
+    """Print the rows whose default needs far more memory than the peer."""
     known = [row for row in rows if row.get("peer_peak")]
     more = [row for row in known
             if memory(row) > MORE_MEMORY and row["peak"] > LITTLE_MEMORY]

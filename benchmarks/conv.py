@@ -307,7 +307,7 @@ class Spelling:
         self.peer()
 
     def sample(self) -> None:
-        """One more run of each."""
+        """Run Runelift's program and the peer's once more."""
         self.samples.append(self.run.time("main", self.inputs, force=self.force))
         if self.peer is not None:
             self.peer_samples.append(self.peer() / 1e6)

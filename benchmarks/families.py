@@ -186,7 +186,7 @@ def _name(version: Force) -> str:
 
 
 def _print(rows: Sequence[dict[str, Any]], *, everything: bool) -> None:
-    """The rows that stand out, and figures of all."""
+    """Print the rows that stand out, and figures of all rows."""
     rows = sorted(rows, key=lambda row: -row["default"] / row["best"])
     print(f"{'row':58}{'default':>10}{'best':>10}{'regret':>8}{'said':>7}{'before':>8}  best is")
     for row in rows:

@@ -118,7 +118,7 @@ def main() -> None:
 
 
 def _show(name: str, state: str, runs: dict[str, list[Run]]) -> None:
-    """A row, and what failed."""
+    """Print a row, and the failures."""
     columns, times = "", {}
     for who, all_runs in runs.items():
         times[who] = median([run.seconds for run in all_runs]) if all_runs else None

@@ -45,7 +45,7 @@ def construct_of(exp: ast.Exp) -> str:
 
 
 def _function(exp: ast.Exp) -> str:
-    """The name of a function; "" if it has none."""
+    """The name of a function in an application; "" if it has none."""
     match exp:
         case ast.Name(name=name):
             return str(name)

@@ -32,7 +32,7 @@ class Definition:
 
 
 class Mention(NamedTuple):
-    """A place where a definition is named.
+    """A place in a program that names a definition.
 
     ``field``: the place is also the name of a record's field, as in ``{x}``.
     """

@@ -11,7 +11,7 @@ MOST_LEVELS = 10_000
 
 
 def require_depth(module: module_ast.Module) -> None:
-    """Nothing if a program is not too deep; CompilerLimitation with the place if it is."""
+    """Raise CompilerLimitation, with the place, if a program is nested too deeply."""
     level: list[Node] = [dec for dec in module.decs if isinstance(dec, Node)]
     for _ in range(MOST_LEVELS):
         level = [each for node in level for name in parts(type(node))

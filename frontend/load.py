@@ -116,7 +116,7 @@ def _checked_module(module: module_ast.Module, only: str, memory: Memory | None)
 
 
 class EntryPoint(NamedTuple):
-    """An entry point as its declaration has it: its attributes, and the types of its parameters."""
+    """An entry point as declared: its span, its attributes, and the types of its parameters."""
 
     span: Span
     attributes: tuple[str, ...]

@@ -53,9 +53,9 @@ class References:
         return found
 
     def linked(self, definition: Definition) -> set[Definition]:
-        """Definitions that must have one name: a member, and that of the module types that it has.
+        """Definitions that must keep one name: a member, and its specifications in module types.
 
-        Only files that were followed already are looked at.
+        Only files that were read before are searched.
         """
         found, todo = {definition}, [definition]
         while todo:
@@ -448,7 +448,7 @@ class _Walk:
         self._visit(node.body, inner)
 
     def _carried(self, pattern: ast.Pattern, scope: Scope, inner: Scope) -> None:
-        """A loop over values of the same names: they stay one definition."""
+        """Bind the pattern of a loop; names that it repeats keep their definitions."""
         match pattern:
             case ast.PatName(span, name) if name in scope.values:
                 self._mention(span, scope.values[name])

@@ -228,7 +228,7 @@ def _find(tokens: list[_Token], kind: str, text: str, start: int = 0) -> int | N
 
 
 def _check_name(rule: WrittenRule, before: Iterable[WrittenRule]) -> None:
-    """The name of a rule is an attribute, too, and so must not be that of another one."""
+    """Refuse a rule's name that another attribute or an earlier rule has."""
     for other in before:
         if other.name == rule.name:
             raise ProgramError(Diagnostic(

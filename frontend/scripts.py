@@ -36,7 +36,7 @@ _GIVEN = re.compile(r"""
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A value that a script is given: by a ``builtin`` with its argument, or an empty array."""
+    """An input of a script: the value of ``builtin`` applied to ``argument``, or an empty array."""
 
     name: str
     builtin: str

@@ -15,7 +15,7 @@ from runelift.ir.sizes import Size
 
 
 def signatures(module: ast.Flat) -> dict[str, Signature]:
-    """The signatures of the entry points of a checked program."""
+    """The signature of each entry point of a checked program, by name."""
     return {dec.name: _signature(dec, dec.type) for dec in module.entry_points
             if dec.type is not None}
 
@@ -38,7 +38,7 @@ def _parameter(type_: Type, pattern: ast.Pattern | None) -> Component:
 
 
 def _results(type_: Type, written: ast.TypeExp | None) -> Iterator[tuple[Type, str]]:
-    """The results with their types as they are written, if they are."""
+    """The results of a type, each with its type as written, if the program writes them."""
     if not isinstance(type_, Tuple):
         yield type_, "" if written is None else written.span.text
         return

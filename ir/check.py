@@ -14,7 +14,7 @@ from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, shape_of
 
 
 def check(program: ir.Program, phase: str = "core") -> None:
-    """CompilerBug, naming the function and the statement, unless ``program`` is well formed.
+    """Raise CompilerBug, naming the function and the statement, unless ``program`` is well formed.
 
     * Every name is bound once and before its use.
     * Operands have the types that operations need.
@@ -90,7 +90,7 @@ class _Checker:
         self.lambdas -= 1
 
     def same_kinds(self, found: Sequence[Type], wanted: Sequence[Type], stm: ir.Stm) -> None:
-        """Element types and ranks agree; sizes may have different names."""
+        """Check that element types and ranks agree; sizes may have different names."""
         for f, w in zip(found, wanted, strict=True):
             if elem_of(f) is not elem_of(w) or len(shape_of(f)) != len(shape_of(w)):
                 raise self.fail(stm, f"a value of type {f} where {w} is expected")
@@ -177,7 +177,7 @@ class _Checker:
 
     def _window(self, stm: ir.Stm, dim: int, numbers: Sequence[Atom], array: VName,
                 more: int) -> None:
-        """Windows or padding of dimension ``dim``; the result has ``more`` dimensions."""
+        """Check windows or padding of dimension ``dim``; the result has ``more`` dimensions."""
         rank = len(shape_of(self.type(array, stm)))
         if not 0 <= dim < rank:
             raise self.fail(stm, f"{array} has no dimension {dim}")

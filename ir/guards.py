@@ -65,5 +65,5 @@ class Guard:
         return UNREACHED if self.default is None else self.default
 
     def sizes(self) -> tuple[Size, ...]:
-        """All that it depends on."""
+        """The sizes that the guard depends on."""
         return self.par, *(size for need in self.needs for size in (need.left, need.right))

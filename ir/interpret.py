@@ -43,14 +43,14 @@ If its needs are not met, the next one runs whose needs are; the last one has no
 
 
 def last_version(versions: ir.Versions) -> int:
-    """The alternative without a guard."""
+    """The index of the last version, which has no guard."""
     return len(versions.alternatives) - 1
 
 
 def interpret(program: ir.Program, entry: str, args: Sequence[Value], *,
               choose: Choose = last_version, machine: Interpreter | None = None
               ) -> list[Value]:
-    """The results of an entry point, perhaps by a ``machine`` that looks at more.
+    """The results of an entry point; ``machine`` may be an interpreter that checks more.
 
     ``args`` are the arguments without the size parameters, which come from the shapes.  Raises
     UserError when shapes disagree and ProgramFailure when the program fails.
@@ -113,7 +113,7 @@ def _bind_shape(env: Env, name: VName, type_: ArrayType, shape: tuple[int, ...])
 
 
 def _meets_needs(version: ir.Version, env: Env) -> bool:
-    """True if what the guard of a version needs holds for the sizes at hand."""
+    """True if the needs of a version's guard hold for the current sizes."""
     needs = () if version.guard is None else version.guard.needs
     return all(need.holds({name: int(env[name]) for name in need.variables()}) for need in needs)
 
@@ -357,7 +357,7 @@ class Interpreter:
     @contextmanager
     def _accumulators(self, acc: VName, dests: tuple[VName, ...], ops: tuple[ir.Operator, ...],
                       env: Env) -> Iterator[list[Value]]:
-        """Copies of destinations, into which writes to ``acc`` go meanwhile."""
+        """Collect writes to ``acc`` in copies of the destinations while the context lasts."""
         arrays = [env[dest].copy() for dest in dests]
         outside = self.accumulators.get(acc)
         self.accumulators[acc] = arrays, ops
@@ -424,7 +424,7 @@ def atom(a: Atom, env: Env) -> Value:
 
 
 def located(failure: ProgramFailure, loc: Loc) -> ProgramFailure:
-    """The failure with its place in the source and the calls around it."""
+    """The failure with its place in the source and the calls that led there."""
     return ProgramFailure("\n".join([f"{loc}: {failure.args[0]}", *loc.trace()]), loc)
 
 

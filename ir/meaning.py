@@ -185,7 +185,7 @@ def _fused(x: Any, y: Any, z: Any) -> Any:
 
 
 def _nearest(exact: Fraction, to: type[Any]) -> Any:
-    """The float that is nearest; of two the one with an even last bit."""
+    """The nearest float of type ``to``; of two equally near, that with an even last bit."""
     try:
         near = float(exact)
     except OverflowError:

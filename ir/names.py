@@ -59,5 +59,5 @@ class Names:
         return self._next - 1
 
     def back_to(self, before: Names) -> None:
-        """Give out again the tags that were given out since this supply was like ``before``."""
+        """Give out again the tags that were given out after the state ``before``."""
         self._next = before._next

@@ -32,7 +32,7 @@ LARGEST = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A numeric parameter of a point, such as a tile size: a positive i64, fixed or tuned.
+    """A numeric parameter of a point, such as a tile size: a positive i64.
 
     The last parameters of a point may have a ``default``, and can be left out.
     """
@@ -43,7 +43,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A parameter that decides the form of the rewritten program, with its possible words."""
+    """A parameter that is one of ``words`` and decides the form of the rewritten program."""
 
     name: str
     words: tuple[str, ...]
@@ -115,7 +115,7 @@ POINTS: Mapping[str, Signature] = _WithRules()
 
 
 def parameters_of(point: str) -> tuple[Parameter, ...]:
-    """The parameters of a point; rules from outside have none, wherever they are known."""
+    """The parameters of a point; none for rules from outside."""
     found = POINTS.get(point)
     return found.parameters if found is not None else ()
 
@@ -183,7 +183,7 @@ class PointMistake(Exception):
         self.hint = hint
 
     def at(self, span: Span) -> ProgramError:
-        """The error at a place."""
+        """The mistake as an error at ``span``."""
         return ProgramError(Diagnostic(self.code, span, self.message,
                                        hints=(self.hint,) if self.hint else ()))
 
@@ -207,7 +207,7 @@ def settings(stm: Stm) -> tuple[str, ...]:
 
 
 def numbers(defaults: Mapping[str, int | None], values: Mapping[str, int]) -> dict[str, int]:
-    """The values of parameters with a default (points name them), and of :data:`SKIP`."""
+    """Parameters with a default, and numbers of :data:`SKIP`, each with its value."""
     return {**{name: values.get(name) or default for name, default in defaults.items()
                if default is not None},
             **{name: value for name, value in values.items() if is_skip_name(name)}}
@@ -219,7 +219,7 @@ def points_of(attrs: Iterable[str]) -> tuple[str, ...]:
 
 
 def conflict(attrs: Iterable[str]) -> tuple[str, str] | None:
-    """Two attributes for one point that a statement can have only once; None if there are none."""
+    """Two attributes for one point, in order, that a statement can have only once; else None."""
     seen: dict[str, str] = {}
     for each in points_of(attrs):
         name = each.partition("(")[0]
@@ -230,7 +230,7 @@ def conflict(attrs: Iterable[str]) -> tuple[str, str] | None:
 
 
 def read_request(text: str) -> Request:
-    """The point that a text asks for; PointMistake says what is wrong with it."""
+    """The point that a text requests; PointMistake if the text is wrong."""
     match = _CALL.fullmatch(text)
     if match is None:
         raise PointMistake("point-arguments", f"'{text:.80}' is not a point with its arguments.",

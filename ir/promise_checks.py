@@ -91,7 +91,7 @@ def _small(prim: Prim) -> Sequence[Value]:
 
 def find_breach(op: ir.Operator, laws: Sequence[Promise],
                 triples: Iterable[tuple[Row, Row, Row]], env: Env) -> Breach | None:
-    """The first promise that is broken for one of the triples.
+    """The first promise that one of the triples breaks; None without such.
 
     ``env`` has the values of names that the operator uses.  Operands for which it fails say
     nothing.
@@ -202,9 +202,9 @@ class Clash(NamedTuple):
 
 
 class PromiseRun(Interpreter):
-    """An interpreter that looks at what is promised, for the values that occur.
+    """An interpreter that checks promised properties for the values that occur.
 
-    ``tell`` gets the statement and what is wrong, once for each statement.
+    ``tell`` gets the statement and the violation, once for each statement.
     """
 
     def __init__(self, tell: Callable[[ir.Stm, str, Breach | Clash], None]) -> None:
@@ -217,7 +217,7 @@ class PromiseRun(Interpreter):
 
     def look(self, exp: ir.Redomap | ir.Scanomap | ir.Scatter | ir.Hist, mapped: list[Value],
              env: Env, stm: ir.Stm) -> None:
-        """Look at what a statement promises."""
+        """Check what a statement's attributes promise, on the values of this run."""
         if id(stm) in self._seen:
             return
         if isinstance(exp, ir.Scatter):

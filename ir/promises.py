@@ -18,7 +18,7 @@ from runelift.ir.types import Const
 
 
 class Promise(Enum):
-    """A law of an operator."""
+    """A promised law of an operator, such as associativity."""
 
     NEUTRAL = "neutral"
     ASSOCIATIVE = "associative"
@@ -49,7 +49,7 @@ class Promised(NamedTuple):
 
 
 def promised(exp: ir.Exp) -> Iterator[Promised]:
-    """The operators of an expression."""
+    """The operators and arguments in an expression that promises may be about."""
     construct, laws = PROMISES.get(type(exp), ("", ()))
     match exp:
         case ir.Redomap(_, ops) | ir.Scanomap(_, ops) | ir.Accumulate(_, _, ops):

@@ -73,12 +73,12 @@ class Size:
 
     @staticmethod
     def of(value: int) -> Size:
-        """A constant."""
+        """The size that is a constant."""
         return Size((((), value),)) if value else Size(())
 
     @staticmethod
     def var(name: VName) -> Size:
-        """A variable."""
+        """The size that is a variable."""
         return Size((((name,), 1),))
 
     @property
@@ -278,7 +278,7 @@ def _normal(terms: list[tuple[Monomial, int]]) -> Size:
 
 @lru_cache(1 << 14)
 def _place(monomial: Monomial) -> tuple[int, tuple[tuple[int, str], ...]]:
-    """The order of terms."""
+    """A key that orders the terms of a size when it is printed."""
     return len(monomial), tuple(map(_order, monomial))
 
 

@@ -59,7 +59,7 @@ from runelift.ir.types import Atom, Const, Type
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A name and its type, at the place where it is bound."""
+    """A bound name and its type."""
 
     name: VName
     type: Type
@@ -196,7 +196,7 @@ class Replicate:
 
 @dataclass(frozen=True, slots=True)
 class Concat:
-    """The arrays one after the other along dimension ``dim``, which gets length ``size``."""
+    """The concatenation of arrays along dimension ``dim``, which gets length ``size``."""
 
     dim: int
     arrays: tuple[VName, ...]
@@ -349,7 +349,10 @@ class Operator:
 
     @property
     def primitive(self) -> tuple[str, Prim] | None:
-        """The primitive operation on both operands that it is, in any order; None if it is more."""
+        """The primitive operation that the operator is; None for other operators.
+
+        The operands may be in any order.
+        """
         match self.lam.body:
             case Body((Stm((found,), PrimOp(name, prim, args)),), (result,)) if (
                     found.name == result and set(args) == {p.name for p in self.lam.params}):
@@ -492,7 +495,7 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SegDim:
-    """One dimension of an index space: the name of the index, and how many there are."""
+    """One dimension of an index space: ``index`` runs from 0 to below ``width``."""
 
     index: VName
     width: Atom
@@ -639,6 +642,6 @@ class Fun:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The entry points of a program."""
+    """A program: one function for each entry point."""
 
     funs: tuple[Fun, ...]

@@ -110,47 +110,47 @@ class Mapper:
         return atom
 
     def names(self, names: tuple[VName, ...]) -> tuple[VName, ...]:
-        """Uses of arrays."""
+        """Map the names of used arrays."""
         return tuple(map(self.name, names))
 
     def atoms(self, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
-        """Uses of atoms."""
+        """Map used atoms."""
         return tuple(map(self.atom, atoms))
 
     def type(self, type_: Type) -> Type:
-        """The sizes in a type."""
+        """Map the sizes in a type."""
         if isinstance(type_, ArrayType):
             shape = self.atoms(type_.shape)
             return type_ if shape == type_.shape else ArrayType(type_.elem, shape)
         return type_
 
     def types(self, types: tuple[Type, ...]) -> tuple[Type, ...]:
-        """The sizes in types."""
+        """Map the sizes in types."""
         return tuple(map(self.type, types))
 
     def param(self, param: ir.Param) -> ir.Param:
-        """A binder and its type."""
+        """Map a binder and its type."""
         return self.typed(self.bind(param.name), param)
 
     def typed(self, name: VName, param: ir.Param) -> ir.Param:
-        """A binder under its name here, and its type."""
+        """A binder under its new name, with its type."""
         type_ = self.type(param.type)
         return param if name is param.name and type_ is param.type else ir.Param(name, type_)
 
     def dim(self, dim: ir.Dim) -> ir.Dim:
-        """An index or slice."""
+        """Map an index or slice."""
         if isinstance(dim, ir.SliceDim):
             new = ir.SliceDim(self.atom(dim.start), self.atom(dim.count), self.atom(dim.stride))
             return dim if new == dim else new
         return self.atom(dim)
 
     def operator(self, op: ir.Operator) -> ir.Operator:
-        """An operator."""
+        """Map an operator."""
         lam, neutral = self.lam(op.lam), self.atoms(op.neutral)
         return op if lam is op.lam and neutral == op.neutral else ir.Operator(lam, neutral, op.comm)
 
     def hist_op(self, op: ir.HistOp) -> ir.HistOp:
-        """One histogram."""
+        """Map the operator and destinations of one histogram."""
         return ir.HistOp(self.atom(op.bins), self.names(op.dests), self.operator(op.op))
 
     def space(self, space: ir.Space) -> ir.Space:
@@ -158,13 +158,13 @@ class Mapper:
         return tuple(ir.SegDim(self.bind(dim.index), self.atom(dim.width)) for dim in space)
 
     def size(self, size: Size) -> Size:
-        """A symbolic size."""
+        """Map a symbolic size."""
         if all(self.atom(name) is name for name in size.variables()):
             return size
         return size.substitute(lambda name: size_of(self.atom(name)))
 
     def guard(self, guard: Guard) -> Guard:
-        """The sizes of a guard."""
+        """Map the sizes of a guard."""
         needs = tuple(replace(need, left=self.size(need.left), right=self.size(need.right))
                       for need in guard.needs)
         new = replace(guard, par=self.size(guard.par), needs=needs)
@@ -501,7 +501,7 @@ def binders(node: ir.Exp | ir.Body | ir.Lambda | ir.Stm) -> Iterator[VName]:
 
 
 def types_in(fun: ir.Fun) -> dict[VName, Type]:
-    """The types of all names that a function binds."""
+    """Each name that a function binds, with its type."""
     found = {p.name: p.type for p in fun.params}
     for stm in statements_inside((fun.body,)):
         found.update((p.name, p.type) for p in stm.pat)

@@ -80,7 +80,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Observer:
-    """Observation of a run of passes: the program and the time after each of them."""
+    """Observes a run of passes: gets the program and the time after each pass."""
 
     watch: Watch | None = None
     timing: Timing | None = None
@@ -94,7 +94,7 @@ class Observer:
 
     @property
     def is_active(self) -> bool:
-        """True if anything is observed."""
+        """True if an observer watches or measures the passes."""
         return bool(self.watch or self.timing)
 
 

@@ -26,7 +26,7 @@ MEDIAN_ON_PAGE = 15
 WORDS_IN_CHANGE = 15
 
 OPENINGS = frozenset({"What", "Which", "Whether", "How", "Where", "Who", "Whose", "When", "Why",
-                      "That", "If"})
+                      "That", "If", "It", "Its", "They", "Their", "Them"})
 _AFTER_THOSE = ("of|that|with|for|in|on|which|who|whom|to|from|by|are|is|were|whose|where|without|"
                 "before|after|between|inside|around|below|above|at|not|it|they|a|the|he|we")
 _AFTER_SAME = "as|for|of|in|but|with|where|if|on|again|to"
@@ -34,6 +34,9 @@ POINTING = re.compile(
     rf"\b(?:ones|others|those (?:{_AFTER_THOSE})\b|those(?=[.,;:)]|$)|as above"
     rf"|the same(?=[.,;:)]|$| (?:{_AFTER_SAME})\b)|the rest(?=[.,;:)]|$))", re.I)
 """Words in place of the noun that a docstring speaks of."""
+NO_VERBS = re.compile(r"(?:an?|the|one|each|all|every|both|no|nothing|something|its|several)\b|`",
+                      re.I)
+"""Openings that name a thing: wrong for functions that return nothing."""
 RIDDLES = re.compile(r'(?<!")\b(nobody|somebody|anybody|whoever|of (?:its|their) own)\b', re.I)
 
 CODE = re.compile(r"(?::[a-z:]+:)?(``.+?``|`[^`]+`)", re.S)
@@ -118,6 +121,15 @@ def sentences(text: str) -> Iterator[Sentence]:
             at = end
 
 
+def procedures(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Docstrings of functions that return nothing, with their lines."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) \
+                and isinstance(node.returns, ast.Constant) and node.returns.value is None \
+                and (text := ast.get_docstring(node)):
+            yield node.body[0].lineno, text
+
+
 def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Docstrings of modules, classes, functions, constants and fields, with their lines."""
     for node in ast.walk(tree):
@@ -131,7 +143,11 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def in_module(path: Path) -> Iterator[Violation]:
-    for start, text in docstrings(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    for start, text in procedures(tree):
+        if NO_VERBS.match(text):
+            yield Violation(path, start, "say what it does, with a verb", text.splitlines()[0])
+    for start, text in docstrings(tree):
         first = text.splitlines()[0] if text else ""
         opening = re.match(r"\w*", first)
         if opening and opening[0] in OPENINGS:
@@ -193,6 +209,15 @@ def test_words_that_point_at_nothing_are_found(tmp_path: Path) -> None:
     path.write_text('"""Groups and those of others.  The same.  The same group, one of many."""\n')
     assert [each.reason for each in in_module(path)] == [
         "say what 'those of' are", "say what 'The same' are"]
+
+
+def test_functions_that_return_nothing_say_what_they_do(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text('def f() -> None:\n    """The steps of a loop."""\n\n\n'
+                    'def g() -> None:\n    """Add the steps of a loop."""\n\n\n'
+                    'def h() -> int:\n    """The number of a loop."""\n')
+    assert [(each.line, each.reason) for each in in_module(path)] == [
+        (2, "say what it does, with a verb")]
 
 
 def test_code_and_tables_are_told_apart() -> None:

@@ -12,7 +12,7 @@ from runelift.codegen.cost.polynomials import Atom, Form, number
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """``a < b``, ``a <= b`` or ``a == b``."""
+    """``a < b``, ``a <= b`` or ``a == b``: ``op`` says which."""
 
     op: str
     a: Form
@@ -21,7 +21,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A condition on sizes alone."""
+    """A condition that only sizes decide: ``holds`` is its truth."""
 
     holds: Expr
 
@@ -53,7 +53,7 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A condition that depends on elements."""
+    """A condition that depends on elements of arrays."""
 
 
 Condition: TypeAlias = Compare | Known | Connective | Opposite | Either | Unknown
@@ -61,7 +61,7 @@ UNKNOWN = Unknown()
 
 
 def compared(forms: Forms, op: str, a: Form, b: Form) -> Condition:
-    """A comparison of forms."""
+    """The condition that compares two forms by ``op``."""
     difference = b.add(a, -1)
     if forms.is_size(difference):
         if (value := difference.constant) is not None:
@@ -89,7 +89,7 @@ def connected(forms: Forms, op: str, a: Condition, b: Condition) -> Condition:
 
 
 def opposite(forms: Forms, a: Condition) -> Condition:
-    """The negation."""
+    """The negation of a condition."""
     if isinstance(a, Known):
         return Known(forms.graph.opposite(a.holds))
     return a.a if isinstance(a, Opposite) else Opposite(a)
@@ -109,7 +109,7 @@ def either(forms: Forms, holds: Expr, a: Condition, b: Condition) -> Condition:
 
 
 def share(forms: Forms, cond: Condition) -> Expr:
-    """The share of work-items for which a condition holds; half of them if it is not known."""
+    """The fraction of work-items for which a condition holds; one half if that is unknown."""
     graph = forms.graph
     match cond:
         case Known(holds):
@@ -153,7 +153,7 @@ def _equal(forms: Forms, difference: Form) -> Expr:
 
 
 def settle(forms: Forms, cond: Condition) -> None:
-    """Take a condition as given: forms have the bounds that it says."""
+    """Assume a condition: narrow the bounds of forms accordingly."""
     match cond:
         case Compare(op, a, b) if op != "==" and not forms.is_size(a):
             if forms.is_size(b):

@@ -15,9 +15,9 @@ DEEPEST_NAMES = 8
 
 
 def definitions(body: Sequence[Stm]) -> dict[VName, Exp]:
-    """The variables that a block sets once, not counting blocks inside.
+    """The values of variables that a block sets once, by variable; inner blocks do not count.
 
-    ``if a { c := b } else { c := false }`` is ``a and b``.
+    ``if a { c := b } else { c := false }`` has the value ``a and b``.
     """
     found = {s.name: s.init for s in body if isinstance(s, imp.Declare) and s.init is not None}
     for stm in body:
@@ -41,7 +41,7 @@ def expanded(exp: Exp, given: Mapping[VName, Exp], depth: int = 0) -> Exp:
 
 
 def conjuncts(cond: Exp, given: Mapping[VName, Exp]) -> list[Exp]:
-    """The conditions that must all hold."""
+    """The conditions whose conjunction ``cond`` is."""
     match cond:
         case imp.Var(name) if name in given:
             return conjuncts(given[name], given)

@@ -126,7 +126,7 @@ def _times(a: Sum, b: Sum) -> Sum:
 
 
 def _over(a: Sum, b: Sum) -> Sum:
-    """The quotient, without common factors."""
+    """The quotient ``a / b`` without common factors."""
     if len(b) == 1:
         (product, count), = b.items()
         found: Sum = {}

@@ -26,7 +26,7 @@ class Node:
 
     @property
     def low(self) -> float:
-        """A lower bound."""
+        """A lower bound of the expression."""
         if self._low is None:
             self._low = _low(self.op, self.args)
         return self._low
@@ -78,7 +78,7 @@ def _low(op: str, args: tuple[Expr, ...]) -> float:
 
 
 class Graph:
-    """Expressions, each made once."""
+    """A graph of expressions, in which equal expressions are one node."""
 
     def __init__(self) -> None:
         self._nodes: dict[tuple[object, ...], Node] = {}
@@ -100,7 +100,7 @@ class Graph:
         return found
 
     def total(self, terms: list[Expr]) -> Expr:
-        """A sum."""
+        """The sum of terms, simplified."""
         constant: int | float = 0
         rest: list[Expr] = []
         for term in terms:
@@ -125,7 +125,7 @@ class Graph:
         return 0 if a is b else self.node("-", a, b)
 
     def mul(self, *factors: Expr) -> Expr:
-        """A product."""
+        """The product of factors, simplified."""
         if len(factors) == 2:
             a, b = factors
             if a == 1 or b == 0:
@@ -165,7 +165,7 @@ class Graph:
         return self.node("//", a, b) if isinstance(a, Node) else a // b
 
     def least(self, a: Expr, b: Expr) -> Expr:
-        """The smaller one."""
+        """The minimum of two expressions."""
         if isinstance(a, Node) or isinstance(b, Node):
             if not isinstance(a, Node) and a <= low(b):
                 return a
@@ -174,7 +174,7 @@ class Graph:
         return min(a, b)
 
     def most(self, a: Expr, b: Expr) -> Expr:
-        """The greater one."""
+        """The maximum of two expressions."""
         if isinstance(a, Node) or isinstance(b, Node):
             if not isinstance(a, Node) and a <= low(b):
                 return b
@@ -224,7 +224,7 @@ class Graph:
         return self.node("or", a, b)
 
     def opposite(self, a: Expr) -> Expr:
-        """True if the condition does not hold."""
+        """The negation of the condition ``a``."""
         if not isinstance(a, Node):
             return not a
         return a.args[0] if a.op == "not" else self.node("not", a)
@@ -242,7 +242,7 @@ class Region:
     choices: list[tuple[Node, Region, Region]] = field(default_factory=list)
 
     def add(self, name: str, weight: Expr, times: float = 1) -> None:
-        """Add so many times a weight to a sum."""
+        """Add ``times * weight`` to the sum ``name``."""
         if weight == 0 or not times:
             return
         if not isinstance(weight, Node):
@@ -265,13 +265,13 @@ class Region:
             a.empty() and b.empty() for _, a, b in self.choices)
 
     def roots(self) -> list[Expr]:
-        """The expressions that are evaluated here."""
+        """The expressions that are evaluated in this region."""
         return [*(w for terms in self.sums.values() for w in terms),
                 *(v for values in self.greatest.values() for v in values),
                 *(cond for cond, a, b in self.choices if not (a.empty() and b.empty()))]
 
     def names(self, *, sums: bool) -> dict[str, None]:
-        """The sums or maxima that something is added to, here or inside."""
+        """The names of sums or maxima that this region or an inner region adds to, in order."""
         found = dict.fromkeys(self.sums if sums else self.greatest)
         for _, a, b in self.choices:
             found |= a.names(sums=sums) | b.names(sums=sums)
@@ -388,7 +388,7 @@ class Printer:
 
 
 def _around(a: Region, b: Region) -> Region:
-    """The innermost region around both."""
+    """The innermost region that contains both regions."""
     while a is not b:
         if a.depth < b.depth:
             a, b = b, a

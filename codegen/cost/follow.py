@@ -242,7 +242,7 @@ class Follower:
         return split
 
     def _assume(self, exp: Exp, cond: Node, *, holds: bool) -> None:
-        """Take a condition on sizes as given."""
+        """Assume that a condition on sizes holds, or that it does not."""
         self._assumed[cond] = holds
         match exp:
             case imp.Apply("eq", _, (imp.Var(name), imp.Lit(const))) if holds:
@@ -273,7 +273,7 @@ class Follower:
         self._join(cond, then, begun, alone=not stm.else_)
 
     def _join(self, cond: Condition, then: dict[VName, Value], begun: int, *, alone: bool) -> None:
-        """Have the variables assigned since then the values that they have on either side."""
+        """Give the variables assigned in either branch the values that they have after both."""
         for name in dict.fromkeys(self._log[begun:]):
             if name in then and name in self._values:
                 self._values[name] = self._joined(cond, then[name], self._values[name],
@@ -454,7 +454,7 @@ class Follower:
     # Expressions
 
     def _quiet(self, exp: Exp) -> Value:
-        """The value of an expression, which is not evaluated here."""
+        """The value of an expression, without a count of its evaluation."""
         nowhere = Here(Region(), 0, 0, 0, 0, 1)
         return None if loads(exp) else self._value(exp, nowhere)
 

@@ -46,7 +46,7 @@ class Clamped(NamedTuple):
     middle: Expr
 
     def mean(self, graph: Graph, of_full: Expr, of_part: Expr) -> Expr:
-        """The mean of something that is 0 for values below 1."""
+        """The mean of a quantity that is 0 for values below 1."""
         return graph.over(graph.add(graph.mul(self.full, of_full),
                                     graph.mul(self.part, of_part)), self.all)
 
@@ -80,7 +80,7 @@ class Forms:
         return atom
 
     def size(self, expr: Expr, *, fixed: bool = False) -> Form:
-        """A value that all work-items know alike."""
+        """The form of a value that is equal in all work-items."""
         if isinstance(expr, (int, float)):
             return number(int(expr))
         key = ("size", expr)
@@ -276,7 +276,7 @@ class Forms:
         return form.add(whole.mul(times), -1).add(taken.mul(of(quotient))).add(rest.mul(times))
 
     def arms(self, form: Form) -> tuple[Form, Form] | None:
-        """Both arms of a form that is their minimum; the first is a size if one is."""
+        """The two arms of a form that is a minimum, the arm of sizes alone first; else None."""
         for monomial, count in form.terms.items():
             if len(monomial) == 1 and (count, monomial[0].kind) in ((1, "min"), (-1, "max")):
                 rest = form.add(of(monomial[0]), -count)
@@ -358,7 +358,7 @@ class Forms:
         return found
 
     def mean_of(self, atom: Atom) -> Expr:
-        """The mean of an atom."""
+        """The mean value of an atom over its range."""
         if atom.mean is None:
             graph = self.graph
             match atom.kind:

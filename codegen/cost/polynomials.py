@@ -52,7 +52,7 @@ class Form:
         self.expr: Expr | None = None
         """The value, once it has been asked for, if it is a size."""
         self.parts: dict[Monomial, Form] | None = None
-        """Its parts by what varies in them, once they have been asked for."""
+        """The parts of the form by their varying atoms; None until they are first asked for."""
         self._hash: int | None = None
         self._varies: frozenset[Atom] | None = None
 
@@ -79,17 +79,17 @@ class Form:
 
     @property
     def constant(self) -> int | None:
-        """The number that it is, if it is one."""
+        """The value of a constant form; None for other forms."""
         if not self.terms:
             return 0
         return self.terms.get(()) if len(self.terms) == 1 else None
 
     def atoms(self) -> dict[Atom, None]:
-        """The atoms of it, in order."""
+        """The atoms of the form as an ordered set."""
         return dict.fromkeys(atom for monomial in self.terms for atom in monomial)
 
     def add(self, other: Form, times: int = 1) -> Form:
-        """The sum with a multiple of another one."""
+        """The sum of this form and ``times`` the form ``other``."""
         if not other.terms:
             return self
         terms = dict(self.terms)
@@ -102,7 +102,7 @@ class Form:
         return Form(terms)
 
     def mul(self, other: Form) -> Form:
-        """The product."""
+        """The product of two forms."""
         terms: dict[Monomial, int] = {}
         for a, x in self.terms.items():
             for b, y in other.terms.items():
@@ -121,12 +121,12 @@ ONE = Form({(): 1})
 
 
 def number(value: int) -> Form:
-    """A constant."""
+    """The form that is a constant."""
     return Form({(): value}) if value else ZERO
 
 
 def of(atom: Atom) -> Form:
-    """An atom alone."""
+    """The form that is a single atom."""
     return Form({(atom,): 1})
 
 

@@ -17,7 +17,7 @@ from runelift.codegen.cost.totals import SECTOR
 
 
 class Edge(NamedTuple):
-    """So many values along one direction, and the bytes between them."""
+    """An edge of a box of accesses: the ``number`` of elements, the ``bytes`` between them."""
 
     number: Expr
     bytes: Expr
@@ -36,14 +36,14 @@ class Box(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """The bytes of an access: if lines stay in the cache between iterations, and all of them."""
+    """The bytes of an access: ``all``, or ``kept`` if lines stay in the cache."""
 
     kept: Expr
     all: Expr
 
 
 def edges_along(forms: Forms, form: Form, item: Atom, count: Expr, size: int) -> list[Edge]:
-    """The edges along which an index varies with so many values of an item."""
+    """The edges along which the access at ``form`` moves with ``count`` values of ``item``."""
     graph, found = forms.graph, list[Edge]()
     for varying, factor in forms.split(form).items():
         for k, atom in enumerate(varying):
@@ -75,7 +75,7 @@ def _joined(forms: Forms, edges: list[Edge]) -> list[Edge]:
 
 
 def sectors(forms: Forms, edges: Sequence[Edge], most: Expr) -> Expr:
-    """The sectors of a box that so many accesses reach."""
+    """The number of memory sectors in a box of accesses; with several edges, ``most`` at most."""
     graph = forms.graph
     found = graph.mul(1, *[_along(forms, edge) for edge in edges])
     return graph.least(found, most) if len(edges) > 1 else found

@@ -95,7 +95,7 @@ def _first(seen: dict[Hashable, list[Region]], region: Region, key: Hashable) ->
 
 @dataclass(slots=True)
 class Access:
-    """An access to global memory."""
+    """An access to global memory: element ``index`` of ``mem``; None if the index is unknown."""
 
     mem: VName
     index: Form | None
@@ -105,7 +105,7 @@ class Access:
 
 @dataclass(slots=True)
 class Sums:
-    """The sums of a kernel so far."""
+    """The operations and bytes of a kernel that have been counted so far."""
 
     graph: Graph
     forms: Forms

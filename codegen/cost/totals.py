@@ -57,7 +57,7 @@ class Work(NamedTuple):
 
 
 class KernelCost:
-    """The formula of a kernel's work: its text, and what it computes, compiled when it is asked."""
+    """The formula of a kernel's work as text; the function is compiled when it is first called."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -71,5 +71,5 @@ class KernelCost:
         return found
 
     def __call__(self, groups: int, group: int, *sizes: int) -> Work:
-        """The work of a launch."""
+        """The work of a launch of ``groups`` groups of ``group`` work-items."""
         return Work._make(self.function(groups, group, *sizes))

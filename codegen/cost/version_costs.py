@@ -33,7 +33,7 @@ UNKNOWN = "1"
 
 @dataclass(frozen=True, slots=True)
 class CostSource:
-    """The text of cost functions, and the scalars of the host that they take besides ``rt``."""
+    """The ``text`` of cost functions, and ``facts``: the host scalars that are their arguments."""
 
     text: str
     facts: tuple[VName, ...]
@@ -57,7 +57,7 @@ class _Attaching:
         return tuple(self.step(step, changing) for step in steps)
 
     def step(self, step: plan.Step, changing: Set[VName]) -> plan.Step:
-        """A step whose choices have costs."""
+        """A step, reduced to parts whose choices have costs."""
         match step:
             case plan.Branch(cond, then_, else_):
                 return plan.Branch(cond, self.steps(then_, changing), self.steps(else_, changing))
@@ -134,7 +134,7 @@ class _CostWriter(PlanWriter):
         return self.lines
 
     def step(self, step: plan.Step, version: str) -> None:
-        """One step; what depends on unknown scalars is unknown."""
+        """Write the code that counts one step; what depends on unknown scalars is unknown."""
         match step:
             case plan.Fill(_, steps) | plan.Operation(steps=steps):
                 for inner in steps:
@@ -164,7 +164,7 @@ class _CostWriter(PlanWriter):
                 self._scalar(step, version)
 
     def _scalar(self, step: plan.Step, version: str) -> None:
-        """A step that sets scalars of the host, if something needs them."""
+        """Write a step that sets scalars of the host, if later counts need them."""
         names = tuple(plan.sets(step))
         if self._needed.isdisjoint(names):
             return
@@ -197,7 +197,7 @@ class _CostWriter(PlanWriter):
                   f"{given}{teams})")
 
     def _arguments(self, step: plan.Launch) -> list[VName | None]:
-        """The arguments of a work function, in order; None for an argument that it does not use."""
+        """The arguments of a work function, in order; None for unused arguments."""
         kernel = step.kernel
         values = [*kernel.built_for, *(
             arg for arg, p in zip(step.args, kernel.params, strict=True)
@@ -210,7 +210,7 @@ class _CostWriter(PlanWriter):
                 for value, uses in zip(values, self._uses[kernel.name], strict=True)]
 
     def _choose(self, step: plan.Choose) -> None:
-        """An inner choice, which costs what the version costs that would run.
+        """Write an inner choice, which costs what the version costs that would run.
 
         The scalars that its versions compute are unknown, as none of them is followed here.
         """
@@ -222,7 +222,7 @@ class _CostWriter(PlanWriter):
                              for name in plan.sets(inner))
 
     def _loop(self, step: plan.CountedLoop | plan.WhileLoop, version: str) -> None:
-        """A loop: an iteration for all of them, or several if they differ."""
+        """Write a loop: one iteration that stands for all, or several if they differ."""
         if isinstance(step, plan.WhileLoop):
             self._while(step, version)
             return
@@ -241,7 +241,7 @@ class _CostWriter(PlanWriter):
             self.nested(step.body, version)
 
     def _while(self, step: plan.WhileLoop, version: str) -> None:
-        """A loop whose condition the host computes, or one iteration of any other."""
+        """Write a loop whose condition the host computes, or one iteration of any other loop."""
         if step.in_buffer:
             self.line("rt.wait()")
         lines, depth = self.lines, self.depth
@@ -259,7 +259,7 @@ class _CostWriter(PlanWriter):
             self.nested(step.body, version)
 
     def _repeated(self, step: plan.CountedLoop, steady: bool, version: str) -> None:
-        """One iteration, as often as the loop has some."""
+        """Write one iteration of a loop, multiplied by the number of iterations."""
         self.line(f"if {_text(step.bound)} > 0:")
         self.depth += 1
         before = self._mark()
@@ -269,7 +269,7 @@ class _CostWriter(PlanWriter):
         self.depth -= 1
 
     def steps(self, steps: tuple[plan.Step, ...], version: str) -> None:
-        """Steps, of which some leave nothing to write."""
+        """Write the code that counts steps; ``pass`` if nothing is to count."""
         before = len(self.lines)
         for step in steps:
             self.step(step, version)
@@ -293,7 +293,7 @@ class _CostWriter(PlanWriter):
             setting = later
 
     def _asked_by(self, step: plan.Step) -> set[VName]:
-        """The scalars that a step needs to cost something."""
+        """The scalars that the cost of a step depends on."""
         match step:
             case plan.Launch(kernel, _, groups, group):
                 lengths = [array.length for array in kernel.local_memory]
@@ -332,5 +332,5 @@ def _columns(loop: plan.CountedLoop) -> set[VName]:
 
 
 def _carried(body: Iterable[plan.Step]) -> set[VName]:
-    """The names that an iteration hands on to the next."""
+    """The names that an iteration passes on to the next iteration."""
     return {step.target for step in plan.all_steps(body) if isinstance(step, plan.Bind)}

@@ -22,20 +22,20 @@ class Writer(Protocol):
     """The writer of the rest of a kernel."""
 
     def name(self, vname: VName) -> str:
-        """A name of C."""
+        """The name of a variable in C."""
 
     def number(self, base: str) -> int:
         """A number that makes a name with this base a new one."""
 
     def index(self, exp: Exp) -> str:
-        """An index."""
+        """An index as C text."""
 
     def exp(self, exp: Exp) -> str:
-        """An expression."""
+        """An expression as C text."""
 
 
 def atomic(writer: Writer, stm: imp.Atomic) -> str:
-    """An atomic instruction."""
+    """The C lines of an atomic instruction."""
     prim = stm.prim
     held = f"{TYPES[prim]} {writer.name(stm.old)} = " if stm.old is not None else ""
     word = f"atomic_add_{prim}" if prim.is_float else (
@@ -46,7 +46,7 @@ def atomic(writer: Writer, stm: imp.Atomic) -> str:
 
 
 def swapped(writer: Writer, stm: imp.AtomicUpdate, pad: str, body: Sequence[str]) -> list[str]:
-    """A compare-and-swap loop on the word of an element, unless that stays what it is."""
+    """A compare-and-swap loop on the word of an element; a word that stays equal is not written."""
     inner, prim = pad + INDENT, stm.prim
     bits, swap = ("long", "atom") if prim.bits == 64 else ("int", "atomic")
     seen, found, word, shift, new = (f"{each}_{writer.name(stm.old)}" for each in (

@@ -51,7 +51,7 @@ def beside_source(phases: Sequence[tuple[Phase, str]], buffers: int, scalars: Se
 
 def _heading(phases: Sequence[Phase], buffers: int, scalars: Sequence[Prim], group: int,
              bases: Mapping[str, int]) -> list[str]:
-    """The functions of phases, and the kernel up to its code."""
+    """The C lines of the phases' functions, and of the kernel up to its body."""
     params = [*FAILURE_PARAMS, *common_params(buffers, scalars), LOCAL_MEMORY]
     return [*phase_functions(phases, bases), group_attributes(group, subgroups=True),
             f"__kernel void {FUSED_KERNEL}(\n    " + ",\n    ".join(params) + ")\n{"]

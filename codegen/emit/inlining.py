@@ -17,7 +17,7 @@ MOST_DEPTH = 12
 
 
 def used_once(code: Sequence[Stm]) -> Mapping[VName, Exp]:
-    """The variables that can be written as their expression, and that.
+    """The variables that can be replaced by their expression, each with the expression.
 
     The expression loads nothing, and mentions no variable that changes.  It is evaluated as often
     at its use as where it stands, and no work-items meet in between.
@@ -48,7 +48,7 @@ class _Walk:
         self.loop, self.loops, self.meetings = 0, 0, 0
 
     def block(self, code: Sequence[Stm]) -> None:
-        """The statements of a block."""
+        """Inline in the statements of a block."""
         for stm in code:
             inside = blocks(stm)
             if isinstance(stm, imp.For | imp.While | imp.AtomicUpdate | imp.Locked):

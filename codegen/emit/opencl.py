@@ -137,7 +137,7 @@ def phase_name(kernel: imp.Kernel, constants: tuple[int, ...]) -> str:
 
 
 def phase_function(kernel: imp.Kernel, base: int, constants: tuple[int, ...]) -> str:
-    """A kernel as a function of the group that it is run for, and of the number of groups.
+    """A kernel as a C function; its arguments are the number of the group and the count of groups.
 
     The groups that run it all have one size, and no work-item leaves it early.
     """
@@ -447,7 +447,7 @@ class _Printer:
             isinstance(stm, imp.Declare | imp.Assign | imp.Store) for stm in body)
 
     def _locked(self, stm: imp.Locked, depth: int) -> list[str]:
-        """A statement under a lock."""
+        """The C lines of a statement under a lock."""
         around, self.guarded = self.guarded, {
             **self.guarded, **dict.fromkeys(stm.guarded, stm.space)}
         lines = locked(self, stm, INDENT * depth, self.block(stm.body, depth + 2))
@@ -509,13 +509,13 @@ class _Printer:
                     self._cast(a, text, prim) for a, text in zip(args, texts, strict=True)))
 
     def condition(self, exp: Exp) -> str:
-        """A condition in brackets."""
+        """A condition as C text, in brackets."""
         text = self.exp(exp)
         bracketed = isinstance(exp, imp.Apply) and exp.op in _BRACKETED and text.startswith("(")
         return text if bracketed else f"({text})"
 
     def typed(self, exp: Exp, prim: Prim) -> str:
-        """An expression of a type, with a cast where C would give it another one."""
+        """An expression of type ``prim``, with a cast if C gives it another type."""
         return self._cast(exp, self.exp(exp), prim)
 
     def _cast(self, exp: Exp, text: str, prim: Prim) -> str:
@@ -546,7 +546,9 @@ class _Printer:
         return self.exp(exp)
 
     def _modular(self, exp: Exp, prim: Prim, *, cast: bool = True) -> str:
-        """Arithmetic in an unsigned type; the other operand of an unsigned one needs no cast."""
+        """Arithmetic in an unsigned type; without ``cast``, an operand beside already has the
+        type.
+        """
         match exp:
             case imp.Apply("add" | "sub" | "mul" as op, same, (left, right)) if same is prim:
                 return (f"({self._modular(left, prim)} {_INFIX[op]} "

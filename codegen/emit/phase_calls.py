@@ -12,7 +12,7 @@ from runelift.ir.prim import Prim
 FAILURE_PARAMS = ("volatile __global int *failure_code", "__global long *failure_args")
 """The first parameters of a kernel of phases, as of every kernel."""
 LOCAL_MEMORY = f"__local {LOCAL_CELL} *local_memory"
-"""Its last parameter, which all phases share."""
+"""The last parameter of a kernel of phases, which all phases share."""
 
 
 def phase_functions(phases: Iterable[Phase], bases: Mapping[str, int]) -> list[str]:
@@ -22,13 +22,13 @@ def phase_functions(phases: Iterable[Phase], bases: Mapping[str, int]) -> list[s
 
 
 def common_params(buffers: int, scalars: Sequence[Prim]) -> list[str]:
-    """Parameters of a kernel for what its phases are given."""
+    """The parameters of a fused kernel through which its phases get their arguments."""
     return [*(f"__global uchar *buffer_{n}" for n in range(buffers)),
             *(f"const {TYPES[prim]} scalar_{n}" for n, prim in enumerate(scalars))]
 
 
 def phase_call(phase: Phase, group: str, groups: str) -> str:
-    """The call of a phase by a work-item of a group, of so many groups."""
+    """The C call by which work-items run ``phase`` as group ``group`` of ``groups``."""
     given = [f"local_memory + {cell}" for cell in phase.offsets]
     args = [group, groups, "failure_code", "failure_args", *phase.args, *given]
     return f"{phase_name(phase.kernel, phase.constants)}({', '.join(args)});"

@@ -36,7 +36,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class CopyPhase:
-    """A copy of ``size`` bytes, from ``offset`` on; all are C expressions."""
+    """A copy of ``size`` bytes, from byte ``offset`` of ``source`` on; all are C expressions."""
 
     target: str
     source: str

@@ -48,7 +48,7 @@ FUNCTION, EPILOGUE = "main", "ending"
 
 @dataclass(slots=True)
 class Generated:
-    """The source of a plan, with the objects that it refers to by number."""
+    """The Python source of a plan, and the objects that its code names by their index."""
 
     source: str
     launches: list[plan.Launch] = field(default_factory=list)
@@ -173,7 +173,7 @@ class PlanWriter:
         self.lines.append("    " * self.depth + text)
 
     def settings(self, parameters: tuple[Parameter, ...]) -> None:
-        """Bind all parameters at once."""
+        """Write the assignment of all parameters of an operation."""
         if parameters:
             self.line("(")
             for parameter in parameters:
@@ -181,7 +181,7 @@ class PlanWriter:
             self.line(") = rt.settings")
 
     def epilogue(self, given: str, steps: tuple[plan.Step, ...], host: plan.Plan) -> None:
-        """The function of the steps left when everything has been issued."""
+        """Write the function of the steps that remain when all commands have been issued."""
         self.line(f"def {EPILOGUE}(rt{given}):")
         self.depth += 1
         if steps:
@@ -208,7 +208,7 @@ class PlanWriter:
         self._read(reads, released)
 
     def _read(self, reads: Sequence[plan.Read], released: Sequence[VName]) -> None:
-        """Reads for which the host waits once, and the buffers that are released after them."""
+        """Write reads for which the host waits once, and the release of buffers after them."""
         if reads:
             names = "".join(f"{variable(step.name)}, " for step in reads)
             self.line(f"{names}= rt.reads({''.join(f'{_element(step)}, ' for step in reads)})")
@@ -227,7 +227,7 @@ class PlanWriter:
         self.depth -= 1
 
     def looped(self, body: tuple[plan.Step, ...], version: str, *given: VName) -> None:
-        """The body of a loop, whose iterations set ``given``."""
+        """Write the body of a loop, whose iterations set ``given``."""
         around = self.changing
         self.changing = around.union(given, _bound(body))
         self.nested(body, version)
@@ -272,7 +272,7 @@ class PlanWriter:
                 self._control(step, version)
 
     def _control(self, step: plan.Step, version: str) -> None:
-        """A step with steps inside, or one that tracks them."""
+        """Write a step that has steps inside, or that tracks such steps."""
         match step:
             case plan.Operation(_, parameters, steps):
                 if self.trials and parameters:
@@ -301,7 +301,7 @@ class PlanWriter:
                 self.line("".join(f"settled_{n} = " for n in numbers) + "True")
 
     def _loop(self, step: plan.CountedLoop | plan.WhileLoop, version: str) -> None:
-        """A loop; the runtime may run all iterations of it by one kernel."""
+        """Write a loop; the runtime may run all its iterations by one kernel."""
         match step:
             case plan.CountedLoop(index, bound, body, carried, None):
                 iterations = (f"range({atom_text(bound)})" if carried is None
@@ -329,7 +329,7 @@ class PlanWriter:
 
     def _loop_scalars(self, name: str, index: VName, scalars: plan.LoopScalars,
                       version: str) -> None:
-        """A function that computes the scalars of an iteration, and their initial values."""
+        """Write a function that computes the scalars of an iteration, and their initial values."""
         self.line(f"def {name}({variable(index)}{further(scalars.carried)}):")
         self.depth += 1
         for step in scalars.steps:
@@ -356,7 +356,7 @@ class PlanWriter:
         self._set(step.name, operation_text(step.op, step.prim, args))
 
     def _set(self, name: VName, exp: str) -> None:
-        """Set a scalar to a Python expression."""
+        """Write an assignment of a Python expression to a scalar."""
         self.line(f"{variable(name)} = {f'rt.computed(lambda: {exp})' if self.named else exp}")
 
     def _launch(self, step: plan.Launch, version: str) -> None:
@@ -373,7 +373,7 @@ class PlanWriter:
         self.line(f"rt.{launch}{shape.groups}, {shape.group}, ({shape.lengths}){args})  # {step}")
 
     def _trials(self, step: plan.Operation, version: str) -> None:
-        """A loop over settings of an operation; buffers that it reads and writes are restored."""
+        """Write a loop over settings of an operation, which restores the buffers that change."""
         settings = "".join(f"{variable(p.variable)}, " for p in step.parameters)
         fills, steps = plan.apart_from_fills(step.steps)
         self.steps(fills, version)
@@ -408,7 +408,7 @@ class PlanWriter:
         return f"({pars}), ({facts}), ({local}), {{{sizes}}}"
 
     def _chosen(self, step: plan.Choose, site: int, met: str) -> None:
-        """Try versions until one could run."""
+        """Write a loop that tries versions until one could run."""
         commits = any(isinstance(s, plan.Commit) and step.site in s.sites
                       for s in plan.all_steps([step]))
         if commits:

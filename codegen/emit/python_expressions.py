@@ -39,7 +39,7 @@ def further(atoms: tuple[Atom, ...]) -> str:
 
 
 def tuple_text(atoms: Iterable[Atom]) -> str:
-    """Scalars as a tuple."""
+    """Scalars as the text of a Python tuple."""
     return f"({''.join(f'{atom_text(a)}, ' for a in atoms)})"
 
 

@@ -19,7 +19,7 @@ TEAM_CELLS = "room"
 
 
 def function_names(kernels: Iterable[str]) -> dict[str, str]:
-    """Names for the kernels of a program that do not depend on what else was compiled.
+    """New names for kernels, by old name, that do not depend on other code of the program.
 
     So equal kernels of two programs have equal texts, and are built once.
 

@@ -70,7 +70,7 @@ def _text(loc: Loc) -> str:
 
 
 def read_place(line: str) -> tuple[str, Loc | None]:
-    """An annotated line as its code and its place; None if it has none.
+    """The code of an annotated line, and its place in the source; None without an annotation.
 
     >>> read_place("x = y;  // p.fut:4:7-4:11, in f called at p.fut:9:3-9:10")[1].trace()
     ['  in f, called at p.fut:9:3']

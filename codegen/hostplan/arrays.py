@@ -28,7 +28,7 @@ class Arrays(Packed):
     __slots__ = ()
 
     def index(self, stm: ir.Stm, exp: ir.Index) -> None:
-        """An element, or a slice, which is a view."""
+        """Add an element, or bind a slice as a view."""
         view, (param,) = self.views[exp.array], stm.pat
         if exp.checked:
             self._check_bounds(exp, stm)
@@ -105,7 +105,7 @@ class Arrays(Packed):
         self.emit(plan.Check(same, failures.RESHAPE, (sizes[1], sizes[0]), stm.loc))
 
     def replicate(self, stm: ir.Stm, shape: tuple[Atom, ...], value: Atom) -> None:
-        """A view that shows a value at all indices; of a copy, if the value may change here."""
+        """Bind a view that shows a value at all indices; a copy, if the value may change here."""
         (param,) = stm.pat
         outer = tuple(self.scalar(s) for s in shape)
         if isinstance(value, VName) and value in self.views:
@@ -117,7 +117,7 @@ class Arrays(Packed):
             self.bind_view(param, replicate(elem_of(param.type), outer, self.scalar(value)))
 
     def update(self, stm: ir.Stm, exp: ir.Update) -> None:
-        """A kernel that writes the value, unless it has been made in its place."""
+        """Add a kernel that writes the value, unless the value was made in its place."""
         (param,) = stm.pat
         if PLACED in stm.attrs and self.is_in_place(exp):
             mem = self.views[exp.array].mem
@@ -166,7 +166,7 @@ class Arrays(Packed):
             ir.SliceDim(i64(0), size, i64(1)) for size in shape)
 
     def _overwrite(self, param: ir.Param, exp: ir.Update) -> None:
-        """A copy of the value, in the memory of the operand if nothing reads that later."""
+        """Add a copy of the value, in the memory of the operand if nothing reads that later."""
         view, value = self.views[exp.array], exp.value
         assert isinstance(value, VName)
         if view.mem is None or not view.dense or not self.dead(exp.array) or (
@@ -178,7 +178,7 @@ class Arrays(Packed):
         self.commit_versions([param.name])
 
     def concat(self, stm: ir.Stm, dim: int, arrays: tuple[VName, ...]) -> None:
-        """A kernel for each part, which copies it to its place."""
+        """Add a kernel for each operand, which copies it to its place in the result."""
         (param,) = stm.pat
         self.allocate(param)
         start: Atom = i64(0)
@@ -200,9 +200,9 @@ class Arrays(Packed):
         self.views[param.name] = whole
 
     def literal(self, stm: ir.Stm, elems: tuple[Atom, ...], row: Type) -> None:
-        """A kernel that writes the elements if they are scalars, else one for each element.
+        """Add one kernel that writes all elements if they are scalars, else one kernel for each.
 
-        Elements that reductions have made in their places need none.
+        Elements that reductions have made in their places need no kernel.
         """
         (param,) = stm.pat
         if any(elem in self.places.elements for elem in elems):
@@ -222,7 +222,7 @@ class Arrays(Packed):
             self._write(stm, dims, (read,), (i64(k), *(d.index for d in dims), value))
 
     def _scalars(self, stm: ir.Stm, first: int, elems: tuple[Atom, ...]) -> None:
-        """A kernel that writes ``elems`` from place ``first`` on: each work-item picks one."""
+        """Add a kernel that writes ``elems`` from place ``first`` on: each work-item picks one."""
         prim = elem_of(stm.pat[0].type)
         fresh = self.names.fresh
         dim, stms, value = ir.SegDim(fresh("i"), i64(len(elems))), list[ir.Stm](), elems[0]
@@ -238,7 +238,7 @@ class Arrays(Packed):
 
     def _write(self, stm: ir.Stm, dims: tuple[ir.SegDim, ...], stms: tuple[ir.Stm, ...],
                written: tuple[Atom, ...]) -> None:
-        """A kernel that writes a value to a place at each point; ``written`` is both."""
+        """Add a kernel that writes an element at each point; ``written``: indices, then value."""
         (param,) = stm.pat
         part = ir.SegScatter(ir.Level.GRID, dims, (ir.Dest(param.name, len(written) - 1),),
                              ir.Body(stms, written))

@@ -74,7 +74,7 @@ class Buffers:
         return imp.Var(atom) if isinstance(atom, VName) else imp.Lit(atom)
 
     def prologue(self, used: Iterable[VName]) -> list[imp.Declare]:
-        """The deferred scalars among ``used``, and what they need, as a kernel's first code."""
+        """Declarations of the deferred scalars among ``used``, and of their operands."""
         needed: dict[VName, None] = {}
 
         def visit(name: VName) -> None:
@@ -96,19 +96,19 @@ class Buffers:
         return product([self.size(s) for s in shape_of(type_)])
 
     def new_operation(self, pat: Sequence[ir.Param]) -> Parameters:
-        """The parameters of the next operation, which is named by what it makes."""
+        """The parameters of the next operation, which is named after its results."""
         base = pat[0].name.base if pat else "effect"
         self.operations += 1
         return Parameters(f"{self.entry}.{base}_{self.operations - 1}", self.names)
 
     def emit(self, *steps: plan.Step) -> None:
-        """Append steps."""
+        """Append steps to the current body."""
         self.steps.extend(steps)
 
     @contextmanager
     def block(self, inherited: Set[VName] = frozenset(),
               site: str | None = None) -> Iterator[list[plan.Step]]:
-        """The steps of a nested body, which owns ``inherited`` buffers and all that it makes.
+        """Collect the steps of a nested body, which owns ``inherited`` and new buffers.
 
         ``site``: the choice point, if the body is a version.
         """
@@ -130,7 +130,7 @@ class Buffers:
     # Names
 
     def bind_input(self, param: ir.Param) -> None:
-        """A parameter of the entry point; its buffer belongs to the caller."""
+        """Bind a parameter of the entry point; its buffer belongs to the caller."""
         self.types[param.name] = param.type
         if isinstance(param.type, ArrayType):
             self.views[param.name] = row_major(param.name, param.type.elem, self.shape(param.type))
@@ -150,7 +150,7 @@ class Buffers:
         return view
 
     def adopt(self, param: ir.Param, buffer: VName) -> None:
-        """``param`` is another name for a buffer that this body owns from now on."""
+        """Bind ``param`` to an existing buffer that this body owns from now on."""
         if buffer != param.name:
             self.emit(plan.Bind(param.name, buffer))
         self.places.rename(param.name, buffer)
@@ -222,7 +222,7 @@ class Buffers:
         return view.name
 
     def _elementwise(self, param: ir.Param, element: Callable[[tuple[VName, ...]], ir.Exp]) -> None:
-        """A kernel that computes each element of an array in its buffer from its indices."""
+        """Add a kernel that computes each element of an array in its buffer from its indices."""
         dims = tuple(ir.SegDim(self.names.fresh("i"), s) for s in shape_of(param.type))
         prim = elem_of(param.type)
         out = ir.Param(self.names.fresh("x"), prim)
@@ -230,7 +230,7 @@ class Buffers:
         self.segop(ir.Stm((param,), ir.SegMap(ir.Level.GRID, dims, body, (prim,))))
 
     def segop(self, stm: ir.Stm) -> None:
-        """The steps of a segmented operation whose result buffers exist."""
+        """Add the steps of a segmented operation whose result buffers exist."""
         raise NotImplementedError
 
     # Results made in place
@@ -307,7 +307,7 @@ class Buffers:
         return True
 
     def read_by(self, exp: ir.Exp) -> set[VName]:
-        """The arrays around that the code of a segmented operation reads."""
+        """The arrays from outside that the code of a segmented operation reads."""
         inside: list[ir.Body | ir.Lambda] = [*bodies_of(exp), *lambdas_of(exp)]
         return set().union(*map(free_vars, inside)) & self.views.keys()
 

@@ -87,11 +87,11 @@ class _Reads:
     lasting: bool = False
 
     def after(self, other: _Reads) -> _Reads:
-        """The reads of one kernel after another."""
+        """The combined reads of two kernels that both run."""
         return replace(self.instead_of(other), times=self.times + other.times)
 
     def instead_of(self, other: _Reads) -> _Reads:
-        """The reads of one kernel or another."""
+        """The combined reads of two kernels of which only one runs."""
         return _Reads(max(self.times, other.times), max(self.beside, other.beside),
                       self.lasting or other.lasting)
 
@@ -111,7 +111,7 @@ def attribute_number(stm: ir.Stm, attribute: str) -> int:
 
 
 class _Coalescer:
-    """The code that the host runs."""
+    """The walk that adds lazy copies to code of the host."""
 
     def __init__(self, names: Names, fun: ir.Fun) -> None:
         self.names = names
@@ -133,7 +133,7 @@ class _Coalescer:
                 self._collect(inner)
 
     def body(self, body: ir.Body, known: Sequence[ir.Param], *, looped: bool = False) -> ir.Body:
-        """The body with lazy copies of the arrays ``known`` and of the arrays that it makes.
+        """The body with lazy copies of the arrays ``known`` and of the arrays bound in the body.
 
         ``looped``: it runs in a loop.  Copies that only one iteration reads are not made: they
         would keep one kernel from running all iterations.
@@ -161,7 +161,7 @@ class _Coalescer:
         return any(root_of(name, self.defs) == root for name in consumed_in(until))
 
     def wanted(self, body: ir.Body, *, once: bool) -> dict[Wish, tuple[str, ...]]:
-        """The wishes in a body that are worth a copy, with attributes for their conditions.
+        """The wishes in a body that are worth a copy, each with attributes for its conditions.
 
         ``once``: also the wishes of kernels that no loop launches.
         """
@@ -176,7 +176,7 @@ class _Coalescer:
         return wanted
 
     def lazy_copy(self, wish: Wish, conditions: tuple[str, ...]) -> ir.Stm:
-        """The statement that announces a copy."""
+        """The statement that stands for a lazy copy."""
         array, dim = wish
         copy = ir.Param(self.names.fresh(array), self.types[array])
         self.types[copy.name] = copy.type
@@ -200,7 +200,7 @@ class _Coalescer:
             stm.exp, lambda body: self.body(body, known, looped=looped), _as_it_is))
 
     def carried_layout(self, param: ir.Param, result: Atom, body: ir.Body) -> int:
-        """The number of dimensions in which work-items divide an array that iterations hand on.
+        """The number of dimensions in which work-items divide an array that a loop carries.
 
         0 if they do not each make a part of it, or do not each walk along their part alone.
         """
@@ -223,9 +223,10 @@ class _Coalescer:
         return found
 
     def wishes(self, stm: ir.Stm, *, looped: bool = False) -> dict[Wish, _Reads]:
-        """The wishes of the kernels that a statement launches; of versions and branches, one runs.
+        """The wishes of the kernels that a statement launches, each with its reads.
 
-        ``looped``: a loop around launches the kernels again and again, so the wishes are lasting.
+        Only one version or branch runs, so their reads are not added up.  ``looped``: a loop around
+        launches the kernels again and again, so the wishes are lasting.
         """
         if isinstance(stm.exp, ir.SEGOPS):
             grid = stm.exp.level is ir.Level.GRID
@@ -238,7 +239,7 @@ class _Coalescer:
         return found
 
     def wishes_of(self, kernel: ir.SegOp, *, looped: bool) -> dict[Wish, _Reads]:
-        """The arrays around a kernel that neighbouring work-items had better read coalesced."""
+        """The arrays that a kernel should read coalesced, each as a wish with its reads."""
         if looped:
             return dict.fromkeys(_wishes_of(kernel), HOST_LOOP_READS)
         if id(kernel) not in self.known:
@@ -246,7 +247,7 @@ class _Coalescer:
         return self.known[id(kernel)][1]
 
     def walks(self, kernel: ir.SegOp) -> dict[Wish, _Reads]:
-        """The arrays around a kernel whose rows its work-items walk along, one row each."""
+        """The arrays whose rows a kernel's work-items walk along, each as a wish with its reads."""
         loops = any(isinstance(stm.exp, (ir.Loop, *ir.SOACS))
                     for stm in statements_inside([kernel.body]))
         if not loops or self.uses_local_memory(kernel):

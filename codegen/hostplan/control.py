@@ -40,12 +40,12 @@ A choice of versions has two, a loop has one, and trials of an operation have tw
 
 
 class Control(Arrays):
-    """The steps of statements with bodies."""
+    """Lowers statements with bodies to steps: branches, loops and versions."""
 
     __slots__ = ()
 
     def body(self, body: ir.Body, used_after: Set[VName]) -> tuple[Atom, ...]:
-        """The steps of a body; its results."""
+        """Add the steps of a body, and return its results."""
         raise NotImplementedError
 
     def _side(self, body: ir.Body, pat: Sequence[ir.Param], inherited: Set[VName],
@@ -100,7 +100,7 @@ class Control(Arrays):
 
     def _own_results(self, pat: Sequence[ir.Param], borrowed: Set[VName] = frozenset(),
                      outers: Mapping[VName, int] = ALL_ROW_MAJOR) -> None:
-        """Bind arrays to buffers of their names; this body owns each that is not ``borrowed``."""
+        """Bind results to buffers of their names; this body owns all but ``borrowed`` buffers."""
         for param in pat:
             if isinstance(param.type, ArrayType):
                 if param.name not in borrowed:
@@ -109,14 +109,14 @@ class Control(Arrays):
                     param.type), outers.get(param.name, 0)))
 
     def branch(self, stm: ir.Stm, exp: ir.If) -> None:
-        """The steps of a branch on a condition that the host knows."""
+        """Add the steps of a branch on a condition that the host knows."""
         then_ = self._side(exp.then_, stm.pat, self.owned[-1])
         else_ = self._side(exp.else_, stm.pat, self.owned[-1])
         self.emit(plan.Branch(exp.cond, then_, else_))
         self._own_results(stm.pat)
 
     def loop(self, stm: ir.Stm, exp: ir.Loop) -> None:
-        """The steps of a loop, whose arrays are in the same buffers in every iteration."""
+        """Add the steps of a loop, whose arrays are in the same buffers in every iteration."""
         params = [p.param for p in exp.params]
         outers = self._outers(stm.attrs, params)
         borrowed = self._start(exp, params, outers)
@@ -177,7 +177,7 @@ class Control(Arrays):
 
     def _emit_loop(self, form: ir.ForLoop | ir.WhileLoop, params: Sequence[ir.Param],
                    body: tuple[plan.Step, ...]) -> None:
-        """A loop; one kernel may run it if buffers hold all that iterations compute.
+        """Add a loop; one kernel may run it if buffers hold all that iterations compute.
 
         In counted loops the host may also compute scalars, but not from results of kernels.
         """
@@ -196,7 +196,7 @@ class Control(Arrays):
             self.emit(plan.WhileLoop(form.cond, body))
 
     def versions(self, stm: ir.Stm, exp: ir.Versions) -> None:
-        """The steps of each version that can be compiled; CompilerLimitation if none can."""
+        """Add the steps of each version that can be compiled; CompilerLimitation if none can."""
         around = sum(site is not None for site in self.sites)
         if 2 * around + self.loops + 4 > MOST_BLOCKS:
             raise CompilerLimitation(f"versions stand in each other {around} deep")
@@ -271,7 +271,7 @@ def _moved_into(body: ir.Body) -> Iterator[VName]:
 
 
 def _only_read(exp: ir.Loop) -> set[VName]:
-    """The arrays of a loop that its body neither updates nor hands on."""
+    """The arrays of a loop that its body neither updates nor passes on changed."""
     defs = {p.name: stm for stm in exp.body.stms for p in stm.pat}
     handed = {root_of(a, defs) for a in exp.body.result if isinstance(a, VName)}
     return {p.param.name for p in exp.params} - consumed_in(exp.body) - handed

@@ -22,7 +22,7 @@ from runelift.ir.types import Atom, array_of, elem_of, i64
 
 
 class DeviceScalars(Buffers):
-    """The places of scalars that kernels made."""
+    """Binds scalars that kernels made, and reads them where the host needs them."""
 
     __slots__ = ()
 
@@ -34,7 +34,7 @@ class DeviceScalars(Buffers):
             arg in self.deferred or arg in self.indices for arg in args)
 
     def compute(self, name: str, *args: Atom, prim: Prim = Prim.I64) -> VName:
-        """A scalar operation on the host."""
+        """Add a scalar operation of the host; the name of its result."""
         fresh = self.names.fresh("h")
         result = Prim.BOOL if name in ("eq", "lt", "le") else prim
         self.types[fresh] = result
@@ -42,11 +42,11 @@ class DeviceScalars(Buffers):
         return fresh
 
     def defer(self, stm: Stm, exp: imp.Exp) -> None:
-        """Have kernels compute a scalar."""
+        """Leave the computation of a scalar to the kernels that use it."""
         self.deferred[stm.pat[0].name] = exp
 
     def scalar_result(self, name: VName, prim: Prim, buffer: VName) -> None:
-        """A scalar that is the only element of ``buffer``."""
+        """Bind a scalar to the only element of ``buffer``."""
         if name in self.residence.needed:
             self.emit(plan.Read(name, prim, buffer, lit(0)))
         else:
@@ -54,7 +54,7 @@ class DeviceScalars(Buffers):
             self.deferred[name] = imp.Load(buffer, lit(0), prim)
 
     def read_back(self, scalars: Sequence[tuple[VName, Atom]]) -> None:
-        """Names on the host for the values of atoms: all that is on the device is read at once."""
+        """Bind names on the host to the values of atoms; read all values on the device at once."""
         on_host = _OnHost(self)
         ends = [plan.Bind(name, on_host.atom(atom)) for name, atom in scalars]
         self.emit(*on_host.reads.values(), *on_host.steps, *ends)

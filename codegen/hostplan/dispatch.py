@@ -109,7 +109,7 @@ def lower_packing(stm: Stm, scanned: Sequence[Param], scatter: SegScatter, env: 
 
 
 def _segmap(lowering: launches.Lowering, exp: SegMap) -> None:
-    """A work-item per point, or blocks of points for products and transposed copies."""
+    """Add kernels with a work-item per point, or with blocks for products and transpositions."""
     if (copied := transposition_of(lowering, exp)) is not None:
         lower_transposition(lowering, copied,
                             launches.branch(lowering, lambda: _segmap_plain(lowering, exp),
@@ -123,7 +123,7 @@ def _segmap(lowering: launches.Lowering, exp: SegMap) -> None:
 
 
 def _segmap_strips(lowering: launches.Lowering, exp: SegMap, found: Product) -> None:
-    """A product without blocks: strips of columns, or what other maps have."""
+    """Add the kernels of a product without blocks: in strips of columns, or as for other maps."""
     if len(found.walks) == 1:
         _segmap_points(lowering, exp)
     elif lowering.interleave or (columns := columns_of_product(lowering, found)) is None:
@@ -135,13 +135,13 @@ def _segmap_strips(lowering: launches.Lowering, exp: SegMap, found: Product) -> 
 
 
 def _segmap_shared(lowering: launches.Lowering, exp: SegMap) -> None:
-    """Points that reduce elements in common together, or a work-item per point."""
+    """Add kernels in which points that reduce the same elements share them, or plain kernels."""
     lower_blocked(lowering, segments_of_map(exp, lowering.names),
                   lambda: _segmap_points(lowering, exp))
 
 
 def _segmap_points(lowering: launches.Lowering, exp: SegMap) -> None:
-    """A work-item per point, or per strip of neighbouring columns that are reduced."""
+    """Add kernels with a work-item per point, or per strip of neighbouring columns."""
     columns = None if lowering.interleave else columns_of_map(lowering, exp)
     if columns is None:
         _segmap_plain(lowering, exp)
@@ -151,7 +151,7 @@ def _segmap_points(lowering: launches.Lowering, exp: SegMap) -> None:
 
 
 def _segmap_plain(lowering: launches.Lowering, exp: SegMap) -> None:
-    """A work-item per point, or for several if they have no loops.
+    """Add kernels with a work-item per point, or for several points without loops.
 
     Small arrays of a work-item are in registers.
     """
@@ -171,7 +171,7 @@ def _with_arrays(lowering: launches.Lowering, make: Callable[[], None]
 
 def _or_small(lowering: launches.Lowering, steps: tuple[plan.Step, ...],
               arrays: Sequence[tuple[Size, Prim]], make: Callable[[], None]) -> None:
-    """``steps``, or the steps that ``make`` adds if all arrays of a work-item are small.
+    """Add ``steps``, or the steps that ``make`` adds if all arrays of a work-item are small.
 
     The kernels of ``make`` are built for the sizes of the arrays.  Compilers keep an array in
     registers only if its length and all indices are constants.
@@ -211,7 +211,7 @@ def _segmap_items(lowering: launches.Lowering, exp: SegMap, kind: str) -> None:
 
 
 def _segred(lowering: launches.Lowering, exp: SegRed) -> None:
-    """The segments by themselves, or strips of neighbouring columns."""
+    """Add kernels that reduce each segment by itself, or strips of neighbouring columns."""
     columns = columns_of_reduction(exp)
     if columns is None:
         _segred_elements(lowering, exp)
@@ -222,7 +222,7 @@ def _segred(lowering: launches.Lowering, exp: SegRed) -> None:
 
 
 def _segred_elements(lowering: launches.Lowering, exp: SegRed) -> None:
-    """The segments by themselves, small arrays of a work-item in registers."""
+    """Add kernels that reduce each segment by itself; small private arrays are in registers."""
     reduces = len(exp.ret) == sum(len(op.lam.ret) for op in exp.ops)
 
     def make() -> None:
@@ -233,7 +233,7 @@ def _segred_elements(lowering: launches.Lowering, exp: SegRed) -> None:
 
 
 def _rows_by_groups(lowering: launches.Lowering, exp: SegRed | SegScan) -> None:
-    """The segments as rows of an intra-group version, of which groups have several if short."""
+    """Add an intra-group version of the segments; a group takes several short segments."""
     *outer, last = exp.space
     reduced = sum(len(op.lam.ret) for op in exp.ops) if isinstance(exp, SegRed) else 0
     ret = (*exp.ret[:reduced], *(array_of((last.width,), type_) for type_ in exp.ret[reduced:]))
@@ -253,7 +253,7 @@ def _segscatter(lowering: launches.Lowering, exp: SegScatter) -> None:
 
 
 def _segaccumulate(lowering: launches.Lowering, exp: SegAccumulate) -> None:
-    """Writes replace elements, in any order, or are atomic updates."""
+    """Add kernels whose writes replace elements in any order, or are atomic updates."""
     k = lowering.builder()
     outs = lowering.results
 

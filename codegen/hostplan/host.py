@@ -83,7 +83,7 @@ class HostBuilder(Control):
     __slots__ = ()
 
     def body(self, body: ir.Body, used_after: Set[VName]) -> tuple[Atom, ...]:
-        """The steps of a body; its results."""
+        """Add the steps of a body, and return its results."""
         self.idle |= idle_copies(body)
         followed, packed = with_uses_after(body, used_after), self.packings_of(body)
         elements = elements_of_literals(followed, self.residence.needed)
@@ -102,7 +102,7 @@ class HostBuilder(Control):
         return body.result
 
     def statement(self, stm: ir.Stm) -> None:
-        """The steps of one statement."""
+        """Add the steps of one statement."""
         for param in stm.pat:
             self.types[param.name] = param.type
         match stm.exp:
@@ -161,7 +161,7 @@ class HostBuilder(Control):
                 self._sequential(stm)
 
     def _scalar(self, stm: ir.Stm, exp: ir.PrimOp | ir.Convert | ir.AtomExp) -> None:
-        """A scalar operation, on the host or deferred, or another name for an atom."""
+        """Add a scalar operation, on the host or deferred, or bind another name for an atom."""
         match exp:
             case ir.PrimOp(op, prim, args) if not exp.may_trap and self.defers(stm, args):
                 self.defer(stm, imp.Apply(op, prim, tuple(map(self.scalar, args))))
@@ -180,7 +180,7 @@ class HostBuilder(Control):
                     self.emit(plan.Bind(stm.pat[0].name, atom))
 
     def _sequential(self, stm: ir.Stm) -> None:
-        """A statement that only one work-item can run, as a kernel of one point."""
+        """Add a kernel of one point for a statement that only one work-item can run."""
         one = ir.SegDim(self.names.fresh("one"), i64(1))
         pat = tuple(ir.Param(self.names.fresh(p.name),
                              array_of((i64(1),), p.type)) for p in stm.pat)

@@ -42,7 +42,7 @@ class Places:
     elements: dict[VName, tuple[Param, int]] = field(default_factory=dict)
 
     def rename(self, mem: VName, other: VName) -> None:
-        """``mem`` is another name for the memory ``other``."""
+        """Note that ``mem`` is another name for the memory ``other``."""
         if mem != other:
             self.origins[mem] = self.origin(other)
 

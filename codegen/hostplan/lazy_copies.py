@@ -45,16 +45,16 @@ class _Copy:
 
 @dataclass(slots=True)
 class LazyCopies(DeviceScalars):
-    """The lazy copies of a plan, and their layouts; ``margins`` are copies of padded arrays."""
+    """The lazy copies of a plan by name; ``margins`` are the names of copies of padded arrays."""
 
     lazy_copies: dict[VName, _Copy] = field(default_factory=dict)
     margins: set[VName] = field(default_factory=set)
 
     def copy_lazily(self, param: Param, array: VName, dim: int, *, beside: int | None) -> None:
-        """``param`` is ``array`` with dimension ``dim`` nearest in memory.
+        """Bind ``param`` to a view of ``array`` whose dimension ``dim`` varies fastest in memory.
 
-        ``beside``: it may be the array itself, if a copy gains too little.  The same work-items
-        walk along so many arrays.
+        The view may show a lazy copy.  ``beside``: the number of arrays that the same work-items
+        walk along.  The view shows the array itself if a copy gains too little then.
         """
         view, shape = self.views[array], shape_of(param.type)
         found, view = view, view.stored or view
@@ -80,9 +80,9 @@ class LazyCopies(DeviceScalars):
         self.bind_view(param, self._view_in_memory(param, dim, near, far))
 
     def store_lazily(self, param: Param, view: View) -> None:
-        """``param`` is ``view``, and in memory where kernels read it there.
+        """Bind ``param`` to ``view``, with a lazy copy for kernels that read it from memory.
 
-        All versions that read it make it with one kernel, which depends on nothing else.
+        All versions that read the copy make it with one kernel, which depends on nothing else.
         """
         copy = self.names.fresh(param.name)
         self.emit(plan.LazyCopy(copy))
@@ -108,7 +108,7 @@ class LazyCopies(DeviceScalars):
         return self._number(product([self.size(s) for s in sizes]))
 
     def _number(self, size: Size) -> VName:
-        """The name of a size."""
+        """Add the computation of a size; the name of its value."""
         name = self.names.fresh("size")
         self.types[name] = Prim.I64
         self.emit(plan.ComputeSize(name, size))

@@ -64,7 +64,7 @@ class _Split:
     fallible: bool = False
 
     def take(self, step: plan.Step) -> None:
-        """Put the next step into the part that it belongs to."""
+        """Put a step into the part of the iteration that it belongs to."""
         name, changes = _computed(step), not self.changing.isdisjoint(_read(step))
         if isinstance(step, plan.Bind) and name in self.scalars:
             self.following.append(step)
@@ -103,7 +103,7 @@ class _Split:
 
 
 def _computed(step: plan.Step) -> VName | None:
-    """The scalar that a step computes or the name that it binds, if any."""
+    """The scalar or name that a step binds; None if it binds none."""
     return None if isinstance(step, plan.Read) else plan.set_by(step)
 
 

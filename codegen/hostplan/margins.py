@@ -68,7 +68,7 @@ def _read_again(body: ir.Body, defs: dict[VName, ir.Stm]) -> set[VName]:
 
 
 def _behind(name: VName, defs: dict[VName, ir.Stm]) -> Iterable[VName]:
-    """``name``, and the arrays that it is a view of, up to a pad."""
+    """``name``, and the arrays that it is a view of, up to the first pad."""
     while True:
         yield name
         made = defs.get(name)

@@ -116,7 +116,7 @@ def _fit(body: Body, first: int, last: int, makers: Mapping[VName, Stm]) -> bool
 
 
 def _is_blank(stm: Stm, width: Atom, makers: Mapping[VName, Stm]) -> bool:
-    """True for scratch memory of scalars, as many as a minimum of something and ``width``."""
+    """True for scratch memory of scalars whose length is a minimum with ``width``."""
     if not (isinstance(stm.exp, Replicate) and SCRATCH in stm.attrs and len(stm.exp.shape) == 1
             and len(shape_of(stm.pat[0].type)) == 1):
         return False
@@ -176,7 +176,7 @@ class Packed(SegOps):
         return packings(body, self.makers)
 
     def packed(self, stm: Stm, packing: Packing) -> None:
-        """The steps of a statement that belongs to a packing."""
+        """Add the steps of a statement that belongs to a packing."""
         for param in stm.pat:
             self.types[param.name] = param.type
         if stm is packing.scan:
@@ -189,7 +189,7 @@ class Packed(SegOps):
                                             self.shape(param.type)))
 
     def _pack(self, packing: Packing) -> None:
-        """The scan, which fills the destinations."""
+        """Add the scan of a packing, which also fills the destinations."""
         scan, scatter = packing.scan, packing.scatter
         exp, counts = scatter.exp, _counts(scan)
         assert isinstance(exp, SegScatter)
@@ -210,7 +210,7 @@ class Packed(SegOps):
             packed, scan.pat, exp, self, self.names, parameters))
 
     def _hand_out(self, packing: Packing) -> None:
-        """The results of the scatter; few elements in large memory are copied."""
+        """Bind the results of the scatter; few elements in large memory are copied."""
         exp = packing.scatter.exp
         assert isinstance(exp, SegScatter)
         for param, dest in zip(packing.scatter.pat, exp.dests, strict=True):

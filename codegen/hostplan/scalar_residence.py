@@ -165,7 +165,7 @@ class _Needs:
         self.needed |= {a for a in atoms if isinstance(a, VName)}
 
     def hand(self, name: VName, atoms: Iterable[Atom]) -> None:
-        """Control hands on one of ``atoms`` as ``name``."""
+        """Note that a branch or loop passes one of ``atoms`` on as ``name``."""
         if name in self.made:
             self.handed.add(name)
             self.sources[name] = {a for a in atoms if isinstance(a, VName)}

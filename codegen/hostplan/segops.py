@@ -35,17 +35,17 @@ INTERLEAVE_ABOVE = 4
 
 
 class SegOps(LazyCopies):
-    """The steps of segmented operations."""
+    """Lowers segmented operations to steps."""
 
     __slots__ = ()
 
     def segop(self, stm: Stm) -> None:
-        """The steps of a segmented operation whose result buffers exist."""
+        """Add the steps of a segmented operation whose result buffers exist."""
         self.lowered(stm.pat, lambda parameters: lower_segop(stm, self, self.names, parameters))
 
     def lowered(self, pat: Sequence[Param],
                 lower: Callable[[Parameters], tuple[plan.Step, ...]]) -> None:
-        """The steps of an operation that makes ``pat``, as ``lower`` finds them."""
+        """Add the steps of an operation that makes ``pat``, as ``lower`` finds them."""
         parameters = self.new_operation(pat)
         steps = self.fill_where_read(lower(parameters))
         found = tuple(parameters.found.values())
@@ -53,7 +53,7 @@ class SegOps(LazyCopies):
         self.emit(plan.Operation(parameters.operation, found, steps))
 
     def operation(self, stm: Stm, exp: SegOp) -> None:
-        """The steps of a segmented operation, whose results get buffers first."""
+        """Add steps that allocate result buffers of a segmented operation, and its steps."""
         # A scalar result arrives in a buffer of one element, under a separate name.
         scalars = [p.name for p in stm.pat]
         pat = tuple(Param(self.names.fresh(p.name), p.type) if isinstance(p.type, Prim) else p
@@ -79,16 +79,14 @@ class SegOps(LazyCopies):
                 self.scalar_result(name, param.type, param.name)
 
     def _make_element(self, param: Param, array: Param, place: int) -> None:
-        """A scalar result becomes the element at ``place`` of a new array, before the array is
-        put together.
-        """
+        """Let a scalar result become an element of an array that is put together later."""
         if array.name not in self.views:
             self.allocate(array)
         at = lit(place)
         self.bind_view(param, View(elem_of(array.type), (), array.name, lambda _: at))
 
     def _make_room(self, param: Param, exp: SegOp) -> None:
-        """A buffer for a result, interleaved if work-items make rows of it."""
+        """Allocate a buffer for a result, interleaved if work-items make rows of it."""
         if (given := self.places.given.pop(param.name, None)) is not None:
             self.bind_view(param, given)
             self.places.waiting.add(param.name)
@@ -101,13 +99,17 @@ class SegOps(LazyCopies):
                                                       len(space)))
 
     def interleaves(self, type_: Type, outer: int) -> bool:
-        """True if an array whose ``outer`` dimensions work-items divide should be interleaved."""
+        """True if an array should be interleaved in memory, so that its accesses are coalesced.
+
+        Work-items divide the ``outer`` first dimensions.  Interleaving pays unless those or the
+        inner dimensions are known to be short.
+        """
         shape = [self.size(s) for s in shape_of(type_)]
         return all(n.constant is None or n.constant > INTERLEAVE_ABOVE
                    for n in (product(shape[:outer]), product(shape[outer:])))
 
     def _destinations(self, stm: Stm, arrays: Sequence[VName], *, virtual: bool = False) -> None:
-        """The operand's own buffer if it has no later reader, else a copy.
+        """Bind destinations to the operand's own buffer if it has no later reader, else to a copy.
 
         The kernel's work-items run in any order, so it must not read what it overwrites.
         ``virtual``: the kernels compute the elements of an operand that is not in memory.

@@ -22,7 +22,7 @@ def own_elements(body: ir.Body, space: ir.Space) -> set[VName]:
 
 
 def exchanged_arrays(body: ir.Body) -> set[VName]:
-    """The arrays that a work-group which runs ``body`` needs as a whole at some time."""
+    """The arrays whose elements work-items of a group exchange in ``body``."""
     found: set[VName] = set()
     for stm in body.stms:
         match stm.exp:

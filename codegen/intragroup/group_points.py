@@ -42,7 +42,7 @@ class PointsBuilder(ChunkBuilder):
                  ChunkedArray] = field(default_factory=dict)
 
     def alone(self, work: Callable[[], None]) -> None:
-        """Work of one work-item for the group."""
+        """Emit ``work`` so that one work-item runs it for the group."""
         with self.block() as code:
             work()
         self.emit(imp.If(IS_FIRST, tuple(code)))
@@ -61,7 +61,7 @@ class PointsBuilder(ChunkBuilder):
             ChunkBuilder.store(self, target, indices, value)
 
     def update(self, param: ir.Param, exp: ir.Update) -> None:
-        """``array with [dims] <- value``; one work-item writes a single element."""
+        """Emit ``array with [dims] <- value``; one work-item writes a single element."""
         value = self.any(exp.value)
         if not self.cooperative or isinstance(value, View):
             ChunkBuilder.update(self, param, exp)
@@ -72,7 +72,7 @@ class PointsBuilder(ChunkBuilder):
         self.bind(param, out)
 
     def index(self, param: ir.Param, exp: ir.Index) -> None:
-        """``array[dims]``; an element that has been loaded comes from private memory."""
+        """Emit ``array[dims]``; an element that has been loaded comes from private memory."""
         if not (self.cooperative or exp.checked) and (
                 loaded := self.loaded.get((exp.array, exp.dims))) is not None:
             assert self.point is not None
@@ -83,7 +83,7 @@ class PointsBuilder(ChunkBuilder):
     # Branches and loops
 
     def branch(self, pat: tuple[ir.Param, ...], exp: ir.If) -> None:
-        """``if``, for the whole group."""
+        """Emit ``if`` for the whole group."""
         if self.cooperative:
             for k, param in enumerate(pat):
                 self._chunk_if(param, all(self._made_by_elements(body, body.result[k])
@@ -91,7 +91,7 @@ class PointsBuilder(ChunkBuilder):
         ChunkBuilder.branch(self, pat, exp)
 
     def iterate(self, pat: tuple[ir.Param, ...], exp: ir.Loop) -> None:
-        """A loop of the whole group; carried arrays stay in chunks if the body allows it."""
+        """Emit a loop of the whole group; carried arrays stay in chunks if the body allows that."""
         if self.cooperative:
             self.exchange_all(exchanged_arrays(exp.body) & free_vars(exp.body)
                               - {p.param.name for p in exp.params})
@@ -190,7 +190,7 @@ class PointsBuilder(ChunkBuilder):
     def each_point(self, exp: ir.SegMap | ir.SegScan | ir.SegRed | ir.SegScatter | ir.SegHist,
                    layout: ChunkLayout,
                    work: Callable[[Point], None]) -> None:
-        """``work`` at all points of a space, with their indices bound."""
+        """Emit ``work`` at all points of a space, with their indices bound."""
         def point(here: Point) -> None:
             self.bind_indices(exp.space, here.indices)
             work(here)
@@ -205,7 +205,7 @@ class PointsBuilder(ChunkBuilder):
 
     def everywhere(self, exp: ir.SegRed | ir.SegScatter | ir.SegHist,
                     work: Callable[[Sequence[Exp]], None]) -> None:
-        """``work`` at all points, in any order and number, if no chunk holds their elements."""
+        """Emit ``work`` at all points, in any order and number, unless chunks hold the elements."""
         own = own_elements(exp.body, exp.space)
         if any(isinstance(self.env.get(name), ChunkedArray) for name in own):
             layout = self.layout(self.count(exp.space))

@@ -27,7 +27,7 @@ from runelift.ir.types import Type
 
 
 def lower_reduction(k: PointsBuilder, stm: Stm, exp: SegRed) -> None:
-    """Bind the totals of ``exp``, and the other results of its map."""
+    """Bind the totals of ``exp``, and the results of its map that are not reduced."""
     count = sum(len(o.neutral) for o in exp.ops)
     more = _more_results(k, stm.pat[count:], exp.ret[count:], exp.space)
     found: Sequence[Value]
@@ -40,14 +40,14 @@ def lower_reduction(k: PointsBuilder, stm: Stm, exp: SegRed) -> None:
 
 def _more_results(k: PointsBuilder, pat: Sequence[Param], ret: Sequence[Type], space: Space
                   ) -> list[View]:
-    """Memory for the other results of a reduction's map."""
+    """Memory for the results of a reduction's map that are not reduced."""
     return [k.chunked_array(p.name, t, launches.widths(k, space), k.layout(k.count(space)))
             if len(space) == 1 and isinstance(t, Prim) else k.allocate(p.name, p.type)
             for p, t in zip(pat, ret, strict=True)]
 
 
 def _reduce_all(k: PointsBuilder, exp: SegRed, more: Sequence[View]) -> list[Value]:
-    """The totals of all points."""
+    """The totals of a reduction over all points of a group."""
     arrays = launches.local_arrays(k, exp.ops, Size.var(k.group))
     totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
     _fold(k, exp, totals, more)
@@ -61,7 +61,7 @@ def _reduce_all(k: PointsBuilder, exp: SegRed, more: Sequence[View]) -> list[Val
 
 def _fold(k: PointsBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
           more: Sequence[View]) -> None:
-    """Each work-item reduces its elements, in any number unless chunks hold them."""
+    """Emit the reduction of each work-item's elements, in any number unless chunks hold them."""
     def element(indices: Sequence[Exp]) -> None:
         _take(k, exp, totals, more, indices)
 

@@ -38,7 +38,7 @@ from runelift.ir.types import i64
 
 
 def lower_group(lowering: launches.Lowering, exp: ir.SegMap) -> None:
-    """A kernel with one work-group per point of ``exp.space``."""
+    """Add a kernel with one work-group per point of ``exp.space``."""
     k = GroupBuilder(lowering.names, lowering, loc=lowering.stm.loc)
     k.contiguous = {k.count(space) for space in scanned_spaces(exp.body)}
     outs = lowering.results
@@ -92,10 +92,10 @@ def _side_by_side(k: GroupBuilder, lowering: launches.Lowering, space: ir.Space,
 
 @dataclass(slots=True)
 class GroupBuilder(PointsBuilder):
-    """Lowers statements that a work-group runs together."""
+    """Lowers statements that the work-items of a group run together."""
 
     def statement(self, stm: ir.Stm) -> None:
-        """One statement; work-items divide the points of segmented operations."""
+        """Emit one statement; work-items divide the points of segmented operations."""
         self.loc = stm.loc or self.loc
         match stm.exp:
             case ir.SegMap():
@@ -200,7 +200,7 @@ class GroupBuilder(PointsBuilder):
         self.bind_all(stm.pat, outs)
 
     def _histogram(self, stm: ir.Stm, exp: ir.SegHist) -> None:
-        """Atomic updates in local memory, or one work-item per segment where there are none."""
+        """Emit atomic updates in local memory; without atomics, one work-item updates a segment."""
         dests, read = [d for o in exp.ops for d in o.dests], free_vars(exp.body)
         outs = [self.writable(p, d, read) for p, d in zip(stm.pat, dests, strict=True)]
         if all(op_.op.is_word for op_ in exp.ops):

@@ -62,7 +62,7 @@ class ChunkLayout:
 
 @dataclass(frozen=True, slots=True)
 class ChunkedArray(View):
-    """An array in chunks; a work-item reaches only the elements of its chunk."""
+    """An array in chunks of this layout; a work-item reaches only the elements of its chunk."""
 
     layout: ChunkLayout = field(kw_only=True)
 
@@ -127,7 +127,7 @@ class ChunkBuilder(KernelBuilder):
 
     def chunked_array(self, base: str | VName, prim: Prim, shape: tuple[Exp, ...],
                       layout: ChunkLayout) -> ChunkedArray:
-        """A new array in private memory."""
+        """Declare an array in private memory, with a chunk for each work-item."""
         mem = self.names.fresh(base)
         self.emit(imp.DeclareArray(mem, prim, layout.chunk))
         self.owned[-1].add(mem)
@@ -141,7 +141,7 @@ class ChunkBuilder(KernelBuilder):
 
     def each(self, layout: ChunkLayout, shape: tuple[Exp, ...],
              work: Callable[[Point], None]) -> None:
-        """``work`` at all elements of an array, each by the work-item that has it."""
+        """Emit ``work`` at all elements of an array, each by the work-item that has the element."""
         offset = self.names.fresh("k")
         points = volume(shape)
         with self.per_item(None) as code:
@@ -171,7 +171,7 @@ class ChunkBuilder(KernelBuilder):
         self.cooperative, self.point = was, here
 
     def all_points(self, shape: Sequence[Exp], work: Callable[[list[Exp]], None]) -> None:
-        """``work`` at all points of ``shape``, of any number, divided over the work-items.
+        """Emit ``work`` at all points of ``shape``, of any number, divided over the work-items.
 
         In lockstep, the indices of a work-item's next point follow from the indices of its last
         point: divisions are slow there.  Processors gain nothing from that.
@@ -209,7 +209,7 @@ class ChunkBuilder(KernelBuilder):
         return row_major(self.local(name, type_.elem, count), type_.elem, self.shape(type_))
 
     def local(self, base: str | VName, prim: Prim, count: Size) -> VName:
-        """New local memory."""
+        """Allocate local memory of ``count`` elements."""
         mem = self.names.fresh(base)
         self.locals.append(imp.LocalArray(mem, prim, count))
         return mem
@@ -281,7 +281,7 @@ class ChunkBuilder(KernelBuilder):
     # Copies
 
     def copy(self, target: View, source: View) -> None:
-        """Copy all elements, together."""
+        """Emit a copy of all elements; the work-items divide them."""
         if not self.cooperative:
             KernelBuilder.copy(self, target, source)
         elif isinstance(target, ChunkedArray):

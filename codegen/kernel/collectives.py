@@ -39,7 +39,10 @@ def group_scan(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var], 
 
 def group_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
                 mems: Sequence[VName], subgroup: VName) -> list[imp.Var]:
-    """The combined totals of all work-items, known to all of them; ``mems`` have one for each."""
+    """The combined totals of a group's work-items, valid in every work-item.
+
+    ``mems`` are local arrays with one element per work-item.
+    """
     def in_memory() -> list[imp.Var]:
         _tree_reduce(k, operator, mems, totals)
         return [k.declare("r", p, imp.Load(m, lit(0), p))
@@ -51,9 +54,9 @@ def group_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
 
 def row_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var], count: Exp,
               subgroup: VName) -> list[imp.Var]:
-    """The combined totals of ``count`` work-items in a row, in order; the first of them has it.
+    """The combined totals of ``count`` neighbouring work-items, in order, valid in the first.
 
-    ``count`` is a power of two, and no more than the work-items that can hand each other values.
+    ``count`` is a power of two, at most the number of work-items that can exchange values.
     """
     return _Shuffles(k, operator, subgroup).in_row(totals, count)
 
@@ -112,9 +115,10 @@ def _choose(k: KernelBuilder, subgroup: VName, operator: Operator,
 def _scan_in_memory(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
                     fresh: imp.Var | None, mems: Sequence[Sequence[VName]],
                     flags: Sequence[VName]) -> list[imp.Var]:
-    """Log-step (Hillis and Steele 1986): after step s, a work-item has the total of 2^s work-items.
+    """Emit a log-step scan (Hillis and Steele 1986) in local memory, and return its totals.
 
-    Two arrays take turns, so that one barrier per step is enough.
+    After step s, a work-item has the total of 2^s work-items.  Two arrays take turns, so that one
+    barrier per step is enough.
     """
     prims = _prims(operator)
     own = [k.declare("own", p, t) for p, t in zip(prims, totals, strict=True)]
@@ -174,14 +178,14 @@ class _Shuffles:
         return imp.Var(self.subgroup)
 
     def in_row(self, totals: Sequence[imp.Var], count: Exp) -> list[imp.Var]:
-        """The combined totals of ``count`` work-items in a row, which the first of them has."""
+        """The combined totals of ``count`` neighbouring work-items, valid in the first."""
         own = self._declared("own", totals)
         most = op("sub", count, lit(1))
         self._reduce(own, count, self.k.declare("place", Prim.I64, op("and", LID, most)))
         return own
 
     def _reduce(self, own: Sequence[imp.Var], count: Exp, place: Exp) -> None:
-        """The first of ``count`` work-items in a row, at 0, combines the values of all."""
+        """Emit a reduction of the values of ``count`` work-items in a row by the first, at 0."""
         def step(number: Exp) -> None:
             distance = self._distance(number)
             reach = _less(op("add", place, distance), count)
@@ -215,7 +219,7 @@ class _Shuffles:
 
     def _combine(self, left: Sequence[imp.Var], right: Sequence[imp.Var],
                  targets: Sequence[imp.Var]) -> None:
-        """``targets`` := ``left`` and ``right`` combined."""
+        """Emit ``targets := op left right``."""
         combined = [self.k.declare("sum", p, v) for p, v in zip(
             self.prims, self.k.apply(self.operator.lam, [*left, *right]), strict=True)
             if not isinstance(v, View)]
@@ -332,7 +336,7 @@ class _Lanes(_Shuffles):
             imp.If(_equal(self.lane, lit(0)), tuple(begin), later),)))
 
     def _publish(self, own: Sequence[imp.Var], opened: imp.Var | None) -> None:
-        """Tell the other sub-groups the totals of this one."""
+        """Emit stores by which a sub-group publishes its totals to the other sub-groups."""
         number = op("quot", LID, self.size)
         for mem, value, prim in zip(self.mems, own, self.prims, strict=True):
             self.k.emit(imp.Store(mem, number, value, prim))

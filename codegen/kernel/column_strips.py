@@ -77,7 +77,7 @@ def is_straight(parts: Reducing, varying: Iterable[VName]) -> bool:
 
 
 def columns_of_lambda(k: SecondOrder, exp: Map) -> Columns | None:
-    """A map inside of a work-item as reductions down columns, or None if it is something else."""
+    """A map inside of a work-item as reductions down columns; None for other maps."""
     parts = reducing(exp.lam.body, exp.lam.ret)
     params = {p.name: array for p, array in zip(exp.lam.params, exp.arrays, strict=True)}
     if parts is None or not is_straight(parts, params):
@@ -103,7 +103,7 @@ def columns_of_lambda(k: SecondOrder, exp: Map) -> Columns | None:
 
 
 def all_strips(k: SecondOrder, columns: Columns, outs: Sequence[View], width: Exp) -> None:
-    """A work-item goes through all ``width`` columns, which are enough for a strip."""
+    """Emit a work-item that goes through all ``width`` columns, which are enough for a strip."""
     k.loop(width, lambda own: ColumnStrip(k, columns, STRIP_COLUMNS, (), own, width).whole(outs),
            step=lit(STRIP_COLUMNS), base="own")
 
@@ -128,7 +128,7 @@ class Lanes:
 
 def lanes_of(k: SecondOrder, ops: Sequence[Operator], body: Body, *, part: bool = False
              ) -> Lanes | None:
-    """The lanes that fold elements with this body quicker than one after the other, if any do.
+    """The lanes that fold elements faster than a sequential loop; None if no lanes do.
 
     Compilers fold simple types by vectors where they can.  An operation on f16 is a chain of
     instructions, as rounding is.  Operators on several values, as for the place of the greatest
@@ -188,7 +188,7 @@ def _has_vectors_by_loads(operator: Operator) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class StripRows:
-    """The rows of a strip: ``count`` of them, in all ``cells`` points; ``own`` is the first one.
+    """The rows of a strip: ``count`` rows from ``own`` on, with ``cells`` points in all.
 
     ``width`` is the number of all rows.
     """
@@ -218,7 +218,7 @@ class ColumnStrip:
                 rows.own, op("sub", rows.width, imp.Var(rows.count)))))
 
     def each(self, work: Callable[[list[Exp], Exp], None], *, unroll: bool = True) -> None:
-        """A loop over the points, unrolled or not: the indices of one and its number."""
+        """Emit a loop over the points; ``work`` gets the indices of a point and its number."""
         k, rows = self.k, self.rows
 
         def column(outer: Sequence[Exp], c: Exp, cell: Exp) -> None:
@@ -320,7 +320,7 @@ class ColumnStrip:
         return totals
 
     def held(self, totals: Sequence[VName], c: Exp) -> list[Exp]:
-        """The totals of a column."""
+        """The totals of column ``c``, loaded from private arrays."""
         return [imp.Load(name, c, prim)
                 for name, prim in zip(totals, self.columns.prims, strict=True)]
 

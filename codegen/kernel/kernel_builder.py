@@ -72,7 +72,7 @@ class PlanEnv(HostEnv, Protocol):
 
     @property
     def loops(self) -> int:
-        """The number of loops of the host around the kernel."""
+        """The number of host loops that contain the kernel."""
 
     def prologue(self, used: Iterable[VName]) -> list[imp.Declare]:
         """The code for each of the ``used`` scalars that is not on the host."""
@@ -126,7 +126,7 @@ class CodeBuilder:
     # Code
 
     def emit(self, *stms: ImpStm) -> None:
-        """Append statements."""
+        """Append statements to the current block."""
         self.code.extend(stms)
         if self.origins is not None and self.loc is not None:
             self.origins.note(stms, self.loc)
@@ -150,14 +150,14 @@ class CodeBuilder:
             self.checked.pop()
 
     def declare(self, base: str | VName, prim: Prim, init: Exp | None = None) -> imp.Var:
-        """A fresh scalar variable."""
+        """Declare a fresh scalar variable."""
         name = self.names.fresh(base)
         self.emit(imp.Declare(name, prim, init))
         return imp.Var(name)
 
     def loop(self, bound: Exp, body: Callable[[Exp], None], *, start: Exp | None = None,
              step: Exp | None = None, base: str = "i", unroll: VName | bool = False) -> None:
-        """``for i from start below bound by step``."""
+        """Emit ``for i from start below bound by step``."""
         index = self.names.fresh(base)
         with self.block() as inner:
             body(imp.Var(index))
@@ -165,7 +165,7 @@ class CodeBuilder:
 
     def nest(self, shape: Sequence[Exp], body: Callable[[list[Exp]], None],
              outer: Indices = ()) -> None:
-        """Nested loops over all indices of ``shape``."""
+        """Emit nested loops over all indices of ``shape``."""
         if not shape:
             body(list(outer))
         else:
@@ -197,7 +197,7 @@ class CodeBuilder:
         return value
 
     def array(self, name: VName) -> View:
-        """An array."""
+        """The view that is bound to the array ``name``."""
         value = self.value(name)
         if not isinstance(value, View):
             raise CompilerBug(f"scalar {name} used as an array")
@@ -319,7 +319,7 @@ class CodeBuilder:
                     near=len(shape) - 1)
 
     def copy(self, target: View, source: View) -> None:
-        """Copy all elements."""
+        """Emit a copy of all elements."""
         self.nest(target.shape, lambda ix: self.emit(target.write(ix, source.read(ix))))
 
     def store(self, target: View, indices: Sequence[Exp], value: Value) -> None:
@@ -374,14 +374,14 @@ class CodeBuilder:
 
     @contextmanager
     def inner(self) -> Iterator[list[ImpStm]]:
-        """A nested body, which owns the memory that it allocates."""
+        """A builder for a nested body, which owns the memory that it allocates."""
         self.owned.append(set())
         with self.block() as code:
             yield code
         self.owned.pop()
 
     def bind(self, param: Param, value: Value) -> None:
-        """Bind a name."""
+        """Bind the name of ``param`` to a value."""
         self.types[param.name] = param.type
         self.env[param.name] = value
 
@@ -394,11 +394,11 @@ class CodeBuilder:
             self.bind(param, self.declare(param.name, param.type, value))
 
     def statement(self, stm: Stm) -> None:
-        """One statement."""
+        """Emit one statement."""
         raise NotImplementedError
 
     def bind_all(self, pat: Sequence[Param], values: Sequence[Value]) -> None:
-        """Bind names."""
+        """Bind the names of a pattern to values."""
         for param, value in zip(pat, values, strict=True):
             self.bind(param, value)
 
@@ -422,5 +422,5 @@ class CodeBuilder:
 
 
 def is_small(prim: Prim, count: Size, most: int = PRIVATE_BYTES) -> bool:
-    """True if an array is so small that it is kept in private memory on all devices."""
+    """True if an array is small enough for private memory on all devices."""
     return count.constant is not None and count.constant * prim.bytes <= most

@@ -113,7 +113,7 @@ class Lowering:
         return self.env.type(name)
 
     def view(self, name: VName) -> View:
-        """The view of a host array, the stored one if there is one."""
+        """The view of a host array, or of its stored copy if there is one."""
         view = self.env.view(name)
         return view if view.stored is None or self.testing else view.stored
 
@@ -283,7 +283,7 @@ class _Names:
 
 @dataclass(frozen=True, slots=True)
 class WithScalar:
-    """A host environment with one more i64."""
+    """The host environment ``env`` with one more i64, ``name``."""
 
     env: PlanEnv
     name: VName
@@ -300,7 +300,7 @@ class WithScalar:
 
     @property
     def loops(self) -> int:
-        """The number of loops of the host around the kernel."""
+        """The number of host loops that contain the kernel."""
         return self.env.loops
 
     def type(self, name: VName) -> Type:
@@ -327,7 +327,7 @@ def total(lowering: Lowering, space: Space) -> Size:
 
 
 def bind_point(k: CodeBuilder, space: Space, indices: Sequence[Exp]) -> None:
-    """Bind the indices of a space."""
+    """Bind the indices of a space to expressions."""
     for dim, index in zip(space, indices, strict=True):
         k.bind_scalar(Param(dim.index, Prim.I64), index)
 
@@ -339,7 +339,7 @@ def unflat(k: CodeBuilder, position: Exp, shape: Sequence[Exp]) -> list[Exp]:
 
 def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
                body: Callable[[list[Exp]], None], kind: str, *, busy: bool = False) -> None:
-    """A kernel that runs ``body`` at every point; the last dimension varies fastest.
+    """Add a kernel that runs ``body`` at every point; the last dimension varies fastest.
 
     If the body needs scratch memory, the grid is capped and work-items loop.  ``busy``: a point
     takes so long that all compute units should have some.  Devices that run work-items in lockstep
@@ -400,7 +400,7 @@ def store_results(k: CodeBuilder, outs: Sequence[View], indices: Sequence[Exp],
 
 def run_point(k: KernelBuilder, body: Body, outs: Sequence[View],
               indices: Sequence[Exp]) -> None:
-    """The body of a point, its results written to ``outs``."""
+    """Emit the body of a point, and writes of its results to ``outs``."""
     rows = [out.row(*indices) if len(out.shape) > len(indices) else None for out in outs]
     store_results(k, outs, indices, k.body_into(body, rows))
 
@@ -422,7 +422,7 @@ def branch(lowering: Lowering, make: Callable[[], None], name: str = "") -> tupl
 
 def choose(lowering: Lowering, cond: Atom, then_: tuple[plan.Step, ...],
            else_: tuple[plan.Step, ...]) -> None:
-    """Run ``then_`` if ``cond`` holds, else ``else_``; if that is not possible, the other one.
+    """Run ``then_`` if ``cond`` holds, else ``else_``; only one if the other cannot be compiled.
 
     Both have the same results.  The shapes of groups that tell what is possible are chosen before.
     """
@@ -520,7 +520,7 @@ def scalars(totals: Sequence[imp.Var | View]) -> list[imp.Var]:
 
 
 def local_arrays(k: KernelBuilder, ops: Sequence[Operator], length: Size) -> list[list[VName]]:
-    """Local memory for one partial result per work-item and operator."""
+    """Local arrays with one partial result per work-item, for each operator."""
     arrays: list[list[VName]] = []
     for op_ in ops:
         arrays.append([])
@@ -540,7 +540,7 @@ class Part:
 
 
 def even_part(k: KernelBuilder, points: Exp, item: Exp, items: Exp) -> Part:
-    """The part of work-item ``item`` if ``items`` of them divide ``points`` elements evenly."""
+    """The part of ``points`` for work-item ``item`` if ``items`` work-items divide them evenly."""
     chunk = k.declare("chunk", Prim.I64, ceil_quot(points, items))
     start = k.declare("start", Prim.I64, op("mul", item, chunk))
     end = k.declare("end", Prim.I64, imp.Apply("min", Prim.I64, (op("add", start, chunk), points)))
@@ -548,7 +548,7 @@ def even_part(k: KernelBuilder, points: Exp, item: Exp, items: Exp) -> Part:
 
 
 def reset(k: KernelBuilder, ops: Sequence[Operator], totals: Sequence[Sequence[imp.Var]]) -> None:
-    """Start a new segment."""
+    """Emit assignments of the neutral elements to totals."""
     for op_, total_ in zip(ops, totals, strict=True):
         for t, atom in zip(total_, op_.neutral, strict=True):
             k.emit(imp.Assign(t.name, k.scalar(atom)))

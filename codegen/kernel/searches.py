@@ -51,7 +51,7 @@ def stepwise(loop: ir.Loop, type_of: Callable[[Atom], Type], names: Names) -> ir
 
 
 def _moves_little(stms: Sequence[ir.Stm], param: VName, result: Atom) -> bool:
-    """True if a step leaves a parameter as it is, or adds a small constant."""
+    """True if a step leaves a parameter unchanged, or adds a small constant."""
     made = next((stm.exp for stm in stms if stm.pat[0].name == result), None)
     match made:
         case ir.PrimOp("add", _, (other, Const(value))) | ir.PrimOp(
@@ -61,7 +61,7 @@ def _moves_little(stms: Sequence[ir.Stm], param: VName, result: Atom) -> bool:
 
 
 def _several(loop: ir.Loop, step: _Step, place: int, names: Names) -> ir.Body:
-    """The steps one after the other, with the results of the last step that counts.
+    """Several steps in sequence, with the results of the last step that the condition allows.
 
     All loads come first.
     """

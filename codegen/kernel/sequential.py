@@ -45,7 +45,7 @@ class KernelBuilder(SecondOrder):
     __slots__ = ()
 
     def statement(self, stm: ir.Stm) -> None:
-        """One statement."""
+        """Emit one statement."""
         self.loc = stm.loc or self.loc
         match stm.exp:
             case ir.PrimOp(name, prim, args):
@@ -118,7 +118,7 @@ class KernelBuilder(SecondOrder):
                 assert_never(stm.exp)
 
     def redomap(self, pat: tuple[ir.Param, ...], exp: ir.Redomap) -> None:
-        """A reduction, with the other results of its map; in lanes if that is quicker."""
+        """Emit a reduction, with the other results of its map; in lanes if that is quicker."""
         lanes = lanes_of(self, exp.ops, exp.lam.body)
         if lanes is None or len(exp.lam.ret) != sum(len(o.lam.ret) for o in exp.ops):
             SecondOrder.redomap(self, pat, exp)
@@ -135,7 +135,7 @@ class KernelBuilder(SecondOrder):
         self.bind_all(pat, [t for each in totals for t in each])
 
     def _map(self, exp: ir.Map, outs: Sequence[View], *, unroll: bool) -> None:
-        """One element after the other, or strips of neighbouring columns that are reduced."""
+        """Emit one element after the other, or strips of neighbouring columns that are reduced."""
         width = self.scalar(exp.width)
         columns = None if self.host.interleave else columns_of_lambda(self, exp)
         with self.block() as elements:
@@ -238,7 +238,7 @@ class KernelBuilder(SecondOrder):
                 imp.Select(fine, count, lit(0), Prim.I64), stride)
 
     def index(self, param: ir.Param, exp: ir.Index) -> None:
-        """``array[dims]``: a load, or a view."""
+        """Emit ``array[dims]`` as a load, or bind a view."""
         view = self.array(exp.array)
         dims = self.selection(exp, view)
         if all(not isinstance(d, tuple) for d in dims):
@@ -253,7 +253,7 @@ class KernelBuilder(SecondOrder):
         self.bind(param, out)
 
     def update(self, param: ir.Param, exp: ir.Update) -> None:
-        """``array with [dims] <- value``."""
+        """Emit ``array with [dims] <- value``."""
         value = self.any(exp.value)
         if isinstance(value, View) and isinstance(exp.value, VName) and value.mem is not None and (
             value.mem == self.array(exp.array).mem
@@ -283,7 +283,7 @@ class KernelBuilder(SecondOrder):
     # Control
 
     def branch(self, pat: tuple[ir.Param, ...], exp: ir.If) -> None:
-        """``if``; its results get variables and memory before it.
+        """Emit ``if``; its results get variables and memory before it.
 
         Branches of a few cheap scalar operations become selections: no divergence, and CPU
         compilers vectorise them.
@@ -325,7 +325,7 @@ class KernelBuilder(SecondOrder):
                         and s.exp.op != "pow" for s in stms))
 
     def iterate(self, pat: tuple[ir.Param, ...], exp: ir.Loop) -> None:
-        """A loop; carried arrays get memory that the body may update in place."""
+        """Emit a loop; carried arrays get memory that the body may update in place."""
         if self.host.interleave:
             exp = stepwise(exp, self.type_of, self.names) or exp
         inits = [self.any(p.init) for p in exp.params]

@@ -68,7 +68,7 @@ class SecondOrder(CodeBuilder):
 
     def map_step(self, lam: Lambda, arrays: tuple[VName, ...], index: Exp,
                  outs: Sequence[View]) -> None:
-        """Element ``index`` of a map."""
+        """Emit the computation of element ``index`` of a map, written to ``outs``."""
         self.owned.append(set())
         values = self.apply_into(lam, self.elements(lam, arrays, index),
                                  [out.row(index) if len(out.shape) > 1 else None for out in outs])
@@ -84,7 +84,7 @@ class SecondOrder(CodeBuilder):
         return self.body_into(lam.body, rows)
 
     def body_into(self, body: Body, rows: Sequence[View | None]) -> list[Value | None]:
-        """Run a body; array results that it allocates are built in ``rows``, and are None.
+        """Emit a body; array results that it allocates are built in ``rows``, and are None.
 
         So are arrays whose memory such results take over.  An array that a loop carries stays in
         registers if it is small, or if the kernel is built for its size.  Only its last value is
@@ -110,7 +110,7 @@ class SecondOrder(CodeBuilder):
 
     def accumulate(self, op_: Operator, totals: Sequence[imp.Var | View],
                    values: Sequence[Value]) -> None:
-        """``totals := op totals values``."""
+        """Emit ``totals := op totals values``."""
         results = self.apply(op_.lam, [*totals, *values])
         held: list[Value] = []
         for total, result, param in zip(totals, results, op_.lam.params, strict=False):
@@ -135,7 +135,7 @@ class SecondOrder(CodeBuilder):
     def accumulate_all(self, ops: Sequence[Operator],
                        totals: Sequence[Sequence[imp.Var | View]],
                        values: Sequence[Value]) -> None:
-        """``totals := op totals values`` for several operators, whose values follow each other."""
+        """Emit ``totals := op totals values`` for each operator; values are in their order."""
         for op_, total in zip(ops, totals, strict=True):
             self.accumulate(op_, total, values[: len(total)])
             values = values[len(total):]
@@ -155,14 +155,17 @@ class SecondOrder(CodeBuilder):
         return totals
 
     def finish_reduction(self, parts: Reducing, totals: Sequence[Exp]) -> list[Value]:
-        """The results of a body whose reduction has these totals."""
+        """Emit the rest of a body after its reduction, and return the body's results.
+
+        ``parts``: the body, split at its reduction.  ``totals``: the results of the reduction.
+        """
         self.body(Body(parts.before, ()))
         for param, value in zip(parts.reduction.pat, totals, strict=True):
             self.bind_scalar(param, value)
         return self.body(Body(parts.after, parts.result))
 
     def redomap(self, pat: tuple[Param, ...], exp: Redomap) -> None:
-        """A reduction, with the other results of its map."""
+        """Emit a reduction, with the other results of its map."""
         totals = [self.neutral(o) for o in exp.ops]
         count = sum(len(t) for t in totals)
         outs = [self.allocate(p.name, p.type) for p in pat[count:]]
@@ -179,7 +182,7 @@ class SecondOrder(CodeBuilder):
         self.bind_all(pat, [*(t for total in totals for t in total), *outs])
 
     def scanomap(self, pat: tuple[Param, ...], exp: Scanomap) -> None:
-        """An inclusive scan, with the other results of its map."""
+        """Emit an inclusive scan, with the other results of its map."""
         if self.host.interleave and (inner := _made_by_map(exp)) is not None:
             self._scan_columns(pat, exp, *inner)
             return
@@ -202,7 +205,7 @@ class SecondOrder(CodeBuilder):
 
     def _scan_columns(self, pat: tuple[Param, ...], exp: Scanomap, operator: Map,
                       made: Map | None) -> None:
-        """A scan of vectors, one column after the other: so no vector is stored.
+        """Emit a scan of vectors, one column after the other, so that no vector is stored.
 
         The accesses of neighbouring work-items lie side by side in any order.
         """
@@ -234,7 +237,7 @@ class SecondOrder(CodeBuilder):
         self.bind_all(pat, outs)
 
     def scatter(self, pat: tuple[Param, ...], exp: Scatter) -> None:
-        """Writes at computed indices."""
+        """Emit writes at computed indices."""
         read = [*exp.arrays, *free_vars(exp.lam)]
         outs = [self.writable(p, d.array, read) for p, d in zip(pat, exp.dests, strict=True)]
 
@@ -247,7 +250,7 @@ class SecondOrder(CodeBuilder):
 
     def write_inside(self, outs: Sequence[View], ranks: Sequence[int],
                      values: Sequence[Value]) -> None:
-        """Per destination, write a value at its indices unless they are out of bounds."""
+        """Emit, for each destination, a write of a value at its indices unless out of bounds."""
         rest = list(values)
         for out, rank in zip(outs, ranks, strict=True):
             indices = [v for v in rest[:rank] if not isinstance(v, View)]
@@ -262,7 +265,7 @@ class SecondOrder(CodeBuilder):
             rest = rest[rank + 1:]
 
     def hist(self, pat: tuple[Param, ...], exp: Hist) -> None:
-        """A histogram."""
+        """Emit a histogram."""
         dests = [d for o in exp.ops for d in o.dests]
         read = [*exp.arrays, *free_vars(exp.lam)]
         for param in pat:
@@ -287,7 +290,7 @@ class SecondOrder(CodeBuilder):
         self.accumulators[acc] = write
 
     def run_stream(self, pat: tuple[Param, ...], exp: Accumulate) -> None:
-        """The elements after each other write into the destinations."""
+        """Emit the writes into the destinations, one element after the other."""
         read = [*exp.arrays, *free_vars(exp.lam)]
         for param in pat:
             self.keep_private(param)
@@ -311,7 +314,7 @@ class SecondOrder(CodeBuilder):
 
     def combine_inside(self, op_: Operator, bins: Exp, outs: Sequence[View],
                        indices: Sequence[Exp], values: Sequence[Value]) -> None:
-        """``out[indices] := op out[indices] value`` if the last index is a bin."""
+        """Emit ``out[indices] := op out[indices] value`` if the last index is a bin."""
         with self.block() as code:
             old = [out.read(indices) if len(out.shape) == len(indices) else out.row(*indices)
                    for out in outs]

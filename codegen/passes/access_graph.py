@@ -15,9 +15,10 @@ from runelift.codegen.passes.barrier_reasons import AccessSite, ExplainedKernel
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An edge between the accesses with two numbers.
+    """An edge from access ``before`` to access ``after``, by their numbers.
 
-    It is that of control flow (``next``), or of the nearest pair that a barrier ``separated``.
+    ``relation`` is ``next`` in the control flow, or ``separated`` for the nearest pair that the
+    barrier with number ``barrier`` separates.
     """
 
     before: int

@@ -41,7 +41,7 @@ Case: TypeAlias = tuple[Exp, bool]
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """An access of a shared memory."""
+    """An access to the shared memory ``mem``."""
 
     mem: VName
     kind: Kind
@@ -52,11 +52,11 @@ class Access:
     """True if only the first work-item comes by."""
 
     def only(self, case: Case) -> Access:
-        """An equal access, known to be in kernels of ``case`` alone."""
+        """The access, restricted to kernels of ``case``."""
         return self if self.case is not None else replace(self, case=case)
 
     def conflicts(self, other: Access, overlaps: Mapping[VName, VName]) -> bool:
-        """True if two work-items may meet in a cell, and one of them writes."""
+        """True if two work-items may access one element, and one of the accesses is a write."""
         if self.kind is other.kind and self.kind is not Kind.WRITE:
             return False
         if self.first and other.first:
@@ -204,7 +204,7 @@ class Facts:
         return exp
 
     def unit(self, stm: Stm) -> tuple[bool, frozenset[Access]]:
-        """A flag for barriers inside of a statement, and the accesses before the first of them."""
+        """True if barriers may stand inside a statement; also the accesses before the first."""
         found = self._units.get(id(stm))
         if found is None:
             together = (isinstance(stm, imp.For | imp.While | imp.If) and self.same(stm)
@@ -218,7 +218,7 @@ class Facts:
             yield from self.reads(exp, False)
 
     def accesses(self, stm: Stm, *, alone: bool = False) -> Iterator[Access]:
-        """The accesses of shared memory in a statement and all that is inside of it."""
+        """The accesses to shared memory in a statement and in its inner statements."""
         if isinstance(stm, imp.Locked):
             yield from self.under_lock(stm, alone)
             return
@@ -236,7 +236,11 @@ class Facts:
                 yield from self.accesses(inner, alone=first_only)
 
     def under_lock(self, stm: imp.Locked, alone: bool) -> Iterator[Access]:
-        """The accesses of a statement with a lock; accesses to memory that it guards are atomic."""
+        """The accesses of a statement that runs under a lock.
+
+        Accesses to the lock and to the memory that it guards are atomic.  ``alone``: only the first
+        work-item of a group runs the statement.
+        """
         for exp in expressions(stm):
             yield from self.reads(exp, alone)
         for mem in (stm.locks, *stm.guarded):
@@ -246,9 +250,9 @@ class Facts:
                         if each.mem not in stm.guarded)
 
     def first_stored(self, stms: Iterable[Stm], first_stored: bool = False) -> bool:
-        """True if the first work-item alone stored something since the last barrier.
+        """True if a store by the first work-item alone is still waiting for a barrier.
 
-        ``first_stored``: whether it had before these statements.
+        ``first_stored``: such a store was waiting before these statements.
         """
         for stm in stms:
             if isinstance(stm, imp.Barrier):
@@ -261,7 +265,7 @@ class Facts:
         return first_stored
 
     def reads(self, exp: Exp, alone: bool) -> Iterator[Access]:
-        """The shared memory that an expression reads."""
+        """The accesses to shared memory in an expression."""
         if isinstance(exp, imp.Load) and exp.mem not in self.private:
             yield Access(exp.mem, Kind.READ, self.owner(exp.index, alone), first=alone)
         for part in parts(exp):

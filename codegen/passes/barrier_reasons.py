@@ -82,7 +82,7 @@ class ExplainedBarrier:
     pairs: tuple[Separated, ...]
 
     def render(self) -> Iterator[str]:
-        """The lines of its explanation."""
+        """The lines that explain the barrier."""
         inside = f", in the loop over {self.loop}" if self.loop is not None else ""
         yield f"barrier {self.number}{inside}: {self.placement.value}"
         shown = self.pairs[:MOST_PAIRS]
@@ -210,7 +210,7 @@ class _Walk:
         return state
 
     def _touch(self, stm: Stm, state: _State, alone: bool) -> _State:
-        """The state after a statement's own accesses."""
+        """The state after the accesses of a statement, without inner statements."""
         known = self._known.get((id(stm), alone))
         if known is None:
             known = self._known[id(stm), alone] = []
@@ -286,7 +286,7 @@ def _text(index: Exp) -> str:
 
 
 def facts_of(explained: ExplainedKernel) -> Mapping[str, object]:
-    """The explanation for programs that read it."""
+    """The explanation of a kernel's barriers as a JSON object: kernel, comment, barriers."""
     def site(each: AccessSite) -> Mapping[str, object]:
         return {"array": str(each.access.mem), "kind": each.access.kind.value,
                 "index": each.index, "at": None if each.loc is None else str(each.loc)}

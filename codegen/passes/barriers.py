@@ -93,7 +93,7 @@ def _is_branch(stm: Stm) -> bool:
 
 
 def _begins_with_branch(stms: Iterable[Stm]) -> bool:
-    """True if such a branch comes before the first barrier."""
+    """True if a branch or loop of all work-items stands before the first barrier."""
     first = next((stm for stm in stms if isinstance(stm, imp.Barrier) or _is_branch(stm)), None)
     return first is not None and _is_branch(first)
 

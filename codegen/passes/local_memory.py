@@ -109,5 +109,5 @@ def _find(code: Sequence[Stm], number: int, names: set[VName], uses: dict[VName,
 
 
 def places(arrays: Sequence[LocalArray]) -> dict[VName, VName]:
-    """One representative for all arrays in a place."""
+    """Each array to the array that represents its place in local memory."""
     return {a.name: a.within or a.name for a in arrays}

@@ -15,7 +15,7 @@ from runelift.ir.types import zero
 
 def masked(cond: Exp, code: Sequence[Stm], last: Mapping[VName, int], place: int
            ) -> Iterator[Stm]:
-    """``code`` if ``cond``; what it declares may be used from ``place`` of its block on."""
+    """``code`` under the condition ``cond``; its variables may be used from ``place`` on."""
     inside: list[Stm] = []
     for stm in code:
         match stm:

@@ -163,7 +163,7 @@ def _whole(unrolled: Collection[VName], stm: Stm) -> Stm:
 
 
 def splits_into_pieces(loop: imp.For, kernel: imp.Kernel) -> bool:
-    """True if compilers may look at each iteration of an unrolled loop by itself.
+    """True if compilers may optimise each iteration of an unrolled loop separately.
 
     All its accesses are to private arrays, which are in registers by then, or to global memory,
     each iteration elsewhere.  It pays around unrolled loops that run up to the index of this one.

@@ -16,7 +16,7 @@ from runelift.ir.types import Atom
 
 
 def split_epilogue(host: plan.Plan) -> tuple[tuple[plan.Step, ...], tuple[plan.Step, ...]]:
-    """The steps that issue something, and the steps after them, from a Read on if there is one."""
+    """The steps that issue commands, then the steps after them, which begin with a Read if any."""
     begin = len(host.steps)
     while begin and _is_late(host.steps[begin - 1]):
         begin -= 1

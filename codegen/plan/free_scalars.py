@@ -69,7 +69,7 @@ def _inputs(step: plan.Step, name: VName) -> set[VName]:
 
 def _slice(wanted: list[VName], computing: dict[VName, plan.Step]
            ) -> tuple[tuple[plan.Step, ...], tuple[VName, ...]]:
-    """The steps that compute what is wanted, in order, and the names that they are given."""
+    """The steps that compute the ``wanted`` names, in order, and the names of their inputs."""
     needed = set(wanted)
     steps: list[plan.Step] = []
     for name, step in reversed(computing.items()):
@@ -109,7 +109,7 @@ def _fixing_all(steps: tuple[plan.Step, ...]) -> Iterator[VName]:
 
 
 def names_in(what: Any) -> list[VName]:
-    """All names in a step, or in a value of one, but for what is inside of kernels."""
+    """All names in a step or a part of a step, without names inside of kernels."""
     found: list[VName] = []
     _gather(what, found)
     return found

@@ -76,7 +76,7 @@ class Work:
 
     @property
     def reached(self) -> frozenset[str]:
-        """All classes, in all versions."""
+        """All classes of kernels, in all versions."""
         own = {each for form in self.forms for each in form.classes}
         return frozenset(own.union(*(work.reached for choice in self.choices
                                      for _, work in choice.versions)))

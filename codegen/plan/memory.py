@@ -39,7 +39,7 @@ class StoredArray:
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """The arrays that are alive at a time when no more memory is needed before or after."""
+    """The arrays that are alive at a local maximum of device memory, and the sum of their bytes."""
 
     arrays: tuple[StoredArray, ...]
     bytes: Size
@@ -55,7 +55,7 @@ class VersionMemory:
 
     @property
     def bytes(self) -> tuple[Size, ...]:
-        """The bytes at the peaks, without the choices inside; the greatest of them counts."""
+        """The bytes at each peak, without inner choices; the greatest number counts."""
         return tuple(dict.fromkeys(peak.bytes for peak in self.peaks))
 
     def walk(self) -> Iterator[tuple[str, int, VersionMemory]]:
@@ -134,7 +134,7 @@ class _State:
         return Size.of(int(atom.value))
 
     def resolved(self, size: Size) -> Size:
-        """A size with what is known of its variables."""
+        """A size in which known variables are replaced by their values."""
         return size.substitute(self.size)
 
 
@@ -162,7 +162,7 @@ class _Walker:
 
     def steps(self, steps: Sequence[plan.Step], state: _State, peaks: list[Peak],
               sites: list[SiteMemory]) -> None:
-        """Follow steps."""
+        """Follow steps: update the state, and add their peaks and sites."""
         for step in steps:
             match step:
                 case plan.Alloc(name, prim, count):
@@ -188,7 +188,7 @@ class _Walker:
 
     def _branch(self, then_: Sequence[plan.Step], else_: Sequence[plan.Step], state: _State,
                 peaks: list[Peak], sites: list[SiteMemory]) -> None:
-        """Both sides; afterwards what is alive after either."""
+        """Follow both sides; afterwards all is alive that is alive after either side."""
         other = state.copy()
         self.steps(else_, other, peaks, sites)
         self.steps(then_, state, peaks, sites)
@@ -206,7 +206,7 @@ class _Walker:
 
     def _loop(self, step: plan.CountedLoop | plan.WhileLoop, state: _State, peaks: list[Peak],
               sites: list[SiteMemory]) -> None:
-        """Iterations, of whose scalars nothing is known at their start."""
+        """Follow the iterations of a loop; its scalars are unknown at their start."""
         for number in range(ROUNDS):
             for name in _set_in(step.body):
                 state.scalars.pop(name, None)
@@ -235,7 +235,7 @@ class _Walker:
 
 
 def _bind(state: _State, target: VName, source: Atom) -> None:
-    """A further name for a buffer, or a scalar."""
+    """Bind a further name for a buffer, or a scalar."""
     if isinstance(source, VName) and source in state.buffer_of:
         state.buffer_of[target] = state.buffer_of[source]
     else:
@@ -247,7 +247,7 @@ def _bind(state: _State, target: VName, source: Atom) -> None:
 
 
 def _set(state: _State, step: plan.Compute | plan.ConvertScalar | plan.Read) -> None:
-    """A scalar, if it is a size that can be told."""
+    """Bind a scalar, if its value is a size that can be told."""
     match step:
         case plan.Compute(name, op, Prim.I64, (one, other)) if op in _SIZES:
             state.scalars[name] = _SIZES[op](state.size(one), state.size(other))
@@ -264,5 +264,5 @@ _SIZES: dict[str, Callable[[Size, Size], Size]] = {
 
 
 def _set_in(steps: Sequence[plan.Step]) -> Iterator[VName]:
-    """The scalars that steps set, or names that they bind."""
+    """The scalars and names that steps bind."""
     return (name for step in plan.all_steps(steps) if (name := plan.set_by(step)) is not None)

@@ -63,7 +63,7 @@ def noted() -> Origins | None:
 
 @contextmanager
 def noting() -> Iterator[Origins]:
-    """Note the origins of all kernels that are made meanwhile."""
+    """Note the origins of all kernels that are made while the context lasts."""
     origins = Origins()
     token = _NOTING.set(origins)
     try:

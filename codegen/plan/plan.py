@@ -83,7 +83,7 @@ class CopyBuffer:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Read element ``index`` of a buffer into a host scalar; waits for the device."""
+    """Read element ``index`` of ``buffer`` into the host scalar ``name``; waits for the device."""
 
     name: VName
     prim: Prim
@@ -107,7 +107,7 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class ConvertScalar:
-    """``name := convert.from.to(arg)``."""
+    """``name := convert.from_.to(arg)`` on host scalars."""
 
     name: VName
     from_: Prim
@@ -148,7 +148,7 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Fail with ``message`` (``{}`` for the args) unless ``cond``."""
+    """Fail at ``loc`` unless ``cond`` holds; ``args`` stand for the ``{}`` in ``message``."""
 
     cond: Atom
     message: str
@@ -324,7 +324,7 @@ class Choose:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The versions that were chosen at ``sites`` cannot be given up from here on.
+    """From here on, the versions chosen at ``sites`` cannot be abandoned.
 
     They have changed memory that the other versions would read.
     """
@@ -340,7 +340,7 @@ Step: TypeAlias = (
 
 
 def set_by(step: Step) -> VName | None:
-    """The scalar that a step itself sets, or the name that it binds; None if it does neither."""
+    """The scalar or name that a step itself binds; None if it binds neither."""
     match step:
         case (Read(name) | Compute(name) | ConvertScalar(name) | ComputeSize(name)
               | Bind(name)):
@@ -358,7 +358,7 @@ def sets(step: Step) -> Iterator[VName]:
 
 @dataclass(frozen=True, slots=True)
 class ValueSpec:
-    """The specification of an argument or result: a scalar, or an array and its shape."""
+    """An argument or result: a scalar of type ``prim``, or an array if there is a ``shape``."""
 
     name: VName
     prim: Prim
@@ -367,7 +367,7 @@ class ValueSpec:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """The arguments of an entry point.
+    """The entry point's name, size parameters and parameters.
 
     Size parameters are bound from the shapes of the arguments, which must agree.
     """
@@ -379,7 +379,7 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class Plan(Interface):
-    """The plan of an entry point.
+    """The host plan of an entry point: its interface, results and steps.
 
     ``works`` has the texts of the formulas of work that costs of versions call, by kernel.
     """
@@ -412,7 +412,7 @@ def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
 
 
 def apart_from_fills(steps: Iterable[Step]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
-    """The fills among the steps of an operation and in its branches, and the other steps."""
+    """The fills among the steps of an operation and of its branches, then all other steps."""
     fills, others = list[Step](), list[Step]()
     for step in steps:
         match step:

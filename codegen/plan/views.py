@@ -27,7 +27,7 @@ def lit(value: int) -> Exp:
 
 
 def op(name: str, *args: Exp, prim: Prim = Prim.I64) -> Exp:
-    """An operation on i64s (or ``prim``), folded where it is trivial."""
+    """An operation on i64s (or ``prim``), computed now if the operands are constants or neutral."""
     consts = [a.const.value for a in args if isinstance(a, imp.Lit)]
     if not consts:
         return imp.Apply(name, prim, args)
@@ -166,7 +166,7 @@ class View:
                     stored=self.stored and self.stored.reshape(shape))
 
     def slice(self, dims: Sequence[Exp | tuple[Exp, Exp, Exp]]) -> View:
-        """Fix dimensions at an index, or keep ``(start, count, stride)`` of them."""
+        """Select an index of a dimension, or ``(start, count, stride)``, for each dimension."""
         shape = tuple(d[1] for d in dims if isinstance(d, tuple))
         whole = all(isinstance(d, tuple) and d[0] == lit(0) and d[2] == lit(1) and d[1] == size
                     for d, size in zip(dims, self.shape, strict=True))
@@ -216,7 +216,10 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class PaddedLoad:
-    """An element of a pad: ``load`` if each index is inside of its size, else ``value``."""
+    """An element of a padded array: ``load`` if all ``tests`` hold, else ``value``.
+
+    Each test is a pair of an index and the size that bounds it.
+    """
 
     tests: tuple[tuple[Exp, Exp], ...]
     load: imp.Load
@@ -224,7 +227,7 @@ class PaddedLoad:
 
 
 def as_padded(exp: Exp) -> PaddedLoad | None:
-    """The parts of an element of pads, as :meth:`View.pad` makes them; None of something else."""
+    """The parts of a padded element, as :meth:`View.pad` makes it; None for other expressions."""
     match exp:
         case imp.Select(imp.Apply("and", args=(
                 imp.Apply("le", Prim.I64, (_, index)),
@@ -245,7 +248,10 @@ def row_major(mem: VName, prim: Prim, shape: tuple[Exp, ...]) -> View:
 
 
 def behind(rank: int, outer: int) -> tuple[int, ...]:
-    """The dimensions as they vary in memory if the ``outer`` first dimensions vary fastest."""
+    """The memory order of ``rank`` dimensions if the ``outer`` first dimensions vary fastest.
+
+    The order begins with the dimension that varies slowest.
+    """
     return (*range(outer, rank), *range(outer))
 
 

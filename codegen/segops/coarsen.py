@@ -149,7 +149,7 @@ class _Coarsener:
         self._find_crossing(code)
 
     def result(self) -> list[Stm]:
-        """The code."""
+        """The coarsened code."""
         return list(self._emit(self.items))
 
     def _varies(self, exp: Exp) -> bool:
@@ -177,7 +177,7 @@ class _Coarsener:
         return found
 
     def _sum(self, exp: Exp) -> Sum | None:
-        """An index as a sum, if it is one."""
+        """An index as a sum; None for other expressions."""
         return as_sum(exp, self.sums, self.varying)
 
     # Loops around lanes
@@ -246,7 +246,7 @@ class _Coarsener:
                     yield item
 
     def _arrays(self, stms: Sequence[Stm]) -> Iterator[Stm]:
-        """The cells of variables that are declared here and needed elsewhere."""
+        """The cells of variables that are declared in these statements and used outside of them."""
         for stm in stms:
             if isinstance(stm, imp.Declare) and stm.name in self.kept:
                 yield imp.DeclareArray(stm.name, stm.prim, self.lanes.cells)
@@ -302,7 +302,7 @@ class Sum:
 
     @staticmethod
     def of(index: VName) -> Sum:
-        """The index of a lane."""
+        """The sum that is the index ``index`` of a lane."""
         return Sum(lit(0), ((lit(1), (index,)),))
 
     def plus(self, other: Sum) -> Sum:
@@ -313,12 +313,12 @@ class Sum:
         return Sum(op("add", self.same, other.same), tuple(found.items()))
 
     def times(self, factor: Exp) -> Sum:
-        """A multiple."""
+        """The sum, multiplied by ``factor``."""
         return Sum(op("mul", self.same, factor),
                    tuple((op("mul", each, factor), indices) for each, indices in self.lanes))
 
     def exp(self) -> Exp:
-        """The code."""
+        """The expression that computes the sum."""
         total = self.same
         for factor, indices in self.lanes:
             number: Exp = imp.Var(indices[0])
@@ -329,7 +329,7 @@ class Sum:
 
 
 def as_sum(exp: Exp, sums: Mapping[VName, Sum], varying: Set[VName]) -> Sum | None:
-    """An index as a sum, if it is one; ``sums`` has the sums of names that vary."""
+    """An index as a sum; None for other expressions.  ``sums`` has the sums of varying names."""
     if not memories(exp) and variables(exp).isdisjoint(varying):
         return Sum(exp)
     match exp:

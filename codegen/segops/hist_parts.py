@@ -82,7 +82,7 @@ class Parts:
 
 
 def allocate_parts(lowering: launches.Lowering, exp: SegHist, per_segment: VName) -> Parts:
-    """Buffers for the partial results."""
+    """Allocate buffers for the partial results of a histogram."""
     count = launches.total(lowering, exp.space[:-1]) * Size.var(per_segment)
     return Parts(per_segment, [
         [lowering.temporary("part", prim, count * lowering.size(o.bins)) for prim in prims_of(o)]
@@ -115,7 +115,7 @@ def combine_parts(lowering: launches.Lowering, exp: SegHist, parts: Parts) -> No
 
 def _combine_by_items(lowering: launches.Lowering, exp: SegHist, parts: Parts,
                       alike: _Alike) -> None:
-    """A work-item per segment and bin combines the destinations' values with all parts."""
+    """Add a kernel in which a work-item per segment and bin combines all parts."""
     k = lowering.builder()
     space = (*exp.space[:-1], SegDim(lowering.names.fresh("bin"), exp.ops[alike[0][0]].bins))
     shape = launches.widths(k, exp.space[:-1])
@@ -131,7 +131,7 @@ def _combine_by_items(lowering: launches.Lowering, exp: SegHist, parts: Parts,
 
 def _combine_by_groups(lowering: launches.Lowering, exp: SegHist, parts: Parts,
                        alike: _Alike) -> None:
-    """Each group has neighbouring bins of a segment; several work-items divide a bin's parts."""
+    """Add a kernel whose groups combine neighbouring bins; several work-items share a bin."""
     bins = exp.ops[alike[0][0]].bins
     segments = launches.total(lowering, exp.space[:-1])
     width = lowering.scalar("width", least(lowering.group, greatest(Size.of(LEAST_WIDTH), least(
@@ -201,7 +201,7 @@ def _native_operation(op_: Operator, space: imp.Space) -> str | None:
 
 def atomic_update(k: KernelBuilder, op_: Operator, out: View, indices: Sequence[Exp], value: Value,
                   space: imp.Space) -> None:
-    """An update that other work-items may do to the same element at the same time."""
+    """Emit an update that other work-items may do to the same element at the same time."""
     assert not isinstance(value, View)
     assert out.mem is not None
     (type_,) = op_.lam.ret
@@ -220,7 +220,7 @@ def atomic_update(k: KernelBuilder, op_: Operator, out: View, indices: Sequence[
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Bins that several work-items update at the same time, with their locks if there are any."""
+    """Bins that several work-items update at once: their memory space, and locks if any."""
 
     space: imp.Space
     locks: VName | None
@@ -243,7 +243,7 @@ class Shared:
 
 
 def _without_check(code: Sequence[imp.Stm], inside: Exp) -> tuple[imp.Stm, ...]:
-    """The code under a condition that holds."""
+    """The body of the check that a bin is in range, if ``code`` is such a check."""
     match code:
         case [*before, imp.If(cond, then_, ())] if cond == inside:
             return (*before, *then_)

@@ -92,7 +92,7 @@ class GroupIndices:
 
     @property
     def places(self) -> Size:
-        """The number of places."""
+        """The number of values that ``place`` takes."""
         across = Size.var(self.across)
         return across * Size.var(self.points) if self.flat else across
 
@@ -308,7 +308,7 @@ class _Inside:
         return found
 
     def _statement(self, stm: Stm) -> list[Stm]:
-        """A statement after the indices of what it loads from boxes."""
+        """A statement, behind the indices of its loads from boxes."""
         indices: list[Stm] = []
 
         def change(exp: Exp) -> Exp:
@@ -359,7 +359,7 @@ class _Inside:
         return array if wanted else None
 
     def _margin(self, padded: PaddedLoad) -> _Margin | None:
-        """The tests of a padded load as sums; None if they depend on something else."""
+        """The tests of a padded load as sums; None for other tests."""
         tests: list[tuple[Sum, Exp]] = []
         for index, size in padded.tests:
             total = self._sum(index)
@@ -441,7 +441,7 @@ class _Array:
             group.place in side.names for side in self.sides[:-1])
 
     def size(self, group: GroupIndices) -> Size:
-        """The number of elements."""
+        """The number of elements of the box."""
         total = Size.of(1)
         for side in self.sides:
             walks = [Size.var(group.points), Size.var(group.steps) * Size.var(group.split),

@@ -28,7 +28,7 @@ class PackedScan:
 
     def element(self, k: KernelBuilder, scan: SegScan, outs: Sequence[View], place: imp.Var,
                 counts: Sequence[Exp]) -> None:
-        """The code for the element at ``place``, whose scanned values are ``counts``.
+        """Emit the code for the element at ``place``, whose scanned values are ``counts``.
 
         The last element stores its counts in the first of ``outs``.  The further ``outs`` are the
         destinations.

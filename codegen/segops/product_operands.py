@@ -52,7 +52,7 @@ def element(k: SecondOrder, operand: Operand, steps: Sequence[Exp]) -> Exp:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The rows or the columns of a product: some dimensions of its space, as one.
+    """The rows or the columns of a product: dimensions ``dims`` of its space, joined to one.
 
     ``size`` is the number of points.
     """
@@ -62,7 +62,7 @@ class Side:
 
     @property
     def size(self) -> Exp:
-        """The number of points."""
+        """The number of rows or columns."""
         return volume(self.widths)
 
     def indices(self, k: KernelBuilder, number: Exp) -> list[Exp]:

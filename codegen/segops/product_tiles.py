@@ -89,7 +89,7 @@ class ProductTile:
         self.results = ProductResults(lowering, product, self.batch, self.down, self.along)
 
     def launch(self) -> None:
-        """The kernel for whole reductions."""
+        """Add the kernel for whole reductions."""
         self.place(launches.GROUP_ID)
         totals = self.reduce(lit(0), self.length)
         for left, side in ((True, self.down), (False, self.along)):
@@ -100,7 +100,7 @@ class ProductTile:
                              fits=True)
 
     def blocks(self) -> Size:
-        """The number of blocks."""
+        """The number of blocks that cover the product."""
         names = self.block
         return (names.batch
                 * ceil_div(names.height, Size.var(names.side) * Size.var(names.rows))
@@ -153,14 +153,14 @@ class ProductTile:
             imp.Apply("le", Prim.I64, (op("add", self.start_j, self.width), self.along.size)))))
 
     def each(self, bound: Exp, work: Callable[[Exp], None], base: str = "r") -> None:
-        """An unrolled loop."""
+        """Emit an unrolled loop."""
         index = self.k.names.fresh(base)
         with self.k.block() as code:
             work(imp.Var(index))
         self.k.emit(imp.For(index, lit(0), bound, lit(1), tuple(code), unroll=True))
 
     def points(self, work: Callable[[Exp, Exp], None]) -> None:
-        """All points of the work-item, by row and column."""
+        """Emit ``work`` for all points of the work-item, by row and column."""
         self.each(self.rows, lambda r: self.each(self.columns, lambda c: work(r, c), "c"))
 
     def total_cell(self, r: Exp, c: Exp) -> Exp:
@@ -190,7 +190,7 @@ class ProductTile:
     # Slabs
 
     def prepare(self, start: Exp, end: Exp) -> None:
-        """Fetch the first slab."""
+        """Emit the code that fetches the first slab."""
         k = self.k
         self.apart = k.declare("apart", Prim.I64, op(
             "quot", imp.Var(self.block.group), self.depth))
@@ -256,10 +256,11 @@ class ProductTile:
         return self.fetched_first[along_k]
 
     def fetched(self, array: VName, work: Callable[[Exp, Exp, Exp], None]) -> None:
-        """All elements that the work-item fetches: number, depth and offset within the slab.
+        """Emit ``work`` for all elements that the work-item fetches, with coalesced reads.
 
-        Neighbouring work-items fetch neighbours.  The elements of one work-item have the same
-        depth; they are as far apart as there are work-items for a depth.
+        ``work`` gets the number of an element, its depth, and its offset within the slab.  The
+        elements of one work-item have one depth.  They are as far apart as there are work-items for
+        a depth.
         """
         k, n = self.k, self.k.names.fresh("load")
         depth, offset = self.first_fetched(array)
@@ -439,7 +440,7 @@ class ProductTile:
         self.points(point)
 
     def collect(self, array: VName, mine: VName, n: Exp) -> None:
-        """The elements at depth ``n`` of a slab that the work-item needs, in registers."""
+        """Emit loads of the elements at depth ``n`` of a slab that a work-item needs."""
         prim, left = self.prim(array), array in self.product.left
         count = self.points_of(left=left)
         self.k.emit(imp.DeclareArray(mine, prim, count))
@@ -447,7 +448,7 @@ class ProductTile:
             self.slabs[array], self.cell(array, n, self.position(r, left=left)), prim), prim)))
 
     def read(self, array: VName, mine: VName, step: Exp) -> None:
-        """The elements at a step that the work-item needs, in registers, from where they are."""
+        """Emit loads of the elements at a step that a work-item needs, straight to registers."""
         k, side, left = self.k, self.side_of(array), array in self.product.left
         count = self.points_of(left=left)
         k.emit(imp.DeclareArray(mine, self.prim(array), count))
@@ -464,7 +465,7 @@ class ProductTile:
     # Results
 
     def numbered(self, lane: Exp, *, left: bool) -> Exp:
-        """A row or column of the work-item."""
+        """The index of a row or column of the work-item."""
         return op("add", self.top if left else self.start_j, self.position(lane, left=left))
 
     def numbers(self, r: Exp, c: Exp) -> tuple[Exp, Exp, Exp]:

@@ -25,7 +25,7 @@ from runelift.ir.types import elem_of, i64
 
 def lower_product(lowering: launches.Lowering, product: Product,
                   otherwise: tuple[plan.Step, ...]) -> None:
-    """The tiled kernel if it pays for the device and the sizes, else other steps."""
+    """Add the tiled kernel if it pays for the device and the sizes, else other steps."""
     fresh = lowering.names.fresh
     space = product.exp.space
     height, width, batch = (multiply([lowering.size(space[n].width) for n in dims])

@@ -61,7 +61,7 @@ class Scan:
 
 def combine(k: KernelBuilder, op_: Operator, left: Sequence[imp.Var],
             right: Sequence[imp.Var], into: Sequence[imp.Var] | None = None) -> None:
-    """``right := op left right``, or ``into := ...``."""
+    """Emit ``right := op left right``, or ``into := ...``."""
     results = [k.declare("sum", launches.require_scalar(t), v) for t, v in zip(
         op_.lam.ret, k.apply(op_.lam, [*left, *right]), strict=True) if not isinstance(v, View)]
     for target, value in zip(into or right, results, strict=True):
@@ -209,7 +209,7 @@ class ScanTile:
         k.emit(imp.If(self.staged, tuple(collect)))
 
     def _if_alone(self, work: Callable[[bool], None]) -> None:
-        """``work``, told whether the tile is known to belong to one segment."""
+        """Emit ``work``, told whether the tile is known to belong to one segment."""
         if len(self.shape) == 1:
             work(True)
             return
@@ -226,7 +226,7 @@ class ScanTile:
 
     def _fill(self, elements: Callable[[Sequence[Exp], Exp], Sequence[Exp]],
               alone: bool = False, *, guarded: bool) -> bool:
-        """Fill the chunks; the result is True if indices are counted for that."""
+        """Emit the filling of chunks with ``elements``; True if its code counts indices."""
         k = self.k
         step = imp.Select(self.staged, launches.LSIZE, lit(1), Prim.I64)
         position = k.declare("p", Prim.I64, imp.Select(
@@ -274,7 +274,7 @@ class ScanTile:
         return padded(op("add", op("mul", launches.LID, self.chunk), offset))
 
     def _each(self, work: Callable[[Exp], None], *, unroll: bool = True) -> None:
-        """``work`` at every offset of a chunk."""
+        """Emit ``work`` at every offset of a chunk."""
         offset = self.k.names.fresh("k")
         with self.k.block() as code:
             work(imp.Var(offset))
@@ -392,7 +392,7 @@ class ScanTile:
 
     def _write(self, position: Callable[[Exp], Exp], memories: Sequence[VName],
                cell: Callable[[Exp], Exp]) -> None:
-        """Write a cell of ``memories`` for each offset."""
+        """Emit, for each offset of a chunk, a write of the results from ``memories``."""
         k = self.k
         if self.scan.packed is not None:
             self._each(lambda offset: self._pack(position(offset), memories, cell(offset)))

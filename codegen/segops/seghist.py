@@ -63,7 +63,7 @@ MOST_LOCKS = 1 << 20
 
 
 def seghist(lowering: launches.Lowering, exp: SegHist) -> None:
-    """A histogram per segment; operators, sizes and the device decide how."""
+    """Add a histogram per segment; operators, sizes and the device decide about the kernels."""
     if not all(isinstance(t, Prim) for o in exp.ops for t in o.op.lam.ret):
         _sequential(lowering, exp)
     elif lowering.interleave:
@@ -73,7 +73,7 @@ def seghist(lowering: launches.Lowering, exp: SegHist) -> None:
 
 
 def _in_lockstep(lowering: launches.Lowering, exp: SegHist) -> None:
-    """Copies in local memory, or updates of the result."""
+    """Add kernels with copies in local memory, or updates of the result."""
     sizes = choice.sizes_of(lowering, exp)
     private = choice.private_copies(lowering, sizes)
     shared = choice.shared_copies(lowering, sizes)
@@ -96,7 +96,7 @@ def _in_lockstep(lowering: launches.Lowering, exp: SegHist) -> None:
 
 
 def _on_processors(lowering: launches.Lowering, exp: SegHist) -> None:
-    """Copies of lone work-items, or updates of the result."""
+    """Add kernels with copies of lone work-items, or updates of the result."""
     sizes = choice.sizes_of(lowering, exp)
     per = choice.own_copies(lowering, sizes)
     alone = choice.is_sequential(lowering, sizes)
@@ -111,7 +111,7 @@ def _on_processors(lowering: launches.Lowering, exp: SegHist) -> None:
 
 def _choose(lowering: launches.Lowering, least_: Atom, number: VName,
             sides: Mapping[str, Callable[[], None]]) -> None:
-    """The first of two named ways if a number is at least so large, else the second."""
+    """Add a choice: the first of ``sides`` if ``least_ <= number``, else the second."""
     cond = lowering.names.fresh("enough")
     first, second = (launches.branch(lowering, side, name) for name, side in sides.items())
     lowering.steps.append(plan.Compute(cond, "le", Prim.I64, (least_, number)))
@@ -119,7 +119,10 @@ def _choose(lowering: launches.Lowering, least_: Atom, number: VName,
 
 
 def _own_copies(lowering: launches.Lowering, exp: SegHist, per: VName) -> None:
-    """Lone work-items, each with a part of a segment and a sub-histogram in global memory."""
+    """Add kernels in which each work-item makes a sub-histogram of a part of a segment.
+
+    The sub-histograms are in global memory.
+    """
     parts = allocate_parts(lowering, exp, per)
     k = lowering.builder()
     segment = k.declare("segment", Prim.I64, op("quot", launches.GID, k.scalar(per)))
@@ -142,7 +145,7 @@ def _own_copies(lowering: launches.Lowering, exp: SegHist, per: VName) -> None:
 
 
 def _clear(k: KernelBuilder, op_: HistOp, outs: Sequence[View]) -> None:
-    """The sub-histogram of a work-item is neutral."""
+    """Emit stores of the neutral element to the sub-histogram of a work-item."""
     neutral = launches.scalars(k.neutral(op_.op))
     k.loop(k.scalar(op_.bins), lambda bin_: k.emit(
         *(out.write([bin_], n) for out, n in zip(outs, neutral, strict=True))), base="clear")
@@ -170,20 +173,20 @@ def _fill(lowering: launches.Lowering, exp: SegHist) -> None:
 
 
 def _outs(lowering: launches.Lowering, exp: SegHist, number: int) -> list[View]:
-    """The results of an operator."""
+    """The result arrays of operator ``number``."""
     before = sum(len(o.dests) for o in exp.ops[:number])
     return lowering.results[before: before + len(exp.ops[number].dests)]
 
 
 def _in_place(lowering: launches.Lowering, exp: SegHist) -> None:
-    """Updates of the destinations by a work-item per element."""
+    """Add a kernel with a work-item per element that updates the destinations."""
     _fill(lowering, exp)
     locked = not all(o.op.is_word for o in exp.ops)
     _update_all(lowering, exp, _open_locks(lowering, exp, None) if locked else None, None)
 
 
 def _locked_copies(lowering: launches.Lowering, exp: SegHist, per: VName) -> None:
-    """Updates of copies, which groups take in turn, by a work-item per element."""
+    """Add kernels with a work-item per element that updates copies, which groups take in turn."""
     parts = allocate_parts(lowering, exp, per)
     _update_all(lowering, exp, _open_locks(lowering, exp, parts), parts)
     combine_parts(lowering, exp, parts)
@@ -235,7 +238,7 @@ def _open_locks(lowering: launches.Lowering, exp: SegHist, parts: Parts | None) 
 
 
 def _sequential(lowering: launches.Lowering, exp: SegHist) -> None:
-    """A work-item per segment."""
+    """Add a kernel with a work-item per segment."""
     _fill(lowering, exp)
     k = lowering.builder()
 

@@ -52,7 +52,7 @@ ONE, NONE = Size.of(1), Size.of(0)
 
 @dataclass(frozen=True, slots=True)
 class HistSizes:
-    """The sizes of a histogram: all that choices depend on but for the device."""
+    """The sizes of a histogram on which choices of kernels depend, besides the device."""
 
     segments: Size
     length: Size
@@ -68,7 +68,7 @@ class HistSizes:
 
 
 def sizes_of(lowering: launches.Lowering, exp: SegHist) -> HistSizes:
-    """The sizes of an operation."""
+    """The sizes of a histogram that choices depend on."""
     needing = sum(not op_.op.is_word for op_ in exp.ops)
     prims = [prim for op_ in exp.ops for prim in prims_of(op_)]
     cell = sum(prim.bytes for prim in prims)
@@ -194,7 +194,7 @@ def own_copies(lowering: launches.Lowering, sizes: HistSizes) -> VName:
 
 
 def is_sequential(lowering: launches.Lowering, sizes: HistSizes) -> VName:
-    """1 if a work-item of a processor should make a segment alone, else 0."""
+    """1 if one work-item of a processor should compute a segment sequentially, else 0."""
     cores = ceil_div(lowering.groups, Size.of(GROUPS_PER_CORE))
     many = least(ONE, floor_div(sizes.segments, cores))
     short = least(ONE, floor_div(Size.of(FEW_ELEMENTS), greatest(ONE, sizes.length)))

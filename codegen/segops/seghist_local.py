@@ -175,7 +175,7 @@ class _LocalHistogram:
 
 def in_local_memory(lowering: launches.Lowering, exp: SegHist, choice: LocalChoice, *,
                     atomic: bool) -> None:
-    """Groups with copies in local memory; without ``atomic`` each work-item has one."""
+    """Add kernels with sub-histograms in local memory, of groups or (not ``atomic``) work-items."""
     per = choice.per_segment
     parts = allocate_parts(lowering, exp, per)
 
@@ -199,7 +199,7 @@ def in_local_memory(lowering: launches.Lowering, exp: SegHist, choice: LocalChoi
 
 def _launch(lowering: launches.Lowering, exp: SegHist, parts: Parts, choice: LocalChoice, *,
             atomic: bool, together: bool) -> None:
-    """The kernel that counts the elements of each part; ``together``: and combines the parts."""
+    """Add the kernel that counts the elements of each part; ``together``: adds the parts too."""
     k = lowering.builder_of_groups()
     per, chunks = k.scalar(parts.per_segment), k.scalar(choice.chunks)
     above = k.declare("above", Prim.I64, op("quot", launches.GROUP_ID, chunks))

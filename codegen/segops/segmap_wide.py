@@ -132,7 +132,7 @@ class _WideMap:
         lowering.launch(self.k, "segmap_wide", ceil_div(items, group), group)
 
     def _points(self) -> None:
-        """The code for the points of a work-item."""
+        """Emit the code for the points of a work-item."""
         k, width, beside = self.k, imp.Var(self.width), lit(BLOCK_ITEMS)
         block = op("mul", op("quot", launches.GID, beside), op("mul", width, beside))
         first = op("add", block, op("rem", launches.GID, beside))
@@ -196,7 +196,7 @@ class _WideMap:
 
     def _arranged(self, line: Callable[[], None], block: Callable[[], None],
                   row: Callable[[], None]) -> None:
-        """Code for the arrangements of the points of a work-item that a device can have."""
+        """Emit code for the arrangements of a work-item's points that a device can have."""
         with self.k.block() as special:
             (line if self.lockstep else row)()
         with self.k.block() as usual:
@@ -205,7 +205,7 @@ class _WideMap:
                            tuple(usual)))
 
     def _one(self, place: Callable[[Exp], list[Exp]], number: Exp, sure: Exp) -> None:
-        """The point at a place, if it exists, which may be ``sure``."""
+        """Emit the point at a place, if it exists; ``sure``: it does."""
         k = self.k
         point = [k.declare("i", Prim.I64, i) for i in place(number)]
         exists = [op("lt", i, size) for i, size in zip(point, self.shape, strict=True)]
@@ -218,9 +218,9 @@ class _WideMap:
             k.emit(imp.If(known, tuple(self.point)))
 
     def _several(self, place: Callable[[Exp], list[Exp]], whole: Exp, sure: Exp) -> None:
-        """The points at the places 0 up to the width; all of them exist if ``whole``.
+        """Emit the points at the places from 0 up to the width; ``whole``: all of them exist.
 
-        Else each is checked, unless that is ``sure``.
+        Else each place is checked, unless it is ``sure``.
         """
         k, width = self.k, imp.Var(self.width)
 
@@ -244,7 +244,7 @@ class _WideMap:
         k.emit(imp.If(whole, tuple(together), tuple(apart)))
 
     def _values(self, indices: Sequence[Exp]) -> list[Exp]:
-        """The results of a point."""
+        """The results of the map at a point."""
         for dim, index in zip(self.exp.space, indices, strict=True):
             self.k.bind(Param(dim.index, Prim.I64), index)
         values = self.k.body(self.exp.body)

@@ -16,7 +16,10 @@ from runelift.ir.syntax import SegMap, SegRed
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """Segments to be reduced; ``finish`` makes the results of a segment from its totals."""
+    """Segments to reduce: ``finish`` computes the results of a segment from its totals.
+
+    ``finish`` gets the builder, the indices of the segment, and the totals.
+    """
 
     exp: SegRed
     kind: str
@@ -24,7 +27,7 @@ class Segments:
 
 
 def segments_of_map(exp: SegMap, names: Names) -> Segments | None:
-    """A map whose points reduce elements, as segments; None if it is something else."""
+    """A map whose points reduce elements, as segments; None for other maps."""
     found = reduction_of(exp, names)
     if found is None:
         return None

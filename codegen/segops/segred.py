@@ -79,7 +79,7 @@ class _Segment:
 
     @property
     def width(self) -> Exp:
-        """The number of its elements."""
+        """The number of elements of the segment."""
         return self.k.scalar(self.exp.space[-1].width)
 
     def element(self, index: Exp) -> list[Value]:
@@ -142,7 +142,7 @@ def segred(lowering: launches.Lowering, exp: SegRed,
 
 
 def _segred_each(lowering: launches.Lowering, exp: SegRed, medium: Callable[[], None]) -> None:
-    """Each segment by itself."""
+    """Add kernels that reduce each segment by itself."""
     short = launches.branch(lowering, lambda: _segred_items(lowering, exp), "a work-item per row")
     long = launches.branch(lowering, lambda: _segred_long(lowering, exp, medium), "long rows")
     cond = launches.is_short(lowering, lowering.size(exp.space[-1].width),
@@ -208,7 +208,7 @@ def _own_lines(exp: SegRed) -> int:
 
 
 def _segred_items(lowering: launches.Lowering, exp: SegRed) -> None:
-    """One work-item per segment."""
+    """Add a kernel with one work-item per segment."""
     k = lowering.builder()
     outs = lowering.results
 
@@ -224,7 +224,7 @@ def _segred_items(lowering: launches.Lowering, exp: SegRed) -> None:
 
 
 def _segred_groups(lowering: launches.Lowering, exp: SegRed) -> None:
-    """One work-group per segment: its work-items fold, then combine in local memory."""
+    """Add a kernel with one group per segment: work-items fold, then combine in local memory."""
     k = lowering.builder_of_groups()
     outs = lowering.results
     outer_shape = launches.widths(k, exp.space[:-1])
@@ -249,11 +249,11 @@ def _or_alone(lowering: launches.Lowering, k: KernelBuilder, group: Size) -> Siz
 
 
 def _segred_several_groups(lowering: launches.Lowering, exp: SegRed, per_segment: VName) -> None:
-    """Several groups per segment make partial results, which one group combines.
+    """Add kernels in which several groups per segment make partial results.
 
-    That is the last group to finish, if the device shows it the writes of the other groups.
-    Otherwise another launch combines them.  Groups of neighbouring segments are neighbours, so that
-    they find each other's reads in the cache, as in the columns of a matrix.
+    The last group to finish combines the partial results, if the device shows it the writes of the
+    other groups.  Otherwise another launch combines them.  Groups of neighbouring segments are
+    neighbours, so that they find each other's reads in the cache, as in the columns of a matrix.
     """
     together = lowering.coherent
     groups = launches.total(lowering, exp.space[:-1]) * Size.var(per_segment)
@@ -292,7 +292,7 @@ def _segred_several_groups(lowering: launches.Lowering, exp: SegRed, per_segment
 
 def _segred_final(lowering: launches.Lowering, exp: SegRed, partials: Sequence[Sequence[VName]],
                   per_segment: VName) -> None:
-    """One group per segment combines its partial results."""
+    """Add a kernel in which one group per segment combines the segment's partial results."""
     k = lowering.builder_of_groups()
     results, group = lowering.results, launches.roomy_group(lowering, exp.ops)
     arrays = launches.local_arrays(k, exp.ops, group)
@@ -306,7 +306,7 @@ def _segred_final(lowering: launches.Lowering, exp: SegRed, partials: Sequence[S
 
 
 def is_last_group(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:
-    """True for the last of ``groups`` groups to come here; it sees all other groups' writes.
+    """True in the last of ``groups`` groups to come here, which sees the writes of all groups.
 
     They count in element ``number`` of the device's counters; the last resets it.
     """
@@ -330,7 +330,7 @@ def is_last_group(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:
 
 def total_of_group(k: KernelBuilder, op_: Operator, mems: Sequence[VName],
                    totals: Sequence[imp.Var]) -> list[imp.Var]:
-    """The work-items' totals combined, in order, known to all of them.
+    """The combined totals of the work-items, in order, valid in every work-item.
 
     ``k`` is a builder of groups; the local ``mems`` have an element for each work-item.
     """

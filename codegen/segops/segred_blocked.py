@@ -59,9 +59,9 @@ MOST_CHOSEN_BOXES = 3
 
 def lower_blocked(lowering: launches.Lowering, segments: Segments | None,
                   otherwise: Callable[[], None]) -> None:
-    """The blocked kernel if segments have elements in common and the host wants it.
+    """Add the blocked kernel if segments have elements in common and the host wants it.
 
-    Else the kernels of ``otherwise``.
+    Else add the kernels of ``otherwise``.
     """
     shared = None
     if segments is not None and lowering.parameters is not None:
@@ -239,7 +239,7 @@ class _BlockedKernel:
     # Totals
 
     def _each_point(self, work: Callable[[Exp], None]) -> None:
-        """An unrolled loop over the segments of a work-item."""
+        """Emit an unrolled loop over the segments of a work-item."""
         self.k.loop(self.points, work, base="r", unroll=True)
 
     def _start(self) -> list[list[VName]]:
@@ -314,7 +314,7 @@ class _BlockedKernel:
         k.loop(length, some, step=imp.Var(sizes.tile), base="n")
 
     def _each_part(self, whole: Exp, first: VName, code: Sequence[imp.Stm], together: Exp) -> None:
-        """The loops over the parts of a tile that work-items go through at a time."""
+        """Emit the loops over the parts of a tile that work-items go through at a time."""
         if not self.apart:
             self.k.emit(self._loop(first, op("mul", self.y, self.steps), whole, together, code,
                                    self._several()))
@@ -378,7 +378,7 @@ class _BlockedKernel:
                      op("add", op("mul", u, self.points), r))
 
     def _single(self) -> Lanes:
-        """A step of all segments."""
+        """The lanes that take one step of all segments."""
         return Lanes(((self.r, self.sizes.points),), self.sizes.points, imp.Var(self.r))
 
     def _code(self, totals: Sequence[Sequence[VName]], index: Exp, first: Sequence[imp.Stm] = ()

@@ -42,7 +42,7 @@ from runelift.ir.types import i64
 
 
 def columns_of_map(lowering: launches.Lowering, exp: SegMap) -> Columns | None:
-    """The map as reductions down columns; None if it is something else."""
+    """The map as reductions down columns; None for other maps."""
     product = product_of(exp)
     if product is not None and len(product.walks) == 1:
         return columns_of_product(lowering, product)
@@ -102,7 +102,7 @@ def _finish_of(exp: SegMap, parts: Reducing
 
 
 def columns_of_reduction(exp: SegRed) -> Columns | None:
-    """The segmented reduction as reductions down columns; None if it is something else."""
+    """The segmented reduction as reductions down columns; None for other reductions."""
     *points, row = exp.space
     if not points or len(exp.body.result) != sum(len(o.neutral) for o in exp.ops) or not all(
         map(is_cheap, (exp.body, *(o.lam.body for o in exp.ops)))
@@ -129,7 +129,7 @@ def columns_of_reduction(exp: SegRed) -> Columns | None:
 
 
 def _is_column(exp: object, uses: dict[VName, set[VName]], near: set[Dim], column: VName) -> bool:
-    """True if an array is a column, or a part of one, that ``column`` picks."""
+    """True if an array is a column, or part of a column, that ``column`` selects."""
     if not isinstance(exp, Index):
         return False
     *rows, last = exp.dims
@@ -162,7 +162,7 @@ def _neighbours(stms: Iterable[Stm], column: VName) -> set[Dim]:
 
 def reduce_columns(lowering: launches.Lowering, space: Space, columns: Columns,
                    otherwise: tuple[plan.Step, ...]) -> None:
-    """Kernels for strips if they pay for the device and the sizes, else other steps."""
+    """Add kernels for strips if they pay for the device and the sizes, else other steps."""
     fresh = lowering.names.fresh
     strip = StripShape(
         fresh("group"), fresh("columns"), fresh("rows"), fresh("cells"), fresh("pieces"),
@@ -185,7 +185,7 @@ def reduce_columns(lowering: launches.Lowering, space: Space, columns: Columns,
 
 def _whole(lowering: launches.Lowering, space: Space, columns: Columns,
            strip: StripShape) -> None:
-    """Whole columns, one strip for each work-item."""
+    """Add a kernel of whole columns, with one strip for each work-item."""
     k = lowering.builder()
     k.constants = list(strip.constants())
     outs = lowering.results
@@ -223,7 +223,7 @@ def _strip(k: KernelBuilder, space: Space, columns: Columns, strip: StripShape,
 
 
 def _count(strip: StripShape) -> Size:
-    """The number of strips."""
+    """The number of strips that cover all columns."""
     return (strip.batch * ceil_div(strip.height, Size.var(strip.rows))
             * ceil_div(strip.width, Size.var(strip.columns)))
 
@@ -251,7 +251,7 @@ def _pieces(lowering: launches.Lowering, space: Space, columns: Columns,
 
 def _piece(k: KernelBuilder, space: Space, columns: Columns, strip: StripShape,
            partials: Sequence[VName], count: Exp) -> None:
-    """The code for a piece of one of ``count`` strips."""
+    """Emit the code for a piece of one of ``count`` strips."""
     piece = k.declare("piece", Prim.I64, op("quot", launches.GID, count))
     work = _strip(k, space, columns, strip, op("rem", launches.GID, count))
     length = k.scalar(columns.lengths[0])

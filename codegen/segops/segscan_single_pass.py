@@ -55,7 +55,7 @@ IS_LAST = imp.Apply("eq", Prim.I64, (LID, op("sub", LSIZE, lit(1))))
 
 
 def scan_single_pass(lowering: Lowering, scan: Scan) -> None:
-    """The kernel and its launch."""
+    """Add the kernel of a single-pass scan, and its launch."""
     words = Size.of(sum(_words(p) for p in scan.values()))
     statuses = lowering.names.fresh("statuses")
     lowering.steps.append(plan.AllocScanStatus(
@@ -124,7 +124,7 @@ def _i32(value: int) -> Exp:
 
 
 class _LookBack:
-    """The work of a group for one tile."""
+    """Emits the work of a group for one tile of a single-pass scan."""
 
     def __init__(self, tile: ScanTile, statuses: VName) -> None:
         self.tile = tile
@@ -175,7 +175,7 @@ class _LookBack:
             [imp.Load(next(before), lit(0), p) for p in ps] for ps in self.scan.prims])
 
     def _take_tile(self) -> None:
-        """The number of the tile, and the epoch."""
+        """Emit the code by which a group gets the number of its next tile, and the epoch."""
         k, taken = self.k, self.k.names.fresh("taken")
         last = imp.Apply("eq", Prim.I64, (
             imp.Convert(Prim.U64, Prim.I64, _low(imp.Var(taken))),
@@ -196,12 +196,12 @@ class _LookBack:
             _high(ticket), _u32(4))))
 
     def _place(self, word: int, number: Exp) -> Exp:
-        """The place of a word of a tile; neighbouring tiles have theirs next to each other."""
+        """The position of a word of a tile; words of neighbouring tiles are next to each other."""
         return op("add", op("add", op("mul", lit(word), imp.Var(self.scan.tiles)), number),
                   lit(FIRST_STATUS))
 
     def _publish(self, kind: Exp, totals: Sequence[Sequence[imp.Var]]) -> None:
-        """Publish the totals of the tile."""
+        """Emit stores that publish the totals of a tile to later tiles."""
         k = self.k
         status = k.declare("status", Prim.U64, imp.Apply("shl", Prim.U64, (
             imp.Convert(Prim.U32, Prim.U64, imp.Apply("add", Prim.U32, (self.epoch, kind))),

@@ -78,7 +78,7 @@ def segscan(lowering: launches.Lowering, exp: SegScan,
 
 
 def _segscan_items(lowering: launches.Lowering, exp: SegScan) -> None:
-    """One work-item per segment."""
+    """Add a kernel with one work-item per segment."""
     k = lowering.builder()
     outs = lowering.results
 
@@ -105,7 +105,7 @@ def _segscan_items(lowering: launches.Lowering, exp: SegScan) -> None:
 
 def _segscan_tiles(lowering: launches.Lowering, exp: SegScan,
                    packed: PackedScan | None = None) -> None:
-    """In one pass if the host lets groups wait for each other, else in two."""
+    """Add a scan by tiles: in one pass if the host lets groups wait for each other, else two."""
     scan = _choose_tiles(lowering, exp, packed)
     once = launches.branch(lowering, lambda: scan_single_pass(lowering, scan), "one pass")
     twice = launches.branch(lowering, lambda: _scan_in_two_passes(lowering, scan), "two passes")
@@ -152,7 +152,7 @@ class _Passes:
 
 
 def _scan_in_two_passes(lowering: launches.Lowering, scan: Scan) -> None:
-    """The three kernels; a single tile needs only the last, if it computes its elements."""
+    """Add the three kernels; a single tile needs only the last, if it computes its elements."""
     exp, tiles, points = scan.exp, Size.var(scan.tiles), Size.var(scan.tile_shape.points)
     passes = _Passes(
         scan, [[lowering.temporary("sum", p, tiles) for p in ps] for ps in scan.prims],
@@ -171,7 +171,7 @@ def _scan_in_two_passes(lowering: launches.Lowering, scan: Scan) -> None:
 
 
 def _tile_sums(lowering: launches.Lowering, passes: _Passes) -> None:
-    """The total of every tile after its last segment start."""
+    """Add a kernel that computes the total of every tile after its last segment start."""
     scan = passes.scan
     tile = ScanTile(lowering, scan)
     k = tile.k
@@ -235,7 +235,10 @@ def _scan_tiles(lowering: launches.Lowering, passes: _Passes) -> None:
 
 
 def _scan_sums(lowering: launches.Lowering, passes: _Passes) -> None:
-    """One group scans the totals in place: runs of work-items, then a scan of the runs."""
+    """Add a kernel in which one group scans the totals in place.
+
+    Each work-item scans a run of totals, then the group scans the runs.
+    """
     scan, k = passes.scan, lowering.builder_of_groups()
     exp = scan.exp
     part = launches.even_part(k, imp.Var(scan.tiles), launches.LID, launches.LSIZE)

@@ -55,7 +55,7 @@ class Transposition:
 
 
 def transposition_of(lowering: launches.Lowering, exp: SegMap) -> Transposition | None:
-    """The map as a transposed copy, if it is one."""
+    """The map as a transposed copy; None for other maps."""
     match exp.body.stms, exp.body.result:
         case (stm,), (result,) if isinstance(stm.exp, Index) and stm.pat[0].name == result:
             read = stm.exp
@@ -72,7 +72,7 @@ def transposition_of(lowering: launches.Lowering, exp: SegMap) -> Transposition 
 
 def lower_transposition(lowering: launches.Lowering, found: Transposition,
                         otherwise: tuple[plan.Step, ...]) -> None:
-    """A copy of the buffer if the order stays, else tiles if they pay, else other steps."""
+    """Add a copy of the buffer if the order stays, else tiles if they pay, else other steps."""
     fast, last = (lowering.size(found.exp.space[k].width) for k in (found.fast, -1))
     sides = fast, last
     tiled = launches.branch(lowering, lambda: _tiled(lowering, found, sides, otherwise))
@@ -109,7 +109,7 @@ def _buffer_copy(lowering: launches.Lowering, found: Transposition) -> plan.Copy
 
 def _tiled(lowering: launches.Lowering, found: Transposition, sides: tuple[Size, Size],
            otherwise: tuple[plan.Step, ...]) -> None:
-    """The tiled copy, or other steps if the runtime wants no tiles."""
+    """Add the tiled copy, or other steps if the runtime wants no tiles."""
     (param,) = lowering.stm.pat
     height, width, pitch, word = (lowering.names.fresh(base)
                                   for base in ("height", "width", "pitch", "words"))
@@ -171,7 +171,7 @@ class _Copy:
         self.outer: dict[int, Exp] = {}
 
     def place(self, tiles: Sequence[Exp]) -> list[Exp]:
-        """The tile of a group among so many along both sides."""
+        """The row and column of a group's tile, among ``tiles`` along both sides."""
         *outer, down, along = (self.k.declare("o", Prim.I64, index) for index in unflat_index(
             launches.GROUP_ID, [*(self.shape[d] for d in self.batch), *tiles]))
         self.outer = dict(zip(self.batch, outer, strict=True))
@@ -353,12 +353,12 @@ class _LocalTile(_Tile):
         self.store()
 
     def load(self) -> None:
-        """Copy the elements to local memory; neighbouring work-items read neighbours."""
+        """Emit copies of the tile from the source to local memory, with coalesced reads."""
         self._each(lambda point, cell: imp.Store(
             self.memory, cell, self._element(point), self.prim), down=True)
 
     def store(self) -> None:
-        """Write the elements; neighbouring work-items write neighbours."""
+        """Emit copies of the tile from local memory to the result, with coalesced writes."""
         self._each(lambda point, cell: self.result.write(
             point, imp.Load(self.memory, cell, self.prim)), down=False)
 

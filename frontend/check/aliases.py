@@ -118,12 +118,12 @@ def shared(type_: Type | None, found: Origins) -> Tree:
 
 
 def holds_arrays(type_: Type | None) -> bool:
-    """True if a value without components can be an alias of something."""
+    """True if values of a type without components can be aliases of arrays."""
     return type_ is not None and facts(type_).aliases
 
 
 def join(left: Tree, right: Tree) -> Tree:
-    """A value that is one or the other."""
+    """The tree of a value that is either ``left`` or ``right``."""
     match left, right:
         case Parts(xs), Parts(ys):
             return together([join(x, y) for x, y in zip(xs, ys, strict=True)])
@@ -172,7 +172,7 @@ def _component(type_: Type | None, position: int) -> Type | None:
 
 
 def with_component(tree: Tree, type_: Type | None, path: tuple[str, ...], new: Tree) -> Tree:
-    """A record with another field."""
+    """The tree of a record after an update of the field at ``path``."""
     if not path:
         return new
     if isinstance(tree, Leaf):

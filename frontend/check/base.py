@@ -274,7 +274,7 @@ class Base(ABC):
         return self._wording().type(type_)
 
     def _noun(self, type_: Type) -> str:
-        """A type as an object of a sentence."""
+        """A type as a noun phrase in a message."""
         return self._wording().noun(type_)
 
     def join(self, left: Type, right: Type, span: Span, what: str,
@@ -292,7 +292,7 @@ class Base(ABC):
                           f"{self._show(right)} does not go with {self._show(left)}.")
 
     def no_function(self, type_: Type, span: Span, role: str) -> None:
-        """An error if a value is or will be a function, which has no place as ``role``."""
+        """Refuse a type that is or may become a function type, with the reason ``role``."""
         try:
             self.solved.no_function(type_)
         except FunctionalType:
@@ -301,7 +301,7 @@ class Base(ABC):
                 f"A value of functional type cannot be {role}.") from None
 
     def _is_known(self, name: str) -> bool:
-        """True if an unqualified name stands for something, or did before an error."""
+        """True if an unqualified name is bound, or was bound by an erroneous declaration."""
         return (self.scope.find(name) is not None or name in self.broken or name in FUNCTIONS)
 
     def _lookup(self, name: ast.QualName, span: Span) -> Scheme:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """The leaves of a loop's values: at first, as parameters, and after its body."""
+    """The leaves of a loop's values: initial, as parameters, and after the body."""
 
     init: list[Origins]
     params: list[Origins]

@@ -45,7 +45,7 @@ class _Order:
         """The sizes that only other branches than this one compute."""
 
     def exp(self, exp: object) -> None:
-        """Evaluate an expression or a part of one."""
+        """Note the evaluation of an expression, or of a node inside one."""
         match exp:
             case ast.ArrayExp(span, ()) if isinstance(exp.type, Array):
                 self._need(sizes_in(exp.type).intersection(self._unknown), span, "an empty array")

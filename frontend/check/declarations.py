@@ -116,7 +116,10 @@ class Checker(Settling):
         return known
 
     def knows(self, dec: ast.CoreDec, before: Checked) -> bool:
-        """True if a declaration is what it was, with the same meaning; it is in scope then."""
+        """True if a declaration is unchanged since the last check; brings it into scope then.
+
+        Its names must also have unchanged meanings.
+        """
         now = self._meanings(before.uses)
         if not self.broken.isdisjoint(before.uses) or not all(
                 one is other for name, meaning in before.uses.items()
@@ -192,7 +195,7 @@ class Checker(Settling):
                               f'Size parameter "[{unused.base}]" is not used in the type.')
 
     def _hide(self, dec: ast.TypeDec, sizes: set[VName], body: ty.Type) -> None:
-        """A value of a hidden type has the sizes that are arguments of the type."""
+        """Mark a type as hidden; refuse size parameters that no array in its values has."""
         self._now_hides(dec)
         for size in sorted(sizes - constructive_sizes(self._shown(body))):
             raise self._error("unused-size", dec.span, f'Size parameter "[{size.base}]" is not '
@@ -207,7 +210,7 @@ class Checker(Settling):
             self.solved.changing.add(dec.name)
 
     def _shown(self, type_: ty.Type, anonymous: SizeMaker | None = None) -> ty.Type:
-        """A type without hidden types: what it is when the program runs."""
+        """A type with hidden types replaced by their definitions, as at run time."""
         if not ty.facts(type_).hidden:
             return type_
         make = anonymous or self.solved.size_meta
@@ -287,7 +290,7 @@ class Checker(Settling):
             self._show_hidden(dec)
 
     def _check_specified(self, dec: ast.ValDec) -> None:
-        """A constant has no size parameter, and a result is as unique as is specified."""
+        """Refuse constants with size parameters, and results less unique than specified."""
         assert dec.type is not None
         assert dec.ret is not None
         anonymous: list[VName] = []
@@ -380,7 +383,7 @@ class Checker(Settling):
         return ty.Arrow(domain, ty.UNIT, unique_pattern(param), False, size_name)
 
     def _fixed(self, sizes: list[VName]) -> SizeMaker:
-        """Makes sizes ``[]`` that may be any, each another one, and adds them to ``sizes``."""
+        """A function that makes a fresh size for each ``[]`` and adds it to ``sizes``."""
         def make() -> Size:
             sizes.append(self.names.fresh(NAMELESS))
             return Size.var(sizes[-1])
@@ -388,7 +391,7 @@ class Checker(Settling):
 
     def _check_rigid(self, types: Collection[VName],
                      params: Collection[ast.SizeParam | ast.TypeParam]) -> None:
-        """A type parameter stands for any type, so nothing around its function is of that type."""
+        """Refuse a type parameter that inference equated with a type from around its function."""
         for name, binding in self.scope.values.items() if types else ():
             type_ = self.solved.resolve(binding.scheme.type)
             if binding.local and (used := set().union(*map(ty.type_variables, (
@@ -402,7 +405,7 @@ class Checker(Settling):
                     labels=() if binding.span is None else (Label(binding.span, "bound here"),))
 
     def _out_of_scope(self, type_: ty.Type, known: set[VName]) -> ty.Type:
-        """``type_`` with an unknown size for each that names something of a function's body.
+        """``type_`` with an unknown size for each size that names a local of a function's body.
 
         Its callers do not know how such sizes are related.
         """
@@ -416,7 +419,7 @@ class Checker(Settling):
         return ty.map_sizes(size, type_)
 
     def _sizes_are_i64(self, ret: ast.TypeExp | None) -> None:
-        """Parameters that name sizes of the result are i64s: the body may need to know."""
+        """Require that parameters which name sizes of the result are i64s."""
         for node in walk(ret):
             match node:
                 case ast.TypeArray(_, ast.Name(_, ast.QualName((), name))) if (
@@ -424,7 +427,7 @@ class Checker(Settling):
                     self.expect(Prim.I64, binding.scheme.type, node.span, "a size")
 
     def _settle_coerced(self) -> None:
-        """A size ``[]`` of a coercion that nothing decides about is the size of the value."""
+        """Give each undecided size ``[]`` of a coercion a new unknown size: that of the value."""
         if not self._coerced:
             return
         undecided = self._undecided() - self.solved.parameters
@@ -471,7 +474,7 @@ class Checker(Settling):
         return found
 
     def _check_entry(self, dec: ast.ValDec, type_: ty.Type, undecided: set[VName]) -> None:
-        """An entry point is of first order and decides about ``undecided`` sizes."""
+        """Check that an entry point is of first order and decides about ``undecided`` sizes."""
         constructive: set[VName] = set()
         named: set[VName] = set()
         written, type_ = type_, self._shown(type_)

@@ -11,7 +11,7 @@ from runelift.ir.base.source import Span
 
 
 def whole_name(pattern: ast.Pattern) -> str | None:
-    """The name of all that a pattern matches, if it has one."""
+    """The name that a pattern binds to the whole value; None without such a name."""
     match pattern:
         case ast.PatName(_, name):
             return name
@@ -21,7 +21,7 @@ def whole_name(pattern: ast.Pattern) -> str | None:
 
 
 def base_name(pattern: ast.Pattern) -> str:
-    """The name that a pattern gives to the whole value, or one for all that have none."""
+    """The name that a pattern binds to the whole value, or a fixed name for other patterns."""
     return whole_name(pattern) or "arg"
 
 
@@ -62,7 +62,7 @@ def computes_sizes(type_: ty.Type) -> bool:
 
 
 def first_hidden(type_: ty.Type) -> ty.TypeVar | ty.Abstract | None:
-    """A part of a type of which nothing is known here: a type parameter, or a hidden type."""
+    """The first part of a type that is unknown here: a type parameter, or a hidden type."""
     return next((part for part in ty.parts(type_, lambda part: not isinstance(part, ty.Arrow))
                  if isinstance(part, ty.TypeVar | ty.Abstract)), None)
 
@@ -101,7 +101,7 @@ MOST_LOOKED_AT = 100
 
 
 def is_function(exp: ast.Exp) -> bool:
-    """True if an argument is better checked after the other arguments."""
+    """True if an argument is a function, which is better checked after the other arguments."""
     todo = [exp]
     for _ in range(MOST_LOOKED_AT):
         if not todo:
@@ -120,9 +120,9 @@ def is_function(exp: ast.Exp) -> bool:
 
 
 def given_to(call: ast.Exp, args: tuple[ast.Exp, ...]) -> tuple[ast.Exp, ...]:
-    """The function that is applied in ``call``, and all that it is given with ``args``.
+    """The function that ``call`` applies, and all its arguments, with ``args`` at the end.
 
-    Of operators that are not known to apply one of their operands, the whole call.
+    For operators that do not apply an operand, the function is the whole call.
     """
     match call:
         case ast.Apply(_, fun):

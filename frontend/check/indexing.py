@@ -15,7 +15,7 @@ from runelift.ir.sizes import Size, applied
 
 
 class Indexing(Patterns):
-    """Arrays and records taken apart."""
+    """Infers indices, slices, updates and fields."""
 
     def _range(self, exp: ast.Range) -> Type:
         elem = self.solved.meta(SIGNED)

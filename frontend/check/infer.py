@@ -277,7 +277,7 @@ class Inference(Loops):
         return ty.substitute_size(codomain, arrow.param, size)
 
     def _try_function(self, type_: ty.Type, expected: ty.Type) -> None:
-        """Learn what an expected type says of a function, but for sizes that its calls have."""
+        """Unify a function's type with the expected type, but for sizes that calls decide."""
         type_, expected = self.solved.head(type_), self.solved.head(expected)
         own: set[VName | None] = set()
         while (isinstance(type_, ty.Arrow) and isinstance(expected, ty.Arrow)
@@ -339,9 +339,9 @@ class Inference(Loops):
         return ty.with_changing(result, inner)
 
     def _made_inside(self, type_: ty.Type, made: int) -> set[VName]:
-        """The sizes in a type that were made since, and that no expression in scope has.
+        """The sizes in ``type_`` with tags above ``made`` that no expression in scope denotes.
 
-        Names that were ``made`` before have lower tags.
+        ``made`` is the last tag that was given out before the type was inferred.
         """
         inside = {size for size in ty.sizes_in(self.solved.resolve(type_)) - self.solved.flexible
                   if size.tag > made}
@@ -405,7 +405,7 @@ class Inference(Loops):
         return result
 
     def _check_plain(self, fun: ty.Type, operand: ast.Exp, pipe: ast.BinExp) -> None:
-        """An error if a pipe's function is a lambda whose result has the size of its argument."""
+        """Refuse a pipe into a lambda whose result has the size of its argument."""
         head = self.solved.head(fun)
         if isinstance(head, ty.Arrow) and self.solved.own_sizes(head):
             self.expect(ty.Arrow(self.solved.meta(), self.solved.meta()), head, operand.span,
@@ -426,7 +426,7 @@ class Inference(Loops):
         return self._result(head, codomain, given_to(pipe, (arg,)))
 
     def _check_composed(self, first: ast.Exp, composition: ast.BinExp) -> None:
-        """An error if sizes of what ``first`` hands on, in a composition, change every time."""
+        """Refuse a composition if sizes of what ``first`` hands on change with every call."""
         head = self.solved.head(first.type) if first.type is not None else None
         if isinstance(head, ty.Arrow) and ty.sizes_in(self.solved.resolve(head.codomain)) & {
                 head.param, *head.exists}:

@@ -136,7 +136,7 @@ class Loops(Indexing):
         return self.solved.resolve(joined) == self.solved.resolve(result)
 
     def _same_elements(self, left: Type, right: Type) -> None:
-        """Make two types of one form equal, but for their sizes."""
+        """Unify two types of one form, but for their sizes."""
         left, right = self.solved.head(left), self.solved.head(right)
         match left, right:
             case Array(_, s), Array(_, t):

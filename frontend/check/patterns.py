@@ -41,14 +41,14 @@ class Patterns(SizeExps):
     def part_type(self, pattern: ast.Pattern, bound: Bindings, type_: Type | None,
                   anonymous: SizeMaker | None = None, size: Size | None = None,
                   size_name: VName | None = None) -> Type:
-        """The type of a pattern or of a part of one, whose names are added to ``bound``."""
+        """The type of a pattern or of an inner pattern, whose names are added to ``bound``."""
         self._typed.append(pattern)
         pattern.type = self._pattern_type(pattern, bound, type_, anonymous, size, size_name)
         return pattern.type
 
     def distinct(self, patterns: Iterable[ast.Pattern],
                  others: Iterable[ast.SizeParam | ast.TypeParam] = ()) -> None:
-        """An error if patterns bind a name twice, or that of a size parameter, or need it before.
+        """Refuse patterns that bind a name twice, or that of a size parameter, or need it before.
 
         Patterns of cases may bind one twice: the last one is meant, as in Futhark.
         """
@@ -61,7 +61,7 @@ class Patterns(SizeExps):
         self.sizes_outside(patterns)
 
     def sizes_outside(self, patterns: Iterable[ast.Pattern]) -> None:
-        """An error if a name that a pattern binds is not known as a size in it."""
+        """Refuse a pattern in which a size is a name that the pattern itself binds."""
         for pattern in patterns:
             if (size := own_size(pattern)) is not None and not self._is_known(size.name.name):
                 raise self._error("unknown-name", size.span, f"Unknown variable '{size.name}': "

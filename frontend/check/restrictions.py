@@ -32,7 +32,10 @@ def sizes_of_inner_names(params: tuple[ast.Pattern, ...],
 
 
 def inner_sizes(params: Sequence[ast.Pattern], domains: Sequence[ty.Type]) -> Iterator[Diagnostic]:
-    """A parameter has no sizes that are components of another one: calls cannot name them."""
+    """Errors for sizes of a parameter that are components of another parameter.
+
+    Calls cannot name such sizes.
+    """
     inner = {node.size for param in params for node in walk(param)
              if isinstance(node, ast.PatName) and node.name != whole_name(param)}
     for param, domain in zip(params, domains, strict=True):
@@ -45,9 +48,10 @@ def inner_sizes(params: Sequence[ast.Pattern], domains: Sequence[ty.Type]) -> It
 
 def later_sizes(params: Sequence[ast.Pattern], names: Sequence[VName | None],
                 domains: Sequence[ty.Type]) -> Iterator[Diagnostic]:
-    """The size of a parameter is no later one, since arguments may be given one by one.
+    """Errors for sizes of parameters that later parameters bind.
 
-    ``names`` are what the parameters are called in types.
+    Arguments may be given one by one, so that later sizes are unknown.  ``names`` are the
+    parameters' names in types.
     """
     for place, (param, domain) in enumerate(zip(params, domains, strict=True)):
         for size in sorted(ty.sizes_in(domain).intersection(filter(None, names[place + 1:]))):
@@ -78,7 +82,7 @@ def computed_sizes(params: Sequence[ast.Pattern], domains: Sequence[ty.Type],
 
 def unused_sizes(params: Sequence[ast.SizeParam | ast.TypeParam],
                  type_: ty.Type) -> Iterator[Diagnostic]:
-    """Every size parameter of a function is a size somewhere in its type."""
+    """Errors for size parameters of a function that are no sizes in its type."""
     used = ty.sizes_in(type_)
     for param in params:
         if isinstance(param, ast.SizeParam) and param.size not in used:

@@ -47,7 +47,7 @@ class Settling(Inference):
             op.op_type = self._settled(op.op_type, op.span)
 
     def _check_comparable(self, op: ast.BinExp | ast.OpSection) -> None:
-        """Only values of types that are known here can be compared."""
+        """Refuse comparisons of values whose types are unknown or hidden."""
         assert op.op_type is not None
         compared = self.solved.resolve(op.op_type)
         assert isinstance(compared, ty.Arrow)
@@ -94,7 +94,7 @@ class Settling(Inference):
         return self.solved.resolve(known)
 
     def _check_matches(self) -> None:
-        """Every match covers every value, and other patterns fit any value of their type."""
+        """Check that every match covers every value, and that other patterns cannot fail."""
         for node in self._typed:
             if isinstance(node, ast.MatchExp):
                 self.errors += uncovered([case.pattern for case in node.cases], node.span,
@@ -104,7 +104,7 @@ class Settling(Inference):
                     self.errors += uncovered([pattern], pattern.span)
 
     def _check_literal(self, literal: ast.Literal) -> None:
-        """A number that its type does not have is an error, unless a suffix names the type."""
+        """Refuse a number that its type does not have, unless a suffix names the type."""
         prim, value = literal.type, literal.value
         if not isinstance(prim, Prim) or isinstance(value, bool) or literal.prim is not None:
             return

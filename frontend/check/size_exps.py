@@ -65,7 +65,7 @@ class SizeExps(Base):
             self._binders.append(size)
 
     def _check_binders(self, sizes: tuple[ast.SizeParam, ...], pattern: Type) -> None:
-        """The value of a ``let`` has an array of each size that the ``let`` binds."""
+        """Check that the value of a ``let`` has an array of each size that the ``let`` binds."""
         if sizes:
             constructive = constructive_sizes(self.solved.resolve(pattern))
         for size in sizes:
@@ -139,7 +139,7 @@ class SizeExps(Base):
                 if with_names(key, self._named_outside) is not None}
 
     def _named_outside(self, identity: Hashable) -> Hashable | None:
-        """The structure of a name if it is in scope and stands for the same thing there."""
+        """The structure of a name if it is in scope and bound to the same definition there."""
         name = identity[0] if isinstance(identity, tuple) else identity
         assert isinstance(name, ast.QualName)
         return ("name", identity) if self._identity(name) == identity else None

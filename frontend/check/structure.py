@@ -56,7 +56,7 @@ def _named(identity: Hashable) -> Hashable:
 
 
 def with_names(known: Hashable, replace: Callable[[Hashable], Hashable | None]) -> Hashable | None:
-    """A structure with ``replace`` of what identifies its names; None if that is None for one."""
+    """A structure with each name's identity replaced; None if ``replace`` gives None for a name."""
     match known:
         case ("name", identity):
             return replace(identity)

@@ -58,7 +58,10 @@ The number is 0 for size parameters, and -1 for the body.
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A type with its type parameters, size parameters and unknown sizes to instantiate."""
+    """A type that is generic in ``types``, ``sizes`` and ``unknown`` sizes.
+
+    Each use of the name replaces these by fresh variables.
+    """
 
     type: ty.Type
     types: tuple[VName, ...] = ()
@@ -71,7 +74,7 @@ class Scheme:
 
 
 def changing(names: Names, exists: set[VName]) -> Callable[[], Size]:
-    """Makes the sizes of results that do not name them, another one for each call: ``exists``."""
+    """A function that makes a fresh size, different in each call, and adds it to ``exists``."""
     def make() -> Size:
         name = names.fresh(NAMELESS)
         exists.add(name)
@@ -156,7 +159,7 @@ class TypeReader:
                 return type_
 
     def _check_element(self, exp: ast.TypeExp) -> None:
-        """Elements of arrays must not be of a type that may have sizes or functions inside."""
+        """Refuse arrays whose elements may have sizes or functions inside."""
         for part in ast.held(exp):
             if isinstance(part, ast.TypeArrow):
                 raise ProgramError(Diagnostic(
@@ -176,9 +179,10 @@ class TypeReader:
         return dataclasses.replace(self, bound={**self.bound, **names})
 
     def _size(self, exp: ast.Exp | None) -> Size:
-        """The size that an expression is; in a result, it may be another one for each call.
+        """The size that an expression of a type denotes; without an expression, a new unknown size.
 
-        So it is if it is no polynomial over the parameters that it names.
+        The size is a polynomial over parameters of type i64.  In the type of a result, any other
+        expression denotes a new unknown size, which may differ in each call.
         """
         if exp is None:
             return self.anonymous()

@@ -21,7 +21,7 @@ NAMELESS = "unknown"
 
 
 class TypeMismatch(Exception):
-    """Two types differ."""
+    """Two types cannot be made equal."""
 
 
 class FunctionalType(TypeMismatch):
@@ -29,11 +29,11 @@ class FunctionalType(TypeMismatch):
 
 
 class ConsumingFunction(TypeMismatch):
-    """A function consumes an argument that it must not."""
+    """A function consumes an argument that its context does not let it consume."""
 
 
 class IrregularType(TypeMismatch):
-    """A type has a size that is another one for each argument, or that only values have."""
+    """A type has a size that differs with each argument, or that only values know."""
 
 
 class InfiniteType(TypeMismatch):
@@ -50,12 +50,12 @@ class SizeMismatch(Exception):
 
 
 class SizeOfCall(SizeMismatch):
-    """A size would have to be that of one call, by the name of a parameter that it cannot use."""
+    """A size would have to depend on a call, by the name of a parameter out of scope."""
 
 
 @dataclass(frozen=True, slots=True)
 class Required:
-    """The constructors or fields that a type must have, with their types."""
+    """A requirement on a type: constructors of a sum, or fields of a record."""
 
     kind: type[ty.Sum] | type[ty.Record]
     members: tuple[tuple[str, ty.Type], ...]
@@ -133,7 +133,7 @@ class Substitution:
         return ty.MetaVar(self._next)
 
     def size_meta(self, base: str = NAMELESS) -> Size:
-        """A size to be found."""
+        """A fresh size that inference has yet to find."""
         name = self.names.fresh(base)
         self.flexible.add(name)
         return Size.var(name)
@@ -161,7 +161,7 @@ class Substitution:
         return dict(self.types), dict(self.sizes), dict(self.allowed), dict(self.required)
 
     def restore(self, state: State) -> None:
-        """Forget what was found since ``state``."""
+        """Discard the types and sizes that were found since ``state``."""
         self.types, self.sizes = dict(state[0]), dict(state[1])
         self.allowed, self.required = dict(state[2]), dict(state[3])
 
@@ -185,7 +185,7 @@ class Substitution:
         return type_
 
     def resolve(self, type_: ty.Type) -> ty.Type:
-        """``type_`` with all that is known."""
+        """``type_`` with all variables replaced that have known types and sizes."""
         head = self.head(type_)
         return head if self._is_resolved(head) else ty.sharing(self._resolved)(head)
 
@@ -347,7 +347,7 @@ class Substitution:
             self._meet(required, type_)
 
     def _meet(self, required: Required, type_: ty.Type) -> None:
-        """Give ``type_``, without requirements or of a known form, the parts that it must have."""
+        """Require the parts of ``required`` of a type without requirements or of a known form."""
         type_ = self.head(type_)
         if isinstance(type_, ty.MetaVar):
             if type_.id in self.allowed:

@@ -55,7 +55,7 @@ WINDOWS = frozenset(f"lift.{name}" for name in ("slide", "pad", "slide2d", "pad2
 
 def check_uniqueness(dec: ast.ValDec, constants: dict[str, Origin]) -> tuple[
         list[Diagnostic], Leaf]:
-    """Errors of a checked declaration in the use of consumed arrays.
+    """The errors of a declaration that uses consumed arrays, and the uniqueness of its result.
 
     The leaf says which parts of a function's result are unique.
     """
@@ -71,7 +71,7 @@ def check_uniqueness(dec: ast.ValDec, constants: dict[str, Origin]) -> tuple[
 
 @dataclass(slots=True)
 class Walk:
-    """The walk over a declaration, with the arrays consumed and looked at so far."""
+    """The walk over a declaration, with the arrays that it has consumed and used so far."""
 
     constants: dict[str, Origin]
     errors: list[Diagnostic] = field(default_factory=list)
@@ -82,14 +82,14 @@ class Walk:
 
     def error(self, code: Code, span: Span, message: str, hint: str,
               *labels: Label) -> None:
-        """Note an error."""
+        """Report an error."""
         self.errors.append(Diagnostic(code, span, message, labels, (hint,)))
 
     # Names
 
     def bind(self, pattern: ast.Pattern, tree: Tree, env: Env,
              fixed: str = "") -> Tree:
-        """Bind the names of a pattern; the tree of the value with origins where it has none."""
+        """Bind the names of a pattern; return the value's tree, with origins where it had none."""
         match pattern:
             case ast.PatName(_, name):
                 env[name] = self.named(name, pattern.type, tree, fixed)
@@ -137,7 +137,7 @@ class Walk:
         return self.bind(pattern, rebuild(tree, iter(chosen)), env)
 
     def look(self, name: str, span: Span, env: Env) -> Tree:
-        """The value of a name."""
+        """Use a variable: the tree of its value."""
         tree: Tree | None = env.get(name)
         if tree is None:
             constant = self.constants.get(name)
@@ -146,14 +146,14 @@ class Walk:
         return tree
 
     def observe(self, name: str, found: Origins, span: Span) -> None:
-        """An error if something of ``found`` was consumed."""
+        """Refuse a use of ``name`` if a value in ``found`` was consumed."""
         for origin in found:
             self.observed.setdefault(origin, (name, span))
             if (place := self.consumed.get(origin)) is not None:
                 self.used_again(name, origin, span, place)
 
     def used_again(self, name: str, origin: Origin, span: Span, place: Span) -> None:
-        """Note that ``origin``, consumed at ``place``, is looked at as ``name``."""
+        """Report that ``origin``, consumed at ``place``, is used as ``name``."""
         alias = ("but it" if name == origin.name else
                  f"which may be an alias of {origin.shown}, but that")
         self.error("use-after-consume", span, f'Using "{name}", {alias} was consumed.',
@@ -264,7 +264,7 @@ class Walk:
         return tree
 
     def project(self, exp: ast.Project, record: ast.Exp, name: str, env: Env) -> Tree:
-        """A component; only that of a variable is looked at."""
+        """The tree of a record's component; of a variable, only that component counts as used."""
         path = [(record.type, name)]
         while isinstance(record, ast.Project):
             path.append((record.record.type, record.field_name))
@@ -312,7 +312,7 @@ class Walk:
 
     def apply(self, exp: ast.Exp, function: Tree, type_: Type | None,
               args: tuple[ast.Exp, ...], env: Env, name: str) -> Tree:
-        """The result of a function or operator."""
+        """The tree of the result of a function or operator."""
         trees = self.arguments(type_, args, env, forward=isinstance(exp, ast.BinExp))
         kept: list[Origins] = []
         taken: list[tuple[Origins, Span]] = []
@@ -371,7 +371,7 @@ class Walk:
         return trees[::order]
 
     def function_argument(self, wanted: Type, tree: Tree, arg: ast.Exp) -> None:
-        """A function given where one with a unique result is wanted must have one."""
+        """Require a function with a unique result where a parameter wants such a function."""
         arity, fresh, type_ = _result(wanted)
         if not (fresh and isinstance(tree, Leaf)):
             return
@@ -382,7 +382,7 @@ class Walk:
                        "Let the function return a copy: copy e.")
 
     def take(self, taken: list[tuple[Origins, Span]], kept: Origins) -> None:
-        """Consume arguments, which neither each other nor the other arguments may share."""
+        """Consume arguments, which must not alias each other or the other arguments."""
         for k, (found, span) in enumerate(taken):
             others = kept.union(*(each for n, (each, _) in enumerate(taken) if n != k))
             for origin in sorted(found & others, key=lambda o: o.name):
@@ -467,7 +467,7 @@ class Walk:
     # Control
 
     def branches(self, each: list[Callable[[], Tree]]) -> Tree:
-        """Walk branches: all that any of them consumes is consumed; they do not see each other."""
+        """Walk branches separately; afterwards all is consumed that any branch consumes."""
         before, after = dict(self.consumed), dict(self.consumed)
         result: Tree | None = None
         for branch in each:
@@ -481,7 +481,7 @@ class Walk:
         return each_leaf(lambda leaf: replace(leaf, origins=leaf.origins - gone), result)
 
     def case(self, case: ast.Case, tree: Tree, env: Env) -> Tree:
-        """One case of a match."""
+        """The tree of the result of a case."""
         inner = env.child()
         self.bind(case.pattern, tree, inner)
         return self.exp(case.body, inner)

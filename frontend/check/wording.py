@@ -27,9 +27,10 @@ _WHOLE = {"a value": "Expression", "the declared result": "Function body",
 
 @dataclass(slots=True)
 class Wording:
-    """The names of one message; ``taken`` are type parameters of the program.
+    """The names of types and sizes in one message.
 
-    ``expressions`` are the sizes that stand for expressions of the program.
+    ``taken`` are type parameters of the program, ``expressions`` the sizes that stand for
+    expressions of the program.
     """
 
     solved: Substitution
@@ -47,7 +48,7 @@ class Wording:
         return f"a value of type {self.type(type_)}" if word is None else _article(word)
 
     def size(self, size: Size) -> str:
-        """A size; nothing if it has no name, and ``[]`` for what in it has none."""
+        """A size as text; "" for a size without a name, and ``[]`` for unnamed parts."""
         hidden = {v for v in size.variables() if v.base == NAMELESS
                   or v in self.solved.flexible or v in self.solved.unknown}
         if any(size == Size.var(name) for name in hidden):
@@ -56,7 +57,7 @@ class Wording:
                            else self.expressions.get(v, v.base))
 
     def mismatch(self, expected: Type, found: Type, what: str) -> str:
-        """The message that ``what`` should have one type, but has another one."""
+        """The message that ``what`` has the type ``found`` instead of ``expected``."""
         if self.type(expected) == self.type(found):
             return (f"Expected {what} of type {self.type(expected)}, found another type that is "
                     "written alike.")

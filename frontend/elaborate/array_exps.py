@@ -217,7 +217,7 @@ def _slice(e: Evaluator, dim: ast.SliceExp, size: Atom, env: Env) -> SliceDim:
 
 
 def _if_down(e: Evaluator, down: Atom, then: Atom, otherwise: Atom, span: Span) -> Atom:
-    """One of two numbers, by the direction of a slice: without a branch, as it is often known."""
+    """``then`` if a slice runs down, else ``otherwise``, by arithmetic instead of a branch."""
     if down in (TRUE, FALSE):
         return then if down == TRUE else otherwise
     op, chosen = e.builder.op, e.builder.convert(Prim.BOOL, Prim.I64, down, span)

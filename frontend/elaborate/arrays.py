@@ -83,7 +83,7 @@ class Arrays:
 
     def complete(self, value: Value, other: Value, span: Span,
                  hidden: Scope | None = None) -> Value:
-        """``value`` with blanks for what only ``other``, another value of its type, has.
+        """``value`` with blanks for the payloads that only ``other`` has.
 
         Sizes that ``hidden`` binds are not known here; the blanks have length 0 there.
         """
@@ -98,7 +98,7 @@ class Arrays:
         return complete(value, other, blank)
 
     def aligned(self, values: Sequence[Value], span: Span) -> list[Value]:
-        """Values of one type with the same payloads."""
+        """Values of one type, made equal in the payloads that they have."""
         widest = values[0]
         for value in values[1:]:
             widest = self.complete(widest, value, span)
@@ -326,7 +326,7 @@ class Arrays:
         return builder.emit1(node, Prim.I64, "count", span)
 
     def blank(self, type_: Type, span: Span) -> Dynamic:
-        """Zero, or an array of zeros."""
+        """A scalar zero, or an array of zeros, of the type."""
         if isinstance(type_, Prim):
             return Dynamic(zero(type_), type_)
         blank = ir.Replicate(shape_of(type_), zero(elem_of(type_)))
@@ -431,7 +431,7 @@ class Arrays:
             self.builder.emit_stm((), ir.Assert(holds, message, values), span)
 
     def copy(self, value: Value, span: Span) -> Value:
-        """Fresh memory for every array."""
+        """A value whose arrays are copied to fresh memory."""
         def leaf(part: Dynamic) -> Dynamic:
             if isinstance(part.type, Prim):
                 return part
@@ -481,7 +481,7 @@ class Arrays:
                                           span), type_)
 
     def name(self, leaf: Dynamic, span: Span) -> Dynamic:
-        """A leaf whose atom is a variable."""
+        """A leaf with a name: constants get a variable."""
         if isinstance(leaf.atom, VName):
             return leaf
         return Dynamic(self.builder.emit1(ir.AtomExp(leaf.atom), leaf.type, "c", span), leaf.type)

@@ -51,7 +51,7 @@ class Scope:
     """Lengths of arrays that are bound here, which are therefore not negative."""
 
     def bind(self, params: Iterable[Param]) -> None:
-        """Note that names are bound here, and which names their types have as lengths."""
+        """Note names that the current scope binds, and the names of lengths in their types."""
         for param in params:
             self.bound.add(param.name)
             if isinstance(param.type, ArrayType):
@@ -59,7 +59,7 @@ class Scope:
 
 
 class Builder:
-    """Appends statements to the innermost body, or further out where it can."""
+    """Appends statements to the innermost body, or to an outer body where operands allow it."""
 
     def __init__(self, names: Names, *, steered: bool = True) -> None:
         self.names = names
@@ -137,7 +137,7 @@ class Builder:
             stms[-1] = replace(stms[-1], loc=replace(loc, name=name))
 
     def emit1(self, exp: Exp, type_: Type, base: str, span: Span | None) -> VName:
-        """As :meth:`emit` for one result."""
+        """Emit an expression with a single result (:meth:`emit`)."""
         return self.emit(exp, (type_,), (base,), span)[0]
 
     def op(self, name: str, prim: Prim, args: tuple[Atom, ...], span: Span | None,
@@ -160,7 +160,7 @@ class Builder:
         return self.emit1(exp, result, base, span)
 
     def _once(self, exp: PrimOp, type_: Prim, base: str, span: Span | None) -> Atom:
-        """Emit ``exp``, which may fail or take time, here unless a body around has it already."""
+        """Emit ``exp``, which may fail or be slow, unless an enclosing body has computed it."""
         key = _key(exp)
         if (found := self.computed(key)) is not None:
             return found
@@ -173,7 +173,7 @@ class Builder:
         return any(size in scope.lengths for scope in self.scopes)
 
     def computed(self, key: Hashable) -> Atom | None:
-        """The atom that this body, or one around it, remembers under ``key``."""
+        """The atom that this body, or an enclosing body, has computed for ``key``."""
         for scope in reversed(self.scopes):
             if (found := scope.known.get(key)) is not None:
                 return found

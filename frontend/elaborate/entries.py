@@ -77,7 +77,7 @@ def _named(dec: ast.CoreDec) -> set[str]:
 
 
 def _reachable(name: str, references: dict[str, set[str]]) -> set[str]:
-    """The declarations that one of them needs, directly or not."""
+    """The declarations that the declaration ``name`` uses, directly or indirectly."""
     found: set[str] = set()
     todo = [name]
     while todo:
@@ -122,7 +122,7 @@ def _entry(module: ast.Flat, entry: ast.ValDec, needed: set[str], evaluator: Eva
 
 def _declarations_before(module: ast.Flat, entry: ast.ValDec, needed: set[str],
                          evaluator: Evaluator) -> tuple[Environment, list[_Place]]:
-    """The environment of an entry point, and of each declaration that it needs."""
+    """The environment of an entry point, and of each declaration that the entry point uses."""
     env: Environment = Layered()
     places: list[_Place] = []
     for dec in module.decs:

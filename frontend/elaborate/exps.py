@@ -316,7 +316,7 @@ class Evaluator:
         return inner
 
     def _check_components(self, type_: Type | None, span: Span) -> None:
-        """A value has a variable for each component, so there must not be too many."""
+        """Refuse a type with too many components, as each gets a variable."""
         most = self._effort.components
         if isinstance(type_, Tuple | Record | Sum) and facts(type_).variables > most:
             raise TooLarge(span, f"Not supported: this value has more than {most} components.")
@@ -371,7 +371,7 @@ class Evaluator:
         return self.apply(self.exp(fun, env), values, span)
 
     def call(self, name: str, args: tuple[Value, ...], span: Span) -> Value:
-        """A function of the program; sizes that it computes of sizes are computed only once."""
+        """Inline a function of the program; sizes computed from sizes are computed only once."""
         atoms = [arg.atom for arg in args if isinstance(arg, Dynamic) and arg.type is Prim.I64]
         key = (name, *atoms)
         if len(atoms) == len(args) and (found := self.builder.computed(key)) is not None:

@@ -132,7 +132,7 @@ def _rounds(e: Evaluator, exp: ast.LoopExp, env: Env) -> _Rounds | None:
 
 def _carried(builder: Builder, parts: Sequence[Dynamic], varying: Set[tuple[int, int]]
              ) -> tuple[list[LoopParam], list[LoopParam]]:
-    """The parameters of a loop: the sizes that change, then the values that it carries."""
+    """The parameters of a loop: its changing sizes, then its carried values."""
     sizes: list[LoopParam] = []
     params: list[LoopParam] = []
     for k, part in enumerate(parts):
@@ -160,7 +160,7 @@ def _bind_round(e: Evaluator, exp: ast.LoopExp, rounds: _Rounds, index: VName,
 
 
 def _condition(e: Evaluator, exp: ast.LoopExp, env: Env, value: Value) -> Atom | None:
-    """The condition under which a ``while`` loop goes on with ``value``; None for ``for``."""
+    """The condition under which a ``while`` loop continues with ``value``; None for ``for``."""
     if not isinstance(exp.form, ast.WhileForm):
         return None
     inner = inside(env)

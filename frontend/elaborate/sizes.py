@@ -172,7 +172,7 @@ def bind_sizes(exp: ast.TypeExp, value: Value, depth: int, env: Environment,
 
 def bind_by_type(e: Evaluator, pattern: ast.Pattern, value: Value,
                  env: Environment) -> None:
-    """Note what the sizes in the type of a pattern are in the value that it is bound to."""
+    """Bind the sizes in a pattern's type to the sizes of the value that the pattern matches."""
     if pattern.type is None or not ty.facts(pattern.type).arrays:
         return
     found = list(dimensions(pattern.type, value))

@@ -40,7 +40,7 @@ def construct(evaluator: Evaluator, exp: ast.Constr, env: Env) -> SumValue:
 
 
 def whole(evaluator: Evaluator, value: Value, type_: Type, span: Span, rank: int = 0) -> Value:
-    """``value`` with blanks for all payloads of ``type_`` that it cannot have."""
+    """``value`` with blanks for the payloads of other constructors of ``type_``."""
     match type_, value:
         case Array(_, elem), _:
             return whole(evaluator, value, elem, span, rank + 1)

@@ -22,7 +22,7 @@ from runelift.ir.types import FALSE, Atom, Const, Type, shape_of
 
 @dataclass(frozen=True, slots=True)
 class Dynamic:
-    """A scalar, or an array of primitive elements, that the program computes."""
+    """A scalar, or an array of primitive elements, computed at run time."""
 
     atom: Atom
     type: Type
@@ -42,7 +42,7 @@ UNIT = Dynamic(FALSE, Prim.BOOL)
 
 @dataclass(frozen=True, slots=True)
 class TupleValue:
-    """A tuple that is not empty, or an array of tuples."""
+    """A non-empty tuple of values, or an array of tuples as a tuple of arrays."""
 
     items: tuple[Value, ...]
 
@@ -56,7 +56,7 @@ class RecordValue:
 
 @dataclass(frozen=True, slots=True)
 class SumValue:
-    """A value of a sum type, or an array of them.
+    """A value of a sum type, or an array of such values.
 
     ``tag`` counts the constructors in the order of ``payloads``.  A payload is None where it is
     certain that no value has the constructor; it is zeros where another constructor was used.

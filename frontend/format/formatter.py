@@ -23,7 +23,7 @@ _INFIX = frozenset({"operator", "qualified_operator", "backtick", "range"})
 
 
 class Formatter:
-    """The state of the pass: open constructs, the token at hand, and the lines so far."""
+    """The state of the formatter: open constructs, the current token, and the lines so far."""
 
     def __init__(self, given: list[Word]) -> None:
         self._words = given
@@ -293,7 +293,7 @@ class Formatter:
         self._push(frame)
 
     def _next_part(self, *wanted: tuple[str, str], state: str, at: int = 0, body: int = 2) -> None:
-        """A word that begins another part of a construct, ``at`` columns further if on a line."""
+        """Put a word that begins another part of a construct; on a line, ``at`` columns further."""
         frame = self._back_to(*wanted)
         if frame is None:
             self._operand()

@@ -82,7 +82,7 @@ class Frame:
         return self._below(source, self.body if self.head is None else self.head + 2)
 
     def _below(self, source: int, other: int, most: int | None = None) -> int:
-        """The column of the first argument, or another one further left.
+        """The column of the first argument, or the column ``other`` further left.
 
         Where that is in the source, compared with the first argument, it is in the result as well.
         """

@@ -34,7 +34,7 @@ FILLING = ARGUMENT
 
 
 class Place(NamedTuple):
-    """A token of the result: where it stands before it is moved."""
+    """The line and column of a token in the output, before long lines are broken."""
 
     word: Word
     line: int

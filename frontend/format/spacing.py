@@ -14,7 +14,7 @@ OPERATORS = frozenset({"operator", "qualified_operator", "backtick"})
 
 
 def blank_between(before: Word, word: Word, around: Frame, tight: bool) -> bool:
-    """True if a blank stands between two tokens of one line.
+    """True if a blank stands between the tokens ``before`` and ``word`` of one line.
 
     ``around`` is the construct around the second one; ``tight``: the first one is a sign.  The
     source is followed where a blank has a meaning, as before ``[``, which indexes without one.

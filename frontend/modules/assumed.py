@@ -88,7 +88,7 @@ def _definable(name: str) -> str:
 
 
 def _abstract(types: list[str | None], models: tuple[str, ...]) -> str:
-    """The type that members of one name have in all modules, with ``t`` for the modules' types."""
+    """The common type of a member in all modules, with ``t`` for the modules' types."""
     columns = zip(*(type_.replace("]", "] ").split() for type_ in types if type_), strict=True)
     words = [each[0] if len(set(each)) == 1 else
              "t" if each == models else "int_t" for each in columns]

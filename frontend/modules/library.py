@@ -17,7 +17,7 @@ from runelift.ir.base.source import Source
 
 
 def with_library(program: ast.Flat) -> ast.Flat:
-    """``program`` behind the library functions that it names, directly or through another."""
+    """``program`` behind the library functions that it uses directly or indirectly."""
     used: set[str] = set()
     named = _names(program)
     if _defined().isdisjoint(name.rpartition(".")[2] for name in named):

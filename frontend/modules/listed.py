@@ -21,7 +21,7 @@ LIFTED = ("", "~", "^")
 
 def check_type_names(exp: ast.TypeExp | None, scope: Structure,
                       params: Iterable[ast.SizeParam | ast.TypeParam]) -> None:
-    """The types and sizes that a module type names exist, though perhaps no module has it."""
+    """Check that the types and sizes which a module type names exist."""
     names = {"acc", *PRIMS, *(p.name for p in params)}
     bound = {p.name for p in params if isinstance(p, ast.SizeParam)}
     for node in walk(exp):
@@ -38,14 +38,14 @@ def check_type_names(exp: ast.TypeExp | None, scope: Structure,
 
 
 def check_distinct(names: list[str], span: Span) -> None:
-    """No name is there twice."""
+    """Refuse a name that is listed twice."""
     for k, name in enumerate(names):
         if name in names[:k]:
             raise wrong("duplicate-name", span, f'Duplicate: "{name}" was previously defined.')
 
 
 def check_new(more: Signature, known: Signature, span: Span) -> None:
-    """A module type lists no name twice."""
+    """Refuse a module type that lists a name twice."""
     for each, others in ((more.values, known.values), (more.types, known.types),
                          (more.modules, known.modules)):
         for name in each.keys() & others.keys():
@@ -85,7 +85,10 @@ def _has_anonymous(exp: ast.TypeExp) -> bool:
 
 def stands_for(own: ast.SizeParam | ast.TypeParam, other: ast.SizeParam | ast.TypeParam, *,
                 exactly: bool = True) -> bool:
-    """True if a parameter of a type may be all that another may be, and no more if ``exactly``."""
+    """True if type parameter ``own`` may stand for all types that ``other`` may stand for.
+
+    ``exactly``: and for no other types.
+    """
     if not (isinstance(own, ast.TypeParam) and isinstance(other, ast.TypeParam)):
         return type(own) is type(other)
     more = LIFTED.index(own.kind) - LIFTED.index(other.kind)

@@ -67,9 +67,9 @@ EMPTY = Structure()
 
 
 def flatten_modules(module: module_ast.Module, read: Reader) -> ast.Flat:
-    """``module`` and all that it imports as declarations without modules.
+    """The declarations of ``module`` and of its imports, without modules.
 
-    The errors are in the result, without declarations that have any.
+    The result also has the errors; it lacks the declarations with errors.
     """
     evaluator = _Evaluator(read)
     with suppress(ProgramError):  # its errors are known
@@ -280,7 +280,7 @@ class _Evaluator:
                 return self._import(path, span)
 
     def _check_functor(self, functor: Functor, prefix: str) -> None:
-        """A parametric module is right for any module of the type of its parameter.
+        """Check a parametric module for any module of the type of its parameter.
 
         Its declarations for a module of which nothing else is known are there to be checked.
         """
@@ -312,7 +312,7 @@ class _Evaluator:
         return replace(listed, values=here(listed.values), types=here(listed.types))
 
     def _check_elements(self, node: Node) -> None:
-        """Elements of arrays are not of a type that may have functions or sizes inside."""
+        """Refuse arrays whose element types may have functions or sizes inside."""
         for array in walk(node):
             for part in ast.held(array.elem) if isinstance(array, ast.TypeArray) else ():
                 if isinstance(part, ast.TypeArrow):
@@ -573,7 +573,7 @@ class _Evaluator:
 
 
 def _is_known(specified: Specified, found: Structure) -> bool:
-    """True if a value is a member of a built-in module that is known to be as it is specified."""
+    """True if a value is a built-in module's member of exactly the specified type."""
     assert isinstance(specified.spec, module_ast.ValSpec)
     prim = ".".join(found.values[specified.spec.name].quals)
     return prim in {each.value for each in specified.prims} and all(
@@ -583,7 +583,7 @@ def _is_known(specified: Specified, found: Structure) -> bool:
 
 def _check_first(dec: module_ast.Dec,
                  seen: dict[tuple[type[module_ast.Dec], str], Span]) -> None:
-    """No declaration before, one of ``seen``, is of the same kind and name; add this one."""
+    """Refuse a declaration of the same kind and name as one in ``seen``; add it otherwise."""
     if isinstance(dec, ast.ValDec | ast.TypeDec | module_ast.ModDec | module_ast.SigDec):
         place = dec.name_span if isinstance(dec, ast.ValDec) else dec.span
         first = seen.setdefault((type(dec), dec.name), place)

@@ -32,7 +32,7 @@ def named_sizes(dec: ast.TypeDec, fresh: Callable[[str], str]) -> Iterator[ast.V
 
 def _named(size: ast.Exp, own: set[str],
            fresh: Callable[[], str]) -> tuple[ast.Exp, list[ast.ValDec]]:
-    """A size that names constants for what it computes, and their declarations."""
+    """A size whose computed parts are named constants, and the declarations of these."""
     if isinstance(size, ast.Name | ast.Literal) or any(
             isinstance(node, _BINDING) for node in walk(size)):
         return size, []

@@ -84,7 +84,7 @@ def _looping(dec: ast.ValDec, changing: list[int], values: tuple[ast.Exp, ...]) 
 
 
 def _new_names(dec: ast.ValDec, count: int) -> list[str]:
-    """Names for whether the loop goes on and for its arguments, which the function has not."""
+    """New names for a loop: the flag that it continues, and its arguments."""
     used = {str(getattr(node, "name", "")) for node in walk((dec.params, dec.body))}
     found = list[str]()
     for name in ("again", *["present"] * count):
@@ -143,7 +143,7 @@ def _mentions(node: object, name: str) -> bool:
 
 
 def _binds(tree: object, name: str) -> bool:
-    """True if a name stands for something else somewhere in a tree."""
+    """True if a tree binds the name anew anywhere."""
     return any(isinstance(node, ast.PatName | ast.LetFun | ast.LetWith | ast.SizeParam)
                and node.name == name for node in walk(tree))
 
@@ -174,6 +174,6 @@ def _value_of(pattern: ast.Pattern) -> ast.Exp | None:
 
 
 def _all(values: list[ast.Exp | None]) -> tuple[ast.Exp, ...] | None:
-    """These values, if all of them are known."""
+    """These values; None if one of them is None."""
     known = tuple([value for value in values if value is not None])
     return known if len(known) == len(values) else None

@@ -94,7 +94,7 @@ def _special(node: Any, scope: Structure) -> Any:
 
 def with_params(scope: Structure, type_params: Iterable[ast.SizeParam | ast.TypeParam],
                 params: Iterable[ast.Pattern]) -> Structure:
-    """The scope inside of a function."""
+    """The scope inside of a function with these parameters."""
     sizes = [p.name for p in type_params if isinstance(p, ast.SizeParam)]
     types = [p.name for p in type_params if isinstance(p, ast.TypeParam)]
     return scope.hiding([*sizes, *_bound(tuple(params))], types)

@@ -44,7 +44,7 @@ class Sealing:
     """The hidden types, and the types that have such in their definitions."""
 
     def seal(self, mod: Mod | Unknown, sig: Signature, prefix: str, around: Structure) -> Mod:
-        """A module that has just what ``sig`` lists, without the definitions that it leaves out.
+        """A module with the members that ``sig`` lists, whose hidden types have no definition.
 
         ``prefix`` is the name of the module with a dot behind, ``around`` what the symbols of the
         module types around stand for.
@@ -99,7 +99,7 @@ class Sealing:
 
 
 def applied(actual: ast.QualName, spec: module_ast.TypeSpec) -> ast.TypeName:
-    """The type ``actual`` of the parameters that a specification names."""
+    """The type ``actual``, applied to the parameters of a specification."""
     return ast.TypeName(spec.span, actual, tuple(map(_argument, spec.type_params)))
 
 

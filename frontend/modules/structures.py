@@ -26,7 +26,7 @@ PRIMS = frozenset(prim.value for prim in Prim)
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """A numeric module such as ``f32``."""
+    """A built-in numeric module: that of ``prim``, such as ``f32``."""
 
     prim: str
 
@@ -82,19 +82,19 @@ class Structure:
         self._uncover([name for name in self.local if member(prim, name) is not None])
 
     def _uncover(self, names: Iterable[str]) -> None:
-        """Variables around no longer hide these names."""
+        """Let variables from around hide these names no longer."""
         covered = {name: False for name in names if self.local.get(name)}
         if covered:
             self.local = self.local.child()
             self.local.update(covered)
 
     def add_broken(self, name: str) -> None:
-        """Let a name stand for something whose declaration is broken, whatever it is."""
+        """Bind a name of a broken declaration, as a value, a type and a module."""
         self.values[name] = self.types[name] = ast.QualName((), broken_name(name))
         self.modules[name] = self.signatures[name] = Unknown()
 
     def knows(self, name: str) -> bool:
-        """True if a name stands for anything."""
+        """True if a name is bound as a value, type, module or module type."""
         return (self.value(name) is not None or self.type(name) is not None
                 or name in self.modules or name in self.signatures)
 
@@ -108,7 +108,7 @@ class Structure:
 
 @dataclass(frozen=True, slots=True)
 class Functor:
-    """A parametric module and the scope that it was written in."""
+    """A parametric module: its parameter, its body, and the scope of its declaration."""
 
     param: str
     sig: module_ast.SigExp
@@ -152,7 +152,7 @@ class Signature:
     order: tuple[tuple[str, str], ...] = ()
 
     def refined(self, path: tuple[str, ...], definition: Specified) -> Signature:
-        """The module type ``with`` a definition for one of its types."""
+        """The module type with a definition for the type at ``path``."""
         name, *rest = path
         if rest:
             inner = self.modules[name].refined(tuple(rest), definition)
@@ -212,7 +212,7 @@ class Signature:
 
 
 def broken_name(name: str) -> str:
-    """The global name of something whose declaration is broken; a program cannot write it."""
+    """The global name that stands for a broken declaration; a program cannot write it."""
     return f"broken {name}"
 
 
@@ -241,7 +241,7 @@ def wrong(code: Code, span: Span, message: str, *hints: str) -> ProgramError:
 
 
 def type_member(prim: str, name: str) -> ast.QualName | None:
-    """The meaning of a type of a built-in module; None if the module has none of this name."""
+    """The meaning of type ``name`` of a built-in module; None if the module has no such type."""
     if name == "t":
         return ast.QualName((), prim)
     if name == "int_t" and Prim(prim) in FLOATS:

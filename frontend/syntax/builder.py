@@ -516,7 +516,7 @@ class _Builder(Transformer[Token, Any]):
 
 
 def _check_readable(name: str, span: Span) -> None:
-    """A name that begins with an underscore says that its value is never used."""
+    """Refuse the use of a name that begins with an underscore."""
     if name.startswith("_"):
         raise ProgramError(Diagnostic("syntax-error", span, f"Use of '{name}', which begins with "
                                       "an underscore, as only names do that are not used.",
@@ -524,7 +524,7 @@ def _check_readable(name: str, span: Span) -> None:
 
 
 def _check_no_point(attrs: Iterable[str], span: Span) -> None:
-    """A rewrite point stands before an expression."""
+    """Refuse a rewrite point that does not stand before an expression."""
     for attr in filter(is_point, attrs):
         at = getattr(attr, "span", None) or span
         raise ProgramError(Diagnostic(
@@ -540,7 +540,7 @@ def _path(steps: list[Any]) -> paths.Path:
 
 
 def _lifted(word: Any) -> str:
-    """The sign behind ``type``, with space between or none."""
+    """The sign ``~`` or ``^`` behind ``type``, with or without a blank between."""
     return word[-1] if word[-1] in "~^" else ""
 
 

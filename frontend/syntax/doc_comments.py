@@ -45,9 +45,9 @@ def _documents(text: str, position: int, module: module_ast.Module) -> bool:
 
 
 def comment_before(span: Span) -> str:
-    """The documentation comment of the declaration at a span, without dashes; "" if it has none.
+    """The documentation comment in front of a span, without dashes; "" if there is none.
 
-    Test blocks (``-- ==``) and the lines behind them are no part of it.
+    Test blocks (``-- ==``) and the lines behind them do not belong to it.
     """
     above = span.source.text[:span.start - span.column + 1].splitlines()
     lines = list[str]()

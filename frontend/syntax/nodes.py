@@ -11,7 +11,7 @@ from runelift.ir.base.source import Span
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """Anything with a place in the source."""
+    """A node with a place in the source."""
 
     span: Span
 

@@ -198,7 +198,7 @@ def member(module: str, name: str) -> str | None:
 
 @cache
 def members(module: str) -> dict[str, str]:
-    """The signatures of the members of a built-in module that are no operators or conversions."""
+    """The type of each member of a built-in module, by name, without operators and conversions."""
     prim, t = Prim(module), module
     if prim is Prim.BOOL:
         return {}

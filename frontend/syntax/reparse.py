@@ -71,7 +71,7 @@ class _Placed:
         self._shift = shift
 
     def copy(self, part: Any) -> Any:
-        """A node, or a part of one, as the parser makes it."""
+        """A copy of a node, or of a field of a node, as the parser makes it."""
         if isinstance(part, Span):
             return self._span(part)
         if isinstance(part, Node):

@@ -46,20 +46,20 @@ class _Type:
 
 @dataclass(frozen=True, slots=True)
 class TypeVar(_Type):
-    """A type parameter ``'a`` of a polymorphic function, in its own body (rigid)."""
+    """A type parameter ``'a`` inside its polymorphic function, where it equals only itself."""
 
     name: VName
 
 
 @dataclass(frozen=True, slots=True)
 class MetaVar(_Type):
-    """A type that inference has yet to find; none are left after checking."""
+    """A type variable that inference has yet to solve; none is left after checking."""
 
     id: int
 
 
 class _Interned(type):
-    """The class of classes of which equal objects are the same object.
+    """Metaclass that makes equal objects of a class one object.
 
     So types that share parts are compared and hashed in a step, however large they are.
     """

@@ -87,7 +87,7 @@ class Blocks:
 
     @property
     def is_of_neighbours(self) -> bool:
-        """True if the work-items of a group may be beside each other, with a column or row each."""
+        """True if neighbouring work-items of a group may each take a column or row."""
         own = self.own_rows, self.own_columns
         return own == (1, 1) or (self.side == 1 and 1 in own)
 

@@ -24,14 +24,14 @@ def consumed_names(program: ir.Program) -> frozenset[VName]:
 
 
 def consumed_by(stm: ir.Stm) -> set[VName]:
-    """The names that ``stm`` consumes, also names that it binds inside."""
+    """The names that ``stm`` consumes, including names bound inside of it."""
     consumed: set[VName] = set()
     _statement(stm, consumed)
     return consumed
 
 
 def consumed_in(body: ir.Body) -> set[VName]:
-    """The names that ``body`` consumes, under whatever alias, also names that it binds."""
+    """The names that ``body`` consumes, with all their aliases, including names bound in it."""
     consumed: set[VName] = set()
     _body(body, consumed)
     return consumed

@@ -97,17 +97,17 @@ class Reference:
 
     @property
     def points(self) -> frozenset[VName]:
-        """The indices of points that it depends on."""
+        """The indices of points that the index depends on."""
         return frozenset[VName]().union(*(dim.points for dim in self.dims))
 
     @property
     def counters(self) -> frozenset[VName]:
-        """The counters of loops that it depends on."""
+        """The counters of loops that the index depends on."""
         return frozenset[VName]().union(*(dim.counters for dim in self.dims))
 
     @property
     def pattern(self) -> Pattern:
-        """Its class."""
+        """The access pattern of the reference."""
         if not all(dim.known for dim in self.dims):
             return Pattern.UNKNOWN
         if any(dim.points and dim.counters for dim in self.dims):
@@ -124,7 +124,7 @@ class Reference:
 
 
 def references(kernel: ir.SegOp, type_of: Callable[[VName], Type]) -> list[Reference]:
-    """The references of a kernel to arrays around it, in order.
+    """The references of a kernel to arrays from outside, in order.
 
     The last index of a reduction is a counter: work-items go through its elements.  ``type_of``
     knows the names around the kernel.
@@ -139,7 +139,7 @@ def references(kernel: ir.SegOp, type_of: Callable[[VName], Type]) -> list[Refer
 
 
 def classes(found: Iterable[Reference]) -> dict[VName, Pattern]:
-    """The class of every array: the most complex one of its references."""
+    """Each array to its access pattern: the most complex pattern of its references."""
     arrays: dict[VName, Pattern] = {}
     for each in found:
         arrays[each.array] = max(each.pattern, arrays.get(each.array, Pattern.NONE))
@@ -153,7 +153,7 @@ class _Open:
     start: Affine | None = None
 
     def at(self, index: Affine | _Open) -> Affine | _Open:
-        """The index of the array around, for an index or a dimension of the part."""
+        """The index of the outer array, for an index or a dimension of the part."""
         if self.start is None:
             return index
         if isinstance(index, Affine):
@@ -168,13 +168,13 @@ class _Open:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """An array inside of the kernel: part of one around it."""
+    """An array inside of a kernel that is part of an array from outside."""
 
     array: VName
     dims: tuple[Affine | _Open, ...]
 
     def at(self, indices: Sequence[Affine | _Open]) -> tuple[Affine | _Open, ...]:
-        """The indices of the array around, for the first ``indices`` of the part.
+        """The indices of the outer array, for the first ``indices`` of the part.
 
         Dimensions of the part without an index stay open.
         """
@@ -210,7 +210,7 @@ class _Walk:
     around: tuple[frozenset[VName], ...] = ()
 
     def body(self, body: ir.Body) -> None:
-        """Go through all statements."""
+        """Record the references in all statements of a body."""
         for stm in body.stms:
             self.statement(stm)
 
@@ -251,13 +251,13 @@ class _Walk:
                 self.other(stm)
 
     def loop(self, body: ir.Body, counters: Iterable[VName]) -> None:
-        """The body of a loop."""
+        """Record the references in the body of a loop."""
         outside, self.around = self.around, (*self.around, frozenset(counters))
         self.body(body)
         self.around = outside
 
     def elements(self, lam: ir.Lambda, arrays: Sequence[VName]) -> None:
-        """A function that is applied to the elements of arrays, one after the other."""
+        """Record a function that is applied to the elements of arrays, one after the other."""
         self.made |= {p.name for p in lam.params}
         if lam.params:
             place = _counter(lam.params[0].name)
@@ -266,7 +266,7 @@ class _Walk:
         self.loop(lam.body, place.counters if lam.params else ())
 
     def element(self, name: VName, array: VName, place: Affine) -> None:
-        """An element of an array that is known."""
+        """Record a reference to an element of an array whose index is known."""
         match self.value(array):
             case _Numbers(first, step):
                 self.env[name] = _combined("add", first, _combined("mul", place, step))
@@ -274,7 +274,7 @@ class _Walk:
                 self.select(name, part, [place])
 
     def index(self, name: VName, array: VName, dims: Sequence[ir.Dim]) -> None:
-        """``array[dims]``."""
+        """Record ``array[dims]``."""
         match self.value(array):
             case _Part() as part:
                 self.select(name, part, list(map(self.dim, dims)))
@@ -291,7 +291,7 @@ class _Walk:
         return _Open() if dim.start == i64(0) else _Open(self.affine(dim.start))
 
     def select(self, name: VName, part: _Part, indices: Sequence[Affine | _Open]) -> None:
-        """An element, which is a reference, or a part."""
+        """Record an element as a reference, or a name for a part of an array."""
         dims = part.at(indices)
         known = [dim for dim in dims if isinstance(dim, Affine)]
         if len(known) == len(dims):
@@ -300,7 +300,7 @@ class _Walk:
             self.env[name] = _Part(part.array, dims)
 
     def other(self, stm: ir.Stm) -> None:
-        """A statement that uses arrays as a whole, or is not looked into."""
+        """Record a statement that uses arrays as a whole, or whose inside is not followed."""
         self.made |= set(bound_by(stm.exp)) - self.env.keys()
         inner = bodies_inside(stm.exp)
         for lam in lambdas_of(stm.exp):
@@ -312,13 +312,13 @@ class _Walk:
             self.whole(name)
 
     def whole(self, atom: Atom) -> None:
-        """All of an array, if it is one."""
+        """Record a reference to a whole array, if ``atom`` is one."""
         if isinstance(atom, VName) and isinstance(part := self.value(atom), _Part):
             self.refer(part.array, [dim.whole if isinstance(dim, _Open) else dim
                                     for dim in part.dims])
 
     def refer(self, array: VName, dims: Sequence[Affine]) -> None:
-        """Note a reference."""
+        """Record a reference to an element or part of ``array``."""
         self.found.append(Reference(array, tuple(dims), self.around))
 
     def value(self, name: VName) -> _Value | None:
@@ -328,13 +328,13 @@ class _Walk:
         return self.env.get(name)
 
     def outer(self, name: VName) -> _Value:
-        """A name from around the kernel."""
+        """The value of a name that is bound outside of the kernel."""
         type_ = self.type_of(name)
         return (_Part(name, (_Open(),) * len(type_.shape)) if isinstance(type_, ArrayType)
                 else Affine(str(name)))
 
     def affine(self, atom: Atom) -> Affine:
-        """A scalar as a sum."""
+        """A scalar as a sum of indices, counters and constants."""
         if isinstance(atom, Const):
             return Affine(str(atom.value), constant=True)
         value = self.value(atom)

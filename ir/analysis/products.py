@@ -33,7 +33,10 @@ def is_cheap(body: ir.Body) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Reducing:
-    """The parts of a body that reduces scalars, with simple statements around."""
+    """The parts of a map's body that reduces scalars: statements before and after the reduction.
+
+    ``redomap`` is the expression of the statement ``reduction``; ``result`` is that of the body.
+    """
 
     before: tuple[ir.Stm, ...]
     reduction: ir.Stm
@@ -46,13 +49,13 @@ class Reducing:
         return needed_for(self.before, wanted)
 
     def inner_names(self) -> set[VName]:
-        """The names around the reduction that its functions use."""
+        """The free names of the reduction's functions."""
         functions = (self.redomap.lam, *(o.lam for o in self.redomap.ops))
         return {v for function in functions for v in free_vars(function)}
 
 
 def reducing(body: ir.Body, ret: Sequence[Type], *, rows: bool = False) -> Reducing | None:
-    """The parts of the body of a map, if it is such.
+    """The parts of a map's body with one reduction of scalars; None for other bodies.
 
     ``rows``: elements may be made from rows of arrays.
     """
@@ -82,7 +85,7 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """An element that a product combines, and the statements that it needs.
+    """An element that a product combines, and the statements that compute it.
 
     ``before`` are the statements before the reduction.  ``walks`` has the elements and statements
     of each loop of the reduction.
@@ -111,7 +114,7 @@ class Nest(Reducing):
 
     @property
     def constant_names(self) -> set[VName]:
-        """The names that the functions use beside the operands."""
+        """The free names of the functions, without the operands."""
         found = {*names_from_outside(self.combine)}
         for operator in self.redomap.ops:
             found |= free_vars(operator.lam)
@@ -131,7 +134,7 @@ class Nest(Reducing):
 
 
 def nest_of(body: ir.Body, ret: Sequence[Type]) -> Nest | None:
-    """The parts of the body of a map, if it is such."""
+    """The parts of a map's body with nested reductions of scalars; None for other bodies."""
     parts = reducing(body, ret, rows=True)
     if parts is None:
         return None
@@ -189,7 +192,7 @@ def _same_operator(one: ir.Operator, other: ir.Operator) -> bool:
 
 def _elements(walks: Sequence[Walk], counted: set[VName]
               ) -> tuple[tuple[ir.Stm, ...], list[ir.Param], tuple[ir.Stm, ...]]:
-    """The statements of the innermost loop that find elements, these, and the other statements.
+    """The innermost loop's loads of elements, the loaded names, and its other statements.
 
     Elements are loaded from arrays at places that do not depend on elements.
     """
@@ -215,7 +218,7 @@ def _elements(walks: Sequence[Walk], counted: set[VName]
 
 
 def _operand(parts: Reducing, walks: Sequence[Walk], param: ir.Param) -> Operand:
-    """An operand with what it needs."""
+    """An operand with the statements that compute it."""
     wanted, needed = {param.name}, list[Walk]()
     for walk in reversed(walks):
         stms = needed_for(walk.stms, wanted)
@@ -245,7 +248,7 @@ class Product(Nest):
 
 
 def product_of(exp: ir.SegMap) -> Product | None:
-    """The map as a product, if it is one."""
+    """The map as a product; None for other maps."""
     nest = nest_of(exp.body, exp.ret) if len(exp.space) > 1 else None
     if nest is None:
         return None
@@ -274,7 +277,10 @@ def product_of(exp: ir.SegMap) -> Product | None:
 
 def dependences(stms: Sequence[ir.Stm], found: dict[VName, set[VName]] | None = None
                 ) -> dict[VName, set[VName]]:
-    """The dependences of each name that is bound, itself included, beside those ``found``."""
+    """The names that each bound name depends on, itself included.
+
+    Dependences in ``found`` are followed, but are not part of the result.
+    """
     found = {} if found is None else found
     for stm in stms:
         needs = {d for v in free_vars(stm) for d in found.get(v, {v})}

@@ -19,7 +19,7 @@ from runelift.ir.types import Type, i64, shape_of
 
 
 def reduction_of(exp: SegMap, names: Names) -> tuple[Reducing, SegRed] | None:
-    """The parts of a map whose points reduce elements, and the points as segments, if it is one."""
+    """The parts of a map whose points reduce elements, with the points as segments; else None."""
     parts = reducing(exp.body, exp.ret, rows=True)
     if parts is None:
         return None

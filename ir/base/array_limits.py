@@ -28,7 +28,7 @@ def impossible(shape: Sequence[int], bytes_each: int) -> str:
 
 
 def check_room(shape: Sequence[int], bytes_each: int) -> None:
-    """Nothing if an array may have room here; else MemoryError, or a limitation for its rank."""
+    """Raise MemoryError for an array that cannot have room here, or a limitation for its rank."""
     if len(shape) > MOST_DIMENSIONS:
         raise CompilerLimitation(f"the interpreter has arrays of at most {MOST_DIMENSIONS} "
                                  f"dimensions, but the program makes one of {len(shape)}.")

@@ -25,7 +25,7 @@ def keeps_frames() -> bool:
 
 
 def callers_line(traceback: TracebackType | None) -> str:
-    """The place of the last frame that is not ours, such as `` at line 2: program.main(xs)``."""
+    """The last stack frame in a user's code as text: `` at line 2: program.main(xs)``."""
     found = ""
     while traceback is not None:
         frame, line = traceback.tb_frame, traceback.tb_lineno

@@ -61,7 +61,7 @@ class Replacement(str):
     new: str
 
     def __new__(cls, hint: str, new: str) -> Replacement:
-        """The hint in words, and the text."""
+        """Make a hint with the text ``new`` that a tool may put in place of the span."""
         made = super().__new__(cls, hint)
         made.new = new
         return made
@@ -117,7 +117,7 @@ def in_order(errors: Iterable[Diagnostic], main: Source) -> list[Diagnostic]:
 
 
 class RuneliftError(Exception):
-    """Base of everything Runelift raises on purpose."""
+    """Base class of all exceptions that Runelift raises on purpose."""
 
 
 class _Brief(RuneliftError):
@@ -138,7 +138,7 @@ class UserError(_Brief):
 
     @property
     def code(self) -> str:
-        """The kind of mistake."""
+        """The code of the mistake, for programs that read it."""
         return ""
 
     @property
@@ -148,7 +148,7 @@ class UserError(_Brief):
 
     @property
     def hint(self) -> str:
-        """The cure."""
+        """Advice how to correct the mistake."""
         return ""
 
 
@@ -163,7 +163,7 @@ class ArgumentError(UserError, TypeError):
 
     @property
     def hint(self) -> str:
-        """The cure, in Python."""
+        """Advice how to correct the mistake in Python code."""
         return self._hint
 
     def __str__(self) -> str:
@@ -219,7 +219,7 @@ class ProgramError(UserError):
 
 
 class ProgramWarning(UserWarning):
-    """The source program is right, but something in it has no effect; carries the diagnostic."""
+    """A part of a right program has no effect; carries the diagnostic."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic)
@@ -245,7 +245,7 @@ class ProgramFailure(UserError):
 
     @property
     def code(self) -> str:
-        """The kind of failure; "" for one without a place."""
+        """The kind of failure; "" for a failure without a place."""
         return "" if (found := FAILURE.match(str(self.args[0]))) is None else found["code"]
 
     @property
@@ -265,7 +265,7 @@ class BriefErrors:
     """A context whose errors of users come out with a few lines, and without frames inside."""
 
     def __enter__(self) -> None:
-        """Nothing to prepare."""
+        """Prepare nothing."""
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if isinstance(error, ProgramError):
@@ -290,7 +290,7 @@ class TooLarge(CompilerLimitation):
 
 
 class VersionUnavailable(UserError):
-    """A version that was asked for cannot run here, with the reason.
+    """A version that a run should use cannot run here; the message has the reason.
 
     ``version`` is its name, ``site/index``.
     """

@@ -85,7 +85,7 @@ def _opened_at_once(name: str, flags: int) -> int:
 
 
 def _require_regular(path: Path, mode: int) -> None:
-    """UserError for a folder, or for a pipe or device that is not open already."""
+    """Raise UserError for a folder, or for a pipe or device that is not open already."""
     if stat.S_ISDIR(mode):
         raise UserError(f"Cannot read '{path}': Is a directory.")
     if not stat.S_ISREG(mode) and not OPEN_ALREADY.fullmatch(str(path)):

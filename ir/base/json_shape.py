@@ -21,7 +21,7 @@ _Read = Callable[[Any], Any]
 
 
 class MisshapenJson(ValueError):
-    """JSON that is damaged, or that has not the fields and types that it should have.
+    """JSON that is damaged, or that lacks the required fields or types.
 
     ``path`` are the names of the fields that lead to the place.
     """
@@ -55,7 +55,7 @@ def read(kind: type[T], raw: Any) -> T:
 
 
 def read_mapping(raw: Any, kind: Any, what: str) -> dict[str, Any]:
-    """A JSON object whose values have a type; ``what`` is for the message."""
+    """A JSON object whose values have the type ``kind``; ``what`` names it in messages."""
     try:
         return cast("dict[str, Any]", _reader(types.GenericAlias(dict, (str, kind)))(raw))
     except MisshapenJson as error:

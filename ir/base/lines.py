@@ -9,13 +9,13 @@ from runelift.ir.base.source import Loc
 
 
 class Line(str):
-    """A line of text; ``locs`` are the places that it stands for, the most important one first."""
+    """A line of text; ``locs`` are the places that it shows, the most important place first."""
 
     __slots__ = ("locs",)
     locs: tuple[Loc, ...]
 
     def __new__(cls, text: str, locs: tuple[Loc, ...]) -> Line:
-        """The text with its places."""
+        """Make a line of ``text`` that shows the places ``locs``."""
         line = super().__new__(cls, text)
         line.locs = locs
         return line

@@ -34,7 +34,7 @@ MENTION = b"[runelift."
 
 
 class PluginWarning(UserWarning):
-    """A plug-in is not used, and why."""
+    """Warns that a plug-in is not used, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,11 @@ class Plugin:
 
     @property
     def kind(self) -> str:
-        """The word for what it is."""
+        """The word for the group of the plug-in, such as rule or policy."""
         return KINDS[self.group]
 
     def left_out(self, why: object) -> None:
-        """Warn that it is not used."""
+        """Warn that the plug-in is not used, and ``why``."""
         text = str(why).splitlines()
         warnings.warn(f"the {self.kind} '{self.name}' of the package {self.package} is not used: "
                       f"{text[0] if text else type(why).__name__}", PluginWarning, stacklevel=2)
@@ -67,7 +67,7 @@ def declared(group: str) -> tuple[Plugin, ...]:
 
 
 def loaded(group: str) -> tuple[tuple[Plugin, Any], ...]:
-    """The plug-ins of a group with their objects; a warning, once, for each that has none."""
+    """The plug-ins of a group, each with its object; warns once of each without an object."""
     return tuple((each, found[0]) for each in declared(group) if (found := imported(each)))
 
 
@@ -80,7 +80,7 @@ def named(group: str, name: str) -> tuple[Plugin, Any] | None:
 
 
 def modules() -> tuple[str, ...]:
-    """The modules and packages that plug-ins come from, without the packages around them."""
+    """The modules that plug-ins come from, without their parent packages."""
     return tuple(dict.fromkeys(each.place.partition(":")[0].partition(".")[0]
                                for group in GROUPS for each in declared(group)))
 

@@ -25,7 +25,7 @@ def policies() -> tuple[str, ...]:
 
 
 def base_policy(policy: str) -> str:
-    """The name of a policy alone.
+    """The name of a policy without its additions.
 
     >>> base_policy("classic+ignore-attributes"), base_policy("all+without-G7"), base_policy("all")
     ('classic', 'all', 'all')
@@ -48,7 +48,7 @@ def disabled_rules(policy: str) -> frozenset[str]:
 
 
 def policy_with(base: str, *, ignores_attributes: bool = False, without: Iterable[str] = ()) -> str:
-    """A policy by the name of one, with what stands behind it.
+    """The name of a policy with additions behind it.
 
     >>> policy_with("all", ignores_attributes=True, without=["fuse", "G7"])
     'all+ignore-attributes+without-G7+without-fuse'

@@ -32,9 +32,9 @@ class Source:
         return bisect_left(self._newlines, place) + 1
 
     def place(self, line: int, column: int) -> int | None:
-        """The character at a 1-based line and column; None if there is no such line.
+        """The offset of a 1-based line and column in the text; None if there is no such line.
 
-        >>> Source("", "ab\\ncd").place(2, 1)
+        >>> Source("", "ab\ncd").place(2, 1)
         3
         """
         starts = [0, *(each + 1 for each in self._newlines)]
@@ -156,7 +156,7 @@ class Loc:
         return None
 
     def trace(self) -> list[str]:
-        """The calls through which the program came here, a line each, innermost first."""
+        """The inlined calls that lead to the place, a line each, innermost first."""
         return [f"  in {call.callee or 'a function'}, called at {call}" for call in self.calls]
 
     def __str__(self) -> str:
@@ -164,7 +164,7 @@ class Loc:
 
 
 def in_source(loc: Loc, source: Source) -> list[Loc]:
-    """A place and the calls around it, as far as they are in ``source``.
+    """A place and the calls around it, those within ``source`` only.
 
     >>> call = Loc("a", 9, 1, callee="f")
     >>> [each.line for each in in_source(Loc("library", 5, 1, (call,)), Source("a", ""))]

@@ -33,7 +33,7 @@ class Tables:
 
     @property
     def text(self) -> str:
-        """The grammar."""
+        """The text of the grammar."""
         return (self._folder / f"{self._name}.lark").read_text("utf-8")
 
     @property

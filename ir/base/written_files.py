@@ -61,7 +61,7 @@ def replacing(path: Path, mode: int = READABLE) -> Iterator[BinaryIO]:
 
 
 def refuse_special(path: Path) -> None:
-    """UserError if there is something with this path that is no file."""
+    """Raise UserError if the path is that of something else than a file."""
     with suppress(OSError, ValueError):
         if not stat.S_ISREG(mode := path.stat().st_mode):
             raise UserError(f"Cannot write '{path}': it is {kind_of(mode)}, not a file.")

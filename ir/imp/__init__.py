@@ -127,7 +127,7 @@ class Declare:
 
 @dataclass(frozen=True, slots=True)
 class DeclareArray:
-    """A private array of constant length: a number, or a constant of the kernel."""
+    """A private array ``name`` of ``length`` elements: a number, or a constant of the kernel."""
 
     name: VName
     prim: Prim
@@ -274,7 +274,7 @@ class Locked:
 
 @dataclass(frozen=True, slots=True)
 class Peek:
-    """``name := mem[index]``, a new scalar; another group may have changed it just now.
+    """Declare ``name`` as a copy of ``mem[index]``, which another group may be changing.
 
     Integers of 64 bits in global memory, which only atomic operations change meanwhile.
     """
@@ -333,7 +333,7 @@ class BufferParam:
 
 @dataclass(frozen=True, slots=True)
 class ScalarParam:
-    """A scalar."""
+    """A scalar argument of a kernel."""
 
     name: VName
     prim: Prim

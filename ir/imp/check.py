@@ -32,7 +32,7 @@ def _has_atomic(op: str, prim: Prim, space: Space) -> bool:
 
 
 def check(kernel: Kernel) -> None:
-    """CompilerBug, naming the kernel and the statement, unless ``kernel`` is well formed."""
+    """Raise CompilerBug, naming the kernel and the statement, unless ``kernel`` is well formed."""
     checker = _Checker(kernel)
     checker.parameters()
     checker.block(kernel.body)
@@ -64,7 +64,7 @@ class _Checker:
     # Scopes
 
     def parameters(self) -> None:
-        """Bind what the host gives."""
+        """Bind the names of the kernel's parameters and constants."""
         for constant in self.kernel.constants:
             self.bind(constant, Prim.I64, fixed=True)
         for role in (self.kernel.teams, self.kernel.even, self.kernel.width):
@@ -82,7 +82,7 @@ class _Checker:
                 raise self.fail(f"{array.name} lies within {array.within}, which has no memory")
 
     def barriers(self) -> None:
-        """All come to every barrier that one comes to."""
+        """Check that all work-items come to every barrier that one work-item comes to."""
         body, kernel, self.place = self.kernel.body, self.kernel, None
         shared = [*(p.name for p in kernel.params), *(a.name for a in kernel.locals)]
         some = has_barriers(body)
@@ -96,13 +96,13 @@ class _Checker:
             raise self.fail("groups side by side do not know how many there are")
 
     def bind(self, name: VName, prim: Prim, *, fixed: bool = False) -> None:
-        """A scalar; ``fixed`` if it cannot be assigned."""
+        """Bind a scalar; ``fixed`` if it cannot be assigned."""
         self._declare(name, prim)
         if fixed:
             self.fixed.add(name)
 
     def bind_memory(self, name: VName, memory: _Memory) -> None:
-        """Memory."""
+        """Bind the name of a memory."""
         self._declare(name, memory)
 
     def _declare(self, name: VName, what: Prim | _Memory) -> None:
@@ -129,7 +129,7 @@ class _Checker:
         self.forget(outer)
 
     def statement(self, stm: Stm) -> None:
-        """One statement; long, with one case per construct."""
+        """Check one statement; long, with one case per construct."""
         match stm:
             case imp.Declare(name, prim, init):
                 if init is not None:
@@ -208,7 +208,7 @@ class _Checker:
 
     def cell(self, mem: VName, index: Exp, prim: Prim, *, writes: bool = False,
              space: Space | None = None) -> None:
-        """An element of a memory."""
+        """Check the access of an element in a memory."""
         memory = self.scope.get(mem)
         if not isinstance(memory, _Memory):
             raise self.fail(f"there is no memory {mem}")
@@ -221,7 +221,7 @@ class _Checker:
         self.expect(index, Prim.I64)
 
     def expect(self, exp: Exp, prim: Prim) -> None:
-        """An expression of a type."""
+        """Check that an expression has the type ``prim``."""
         found = self.type(exp)
         if found is not prim:
             raise self.fail(f"'{pretty_expression(exp)}' has type {found}, not {prim}")

@@ -32,7 +32,7 @@ def _definitions(stms: Sequence[Stm]) -> dict[VName, list[Exp]]:
 
 def _closed(names: set[VName], definitions: Mapping[VName, Sequence[Exp]],
             needs: Callable[[Exp], set[VName]]) -> frozenset[VName]:
-    """Names, and all that they are computed from."""
+    """``names`` and all names that they are computed from."""
     found, left = set(names), list(names)
     while left:
         for exp in definitions.get(left.pop(), ()):

@@ -60,7 +60,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """The failure of the program that a kernel found."""
+    """A failure that a kernel reported: the index of its message, and the arguments."""
 
     code: int
     args: tuple[int, ...]
@@ -83,7 +83,7 @@ class TakesTooLong(Exception):
 
 
 def run(kernel: Kernel, launch: Launch) -> Reported | None:
-    """Run a kernel; the first failure of the program that it reported.
+    """Run a kernel; the first failure that it reported, or None.
 
     CompilerBug if the kernel does what no kernel may do, :class:`Race` if that is a data race.
     TakesTooLong if the deadline has passed.
@@ -113,7 +113,7 @@ class _Under:
 
     @property
     def value(self) -> str:
-        """The words for such an access."""
+        """The words for an access under a lock, in reports of races."""
         return f"accesses under {self.locks}[{self.number}]"
 
 
@@ -126,7 +126,7 @@ class _Log:
 
     def touch(self, place: int, kind: _Kind | _Under, who: int, stm: Stm | None
               ) -> tuple[int, _Kind | _Under, Stm | None] | None:
-        """Note an access; the first work-item that it races with, and what this one does there."""
+        """Log an access; the first rival that races with it: work-item, kind and statement."""
         accesses = self.touched.get(place)
         if accesses is None:
             self.touched[place] = {kind: {who: stm}}
@@ -208,7 +208,7 @@ class _Machine:
         return memories
 
     def _coarsen(self, memories: Mapping[VName, _Memory]) -> None:
-        """Log positions as coarse as the smallest elements of a place allow."""
+        """Make positions in the log as coarse as the smallest elements of a place allow."""
         least: dict[int, int] = {}
         for memory in memories.values():
             least[id(memory.items)] = min(memory.granules, least.get(id(memory.items), 8))
@@ -269,7 +269,7 @@ class _Item:
     """The memories that the lock guards which the work-item has."""
 
     def __post_init__(self) -> None:
-        """Private arrays are the work-item's own."""
+        """Copy the machine's memories and scalars: private arrays belong to one work-item."""
         self.memories = dict(self.memories)
         self.values = dict(self.machine.scalars)
 
@@ -307,7 +307,7 @@ class _Item:
                     self.simple(stm)
 
     def simple(self, stm: Stm) -> None:
-        """A statement that no barrier interrupts."""
+        """Interpret a statement that no barrier interrupts."""
         match stm:
             case imp.Declare(name, _, init):
                 self.values[name] = None if init is None else self.value(init)

@@ -43,13 +43,13 @@ _PARTS: dict[type, Callable[[Any], tuple[Exp, ...]]] = {
 
 
 def blocks(stm: Stm) -> tuple[tuple[Stm, ...], ...]:
-    """The blocks of a statement."""
+    """The blocks directly inside of a statement, such as both branches."""
     found = _BLOCKS.get(type(stm))
     return () if found is None else found(stm)
 
 
 def statements(code: Iterable[Stm]) -> list[Stm]:
-    """All statements of ``code``, and all statements inside of them."""
+    """All statements of ``code``, with all inner statements."""
     found: list[Stm] = []
     _add(code, found)
     return found
@@ -83,7 +83,7 @@ def parts(exp: Exp) -> tuple[Exp, ...]:
 
 
 def subexpressions(*exps: Exp) -> list[Exp]:
-    """Expressions and all that they are made of, one after the other."""
+    """Expressions with all their subexpressions, each before its parts."""
     found: list[Exp] = []
     left = [*reversed(exps)]
     while left:
@@ -139,7 +139,7 @@ def named_by(stm: Stm) -> VName | None:
 
 
 def map_parts(exp: Exp, change: Callable[[Exp], Exp]) -> Exp:
-    """An expression with its parts changed."""
+    """An expression whose direct operands are replaced by ``change``."""
     match exp:
         case imp.Apply(_, _, args):
             return replace(exp, args=tuple(map(change, args)))

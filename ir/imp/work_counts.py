@@ -71,7 +71,7 @@ class Work:
         return sum(self.loads.values()) + sum(self.stores.values())
 
     def add(self, other: Work, times: float = 1.0) -> None:
-        """Add the work of a launch that is made so many times."""
+        """Add ``times`` the work of a launch."""
         for prim, count in other.operations.items():
             self.operations[prim] = self.operations.get(prim, 0.0) + count * times
         for mine, others in ((self.loads, other.loads), (self.stores, other.stores)):
@@ -84,7 +84,7 @@ class Work:
 
 def count_work(kernel: Kernel, groups: int, group_size: int, scalars: Mapping[VName, Any],
                buffers: Mapping[VName, int]) -> Work:
-    """The work of a launch, as it was asked for.
+    """The work of a launch with the given number and size of groups.
 
     ``scalars`` has the scalar arguments and the constants of the kernel, ``buffers`` the bytes of
     each buffer.
@@ -112,7 +112,7 @@ def count_work(kernel: Kernel, groups: int, group_size: int, scalars: Mapping[VN
 
 
 class _Counter:
-    """Some work-groups of a launch, followed together, and what they have done so far."""
+    """Some work-groups of a launch, followed together, and the work counted so far."""
 
     def __init__(self, kernel: Kernel, groups: int, group_size: int, chosen: Array,
                  scalars: Mapping[VName, Any]) -> None:
@@ -141,7 +141,7 @@ class _Counter:
     # Statements.  ``weight`` says for how many executions each work-item stands.
 
     def block(self, stms: Sequence[Stm], weight: Array) -> None:
-        """Follow statements."""
+        """Count the work of statements, for work-items with weights."""
         total = float(weight.sum())
         if total <= 0:
             return
@@ -196,7 +196,7 @@ class _Counter:
                     pass
 
     def _assign(self, name: VName, found: Value, weight: Array) -> None:
-        """Assign to a variable of the work-items that are here; it stays in other work-items."""
+        """Assign to a variable in the active work-items; other work-items keep its value."""
         here = weight > 0
         if not here.all():
             before = self._values.get(name)
@@ -335,7 +335,7 @@ class _Counter:
             self._reach(mem, prim, place, weight)
 
     def _reach(self, mem: VName, prim: Prim, place: Value, weight: Array) -> None:
-        """Note which elements are accessed; all of them if the index is not known."""
+        """Note which elements are accessed; all elements if the index is unknown."""
         if place is None:
             self._unbounded.add(mem)
         if mem in self._unbounded:

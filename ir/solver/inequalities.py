@@ -69,7 +69,7 @@ class Facts:
             *self._prepared, *((_inequality(size), size.variables()) for size in new)))
 
     def given(self, *more: Size) -> Facts:
-        """These facts and more."""
+        """These facts, with further sizes that are not negative."""
         return Facts(self.known + more, self.choices, self.values, self._prepared)
 
     def choice(self, name: VName, *sizes: Size) -> Facts:
@@ -261,7 +261,7 @@ def _work(system: Iterable[Linear]) -> dict[Monomial, int]:
 
 
 def _without(variable: Monomial, system: Iterable[Linear]) -> set[Linear]:
-    """The inequalities that follow about the other variables."""
+    """The inequalities about the other variables that follow from ``system``."""
     result, lower, upper = set[Linear](), list[Linear](), list[Linear]()
     for one in system:
         coefficient = dict(one[0]).get(variable, 0)

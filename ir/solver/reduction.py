@@ -60,7 +60,11 @@ def reduced(system: System) -> System:
 
 
 def _simplified(constraints: Iterable[Constraint], domains: Domains) -> tuple[Constraint, ...]:
-    """The constraints that are still to be met; decided values stand in them."""
+    """The constraints that ``domains`` leave open, without redundant constraints.
+
+    A name whose domain has a single value is replaced by that value.  Raises Impossible if a
+    constraint is false for all values of the domains.
+    """
     decided = {name: values[0] for name, values in domains.items() if len(values) == 1}
     left: dict[object, Constraint] = {}
     for original in constraints:
@@ -95,7 +99,7 @@ def _contains(whole: Monomial, part: Monomial) -> bool:
 
 
 def _normal(each: Constraint) -> object:
-    """A key that constraints of one meaning share."""
+    """A key that equivalent constraints share."""
     if each.kind is Relation.DIVIDES:
         return each.kind, each.left, each.right
     difference = each.left - each.right

@@ -45,7 +45,7 @@ class _Node:
 
     @property
     def count(self) -> int:
-        """The number of leaves."""
+        """The number of solutions below the node."""
         return self.before[-1]
 
 
@@ -115,7 +115,7 @@ class _Tree:
 
 
 def _steps(system: System, order: Sequence[VName]) -> list[list[_Check | _Finding]]:
-    """The work after each choice: checks as early as can be, and quantities that they need."""
+    """The work after each choice: checks as early as possible, and the quantities they use."""
     known, steps = set[VName](), list[list[_Check | _Finding]]()
     checks = [each for each in system.constraints if each.variables() <= system.known()]
     derived = list(system.derived)
@@ -144,12 +144,12 @@ class _Asked:
     sums: tuple[Size, ...]
 
     def values(self, env: dict[VName, int]) -> list[int]:
-        """Their values, which are equal where what follows is."""
+        """The values of the names and sums that a step depends on, as a key."""
         return [env[name] for name in self.names] + [each.value(env) for each in self.sums]
 
 
 def _asked(steps: Sequence[Sequence[_Check | _Finding]], order: Sequence[VName]) -> list[_Asked]:
-    """For each step, the part of earlier choices that it or a later step asks for."""
+    """For each step, the earlier choices that this step or a later step depends on."""
     found, known = list[_Asked](), set[VName]()
     for depth, now in enumerate(steps):
         names, sums = set[VName](), set[Size]()
@@ -259,7 +259,7 @@ class Solutions:
         return tuple((len(tree.order), tree.root.count) for tree in self._trees)
 
     def solution(self, number: int) -> dict[VName, int]:
-        """The solution with a number below the count."""
+        """The solution with this number (from 0 to below the count): each name with its value."""
         if not 0 <= number < self.count:
             raise IndexError(number)
         found: dict[VName, int] = {}
@@ -293,7 +293,7 @@ class Solutions:
         return (self.solution(number) for number in range(self.count))
 
     def nearest(self, wanted: dict[VName, int]) -> dict[VName, int] | None:
-        """A solution with these values, or with values near them; None if there is no solution.
+        """The solution with the ``wanted`` values, or with values near them; None if there is none.
 
         Values are as near as they can be after those decided before; steps in the domain count.
         """

@@ -148,14 +148,14 @@ class Known:
         self.facts = self.facts.given(*(f for f in facts if f.constant is None))
 
     def bind(self, type_: Type) -> None:
-        """Something has this type, so its sizes are sizes."""
+        """Learn that all sizes of a type are not negative."""
         for size in shape_of(type_):
             if isinstance(size, VName) and size not in self.tame:
                 self.tame.add(size)
                 self.learn(self.value(size))
 
     def declare(self, params: Sequence[ir.Param]) -> None:
-        """Declare names that are bound from here on."""
+        """Declare names that are bound at this place."""
         for param in params:
             self.types[param.name] = param.type
             self.bind(param.type)
@@ -172,7 +172,7 @@ class Known:
         return atom in self.tame
 
     def below(self, index: VName, width: Atom) -> None:
-        """``0 <= index < width``, which also says that the width is positive."""
+        """Learn ``0 <= index < width``, which also says that the width is positive."""
         self.learn(Size.var(index), self.value(width) - Size.var(index) - 1)
         if self._is_tame(width):
             self.tame.add(index)
@@ -187,7 +187,7 @@ class Known:
         return known
 
     def assume(self, cond: Atom, truth: bool) -> None:
-        """A condition is known to be true, or false."""
+        """Learn that a condition is true, or that it is false."""
         condition = self.conditions.get(cond) if isinstance(cond, VName) else None
         match condition, truth:
             case Comparison("lt", left, right), True:
@@ -247,7 +247,7 @@ class Known:
     # The walk
 
     def body(self, body: ir.Body) -> ir.Body:
-        """The body with fewer checks."""
+        """The body without checks that the known facts make superfluous."""
         stms = []
         for stm in body.stms:
             new = self.statement(stm)
@@ -290,7 +290,7 @@ class Known:
             self.statement(stm)
 
     def _alias(self, name: VName, atom: Atom) -> None:
-        """``name`` is another name for ``atom``."""
+        """Learn that ``name`` is another name for ``atom``."""
         self.values[name] = self.value(atom)
         if self._is_tame(atom):
             self.tame.add(name)
@@ -398,7 +398,7 @@ class Known:
             self.tame.add(name)
 
     def _division(self, name: VName, exp: ir.PrimOp, num: Size, den: Size) -> None:
-        """Quotient and remainder towards minus infinity."""
+        """Learn about a quotient or remainder towards minus infinity."""
         this = Size.var(name)
         if not self._is_tame(exp.args[0]) or not self.facts.prove(den - 1):
             return
@@ -417,7 +417,7 @@ class Known:
             self._relate(name, exp.op in ("mod", "rem"), num, den.constant)
 
     def _relate(self, name: VName, remainder: bool, num: Size, den: int) -> None:
-        """``num = den * quotient + remainder``, once both are known."""
+        """Learn ``num = den * quotient + remainder``, once both results are known."""
         self.divided[num, -den if remainder else den] = name
         other = self.divided.get((num, den if remainder else -den))
         if other is not None:

@@ -48,7 +48,7 @@ def region(known: Known, dims: Iterable[Dim]) -> Region:
 
 
 def whole(known: Known, shape: Iterable[Atom]) -> Region:
-    """All of an array."""
+    """The region that is all of an array."""
     return tuple(Span(Size.of(0), known.value(size)) for size in shape)
 
 
@@ -86,7 +86,7 @@ def disjoint(known: Known, one: Region | None, other: Region) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A region of an array that a statement looks at, with the facts known there.
+    """A region of an array that a statement reads or writes, with the facts known there.
 
     ``name``: the slice that an access makes, if it makes one; ``None`` for an element, and for
     uses that are no accesses by indices.

@@ -97,7 +97,7 @@ class ForwardWalk:
             return lambda_of(lam, params, body, self.shallow.types(lam.ret))
 
     def statement(self, stm: ir.Stm, out: list[ir.Stm], steps: int) -> None:
-        """Append what ``stm`` becomes."""
+        """Append the statements that replace ``stm``."""
         if steps == 0:
             raise self.rewriting.too_long()
         stm = self._resolved(stm)
@@ -117,7 +117,7 @@ class ForwardWalk:
         out.append(stm)
 
     def _resolved(self, stm: ir.Stm) -> ir.Stm:
-        """A statement with operands replaced by what they are known to stand for."""
+        """A statement with operands replaced by the atoms that they are known to equal."""
         if isinstance(stm.exp, ir.PrimOp):  # by far the most: many have no such operand
             copies = self.scope.copies
             if not any(isinstance(atom, VName) and atom in copies for atom in stm.exp.args):
@@ -191,7 +191,7 @@ class ForwardWalk:
                 self._equate(x, y)
 
     def _equate(self, x: Atom, y: Atom) -> None:
-        """Take one of two equal sizes for the other: a constant, or what is known further out."""
+        """Replace one of two equal sizes by the other: a constant, or the size of outer scope."""
         known, other = sorted(map(self.scope.resolve, (x, y)), key=self._rank)
         if isinstance(other, VName) and known != other:
             self.scope.copies[other] = known

@@ -16,7 +16,7 @@ Item = TypeVar("Item")
 
 
 def pick(items: Sequence[Item], keep: Sequence[bool]) -> tuple[Item, ...]:
-    """The items that are to be kept."""
+    """The items whose flag in ``keep`` is true."""
     return tuple(item for item, kept in zip(items, keep, strict=True) if kept)
 
 

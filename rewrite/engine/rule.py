@@ -139,7 +139,7 @@ class Rewriting:
 
     @property
     def is_watched(self) -> bool:
-        """True if it matters which rules fire here and now."""
+        """True if the firing of rules is limited, traced or watched."""
         return self.is_limited or self.trace is not None or self.watch is not None
 
     def permits(self, each: Rule) -> bool:

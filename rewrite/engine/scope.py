@@ -22,7 +22,7 @@ Computed: TypeAlias = tuple[Exp, tuple[VName, ...]]
 
 @dataclass(slots=True)
 class KnownExpressions:
-    """The expressions computed so far in the bodies around a place, by keys.
+    """The expressions computed so far in the current body and the bodies around it, by keys.
 
     One table for all bodies: a body that ends takes its own expressions out again.
     """
@@ -31,7 +31,7 @@ class KnownExpressions:
     added: list[list[Hashable]] = field(default_factory=lambda: [[]])
 
     def begin_body(self) -> None:
-        """Expressions that are added from now on are of an inner body."""
+        """Begin an inner body, to which the expressions added from now on belong."""
         self.added.append([])
 
     def end_body(self) -> None:
@@ -44,7 +44,7 @@ class KnownExpressions:
         return reversed(self.table.get(key, ()))
 
     def add(self, key: Hashable, exp: Exp, names: tuple[VName, ...]) -> None:
-        """Note an expression of the innermost body."""
+        """Remember an expression of the innermost body, and the names of its results."""
         self.table.setdefault(key, []).append((exp, names))
         self.added[-1].append(key)
 
@@ -76,18 +76,18 @@ class Scope(Ranges):
     # Learning
 
     def bind(self, params: Iterable[Param]) -> None:
-        """Names that have no definition: parameters."""
+        """Learn the types of parameters: names that have no definition."""
         for param in params:
             self.types[param.name] = param.type
             self.depths[param.name] = self.depth
 
     def bind_index(self, name: VName, bound: Atom) -> None:
-        """An i64 that counts from 0 up to ``bound``."""
+        """Learn an i64 that counts from 0 up to ``bound``."""
         self.bind((Param(name, Prim.I64),))
         self.bounds[name] = bound
 
     def define(self, stm: Stm) -> None:
-        """The names of a statement's pattern."""
+        """Learn the names of a statement's pattern."""
         for param in stm.pat:
             self.types[param.name] = param.type
             self.depths[param.name] = self.depth
@@ -118,11 +118,14 @@ class Scope(Ranges):
         return Param(self.names.fresh(base), type_)
 
     def here(self, name: VName) -> bool:
-        """True if ``name`` is bound inside the same lambdas as this place."""
+        """True if ``name`` is bound at the lambda depth of the current statement.
+
+        Otherwise a lambda around the statement separates it from the binding.
+        """
         return self.depths.get(name, 0) == self.depth
 
     def consumes(self, name: VName) -> bool:
-        """True if something reuses the memory of ``name``."""
+        """True if a statement reuses the memory of ``name``."""
         return name in self.consumed
 
     # Ranges
@@ -142,7 +145,7 @@ class Scope(Ranges):
 
 
 def is_whole(dim: Dim, size: Atom) -> bool:
-    """True if ``dim`` is the slice that takes a dimension of ``size`` as it is."""
+    """True if ``dim`` is the slice of a whole dimension of ``size``."""
     return isinstance(dim, SliceDim) and dim == whole(size)
 
 

@@ -41,7 +41,7 @@ class Derivation:
     depth: int = 0
 
     def fired(self, rule: str, stm: Stm, note: str) -> None:
-        """Record that a rule fired on a statement, and what came of it."""
+        """Record that a rule fired on a statement, and its outcome."""
         self.happened(rule, _described(stm), note, stm.loc, before=(stm,))
 
     def refused(self, rule: str, stm: Stm, why: str) -> None:
@@ -50,13 +50,13 @@ class Derivation:
 
     def happened(self, rule: str, what: str, note: str, loc: Loc | None = None, *,
                  before: Sequence[Stm] = (), after: Sequence[Stm] = (), around: str = "") -> None:
-        """Record that a rule fired on something else."""
+        """Record that a rule fired on anything but a statement."""
         self.steps.append(Step(self.depth, rule, True, what, note, loc, tuple(before),
                                tuple(after), around))
 
     def became(self, since: int, rule: str, after: Iterable[Stm], around: str,
                unlike: Sequence[tuple[str, str]], later: Sequence[str]) -> None:
-        """Say what came of the step of ``rule``, the first at this depth ``since`` a number.
+        """Set the outcome of the first step of ``rule`` at this depth from number ``since`` on.
 
         Statements that other steps at this depth have made are theirs.
         """

@@ -53,7 +53,7 @@ class _Extents:
     derivation: Derivation
 
     def host_body(self, body: ir.Body) -> ir.Body:
-        """A body at host level."""
+        """Bound sizes in a body that the host runs."""
         stms: list[ir.Stm] = []
         for stm in body.stms:
             if isinstance(stm.exp, ir.SEGOPS):
@@ -290,7 +290,7 @@ def _use(size: Atom, bound: dict[VName, ir.Stm | None], used: dict[VName, None])
 
 
 def _is_bounded(atom: Atom, bound: dict[VName, ir.Stm | None]) -> bool:
-    """True if the host can compute an atom, or something that is never less."""
+    """True if the host can compute an atom, or an upper bound of it."""
     if _is_exact(atom, bound):
         return True
     match bound.get(atom) if isinstance(atom, VName) else None:

@@ -131,13 +131,13 @@ class Flattener:
         self.types.update((p.name, p.type) for p in params)
 
     def copy_lambda(self, lam: ir.Lambda) -> ir.Lambda:
-        """``lam`` with fresh names, for one more version."""
+        """``lam`` with fresh names, for a further version."""
         fresh = rename_lambda(lam, self.names)
         self.learn_lambda(fresh)
         return fresh
 
     def copy_body(self, body: ir.Body) -> ir.Body:
-        """``body`` with fresh names, for one more version."""
+        """``body`` with fresh names, for a further version."""
         fresh = rename_body(body, self.names)
         self.learn_body(fresh)
         return fresh

@@ -63,7 +63,7 @@ def _elements(flattener: Flattener, arrays: tuple[ir.Param, ...], space: ir.Spac
 
 
 def _loop(flattener: Flattener, stm: ir.Stm, space: ir.Space, body: ir.Body) -> tuple[ir.Stm, ...]:
-    """``stm.pat``: the results of ``body`` at every point, one after the other."""
+    """A loop over all points that collects the results of ``body`` in ``stm.pat``."""
     blank = tuple(ir.Param(flattener.names.fresh(p.name), p.type) for p in stm.pat)
     start = tuple(ir.Stm((p,), ir.Replicate(shape_of(p.type), zero(elem_of(p.type))))
                   for p in blank)

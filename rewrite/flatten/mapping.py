@@ -43,7 +43,7 @@ def legal(chain: Sequence[Level | None]) -> bool:
 
 
 def useful(chain: Sequence[Level | None]) -> bool:
-    """True if something is parallel, and the work-items of groups share something."""
+    """True if a loop is parallel, and the work-items of groups have work in common."""
     return {level for level in chain if level is not None} in (
         {Level.GRID}, {Level.GROUP, Level.LOCAL})
 

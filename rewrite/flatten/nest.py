@@ -37,7 +37,7 @@ def is_whole(dim: Dim) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """Σ: the index space of the maps around, and the definitions of the names they bind."""
+    """Σ: the index space of the enclosing maps, and the definitions of the names they bind."""
 
     space: Space = ()
     defs: Mapping[VName, Stm] = field(default_factory=lambda: MappingProxyType({}))

@@ -40,7 +40,7 @@ def has_parallelism(body: ir.Body) -> bool:
 
 
 def is_parallel(stm: ir.Stm) -> bool:
-    """True if ``stm`` is such a SOAC, or a loop or branch that contains one."""
+    """True if ``stm`` is a parallel SOAC, or a loop or branch that contains one."""
     if "sequential" in stm.attrs:
         return False
     match stm.exp:
@@ -57,7 +57,7 @@ def is_parallel(stm: ir.Stm) -> bool:
 
 
 def is_perfect_nest(body: ir.Body) -> bool:
-    """True if ``body`` is a map, cheap scalar code around it, and so on inside.
+    """True if ``body`` consists of maps nested in each other, with only cheap scalar code between.
 
     No loop is in it, and no other parallel operation.
     """
@@ -86,7 +86,7 @@ def only_moves(body: ir.Body) -> bool:
 
 
 def perfect_chain(body: ir.Body) -> tuple[ir.Stm, ...]:
-    """The loops of a perfect nest, outermost first; none if ``body`` is no such nest.
+    """The loops of a perfect nest, outermost first; empty for other bodies.
 
     It has maps, of which the last may contain a reduction or scan, and cheap code around them.
     """
@@ -107,7 +107,7 @@ def perfect_chain(body: ir.Body) -> tuple[ir.Stm, ...]:
 
 
 def _has_loops(stm: ir.Stm) -> bool:
-    """True if a statement runs anything several times."""
+    """True if a statement contains a loop, sequential or parallel."""
     return isinstance(stm.exp, (ir.Loop, *ir.SOACS)) or any(
         _has_loops(inside) for body in bodies_of(stm.exp) for inside in body.stms)
 
@@ -142,7 +142,7 @@ def segops(body: ir.Body) -> Iterator[ir.SegOp]:
 
 
 def segop_spaces(body: ir.Body) -> Iterator[ir.Space]:
-    """Their index spaces."""
+    """The index spaces of the segmented operations in a body."""
     return (segop.space for segop in segops(body))
 
 

@@ -59,7 +59,7 @@ def divided(site: Candidates) -> frozenset[Kind]:
 
 
 def all_versions(site: Candidates) -> frozenset[Kind]:
-    """Everything but versions of perfect nests of maps that differ in the order of points alone.
+    """All kinds of versions but versions of perfect nests that differ only in the order of points.
 
     Work-items of a group have nothing to share there, and an inner map has no results to keep.
     There remain the flat version and a work-item for each point of the outermost map.  A copy that

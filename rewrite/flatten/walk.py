@@ -52,7 +52,7 @@ class Walk:
 
     @property
     def level(self) -> ir.Level:
-        """The level of the operations that are emitted here."""
+        """The level of the operations that the walk emits at this place."""
         return self.flattener.level
 
     def body(self, body: ir.Body) -> tuple[Atom, ...]:
@@ -71,7 +71,7 @@ class Walk:
         return name in self._later or name in self._needed
 
     def statement(self, stm: ir.Stm) -> None:
-        """Walk one statement."""
+        """Flatten one statement."""
         self.loc = stm.loc or self.loc
         if self.nest.space and self._define(stm):
             return
@@ -112,7 +112,7 @@ class Walk:
     # Emission
 
     def emit(self, stm: ir.Stm) -> None:
-        """Run ``stm`` at the level around Σ."""
+        """Add ``stm`` at the level outside of Σ."""
         if stm.loc is None and self.loc is not None:
             stm = replace(stm, loc=self.loc)
         self.flattener.learn(stm)
@@ -126,7 +126,7 @@ class Walk:
         return tuple(ir.Param(fresh(p.name), array_of(widths, p.type)) for p in pat)
 
     def bind(self, pat: Sequence[ir.Param], host: Sequence[ir.Param]) -> None:
-        """``p := p'[i...]`` for the names of ``pat`` and their expanded arrays."""
+        """Emit ``p := p'[i...]`` for the names of ``pat`` and their expanded arrays."""
         if self.nest.space:
             self.nest = self.nest.define(
                 self.nest.point(p, h.name, self.loc) for p, h in zip(pat, host, strict=True))

@@ -45,9 +45,9 @@ class Reason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A function as a schedule rewrites it, and the conditions under which it computes as much.
+    """A function rewritten by a schedule, and the conditions under which it is equivalent.
 
-    If it was ``asked`` for, it runs by default wherever these hold.
+    If it was ``asked`` for, it runs by default wherever its ``needs`` hold.
     """
 
     schedule: tuple[str, ...]
@@ -58,7 +58,7 @@ class Rewritten:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A schedule that gives no version, and why; ``details`` are sizes, if they matter."""
+    """A schedule that gives no version, and why; ``details`` are the sizes concerned, or ""."""
 
     schedule: tuple[str, ...]
     reason: Reason
@@ -66,13 +66,13 @@ class Dropped:
 
     @property
     def why(self) -> str:
-        """The reason in words."""
+        """The reason why the schedule gives no version, in words."""
         return f"{self.reason.value}{f', {self.details}' if self.details else ''}"
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A function with versions, and the schedules that have none in it."""
+    """A function with versions, and the schedules that gave no version."""
 
     fun: ir.Fun
     dropped: tuple[Dropped, ...] = ()
@@ -84,7 +84,7 @@ class Merged:
 
 
 def with_alternatives(original: ir.Fun, rewritten: Iterable[Rewritten], names: Names) -> Merged:
-    """``original`` with the other functions as versions; ``names`` differ from all in them.
+    """``original`` with the rewritten functions as versions; ``names`` makes names new to all.
 
     All have equal parameters.  A function that was asked for and needs nothing takes the place of
     the original.
@@ -126,7 +126,10 @@ class _Aligned:
     pairing: Pairing
 
     def end(self, statements: int) -> int:
-        """The end of what differs in the original, which has so many statements."""
+        """The index behind the last statement of the original that differs.
+
+        The original has ``statements`` statements.
+        """
         return statements - (self.last or 0)
 
 
@@ -279,7 +282,7 @@ class _Place:
                      for p in self.original.results)
 
     def _used_later(self) -> tuple[ir.Param, ...]:
-        """The names bound here and used by the rest of the function, or by their types."""
+        """The names bound by these statements that the rest of the function uses, also in types."""
         body = self.original.body
         used = free_vars(ir.Body(body.stms[self.end:], body.result))
         bound = [p for stm in body.stms[self.first:self.end] for p in stm.pat]

@@ -31,7 +31,7 @@ KINDS = {"AtomExp": "a copy", "PrimOp": "an operation on scalars", "Convert": "a
 
 
 class At(ForwardWalk):
-    """A walk that does something at the statement that binds a name, and nothing elsewhere."""
+    """A walk that rewrites the statement that binds a name, and changes nothing else."""
 
     def __init__(self, fun: Fun, names: Names, target: VName) -> None:
         super().__init__(_NO_RULES, Rewriting(names, frozenset({copy_propagation.name})),
@@ -39,7 +39,7 @@ class At(ForwardWalk):
         self.target = target
 
     def statement(self, stm: Stm, out: list[Stm], steps: int) -> None:
-        """As it is, or what :meth:`reached` makes of it."""
+        """Append the statement to ``out`` unchanged, or as :meth:`reached` rewrites it."""
         if stm.pat and stm.pat[0].name == self.target:
             for each in self.reached(stm):
                 self.scope.define(each)
@@ -119,7 +119,7 @@ def given_of(point: Point, request: Request, values: Mapping[str, int]) -> Argum
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A function after a point, and a name of the statement that gets the points that follow."""
+    """A function after a point, and ``inner``: a name bound by the statement for further points."""
 
     fun: Fun
     inner: VName | None

@@ -130,7 +130,7 @@ class BlockedNest:
         return ""
 
     def _takes_points(self, rows: Value, columns: Value, following: set[VName]) -> str:
-        """The points of a work-item."""
+        """Note the rows and columns of points that a work-item takes."""
         self.blocks = replace(self.blocks, own_rows=_number(rows), own_columns=_number(columns))
         self.maps, self.tiles = set(), set()
         self.folds |= following
@@ -191,9 +191,9 @@ class Blocking:
 
     def follow(self, before: ir.Fun, after: ir.Fun, place: Place, step: Step, given: Arguments,
                inner: VName | None, names: Names) -> Iterator[str]:
-        """Follow a step, with the function before and after it; what it undoes, in words.
+        """Follow a step from function ``before`` to ``after``; yields the undone steps in words.
 
-        ``inner`` is what the rewrite names for further steps.
+        ``inner`` is the name that the rewrite gives to further steps.
         """
         point, known = step.request.point, [*self.nests]
         rewritten = {p.name for stm in _inside(place.stm) for p in stm.pat}
@@ -221,7 +221,7 @@ class Blocking:
         return [each for each in self.nests if each.is_complete]
 
     def made(self, fun: ir.Fun, names: Names) -> ir.Fun:
-        """``fun`` with its complete nests as they were, and the attribute for their blocks."""
+        """``fun`` with complete nests as before blocking, and attributes for their blocks."""
         for nest in self.complete:
             fun = replace(fun, body=_with_statement(fun.body, _marked(nest, names)))
         return fun
@@ -280,7 +280,7 @@ def _map_in(fun: ir.Fun, name: VName | None) -> set[VName]:
 
 
 def _number(value: Value) -> int:
-    """A number that is known; 0 for one that is not."""
+    """The value of a constant; 0 for other values."""
     return int(value.value) if isinstance(value, Const) else 0
 
 
@@ -295,7 +295,7 @@ def _is_innermost(stm: ir.Stm) -> bool:
 
 
 def _inside(stm: ir.Stm) -> list[ir.Stm]:
-    """The statements inside of one."""
+    """The statements inside of a statement."""
     return [*statements_inside(bodies_inside(stm.exp))]
 
 

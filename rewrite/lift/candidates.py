@@ -101,7 +101,7 @@ class _Trying(ForwardWalk):
         self.found: dict[VName, list[Request]] = {}
 
     def statement(self, stm: Stm, out: list[Stm], steps: int) -> None:
-        """The statement as it is; the points that match it are noted."""
+        """Append the statement to ``out`` unchanged, and note the points that match it."""
         plain = replace(stm, attrs=settings(stm))
         for point in self.points:
             if stm.pat and isinstance(stm.exp, point.heads):
@@ -129,7 +129,7 @@ class _Fitting(At):
         self.found: list[list[int]] = [[] for _ in point.parameters]
 
     def reached(self, stm: Stm) -> tuple[Stm, ...]:
-        """The statement as it is; the numbers that fit are noted."""
+        """Note the numbers that fit; the statement stays as it is."""
         plain = replace(stm, attrs=settings(stm))
         self.found = [list(filter(partial(self._fits, plain, k), _pool(kind, self.pool)))
                       for k, kind in enumerate(self.point.parameters)]

@@ -30,7 +30,7 @@ def canonical_text(fun: ir.Fun) -> str:
 
 
 class Pairing:
-    """Names of one program that stand for names of another one, one for one."""
+    """A one-to-one relation between the names of two programs."""
 
     def __init__(self, known: Iterable[VName] = ()) -> None:
         self.left: dict[VName, VName] = {name: name for name in known}
@@ -110,7 +110,7 @@ class _Numbers:
         self.of = dict[VName, VName]()
 
     def name(self, name: VName) -> VName:
-        """The number of a name."""
+        """The canonical name for ``name``, numbered by first use."""
         if name not in self.of:
             self.of[name] = VName("v", len(self.of))
         return self.of[name]

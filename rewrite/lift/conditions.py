@@ -21,7 +21,7 @@ DEPTH = 6
 
 
 def size_at(scope: Scope, atom: Atom, depth: int = DEPTH) -> Size:
-    """An i64 at a place, as a polynomial of the names that it is computed from."""
+    """The i64 ``atom`` at a place, as a polynomial of the names that it is computed from."""
     if isinstance(atom, Const):
         return Size.of(int(atom.value))
     found = arithmetic(scope.exp(atom), lambda x: size_at(scope, x, depth - 1)) if depth else None
@@ -109,7 +109,7 @@ class _Tests:
         return self.op("and", Prim.BOOL, self.op("lt", Prim.I64, i64(0), left), whole)
 
     def size(self, size: Size) -> Atom:
-        """The value of a size."""
+        """Add the computation of a size; its atom."""
         total: Atom | None = None
         for monomial, coefficient in size.terms:
             product: Atom = i64(coefficient)
@@ -120,7 +120,7 @@ class _Tests:
         return i64(0) if total is None else total
 
     def factor(self, factor: Factor) -> Atom:
-        """The value of a factor."""
+        """Add the computation of a factor of a size; its atom."""
         match factor:
             case VName():
                 return factor
@@ -142,7 +142,7 @@ class _Tests:
         return first
 
     def op(self, name: str, prim: Prim, *args: Atom) -> Atom:
-        """The value of a primitive operation."""
+        """Add a primitive operation; the name of its result."""
         found = self.scope.fresh("fits", OPS[name].result(prim))
         self.stms.append(Stm((found,), PrimOp(name, prim, args)))
         return found.name

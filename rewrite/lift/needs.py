@@ -27,7 +27,7 @@ class Unknown(Exception):
 
 
 class Impossible(Exception):
-    """A need can never hold."""
+    """A need of a version can never hold."""
 
     def __init__(self, need: Constraint) -> None:
         self.need = need
@@ -74,7 +74,7 @@ class Knowledge:
 
     def _here(self, size: Size, definitions: Mapping[VName, ir.Stm],
               ours: Mapping[VName, VName], steps: int) -> Size:
-        """A size of another program in terms of the numbers that are known here."""
+        """A size of the other program as a polynomial of this program's numbers."""
         def known(name: VName) -> Size:
             if (own := ours.get(name)) in self.numbers and own is not None:
                 return Size.var(own)

@@ -18,19 +18,19 @@ from runelift.ir.traverse import bodies_inside, is_flat
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A statement and its path."""
+    """A statement, and the path of names that leads to it."""
 
     path: str
     stm: Stm
 
     @property
     def name(self) -> VName:
-        """The first name that the statement binds, which no other one does."""
+        """The first name that the statement binds; no other statement binds it."""
         return self.stm.pat[0].name
 
 
 def places(fun: Fun) -> Iterator[Place]:
-    """The statements of an entry point that bind something, each before the statements inside."""
+    """The statements of an entry point that bind names, each before its inner statements."""
     return _places((fun.body,), fun.name)
 
 
@@ -50,7 +50,7 @@ def _places(bodies: Iterable[Body], outer: str) -> Iterator[Place]:
 
 
 def find(fun: Fun, path: str) -> Place | None:
-    """The statement with a path."""
+    """The statement at ``path``; None if there is none."""
     return next((each for each in places(fun) if each.path == path), None)
 
 

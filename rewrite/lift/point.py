@@ -37,7 +37,7 @@ Arguments: TypeAlias = Mapping[str, Value]
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """The statements that stand in place of one, and bind the same names with the same types.
+    """The statements that replace a statement; they bind its names with equal types.
 
     ``constraints`` are conditions for the equality that are not known to hold.  The caller tests
     them at run time, and keeps the statement where one fails.  ``inner`` is a name bound by the
@@ -70,7 +70,7 @@ class Point:
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """Its parameters, in order."""
+        """The parameters of the point, in order."""
         return parameters_of(self.name)
 
 

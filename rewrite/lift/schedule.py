@@ -49,11 +49,11 @@ class Step:
 
     @property
     def entry(self) -> str:
-        """The entry point."""
+        """The name of the entry point that the step rewrites."""
         return self.place.partition(".")[0]
 
     def name(self, before: Iterable[Step]) -> str:
-        """The name among the steps of a program, such as ``main.ys.split_join[0]``."""
+        """The name of the step among the steps of a program, such as ``main.ys.split_join[0]``."""
         point = self.request.point
         number = sum(each.place == self.place and each.request.point == point for each in before)
         return f"{self.place}.{point}[{number}]"
@@ -83,7 +83,7 @@ class Schedule:
 
     @property
     def numbers(self) -> dict[str, int | None]:
-        """The program parameters that the steps name, with the values that they have by default."""
+        """The program parameters that the steps name, with their default values."""
         own = {name: DEFAULT for each in self.steps for name in each.request.names}
         return {**{name: value for each in self.versions for name, value in each.numbers.items()},
                 **own}
@@ -102,7 +102,7 @@ class Schedule:
 
 
 def check_entries(schedule: Schedule, entries: Iterable[str]) -> None:
-    """ProgramError if a step is about an entry point that there is not."""
+    """Raise ProgramError if a step names an entry point that does not exist."""
     known = [*entries]
     for step in (step for each in (*schedule.versions, schedule) for step in each.steps):
         if step.entry not in known and step.span is not None:
@@ -140,7 +140,7 @@ def read_schedule(source: Source, late: Iterable[str] = ()) -> Schedule:
 
 
 def _lines(source: Source) -> Iterator[Span]:
-    """The lines that mean something."""
+    """The lines without comments and blank lines."""
     start = 0
     for line in source.text.splitlines(keepends=True):
         content = line.strip()

@@ -36,7 +36,7 @@ class BackwardWalk:
         return replace(fun, body=self.body(fun.body))
 
     def body(self, body: Body) -> Body:
-        """A body without unused code; afterwards the names that it uses are live."""
+        """A body without unused code; afterwards its free names are live."""
         self.live |= names_in(body.result)
         before = self.scope.defs
         self.scope.defs = {p.name: stm for stm in body.stms for p in stm.pat}

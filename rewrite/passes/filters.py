@@ -137,7 +137,7 @@ class _Walk(OutwardWalk):
         return [stm for place, stm in enumerate(stms) if place not in gone]
 
     def _chosen(self, stm: ir.Stm, arrays: Set[VName]) -> Chosen | None:
-        """The filter that makes ``arrays``, if a statement is the scatter of one."""
+        """The filter that makes ``arrays``, if a statement is a filter's scatter; else None."""
         scatter = stm.exp
         if not isinstance(scatter, ir.Scatter) or settings(stm):
             return None

@@ -102,7 +102,9 @@ class _Fuser:
         return lambda_of(lam, lam.params, body, lam.ret)
 
     def body(self, body: ir.Body) -> ir.Body:
-        """A body, its inner bodies first; fused again where fusion around it has added to it."""
+        """Fuse inside of inner bodies, then in the body, and again where that adds to inner
+        bodies.
+        """
         stms: list[ir.Stm] = []
         for stm in body.stms:
             for param in stm.pat:
@@ -177,7 +179,7 @@ class _Graph:
         return len(self.nodes) < before
 
     def _fuse_at(self, position: int, rules: tuple[Rule, ...], vertical: bool) -> int | None:
-        """Fuse something into the node at ``position``; where the fused node stands then."""
+        """Fuse a node into the node at ``position``; the new position of the fused node, if any."""
         second = self.nodes[position]
         width = second.width
         if width is None:
@@ -243,7 +245,7 @@ class _Graph:
 
     def _consumed(self, first: _Node, second: _Node, before: list[_Node],
                   after: list[_Node]) -> bool:
-        """True if something would be read after it has been consumed."""
+        """True if an array would be read after it is consumed."""
         roots = self.fuser.roots
         early = roots(name for node in before for name in node.consumed)
         late_reads = roots(name for node in after for name in node.free)

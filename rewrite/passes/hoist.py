@@ -52,7 +52,7 @@ DIVISIONS = ("div", "mod", "quot", "rem")
 
 
 class Around(Enum):
-    """The construct that a body belongs to."""
+    """The kind of construct that a body belongs to."""
 
     FUN = "fun"
     NONEMPTY = "nonempty"
@@ -181,7 +181,7 @@ class Hoister:
         return replace(fun, body=self.body(fun.body, Around.FUN))
 
     def bind(self, params: Iterable[ir.Param], level: int) -> None:
-        """Names bound in the body at ``level``; the sizes of their arrays are not negative."""
+        """Bind names in the body at ``level``; the sizes of their arrays are not negative."""
         params = tuple(params)
         self.scope.bind(params)
         for param in params:
@@ -199,7 +199,7 @@ class Hoister:
         return frame
 
     def body(self, body: ir.Body, around: Around) -> ir.Body:
-        """A body without what leaves it."""
+        """A body without the statements that move to outer bodies."""
         self._enter(around)
         for stm in body.stms:
             self.statement(stm)
@@ -211,7 +211,7 @@ class Hoister:
         return lambda_of(lam, lam.params, self.body(lam.body, Around.LAMBDA), lam.ret)
 
     def statement(self, stm: ir.Stm) -> None:
-        """Put ``stm`` into the outermost body that it may go to."""
+        """Put ``stm`` into the outermost body that its operands and effects allow."""
         if isinstance(stm.exp, ir.Map) and len(self.frames) == 1 and self.unless_empty.get(
                 stm.exp.width):
             stm = self._where_nonempty(stm, self.unless_empty[stm.exp.width])
@@ -238,7 +238,7 @@ class Hoister:
             self._note(stm, target)
 
     def _left(self, stm: ir.Stm, here: int) -> tuple[ir.Stm, int]:
-        """The statement, and the body that it may go to."""
+        """The statement, and the body that it may move to."""
         if self.rewriting.permits(hoist_invariant):
             found: int | None = hoist_invariant.apply(self, stm)
             if found is not None:
@@ -436,7 +436,7 @@ class Hoister:
 
 
 def size_names(fun: ir.Fun) -> frozenset[VName]:
-    """The names that are sizes of arrays, and the names from which such sizes are computed."""
+    """The names that are sizes of arrays, and the names that such sizes are computed from."""
     found: set[VName] = set()
     made: dict[VName, ir.Exp] = {}
 

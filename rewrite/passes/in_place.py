@@ -38,7 +38,7 @@ from runelift.rewrite.engine.rule import rule
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A view of ``array``: the slice ``array[dims]``, or any other one (``dims`` is None)."""
+    """A view of ``array``: the slice ``array[dims]``, or another kind if ``dims`` is None."""
 
     array: VName
     dims: tuple[ir.Dim, ...] | None
@@ -90,7 +90,7 @@ def made_in_place(stms: Sequence[ir.Stm], known: Known, views: Views) -> list[in
 
 def _harmless(stm: ir.Stm, root: VName, found: Sequence[Placement], known: Known, views: Views
               ) -> list[int]:
-    """The places of those updates of one array, ``root``, whose values may be made in place."""
+    """The indices of the updates of array ``root`` whose values may be made in place."""
     aliases = shown(root, views, known)
     targets = [region(known, p.update.dims) for p in found]
     return [p.place for n, p in enumerate(found)
@@ -110,7 +110,7 @@ class _Judge:
 
     @property
     def exp(self) -> ir.SegMap:
-        """The map."""
+        """The map that makes the result."""
         assert isinstance(self.stm.exp, ir.SegMap)
         return self.stm.exp
 

@@ -36,7 +36,7 @@ DIVISIONS = ("quot", "div", "rem", "mod")
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A map of a nest, and the statements inside of it without the next map."""
+    """A map of a nest: ``stms`` are the statements of its body without the next map."""
 
     width: Atom
     params: tuple[ir.Param, ...]
@@ -46,7 +46,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """Maps in each other, and the result of a point with its type."""
+    """Nested maps; ``result`` is the value at a point, of type ``type``."""
 
     levels: tuple[Level, ...]
     result: Atom
@@ -54,7 +54,7 @@ class Nest:
 
     @property
     def independent(self) -> bool:
-        """True if no level reads arrays that depend on the levels around it."""
+        """True if no level reads an array that depends on an outer level."""
         vary: set[VName] = set()
         for level in self.levels:
             if not vary.isdisjoint(level.arrays):
@@ -68,7 +68,7 @@ class Nest:
 
 @dataclass(slots=True)
 class Wanted:
-    """A layout of what a map makes: the statements of both, and who reads the result."""
+    """A layout to make directly: ``made`` by a map, changed by ``layout``, read by ``reader``."""
 
     made: ir.Stm
     layout: ir.Stm
@@ -230,20 +230,20 @@ class _Built:
         return made is not None and isinstance(made.exp, ir.Iota | ir.Replicate)
 
     def compute(self, op: str, left: Atom, right: Atom) -> VName:
-        """An i64 that each point computes."""
+        """Add an i64 that each point computes; its name."""
         param = ir.Param(self.wanted.names.fresh("i"), Prim.I64)
         self.inside.append(ir.Stm((param,), ir.PrimOp(op, Prim.I64, (left, right)),
                                   loc=self.wanted.layout.loc))
         return param.name
 
     def view(self, exp: ir.Reshape, shape: tuple[Atom, ...], element: Type) -> VName:
-        """A view around the nest."""
+        """Add a view outside of the nest; its name."""
         param = ir.Param(self.wanted.names.fresh("fs"), array_of(shape, elem_of(element)))
         self.around.append(ir.Stm((param,), exp, loc=self.wanted.layout.loc))
         return param.name
 
     def take(self, param: ir.Param, array: VName, indices: tuple[Atom, ...]) -> None:
-        """``param`` is the part of ``array`` behind some indices."""
+        """Bind ``param`` to the part of ``array`` behind the indices."""
         self.inside.append(ir.Stm((param,), ir.Index(
             array, (*indices, *map(whole, shape_of(param.type)))), loc=self.wanted.made.loc))
 
@@ -265,7 +265,7 @@ class _Built:
 
 
 def nest_of(stm: ir.Stm, depth: int) -> Nest | None:
-    """The maps that make an array, so many of them in each other, if all else inside is cheap."""
+    """The nest of ``depth`` maps that makes an array, if all else in it is cheap; else None."""
     levels: list[Level] = []
     while True:
         exp = stm.exp

@@ -27,7 +27,7 @@ OUTSIDE = i64(-1)
 
 
 def predicate(program: ir.Program, names: Names, rewriting: Rewriting | None = None) -> ir.Program:
-    """``program`` with conditional updates made by the device where it knows the condition."""
+    """``program`` in which the device decides about updates whose condition it computes."""
     rewriting = rewriting or Rewriting(names)
     return ir.Program(tuple(_Walk(names, rewriting).fun(fun) for fun in program.funs))
 
@@ -221,7 +221,7 @@ def _either(cond: Atom, body: ir.Body, nothing: Sequence[Atom], types: Sequence[
 
 
 def _side(body: ir.Body) -> dict[int, ir.Update] | None:
-    """The element updates that are results of a branch; None if it does anything else."""
+    """The element updates that are results of a branch; None if it computes other results."""
     made = {stm.pat[0].name: stm.exp for stm in body.stms if isinstance(stm.exp, ir.Update)}
     plain = all(isinstance(stm.exp, SCALAR_CODE) and all(
         isinstance(p.type, Prim) for p in stm.pat) for stm in body.stms

@@ -27,7 +27,7 @@ from runelift.rewrite.passes.concat_parts import maker, scalars_for
 
 def with_rearranged_results(body: ir.Body, known: Mapping[VName, Type], names: Names,
                             rewriting: Rewriting) -> ir.Body:
-    """The body with rearranged results as updates; ``known``: the types of names around it."""
+    """The body with rearranged results as updates; ``known``: the types of free names."""
     if not (wanted := _rearranged_results(body)):
         return body
     types = {**known, **{p.name: p.type for stm in body.stms for p in stm.pat}}

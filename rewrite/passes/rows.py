@@ -36,7 +36,7 @@ def by_element(program: ir.Program, names: Names, rewriting: Rewriting | None = 
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """A walk over what the host runs."""
+    """The walk of this pass over code that the host runs."""
 
     rewriting: Rewriting
 
@@ -98,7 +98,7 @@ def _row(body: ir.Body, result: Atom) -> ir.Param | None:
 
 
 def _is_copy(stm: ir.Stm) -> bool:
-    """True if a statement takes elements of other arrays, each as it is."""
+    """True if a statement only copies elements of other arrays."""
     match stm.exp:
         case ir.Index() | ir.Replicate():
             return True
@@ -109,7 +109,7 @@ def _is_copy(stm: ir.Stm) -> bool:
 
 
 def _part(stm: ir.Stm, places: Sequence[int]) -> ir.Stm:
-    """A map with some of its results, and what they need."""
+    """A map with some of its results, and the statements they need."""
     exp = _segmap(stm)
     result = tuple(exp.body.result[place] for place in places)
     body = ir.Body(needed_for(exp.body.stms, result), result)

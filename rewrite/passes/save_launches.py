@@ -37,14 +37,14 @@ Stms: TypeAlias = tuple[ir.Stm, ...]
 
 def save_launches(program: ir.Program, names: Names,
                   rewriting: Rewriting | None = None) -> ir.Program:
-    """``program`` with fewer things for the host to launch."""
+    """``program`` with fewer launches by the host."""
     walk = _Walk(rewriting or Rewriting(names))
     return ir.Program(tuple(replace(fun, body=walk.body(fun.body)) for fun in program.funs))
 
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """A walk over what the host runs."""
+    """The walk of this pass over code that the host runs."""
 
     rewriting: Rewriting
 
@@ -72,7 +72,7 @@ class _Walk:
         return exp
 
     def _everywhere(self, each: Rule, body: ir.Body) -> ir.Body:
-        """The body after a rule has been applied to all statements that it starts from."""
+        """The body after a rule was tried on all statements."""
         place = 0
         while place < len(body.stms):
             new: Stms | None = None
@@ -274,7 +274,7 @@ def _reads_elements(stm: ir.Stm) -> bool:
 
 
 def _together(one: ir.Stm, two: ir.Stm) -> ir.Stm:
-    """Two branches on one condition as one."""
+    """Two branches on one condition, joined to a single branch."""
     first, second = _if(one), _if(two)
     sides = [ir.Body(_reads_first((*a.stms, *b.stms)), (*a.result, *b.result)) for a, b in (
         (first.then_, second.then_), (first.else_, second.else_))]

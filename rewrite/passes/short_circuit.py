@@ -53,13 +53,13 @@ def short_circuit(program: ir.Program, names: Names,
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """A walk over what the host runs."""
+    """The walk of this pass over code that the host runs."""
 
     names: Names
     rewriting: Rewriting
 
     def body(self, body: ir.Body, known: Known, views: Views) -> ir.Body:
-        """A body of the host; ``views`` are the views of arrays that are known around it."""
+        """Short-circuit in a body of the host; ``views`` are the views known at its start."""
         body = with_rearranged_results(body, known.types, self.names, self.rewriting)
         body = self._with_parts(body, known)
         body = self._with_moves(body, known.inner(), views)
@@ -94,7 +94,7 @@ class _Walk:
             stms[update] = marked
 
     def _with_parts(self, body: ir.Body, known: Known) -> ir.Body:
-        """The body with concatenations as updates, where that promises anything."""
+        """The body with concatenations as updates, where short-circuiting these may succeed."""
         if not any(isinstance(stm.exp, ir.Concat) for stm in body.stms):
             return body
         types = {**known.types, **{p.name: p.type for stm in body.stms for p in stm.pat}}
@@ -140,7 +140,7 @@ class _Done:
         self._note(stm)
 
     def replace_from(self, place: int, stms: Sequence[ir.Stm]) -> None:
-        """Other statements, in another order, with new names, from a place on."""
+        """Replace all statements from ``place`` on by ``stms``, which may bind new names."""
         for stm in self.stms[place:]:
             for param in stm.pat:
                 self.places.pop(param.name, None)
@@ -156,7 +156,7 @@ class _Done:
         self.stms.append(stm)
 
     def place(self, name: VName) -> int:
-        """The place in the body where a name is bound; -1 if that is around it."""
+        """The index of the statement that binds ``name``; -1 for names from outside of the body."""
         return self.places.get(name, -1)
 
 
@@ -179,7 +179,7 @@ class _Rest:
 
     @cached_property
     def consumed(self) -> set[VName]:
-        """The names consumed somewhere in the body, which few bodies are asked."""
+        """The names consumed somewhere in the body; computed when first used."""
         return consumed_in(self.body)
 
     def take(self) -> ir.Stm | None:
@@ -198,7 +198,7 @@ class _Rest:
         self.back += reversed(stms)
 
     def result(self) -> tuple[Atom, ...]:
-        """The result, with present names."""
+        """The result of the body, under the current names of renamed arrays."""
         return tuple(self.present.get(a, a) if isinstance(a, VName) else a
                      for a in self.body.result)
 
@@ -239,7 +239,7 @@ class _Site:
 
     @property
     def known(self) -> Known:
-        """The facts that hold here."""
+        """The facts that hold at the update."""
         return self.done.known
 
     @property
@@ -264,7 +264,7 @@ class _Moved:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """The place where the value of an update is made, and the rearrangement that it is, if any."""
+    """The statement that makes the value of an update, and its rearrangement if any, by index."""
 
     place: int
     view: int | None
@@ -330,7 +330,7 @@ def _maker(site: _Site) -> _Made | None:
 
 
 def _is_last_look(site: _Site) -> bool:
-    """True if nothing later needs the old array, or the value as a separate array."""
+    """True if nothing later reads the old array or needs a separate array for the value."""
     value = site.update.value
     assert isinstance(value, VName)
     return not site.wanted(site.update.array) and not site.rest.keeps(value)
@@ -422,7 +422,7 @@ class _Again:
         return self.renamed[name]
 
     def bind(self, name: VName, exp: ir.Index) -> None:
-        """A new name for what ``name`` was."""
+        """Bind a fresh name to the element or part that ``name`` meant, and rename ``name``."""
         fresh = self.site.names.fresh(name)
         self.views.append(ir.Stm((ir.Param(fresh, self.site.known.types[name]),), exp))
         self.renamed[name] = fresh

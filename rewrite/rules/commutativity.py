@@ -102,7 +102,7 @@ def _alike(here: _Value, swapped: _Value, pair: int, same: bool) -> bool:
 
 
 def _run(body: ir.Body, around: Mapping[Atom, _Value], case: _Case) -> list[_Value] | None:
-    """The results of a body in a case; None if it does something else."""
+    """The results of a body in a case; None if the body is not simple enough."""
     values = dict(around)
     for stm in body.stms:
         found = _values(stm.exp, values, case)

@@ -188,7 +188,7 @@ def _first_scalars(body: ir.Body) -> Iterator[ir.Stm]:
 
 
 def _without(body: ir.Body, stm: ir.Stm) -> ir.Body:
-    """A body without one of its statements."""
+    """A body without the statement ``stm``."""
     return ir.Body(tuple(each for each in body.stms if each is not stm), body.result)
 
 

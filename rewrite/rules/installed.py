@@ -32,7 +32,7 @@ def installed_rules(known: Iterable[str]) -> dict[str, tuple[Plugin, Rule]]:
 
 @cache
 def _rules(plugin: Plugin) -> tuple[Rule, ...]:
-    """The rules of a plug-in; none, with a warning, if it is something else."""
+    """The rules of a plug-in; none, with a warning, if its object is no rules."""
     rules = list[Rule]()
     for given in plugins.imported(plugin):
         several = given.rules if isinstance(given, RuleBook) else given

@@ -62,7 +62,7 @@ def reduce_quotients(scope: Scope, stm: ir.Stm) -> Replacement:
 
 
 def _plain(scope: Scope, stm: ir.Stm) -> ir.Redomap | None:
-    """The reduction of scalars that leaves no arrays, if it is one in a lambda."""
+    """The reduction of a lambda that reduces scalars only; None for other statements."""
     redomap = stm.exp
     if isinstance(redomap, ir.Redomap) and scope.depth and len(stm.pat) == operands(redomap) and (
             all(isinstance(p.type, Prim) for p in (*stm.pat, *redomap.lam.params))):
@@ -71,7 +71,7 @@ def _plain(scope: Scope, stm: ir.Stm) -> ir.Redomap | None:
 
 
 def _other_factor(scope: Scope, width: Atom, size: Atom) -> Atom | None:
-    """The factor beside ``size`` of a width, if the width is such a product."""
+    """The other factor if ``width`` is a product with ``size``; else None."""
     if isinstance(width, Const) and isinstance(size, Const):
         divides = 1 < size.value < width.value and width.value % size.value == 0
         return i64(int(width.value // size.value)) if divides else None

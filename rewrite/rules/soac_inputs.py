@@ -216,7 +216,7 @@ class _Part:
         return array_of(tuple(counts[k] for k in self.order), elem_of(scope.type(self.array)))
 
     def view(self, scope: Scope, views: list[ir.Stm], loc: Loc | None) -> VName:
-        """The part in this order, with the views that it needs added to ``views``."""
+        """The part in this order; statements for views are added to ``views``."""
         name = self.array
         counts = tuple(dim.count for dim in self.dims if isinstance(dim, ir.SliceDim))
         if len(counts) < len(self.dims):

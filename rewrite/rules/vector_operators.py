@@ -59,7 +59,7 @@ def fold_columns(scope: Scope, stm: ir.Stm) -> Replacement:
 
 
 class _Turned:
-    """A map over columns under construction: what it maps over, and the views of that."""
+    """A map over columns under construction: its input arrays, and views of these."""
 
     def __init__(self, scope: Scope, stm: ir.Stm) -> None:
         self.scope, self.stm = scope, stm
@@ -107,7 +107,7 @@ def _transposed(scope: Scope, array: VName, stm: ir.Stm) -> ir.Stm:
 
 
 def _element(scope: Scope, neutral: Atom) -> Atom | None:
-    """The element of a replicated vector, if it is one."""
+    """The element of a replicated vector; None for other atoms."""
     match scope.exp(neutral):
         case ir.Replicate((_,), value):
             return value

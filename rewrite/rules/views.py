@@ -25,7 +25,7 @@ ARITHMETIC = frozenset({"add", "sub", "mul", "min", "max", "div", "mod", "quot",
 
 
 def looks(scope: Scope, stm: ir.Stm | None) -> bool:
-    """True if a statement is a map that looks at arrays that nothing consumes."""
+    """True if a statement is a map that only reads arrays, which nothing consumes."""
     match stm:
         case ir.Stm(pat, ir.Map(_, lam, arrays), ()) if all(
                 not isinstance(type_, Prim) for type_ in lam.ret):
@@ -39,7 +39,7 @@ def looks(scope: Scope, stm: ir.Stm | None) -> bool:
 
 
 def _looks_inside(scope: Scope, stm: ir.Stm) -> bool:
-    """True if a statement of such a map computes an index or is a view."""
+    """True if a statement of a map that only reads computes an index or is a view."""
     match stm.exp:
         case ir.PrimOp(op, Prim.I64):
             return op in ARITHMETIC
@@ -144,7 +144,7 @@ def counted_input(scope: Scope, stm: ir.Stm, place: int,
 
 
 def views_map(scope: Scope, array: VName) -> bool:
-    """True if an array is windows, or what a map looks at, in another order or a slice of it."""
+    """True if an array is windows, or a rearrangement or slice of an array that a map reads."""
     match scope.exp(array):
         case ir.Slide(array=origin):
             return not scope.consumes(origin)

@@ -273,7 +273,7 @@ def limits_of(cl: Any, handle: Any) -> DeviceLimits:
 
 
 def described(limits: DeviceLimits) -> DeviceInfo:
-    """A device by its limits."""
+    """The description of a device with these limits; further constants follow from its kind."""
     kind, units = DeviceKind(limits.kind), limits.units
     simulator, gpu = kind is DeviceKind.SIMULATOR, kind in (DeviceKind.GPU, DeviceKind.ACCELERATOR)
     pocl, nvidia = POCL in limits.platform, NVIDIA in limits.platform

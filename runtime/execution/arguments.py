@@ -106,7 +106,7 @@ def _show(size: Atom) -> str:
 
 
 def sizes_of(plan: Interface, values: list[Any]) -> dict[VName, int]:
-    """The size parameters, from the shapes of the arguments, which must agree."""
+    """Each size parameter with its value, from the shapes of the arguments, which must agree."""
     known: dict[VName, int] = {
         spec.name: int(value) for spec, value in zip(plan.params, values, strict=True)
         if spec.shape is None and spec.prim is Prim.I64}

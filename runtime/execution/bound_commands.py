@@ -41,7 +41,7 @@ class BoundCommands:
 
     @property
     def is_current(self) -> bool:
-        """True if no other run has used the kernels since the last one."""
+        """True if no later run has set other arguments of the kernels."""
         return all(kernel.owner is self for kernel in self.last)
 
     def restore(self) -> None:
@@ -56,7 +56,7 @@ class BoundCommands:
                    for kernel in self.last)
 
     def issue(self) -> None:
-        """Make the calls."""
+        """Issue the calls of the captured commands."""
         try:
             for kernel in self.last:
                 if kernel.owner is not self:

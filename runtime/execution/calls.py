@@ -58,7 +58,7 @@ SCALARS = (float, int, np.generic)
 # The ladder: a rung makes a call on bound arguments, and sets the rung of the next call.
 
 def run_plan(call: Call, args: dict[str, Any], deliver: Delivery | None) -> Outcome:
-    """Run the plan; who captures first goes on to the next rung."""
+    """Run the plan; the first run that captures its commands moves the call to the next rung."""
     if call.executable.policy.captures_first:
         return capture(call, args, deliver)
     call.rung = capture
@@ -108,7 +108,7 @@ class Call:
         self.has_record = False
 
     def run(self, *, record: bool = False, samples: bool = False) -> Run:
-        """A run of the plan."""
+        """A new run of the plan; ``record`` and ``samples`` say what it measures."""
         return Run(self.executable, self.decisions.thresholds, self.decisions.force, record,
                    samples=samples and self.executable.forms.foreseeable)
 

@@ -53,7 +53,7 @@ class CapturingRun(Run):
         return found
 
     def _most_captured(self) -> int:
-        """The most bytes that a command buffer may take, beside its inputs."""
+        """The most bytes that a command buffer may take, besides its inputs."""
         guard = self.executable.memory
         most = None if guard is None else guard.most_taken(
             {id(buffer.handle): buffer for buffer in self._inputs})
@@ -107,7 +107,7 @@ class CapturingRun(Run):
                 number, constants, groups, group, lengths, slots, site.kernel))
 
     def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
-        """Copy, and capture the copy."""
+        """Copy bytes between buffers, and capture the copy."""
         super().copy(target, source, size, offset)
         if size > 0 and not self._unrepeatable:
             self._capture.commands.append(Copy(
@@ -133,7 +133,7 @@ class CapturingRun(Run):
     # Runs that cannot be repeated
 
     def run_while_loop(self, loop: RunLoop) -> None:
-        """Run iterations until the device says that it is over; their number is not captured."""
+        """Run iterations until the device ends the loop; their number is not captured."""
         self._unrepeatable = True
         super().run_while_loop(loop)
 

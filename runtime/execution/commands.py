@@ -26,7 +26,7 @@ Ring: TypeAlias = tuple[Buffer, ...]
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The number of a buffer of a run: first the given buffers, then buffers that it takes."""
+    """The number of a buffer of a run: given buffers first, then buffers that the run allocates."""
 
     number: int
 

@@ -47,7 +47,7 @@ class Decisions:
 
     @property
     def crowded(self) -> bool:
-        """True if there are so many sizes that remembering more would waste memory."""
+        """True if the cache is full: it holds decisions for too many sizes."""
         return (len(self.known) > MOST_CALLS or len(self.calls) > MOST_CALLS
                 or len(self.choices) > MOST_REMEMBERED or len(self.too_large) > MOST_CALLS)
 

@@ -53,7 +53,7 @@ class DeviceArray(Displayed):
         return self.prim.dtype
 
     def get(self) -> np.ndarray[Any, Any]:
-        """The elements as a NumPy array; UserError if NumPy has none of these sizes."""
+        """The elements as a NumPy array; UserError if NumPy has no arrays of this size."""
         check_readable(self.prim, self.shape)
         out = np.empty(self.shape, self.prim.dtype)
         if out.size:
@@ -83,7 +83,7 @@ class DeviceArray(Displayed):
         return _interchange().to_pyopencl(self, queue)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """The processor: other devices give copies of their elements there."""
+        """The DLPack device type and number of the processor: other devices give copies there."""
         return 1, 0
 
     def __dlpack__(self, *, copy: bool | None = None, **asked: Any) -> Any:
@@ -142,7 +142,7 @@ def is_foreign(arg: Any) -> bool:
 
 
 def prim_of(dtype: np.dtype[Any]) -> Prim:
-    """The type of elements in programs; ArgumentError if programs have none such."""
+    """The element type in programs; ArgumentError if programs have no such type."""
     found = next((prim for prim in Prim if prim.dtype == dtype), None)
     if found is None:
         raise ArgumentError(f"Programs have no arrays of type {dtype}.", "",
@@ -156,6 +156,6 @@ def true_shape(sizes: Iterable[int]) -> tuple[int, ...]:
 
 
 def check_readable(prim: Prim, shape: tuple[int, ...]) -> None:
-    """Nothing if NumPy has arrays of this type and shape, else UserError."""
+    """Raise UserError unless NumPy has arrays of this type and shape."""
     if reason := impossible(shape, prim.bytes):
         raise UserError(f"A result cannot be read: {reason}")

@@ -33,14 +33,14 @@ class DryRun(Run):
     """The ``rt`` that does only the host's part of a plan: nothing reaches the device."""
 
     def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
-        """Copy nothing."""
+        """Skip the copy."""
 
     def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
         """Raise: the values are unknown."""
         raise DependsOnDevice("a value of the device")
 
     def conclude(self, ending: Ending, *values: Any) -> tuple[Any, ...]:
-        """No results."""
+        """Return no results."""
         return ()
 
     def check_failure(self) -> None:
@@ -82,12 +82,12 @@ class ShortRun(DryRun):
 
     def issue(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
               *args: Any) -> None:
-        """Note the version of a kernel."""
+        """Note a launch of a kernel that is built for all sizes."""
         self._note(number, (), groups, group, lengths)
 
     def issue_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
                     lengths: tuple[int, ...], *args: Any) -> None:
-        """Note a kernel and the constants that it is built for."""
+        """Note that a launch uses a kernel that is built for ``constants``."""
         if group == 0:
             raise Infeasible(f"kernel {self._sites[number].launch}: the rows are too long")
         self._note(number, constants, groups, group, lengths)

@@ -85,7 +85,7 @@ class Executable:
 
     @property
     def build_seconds(self) -> float:
-        """The time that builds of kernels have taken so far."""
+        """The seconds that builds of kernels have taken so far."""
         return self.kernels.build_seconds
 
     def make_ready(self, programs: Iterable[tuple[str, ...]]) -> None:
@@ -102,7 +102,7 @@ class Executable:
 
     @cached_property
     def whole_cost(self) -> tuple[Callable[..., None], tuple[VName, ...]]:
-        """The function that adds up what a whole call costs, and the scalars that it takes."""
+        """The function that computes the cost of a whole call, and the scalars that it takes."""
         text, facts = cost_text(self.plan, self.predictor.formulas.texts)
         return loaded(text, self.plan.entry)[ENTRY], facts
 

@@ -64,7 +64,7 @@ def fuse_launches(executable: Executable, planned: Sequence[Planned]) -> list[Co
 
 
 def plan_fusion(executable: Executable, commands: Sequence[Command]) -> list[Planned]:
-    """The commands, with fused launches in place of some of them."""
+    """The commands, with fused launches in place of neighbouring small launches."""
     found: list[Planned] = []
     single: list[Command] = []
 

@@ -85,7 +85,7 @@ class Issuer:
         return copy
 
     def read(self, buffer: Buffer, prim: str, index: int) -> Any:
-        """An element; waits for the device."""
+        """Read an element of a buffer; waits for the device."""
         return self.reads((buffer, prim, index))[0]
 
     def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
@@ -311,7 +311,7 @@ class Issuer:
         self._fallible = True
 
     def recover(self) -> None:
-        """After a failure: wait for commands under way, and forget what they reported."""
+        """Wait for commands under way after a failure, and forget what they reported."""
         if self.device.waits.abandoned is not None:
             return
         with contextlib.suppress(cl.Error):

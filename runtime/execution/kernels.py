@@ -89,7 +89,7 @@ class KernelSite:
 
 
 def goes_through_points(kernel: imp.Kernel) -> bool:
-    """True if a work-item has one point after the other, because its arrays are in scratch memory.
+    """True if a work-item computes several points in turn, as its arrays are in scratch memory.
 
     Such a kernel mostly waits for memory.  More work-items that run at a time hide that.
     """
@@ -245,7 +245,7 @@ class Kernels:
 
     @cached_property
     def _loader(self) -> ThreadPoolExecutor:
-        """A thread that loads programs one after the other."""
+        """A thread that loads programs in turn."""
         return ThreadPoolExecutor(1, "loader")
 
     def _build_outside(self, missing: Sequence[tuple[str, ...]], outside: BuildOutside | None,
@@ -262,7 +262,7 @@ class Kernels:
         return unknown.keys()
 
     def _whole(self, source: tuple[str, ...]) -> tuple[str, ...]:
-        """The text of a program and all options that it is built with."""
+        """The text of a program and all its build options."""
         return source[0], *self.options, *source[1:]
 
     def _built_or_none(self, source: tuple[str, ...]) -> Any:
@@ -282,7 +282,7 @@ class Kernels:
         return None if there else self.source_of(wanted)
 
     def source_of(self, wanted: NeededKernels) -> tuple[str, ...] | None:
-        """The text and further options of a program; None if there is no such program."""
+        """The text and options of a kernel program; None if there is no such program."""
         if isinstance(wanted, PersistentKernel):
             return self._persistent_source(wanted)
         if wanted.number is None:
@@ -403,7 +403,7 @@ class Kernels:
         return {} if self.device.info.is_simulator else function_names(kernels)
 
     def _once(self, key: Hashable, text: Callable[[], str]) -> str:
-        """The text of a program, which is written once."""
+        """The text under ``key``, which is made by ``text`` when it is first needed."""
         if key not in self._texts:
             self._texts[key] = text()
         return self._texts[key]

@@ -25,7 +25,7 @@ Row: TypeAlias = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class ScalarColumn:
-    """Stands for the scalar of each iteration that has this place in the rows of a table."""
+    """Stands for scalar ``number`` in an iteration's row of a table."""
 
     number: int
 
@@ -65,13 +65,13 @@ class LoopScalars:
 
 @dataclass(frozen=True, slots=True)
 class ScalarTable:
-    """A buffer with a row of values for each iteration that a kernel runs."""
+    """A buffer that holds a row of scalars for each iteration that a kernel runs."""
 
     handle: Any
     rows: Sequence[Row]
 
     def column(self, column: ScalarColumn) -> list[int]:
-        """The values of all iterations."""
+        """The values that a column has in all iterations."""
         return [row[column.number] for row in self.rows]
 
     def element(self, column: ScalarColumn, prim: Prim, buffer: str) -> str:
@@ -88,7 +88,7 @@ def scalar_type(prim: Prim) -> type[np.generic]:
 
 
 def packed(rows: Sequence[Row], prims: Iterable[Prim]) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """The bytes of a table."""
+    """The bytes of a table with these rows."""
     prims = tuple(prims)
     table = np.zeros((len(rows), len(prims), CELL), np.uint8)
     for number, prim in enumerate(prims):

@@ -115,7 +115,7 @@ def rings(before: Sequence[Buffer | None], after: Sequence[Buffer | None]) -> li
 
 @dataclass(slots=True)
 class PhaseArguments:
-    """The arguments of a persistent kernel while its phases are put together."""
+    """The arguments of a persistent kernel that is being put together from phases."""
 
     turns: Mapping[int, Sequence[Any]]
     table: ScalarTable | None = None
@@ -159,7 +159,7 @@ class PhaseArguments:
         return f"scalar_{len(self.scalars) - 1}"
 
     def place(self, handle: Any) -> str:
-        """The C expression for a buffer, which may be another one in the next iteration."""
+        """The C expression for a buffer, which may be a different buffer in the next iteration."""
         now, *others = map(self._buffer, self.turns.get(id(handle), (handle,)))
         count = len(others) + 1
         return "".join(f"{turn(count)} == {number} ? {other} : "
@@ -180,7 +180,7 @@ def is_worthwhile(run: Run, bound: int) -> bool:
 
 @contextmanager
 def noting_allocations(run: Run) -> Iterator[list[Buffer]]:
-    """Keep all that is allocated meanwhile."""
+    """Keep all buffers that are allocated while the context lasts."""
     allocate, noted = run.allocate, list[Buffer]()
 
     def note(size: int) -> Buffer:
@@ -319,7 +319,7 @@ def _period(before: Sequence[Buffer | None], after: Sequence[Buffer | None],
 
 def while_iterations(run: Run, cond: Callable[[], Buffer],
                      carried: Callable[[], tuple[Buffer | None, ...]]) -> Iterator[None]:
-    """The iterations of a loop that goes on while the only element of ``cond()`` is true."""
+    """The iterations of a loop that continues while the only element of ``cond()`` is true."""
     def goes_on() -> bool:
         return bool(run.read(cond(), "bool", 0))
 
@@ -495,7 +495,7 @@ def _in_large_groups(run: Run, launches: Sequence[Launch]) -> list[Launch]:
 
 
 def _in_groups_of(group: int, launch: Launch, kernel: Kernel) -> Launch:
-    """The launch with groups of another size."""
+    """The launch with groups of ``group`` work-items."""
     if launch.group == group:
         return launch
     if kernel.teams is None:

@@ -27,7 +27,7 @@ class BuildWatch:
         """Note the end of a build, with or without a result."""
 
     def alive(self) -> None:
-        """Note that a run is over, and that there is another one."""
+        """Note that a run has ended, and that further runs may follow."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,7 @@ class Run(Issuer):
         return Outcome(results, self._record(wall, issue), wall, issue, self.first_launches)
 
     def follow(self, main: Callable[[Any, Any], tuple[Any, ...]], args: Any) -> tuple[Any, ...]:
-        """Run ``main`` on ``args``, with versions that have the memory that they need."""
+        """Run ``main`` on ``args``, with versions whose memory the device can hold."""
         guard = self.executable.memory
         if guard is None or not guard.active:
             return main(self, args)
@@ -159,7 +159,7 @@ class Run(Issuer):
 
     def array(self, buffer: Buffer, prim: str, shape: tuple[int, ...]
               ) -> tuple[Buffer, str, tuple[int, ...]]:
-        """A result."""
+        """An array result of the run."""
         return buffer, prim, shape
 
     def conclude(self, ending: Ending, *values: Any) -> tuple[Any, ...]:
@@ -183,7 +183,7 @@ class Run(Issuer):
 
     def course(self, step: Callable[..., tuple[Row, Row]], prims: Sequence[str],
                carried: Row) -> LoopScalars:
-        """The scalars of such a loop."""
+        """The computed scalars of a loop; ``carried`` are the initial values."""
         return LoopScalars(step, prims, carried)
 
     def rounds_while(self, cond: Callable[[], Buffer],
@@ -204,11 +204,11 @@ class Run(Issuer):
         persistent_loops.run_loop(self, loop)
 
     def run_while_loop(self, loop: RunLoop) -> None:
-        """Have one kernel run the iterations of a loop until the device says that it is over."""
+        """Run the iterations of a loop by one kernel until the device ends the loop."""
         persistent_loops.run_while_loop(self, loop)
 
     def saw_iterations(self, count: int) -> None:
-        """Hear of the iterations that the last launch of such a kernel has run."""
+        """Learn the number of iterations that the last persistent kernel has run."""
         return
 
     # Versions

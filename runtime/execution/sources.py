@@ -39,7 +39,7 @@ def persistent_text(kernel: PersistentKernel, bases: Mapping[str, int], late: in
 
 
 def cost_text(plan: Plan, works: dict[str, str]) -> tuple[str, tuple[VName, ...]]:
-    """The cost function of a whole call, and the scalars that it takes.
+    """The cost function of a whole call as text, and the scalars that the function takes.
 
     ``works`` are formulas of kernels by name.  Formulas that the function calls are added.
     """

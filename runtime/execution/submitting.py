@@ -334,12 +334,12 @@ class CommandBuffer:
                 self._call(command, handles)()
 
     def _forget(self) -> None:
-        """Make room for one more choice of buffers."""
+        """Discard all bound calls if there are too many."""
         if len(self._bound) >= MOST_BINDINGS:
             self._bound.clear()
 
     def bind(self, key: tuple[int, ...], handles: Sequence[Any]) -> BoundCommands:
-        """The calls for these buffers."""
+        """The captured commands as calls on these buffers."""
         self._forget()
         arguments = [(_kernel_of(each), _arguments(each, handles))
                  for each in self._commands if isinstance(each, Launch)]
@@ -415,7 +415,7 @@ def _expect(run: Run, expected: Expect, fallible: bool) -> None:
 
 
 def bits(value: Any) -> Hashable:
-    """A value such that 0 and -0 differ, and NaN equals itself."""
+    """A hashable value that tells 0 from -0; NaN equals NaN."""
     return struct.pack("d", value) if isinstance(value, float) else value
 
 

@@ -42,7 +42,10 @@ class ChunkAnswer(NamedTuple):
 
 
 class GroupShapeAnswer(NamedTuple):
-    """The sizes of a group, of its sub-groups and of its chunks."""
+    """The answers to a launch shape, one for each field of type ``Answer`` in its class.
+
+    The class is :class:`~runelift.codegen.plan.shapes.group_shape.GroupShape`.
+    """
 
     group: int
     staged: int
@@ -110,7 +113,7 @@ def choose(asked: GroupShapeRequest, limits: GeometryLimits) -> GroupShapeAnswer
 
 
 def _group(asked: GroupShapeRequest, shares: ShareLimits) -> int:
-    """The work-items of a group."""
+    """The number of work-items of a group."""
     longest, chunk = max(asked.points, default=1), 1
     lanes = shares.lanes_of(asked.groups, longest) if asked.teams else shares.lanes
     enough = shares.chunk_of(longest, asked.groups, asked.independent, scanned=asked.scanned)

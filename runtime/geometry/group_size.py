@@ -16,7 +16,7 @@ class GroupSizeRequest(NamedTuple):
 
 
 class GroupSizeAnswer(NamedTuple):
-    """The work-items of a group."""
+    """The number of work-items of a group."""
 
     group: int
 

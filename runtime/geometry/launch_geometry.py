@@ -36,7 +36,7 @@ def geometry_of(step: Shape) -> Geometry[Any, Any]:
 
 
 class LaunchGeometry:
-    """The geometry of launches on ``device``; it remembers what it worked out."""
+    """The geometry of launches on ``device``; answers are cached."""
 
     def __init__(self, device: Device) -> None:
         self._device = device

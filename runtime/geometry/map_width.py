@@ -37,7 +37,10 @@ class MapWidthRequest(NamedTuple):
 
 
 class MapWidthAnswer(NamedTuple):
-    """The number of points of a work-item, and how they lie."""
+    """The answers to a launch shape, one for each field of type ``Answer`` in its class.
+
+    The class is :class:`~runelift.codegen.plan.shapes.map_width.MapWidth`.
+    """
 
     width: int
     flat: int

@@ -97,7 +97,7 @@ class ParameterSpace:
 
     @cached_property
     def _first(self) -> int | None:
-        """The number of the default among the solutions; None if it is none of them."""
+        """The number of the default setting among the solutions; None if it is no solution."""
         return self._solutions.number(self._named(self.default))
 
     @property
@@ -200,13 +200,13 @@ class ParameterSpace:
 
 
 def spaces(host: plan.Plan, info: DeviceInfo) -> dict[str, ParameterSpace]:
-    """The spaces of all operations that have parameters."""
+    """The parameter space of each operation that has parameters, by the operation's name."""
     return {operation.name: space_of(operation, info)
             for operation in plan.operations(host.steps) if operation.parameters}
 
 
 def space_of(operation: plan.Operation, info: DeviceInfo) -> ParameterSpace:
-    """The space of an operation."""
+    """The parameter space of an operation on a device."""
     device, ranges = device_quantities(info), list[_ParameterRange]()
     limits = [(each, each.variables() - device.keys()) for each in limits_of(operation)]
     for parameter in operation.parameters:

@@ -95,17 +95,20 @@ class ProductTileRequest(NamedTuple):
 
     @property
     def points(self) -> int:
-        """The number of results."""
+        """The number of results of the product."""
         return self.batch * self.height * self.width
 
     @property
     def wishes(self) -> bool:
-        """True if a setting asks for something."""
+        """True if a setting asks for a shape of the block."""
         return any(self[self._fields.index("wanted_side"):])
 
 
 class ProductTileAnswer(NamedTuple):
-    """The block of a group, its slabs and its pieces."""
+    """The answers to a launch shape, one for each field of type ``Answer`` in its class.
+
+    The class is :class:`~runelift.codegen.plan.shapes.product_tile.ProductTileShape`.
+    """
 
     group: int
     side: int
@@ -135,7 +138,7 @@ class _Block(NamedTuple):
 
     @property
     def items(self) -> int:
-        """The work-items of the group."""
+        """The number of work-items of the group."""
         return self.side * self.across
 
     def depth(self, wanted: int) -> int:
@@ -144,7 +147,7 @@ class _Block(NamedTuple):
         return max(found, self.across // self.rows, self.side // self.columns)
 
     def cover(self, height: int, width: int) -> int:
-        """The number of blocks of a matrix."""
+        """The number of blocks that cover a matrix."""
         return (ceil_div(height, self.side * self.rows)
                 * ceil_div(width, self.across * self.columns))
 
@@ -159,7 +162,7 @@ class _Block(NamedTuple):
             columns=power_of_two_below(min(self.columns, width // self.across)))
 
     def step_time(self, words: int) -> float:
-        """The nanoseconds of 32 work-items for a step, for values of so many ``words``."""
+        """The nanoseconds of 32 work-items for a step, for values of ``words`` words."""
         points, edge = self.rows * self.columns, self.rows + self.columns
         return words * (POINT_TIME * points + EDGE_TIME * edge + FETCH_TIME * self.fetched)
 
@@ -169,7 +172,7 @@ class _Block(NamedTuple):
         return (self.side * self.rows + self.across * self.columns) / self.items
 
     def together(self, words: int, depth: int) -> int:
-        """The groups that a compute unit runs at the same time, for slabs of so many steps."""
+        """The number of groups that a compute unit runs at once, for slabs of ``depth`` steps."""
         points, edge = self.rows * self.columns, self.rows + self.columns
         registers = OTHER_REGISTERS + words * (
             points + 2 * edge + FETCH_REGISTERS * self.fetched * depth)

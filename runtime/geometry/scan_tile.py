@@ -44,7 +44,10 @@ class ScanTileRequest(NamedTuple):
 
 
 class ScanTileAnswer(NamedTuple):
-    """The group and chunk of a tile, and how groups look back at earlier tiles."""
+    """The answers to a launch shape, one for each field of type ``Answer`` in its class.
+
+    The class is :class:`~runelift.codegen.plan.shapes.scan_tile.ScanTileShape`.
+    """
 
     group: int
     staged: int

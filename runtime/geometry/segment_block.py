@@ -114,7 +114,10 @@ class SegmentBlockRequest(NamedTuple):
 
 
 class SegmentBlockAnswer(NamedTuple):
-    """The block of a group, and the tile that it copies."""
+    """The answers to a launch shape, one for each field of type ``Answer`` in its class.
+
+    The class is :class:`~runelift.codegen.plan.shapes.segment_block.SegmentBlockShape`.
+    """
 
     group: int
     across: int

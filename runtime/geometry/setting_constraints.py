@@ -27,7 +27,7 @@ LARGEST_SHARED_GROUP = VName("largest_shared_group", 0)
 
 
 def device_quantities(info: DeviceInfo) -> dict[VName, int]:
-    """The values of the quantities of a device that constraints and kernels name."""
+    """The quantities of a device that constraints and kernels name, each with its value."""
     return {**{name: getattr(info, name.base) for name in plan.DEVICE_SIZES},
             LIKED_GROUP: info.shares.group, LARGEST_SHARED_GROUP: info.shares.max_group}
 

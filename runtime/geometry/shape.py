@@ -51,7 +51,7 @@ class GeometryLimits(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The operation that constraints are about, and its place in the source."""
+    """The operation that constraints belong to, and its place in the source."""
 
     operation: str
     span: Loc | None

@@ -30,7 +30,10 @@ class StripRequest(NamedTuple):
 
 
 class StripAnswer(NamedTuple):
-    """The columns, rows and pieces of a strip."""
+    """The answers to a launch shape, one for each field of type ``Answer`` in its class.
+
+    The class is :class:`~runelift.codegen.plan.shapes.strip.StripShape`.
+    """
 
     group: int
     columns: int

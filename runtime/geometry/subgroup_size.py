@@ -10,13 +10,16 @@ from runelift.runtime.geometry.shape import Geometry, GeometryLimits
 
 
 class SubGroupSizeRequest(NamedTuple):
-    """The size of a group."""
+    """The size of a group whose sub-groups are asked for."""
 
     group: int
 
 
 class SubGroupSizeAnswer(NamedTuple):
-    """The size of its sub-groups."""
+    """The answers to a launch shape, one for each field of type ``Answer`` in its class.
+
+    The class is :class:`~runelift.codegen.plan.shapes.subgroup_size.SubGroupSize`.
+    """
 
     subgroup: int
 

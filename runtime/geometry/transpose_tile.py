@@ -30,7 +30,10 @@ class TransposeTileRequest(NamedTuple):
 
 
 class TransposeTileAnswer(NamedTuple):
-    """The sides of a tile, the distance of its columns, and 1 if it is copied by words."""
+    """The answers to a launch shape, one for each field of type ``Answer`` in its class.
+
+    The class is :class:`~runelift.codegen.plan.shapes.transpose_tile.TransposeTileShape`.
+    """
 
     height: int
     width: int
@@ -40,7 +43,7 @@ class TransposeTileAnswer(NamedTuple):
 
 def choose(asked: TransposeTileRequest, limits: GeometryLimits | None = None
            ) -> TransposeTileAnswer:
-    """Tiles that have a short side as a whole, so that neighbours along it are accessed together.
+    """Tiles that include the whole of a short side, so that accesses along it are coalesced.
 
     Small matrices need no tiles: what a group reads, it finds in the cache.
 

@@ -48,7 +48,7 @@ def takes(**kinds: Kind) -> Callable[[Callable[Params, Result]], Callable[Params
 
 
 def check(name: str, value: Any, kind: Kind) -> None:
-    """Nothing if a value is of a kind, else ArgumentError."""
+    """Raise ArgumentError unless a value is of the kind."""
     if not kind.test(value):
         raise ArgumentError(f"'{name}' should be {kind.words}, not {_shown(value)}.", name,
                             f"such as `{kind.example}`")

@@ -37,7 +37,7 @@ class _Observation:
     stopped: bool
 
     def elsewhere(self, par: int, best: float, work: int, at_once: float) -> float:
-        """The expected seconds for other work, on a device that does so many points at once."""
+        """The expected seconds for ``work``, on a device that takes ``at_once`` points at once."""
         fewer = min(self.par, at_once) / min(par, at_once)
         return self.seconds * fewer * min(work / self.work, best / self.best)
 
@@ -77,11 +77,11 @@ class Estimates:
             self.lone_seconds[site] = min(seconds, self.lone_seconds.get(site, seconds))
 
     def lone_time(self, version: str, par: int) -> float:
-        """The least seconds of so few work-items, each of which is almost alone."""
+        """The least seconds of ``par`` work-items, each of which is almost alone on its unit."""
         return self.lone_seconds.get(version.rpartition("/")[0], 0.0) / max(par, 1)
 
     def seconds(self, version: str, par: int, best: float) -> float:
-        """The expected seconds of a version on the dataset at hand; 0 if there is no evidence."""
+        """The expected seconds of a version on the current dataset; 0 without evidence."""
         if not self.work or par <= 0 or math.isinf(best):
             return 0.0
         found = [(each.stopped, each.elsewhere(par, best, self.work, self.at_once))

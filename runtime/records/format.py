@@ -14,7 +14,7 @@ _WIDTH: ContextVar[int | None] = ContextVar("width", default=None)
 
 @contextmanager
 def tables_within(columns: int | None) -> Iterator[None]:
-    """Let tables that are made meanwhile be at most so wide; None sets no limit."""
+    """Limit the width of tables while the context lasts; None sets no limit."""
     token = _WIDTH.set(columns)
     try:
         yield
@@ -39,7 +39,7 @@ def show_seconds(seconds: float) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """A number of things.
+    """A number and a noun, in singular or plural.
 
     >>> counted(1, "dataset"), counted(0, "dataset")
     ('1 dataset', '0 datasets')

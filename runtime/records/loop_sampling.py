@@ -32,7 +32,7 @@ SAMPLED_PART = 16
 
 
 def sample_size(iterations: int) -> int:
-    """The number of iterations to run of a loop with so many."""
+    """The number of iterations to run of a loop with ``iterations``."""
     count = max(LEAST_SAMPLE, -(-iterations // SAMPLED_PART))
     return count if iterations >= 2 * count else iterations
 
@@ -46,7 +46,7 @@ def is_predictable(host: plan.Plan) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RecordPosition:
-    """The length of a record so far: commands, launches among them, and encounters.
+    """The length of a record so far, as the numbers of commands, launches and encounters.
 
     ``seconds`` is the time of the host.
     """
@@ -96,7 +96,7 @@ class LoopSample:
 
 
 def are_alike(encounters: Sequence[OpenEncounter], commands: int, count: int) -> bool:
-    """True if so many encounters and commands divide into ``count`` equal iterations."""
+    """True if the encounters and commands divide into ``count`` equal iterations."""
     each, uneven = divmod(len(encounters), count)
     if uneven or commands % count:
         return False
@@ -124,7 +124,7 @@ def with_all_commands(commands: Sequence[Command], samples: Sequence[LoopSample]
 
 
 def _later(commands: Sequence[Command], late: int) -> list[Command]:
-    """The commands, so many nanoseconds later."""
+    """The commands, each ``late`` nanoseconds later."""
     return [c._replace(queued=c.queued + late, start=c.start + late, end=c.end + late)
             for c in commands] if late else list(commands)
 
@@ -153,7 +153,7 @@ def with_all_encounters(encounters: Sequence[OpenEncounter],
             issue=opened.issue + sum(s.seconds for s in inside[number]))
 
     def of_iteration(sample: LoopSample, which: int, commands: int) -> None:
-        """Append the encounters of an iteration, shifted by so many commands."""
+        """Append the encounters of an iteration, with command numbers larger by ``commands``."""
         first = sample.first.encounters + which * sample.encounters
         place = len(found)
         for opened in encounters[first:first + sample.encounters]:

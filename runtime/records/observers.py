@@ -53,7 +53,7 @@ class Observers:
         return seen
 
     def __call__(self, run: ObservedRun) -> None:
-        """Call all of them after a run."""
+        """Call all observers after a run."""
         for name, observer in tuple(self._all.items()):
             try:
                 observer(run)

@@ -73,12 +73,12 @@ NORMAL_PRUNING = PruningPolicy()
 
 
 class Source(Enum):
-    """Sources of evidence about a version."""
+    """A source of evidence about the time of a version."""
 
     KERNELS = "kernels"
-    """Its kernels and launches in a run, which is a lower bound."""
+    """The kernels and launches of the version in a run, which is a lower bound."""
     FIRST_RUN = "first run"
-    """Its whole first run, with all delays."""
+    """The whole first run of the version, with all delays."""
     RUN = "run"
     """A run by itself, however long other versions take."""
     SMALLER_INPUTS = "smaller inputs"

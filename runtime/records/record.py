@@ -82,7 +82,10 @@ class Encounter(NamedTuple):
 
 
 class _DeviceShares(NamedTuple):
-    """The parts of busy and of idle times that recording did not take."""
+    """The fractions of busy and idle device times that remain without the cost of recording.
+
+    ``works`` is the fraction of busy times, ``waits`` the fraction of idle times.
+    """
 
     works: float
     waits: float

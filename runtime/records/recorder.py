@@ -79,7 +79,7 @@ class Recorder:
 
     @property
     def encounters(self) -> int:
-        """The number of versions that have been run so far."""
+        """The number of encounters so far."""
         return len(self._encounters)
 
     def command(self, event: Any, *, launch: bool = False, lone_items: float = 0.0) -> None:
@@ -93,7 +93,7 @@ class Recorder:
         return len(self._events)
 
     def taken_back(self, first: int) -> list[Command]:
-        """Remove the commands from ``first`` on, all of them launches; their times.
+        """Remove the launches from command ``first`` on, and return their times.
 
         This waits until they are over.
         """
@@ -105,7 +105,7 @@ class Recorder:
         return _times(events)
 
     def waited(self) -> None:
-        """Note that the host waited until the device had done all commands."""
+        """Note that the host waited until the device had finished all commands."""
         self._waits += 1
 
     def enter(self, kind: EncounterKind, feasible: tuple[int, ...], chosen: int) -> None:
@@ -124,7 +124,7 @@ class Recorder:
 
     @property
     def closed(self) -> Sequence[OpenEncounter]:
-        """The encounters so far, with the ranges of their commands."""
+        """The encounters so far, each with the range of its commands."""
         return tuple(self._encounters)
 
     def abandon(self) -> None:

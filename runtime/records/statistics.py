@@ -77,7 +77,7 @@ def median_interval(values: Sequence[float], error: float = 0.05) -> tuple[float
 
 
 class Ratio(NamedTuple):
-    """A ratio of times, and the limits that hold it with 95 % confidence."""
+    """A ratio of times, and the limits ``low`` and ``high`` of its 95 % confidence interval."""
 
     value: float
     low: float

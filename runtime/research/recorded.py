@@ -93,7 +93,7 @@ class Recorded:
         return Timed(seconds, seconds if np.isfinite(seconds) else 0.0)
 
     def compared(self, dataset: str, guard: str) -> Sequence[int]:
-        """The distinct values that are compared with a guard in any version."""
+        """The distinct values that a guard compares with its threshold, in all versions."""
         return self._compared[dataset, guard]
 
     def instrument(self, method: MeasuringMethod) -> MeasuredCosts:

@@ -76,7 +76,7 @@ UNMET = (NEVER + 1,)
 
 
 class RequiredVersions(dict[str, int]):
-    """Versions to run by site.  A run where one of them cannot run fails, and says why.
+    """Versions to run by site.  A run fails if one of these versions cannot run.
 
     Other mappings of forced versions let another version run there.
     """
@@ -234,7 +234,7 @@ class VersionChooser:
                      if seconds[k] > min(seconds[later] for later in feasible if later > k))
 
     def retry(self) -> None:
-        """Choose anew from here on, in this run only: a version could not run."""
+        """Choose again for the remaining sites of this run, because a version could not run."""
         self._orders = {}
 
     def name(self, number: int, version: int) -> str:

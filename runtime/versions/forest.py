@@ -34,7 +34,7 @@ _KEY = re.compile(r"[^@]*@(?P<place>\d+:\d+)/")
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One version of a site; ``label`` is set if it is a leaf, else there are ``sites`` below.
+    """One version of a site: a leaf with a ``label``, or with inner ``sites``.
 
     ``schedule`` has the steps that made a rewritten version.
     """
@@ -276,7 +276,7 @@ class _Drawing:
     below: dict[str, dict[str, str | None]] = field(default_factory=dict)
 
     def add(self, node: str, parent: str, branch: str | None, **data: Any) -> None:
-        """A node below another one."""
+        """Add a node below ``parent``, on the side ``branch`` of its comparison."""
         self.nodes[node] = data
         self.below.setdefault(parent, {})[node] = branch
 

@@ -19,7 +19,7 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 
 class GuardTest(NamedTuple):
-    """A version of a site, the name of its guard, if there is one, and the default threshold."""
+    """The test in front of a version: the guard's name, or None, and its default threshold."""
 
     version: int
     guard: str | None

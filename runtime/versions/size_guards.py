@@ -23,7 +23,7 @@ Show: TypeAlias = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class SizeTable:
-    """Versions by exact sizes; ``names`` are the sizes that count, in order."""
+    """A size guard that lists versions by exact sizes; ``names`` gives the order of the sizes."""
 
     names: tuple[str, ...]
     versions: Mapping[tuple[int, ...], int]
@@ -36,11 +36,11 @@ class SizeTable:
         return self.versions.get(tuple(sizes[name] for name in self.names))
 
     def mentioned(self) -> frozenset[str]:
-        """The names of sizes that it asks for."""
+        """The names of the sizes that the table lists."""
         return frozenset(self.names)
 
     def possible(self) -> frozenset[int]:
-        """The versions that it can say."""
+        """The versions that the guard can choose."""
         return frozenset(self.versions.values())
 
     def lines(self, versions: Sequence[str], shown: Show = str) -> Iterator[str]:
@@ -82,11 +82,11 @@ class NearestSizes:
                                       for values, ratios in self.ratios.items()})
 
     def mentioned(self) -> frozenset[str]:
-        """The names of sizes that it asks for."""
+        """The names of the sizes that distances depend on."""
         return frozenset(self.names)
 
     def possible(self) -> frozenset[int]:
-        """The versions that it can say."""
+        """The versions that the guard can choose."""
         return frozenset(range(max(map(len, self.ratios.values()))))
 
     def lines(self, versions: Sequence[str], shown: Show = str) -> Iterator[str]:
@@ -113,13 +113,13 @@ def _distance(one: Sequence[int], other: Sequence[int]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A version."""
+    """A leaf of a decision tree: the index of the chosen version."""
 
     chosen: int
 
     @property
     def questions(self) -> int:
-        """The number of comparisons."""
+        """The number of comparisons in the tree: none."""
         return 0
 
     def version(self, sizes: Sizes) -> int | None:
@@ -127,21 +127,25 @@ class Leaf:
         return self.chosen
 
     def mentioned(self) -> frozenset[str]:
-        """No size."""
+        """The empty set: a leaf compares no sizes."""
         return frozenset()
 
     def possible(self) -> frozenset[int]:
-        """The version."""
+        """The chosen version alone."""
         return frozenset((self.chosen,))
 
     def lines(self, versions: Sequence[str], shown: Show = str) -> Iterator[str]:
-        """The name of the version."""
+        """The name of the chosen version, as a single line."""
         yield versions[self.chosen]
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """``above`` where the size ``name`` is at least ``least``, and ``below`` elsewhere."""
+    """Inner node of a decision tree: the comparison of one size with a constant.
+
+    ``above`` decides about calls in which the size ``name`` is at least ``least``, and ``below``
+    about all other calls.
+    """
 
     name: str
     least: int
@@ -158,11 +162,11 @@ class Split:
         return (self.above if sizes[self.name] >= self.least else self.below).version(sizes)
 
     def mentioned(self) -> frozenset[str]:
-        """The names of sizes that it asks for."""
+        """The names of the sizes that the tree compares."""
         return self.above.mentioned() | self.below.mentioned() | {self.name}
 
     def possible(self) -> frozenset[int]:
-        """The versions that it can say."""
+        """The versions that the tree can choose."""
         return self.above.possible() | self.below.possible()
 
     def lines(self, versions: Sequence[str], shown: Show = str) -> Iterator[str]:
@@ -196,12 +200,12 @@ class GuardedThresholds(dict[str, int]):
 
 
 def size_guards_of(thresholds: Mapping[str, int]) -> Mapping[str, SizeGuard]:
-    """The size guards that come with thresholds."""
+    """The size guards that come with thresholds, by site."""
     return thresholds.finer if isinstance(thresholds, GuardedThresholds) else {}
 
 
 def to_json(guard: SizeGuard) -> dict[str, Any]:
-    """A size guard as it is kept in a JSON file."""
+    """A size guard as a JSON object, whose keys tell the kinds of guards apart."""
     match guard:
         case SizeTable(names, versions):
             return {"sizes": list(names),
@@ -234,7 +238,7 @@ def from_json(raw: Mapping[str, Any]) -> SizeGuard:
 
 
 def _check(names: Sequence[str], entries: Iterable[Sequence[int]]) -> None:
-    """ValueError if an entry of a table has not as many sizes as names, or one below 0."""
+    """Raise ValueError unless each entry has as many sizes as there are names, and none below 0."""
     if any(len(values) != len(names) or min(values, default=0) < 0 for values in entries):
         raise ValueError("an entry has too many or too few sizes, or one below 0")
 

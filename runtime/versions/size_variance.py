@@ -12,7 +12,7 @@ from runelift.ir.traverse import free_vars
 
 
 def carried(exp: Exp) -> set[VName]:
-    """The index and the parameters of a loop, without parameters that it hands on unchanged."""
+    """The index and the parameters of a loop, without parameters that never change."""
     if not isinstance(exp, Loop):
         return set()
     names = {each.param.name for each, after in zip(exp.params, exp.body.result, strict=True)

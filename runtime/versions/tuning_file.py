@@ -46,12 +46,12 @@ def tuning_path(program: Path) -> Path:
 
 
 def facts_path(tuning: Path) -> Path:
-    """The JSON file beside a tuning file."""
+    """The path of the JSON file that belongs to a tuning file."""
     return tuning.with_name(tuning.name + ".json")
 
 
 def parse_tuning(source: Source) -> dict[str, int]:
-    """The thresholds of a tuning file; of several lines with one name the last wins.
+    """The values in the text of a tuning file, by name; the last line with a name counts.
 
     Blank lines and lines that begin with ``--`` are skipped.
     """
@@ -105,7 +105,10 @@ class TuningValues:
             warnings.warn(f"{self.file}: {problem}", stacklevel=5)
 
     def schedule_for(self, source: Source, rules: Source | None = None) -> Source | None:
-        """The schedule beside the file, if it is for this text and these rules; warns if not."""
+        """The schedule beside the tuning file, if the program and rules are unchanged.
+
+        Otherwise the result is None; if the program has changed, with a warning.
+        """
         if self.file is None or not facts_path(self.file).exists():
             return None
         facts: dict[str, Any] = {}
@@ -192,7 +195,7 @@ def schedule_of(given: str | Path | None) -> Source | None:
 
 def read_size_guards(file: Path, identity: Identity, policy: str, forests: Forests,
                      borrowed: str = "") -> tuple[dict[str, SizeGuard], str]:
-    """The size guards beside a tuning file that hold here, or the reason why they do not.
+    """The size guards beside a tuning file, by site, and the reason why they do not hold, or "".
 
     Guards of a device whose values are ``borrowed`` hold, too.
     """
@@ -236,7 +239,7 @@ def _fits(site: Site, guard: SizeGuard) -> bool:
 
 
 def tuning_of(program: Path | None, tuning: str | Path | Mapping[str, int] | None) -> TuningValues:
-    """The given values, the values of a file, or the values of the file beside the program."""
+    """The given values; without any, the values of the file, or of the file beside the program."""
     if isinstance(tuning, Mapping):
         return TuningValues(checked_values(tuning))
     beside = tuning_path(program) if program is not None else None
@@ -247,7 +250,7 @@ def tuning_of(program: Path | None, tuning: str | Path | Mapping[str, int] | Non
 
 
 def checked_values(given: Mapping[str, Any]) -> dict[str, int]:
-    """Values for thresholds and parameters that Python code gives; UserError if they are none."""
+    """Values that Python code gives, by name; UserError unless they are integers in range."""
     found = dict[str, int]()
     for name, value in given.items():
         try:
@@ -261,7 +264,7 @@ def checked_values(given: Mapping[str, Any]) -> dict[str, int]:
 
 
 def read_tuning(path: Path) -> dict[str, int]:
-    """The values in a tuning file; UserError if it cannot be read or is damaged."""
+    """The values in a tuning file by name; UserError if the file cannot be read or is damaged."""
     try:
         return parse_tuning(Source(str(path), read_text(path)))
     except UnicodeDecodeError:
@@ -313,9 +316,9 @@ def unknown_names(thresholds: Iterable[str], known: Iterable[str]) -> list[Setti
 
 
 def read_facts(path: Path) -> dict[str, Any]:
-    """The JSON file beside a tuning file; UserError if it is damaged.
+    """The content of the JSON file beside a tuning file; UserError if the file is damaged.
 
-    A start asks several times, so the last one is kept until the file is replaced.
+    A start reads it several times, so the last content is kept until the file is replaced.
     """
     try:
         found = path.stat()

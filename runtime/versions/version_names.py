@@ -53,7 +53,7 @@ def _running(sites: tuple[Site, ...], force: Mapping[str, int]) -> Iterator[str]
 
 
 def plan_of(forest: Forest, text: str) -> dict[str, int]:
-    """The sites and indices that ``V3``, ``SITE=V3`` or ``SITE=2`` forces.
+    """The versions that ``V3``, ``SITE=V3`` or ``SITE=2`` forces: site to index.
 
     A version inside another version forces the choices around it, too, from the site on if one is
     given.  UserError if the program has no such site or version.
@@ -87,7 +87,7 @@ def ways_to_versions(sites: tuple[Site, ...], around: Mapping[str, int] | None =
 
 
 def _path(sites: tuple[Site, ...], label: str) -> dict[str, int]:
-    """The choices that lead to a version."""
+    """The choices, site to index, that lead to the version ``label``."""
     for site in sites:
         for index, alternative in enumerate(site.alternatives):
             if label in labels(alternative):

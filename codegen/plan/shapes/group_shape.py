@@ -44,7 +44,7 @@ class GroupShape(Shape):
     scanned: bool = False
 
     def asked(self, changing: Set[VName] = frozenset()) -> dict[str, Any]:
-        """The fields that the runtime is asked with, and the places of changing ``points``."""
+        """The fields of the request by name, and as ``changing`` the places of changing points."""
         asked = Shape.asked(self, changing)
         if places := tuple(place for place, points in enumerate(self.points)
                            if not changing.isdisjoint(points.variables())):

@@ -28,6 +28,6 @@ class Explanation:
 
 
 def files(text: str, main: str) -> dict[str, str]:
-    """The files that an example consists of; the first is called ``main``."""
+    """The files of an example, name to text; the first is called ``main``."""
     first, *rest = _FILE.split(text)
     return {main: first, **dict(zip(rest[::2], rest[1::2], strict=True))}

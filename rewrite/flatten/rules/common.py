@@ -92,7 +92,7 @@ def emit_with_nest(walk: Walk, stm: Stm, nest: Nest, exp: Exp) -> None:
 
 
 def descend(walk: Walk, stm: Stm, nest: Nest, lam: Lambda) -> None:
-    """e_flat alone: continue with the body under the larger nest."""
+    """Make only e_flat: continue with the body under the larger nest."""
     with walk.flattener.derivation.inside():
         flat, _ = walk.flattener.body(nest, lam.body, lam.ret)
     for inner in flat.stms:

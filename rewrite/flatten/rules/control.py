@@ -212,7 +212,7 @@ def _points(space: ir.Space) -> int | None:
 
 
 def _emit_choice(walk: Walk, flat: ir.Stm, one_group: ir.SegMap) -> None:
-    """Both forms of the loop."""
+    """Emit both forms of the loop, as versions."""
     flattener = walk.flattener
     most = max(_points(space) or 0 for space in segop_spaces(one_group.body))
     flattener.derivation.fired("G7", flat, "one work-group may run it all")

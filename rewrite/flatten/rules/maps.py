@@ -168,7 +168,7 @@ def _further_version(walk: Walk, host: tuple[ir.Param, ...], stm: ir.Stm, guard:
 
 def emit_versions(walk: Walk, stm: ir.Stm, host: tuple[ir.Param, ...], site: str,
                   alternatives: list[ir.Version]) -> None:
-    """One alternative stands for itself; several become a ``Versions`` node."""
+    """Emit a single alternative by itself, or a ``Versions`` node of several."""
     last = alternatives[-1]
     alternatives[-1] = ir.Version(None, last.kind, last.body)
     if len(alternatives) > 1:

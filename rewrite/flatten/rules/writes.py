@@ -172,7 +172,7 @@ Write = TypeVar("Write", ir.Scatter, ir.Hist)
 
 
 def _split_off(walk: Walk, stm: ir.Stm, soac: Write) -> tuple[ir.Stm, Write]:
-    """The statement without the parallelism of its lambda, which the walk has taken before."""
+    """Flatten the parallelism in the lambda of a write; the statement and write without it."""
     if not has_parallelism(soac.lam.body):
         return stm, soac
     lam, split = _split_lambda(walk, stm, soac.width, soac.lam, soac.arrays)

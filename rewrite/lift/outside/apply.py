@@ -84,7 +84,7 @@ class _Applying:
         self._learn()
 
     def result(self) -> ir.Fun:
-        """The function after the rule."""
+        """The function after the rule was applied."""
         rule = self.rule
         for _ in range(MOST_APPLICATIONS):
             if not self._somewhere():
@@ -171,7 +171,7 @@ def _outermost_first(body: ir.Body) -> Iterator[tuple[ir.Body, ir.Stm]]:
 
 
 def _replaced(body: ir.Body, old: ir.Stm, new: Iterable[ir.Stm]) -> ir.Body:
-    """``body`` with other statements in place of one, at any depth."""
+    """``body`` with the statement ``old`` replaced by ``new``, at any depth."""
     stms: list[ir.Stm] = []
     for stm in body.stms:
         if stm is old:

@@ -108,4 +108,4 @@ def as_constraints(found: ir.Body, *origin: str, span: Loc | None = None
 
 
 class _Another(Exception):
-    """A condition is no constraint on sizes."""
+    """A condition is no relation of sizes."""

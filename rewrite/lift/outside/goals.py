@@ -41,7 +41,7 @@ class Match:
     """The first results of calls of which other results have not been found yet."""
 
     def copy(self) -> Match:
-        """A match that goes on in another way."""
+        """An independent copy of the match, for another attempt."""
         return Match(self.atoms.copy(), self.functions.copy(), self.types.copy(),
                      self.locals_.copy(), self.inner.copy(), self.statements.copy(),
                      self.open_calls.copy())
@@ -69,13 +69,13 @@ class Surroundings:
 
 
 def whole_rows(array: Type, rank: int, dims: tuple[ir.Dim, ...]) -> bool:
-    """True if all dimensions from ``rank`` on are taken as they are."""
+    """True if ``dims`` takes all dimensions from ``rank`` on in whole."""
     return all(isinstance(dim, ir.SliceDim) and is_whole(dim, size)
                for dim, size in zip(dims[rank:], shape_of(array)[rank:], strict=True))
 
 
 def inputs_paired(ours: ir.Map, theirs: ir.Map) -> Iterator[list[Goal]]:
-    """Every way to pair the inputs of maps; one of theirs may be several of ours."""
+    """All ways to pair the inputs of two maps; one of ``theirs`` may equal several of ``ours``."""
     count = len(theirs.arrays)
     straight = tuple(range(count))
     orders = [order for order in islice(product(range(count), repeat=len(ours.arrays)), MOST_ORDERS)
@@ -89,12 +89,12 @@ def inputs_paired(ours: ir.Map, theirs: ir.Map) -> Iterator[list[Goal]]:
 
 
 def pairs(kind: str, ours: Sequence[Any], theirs: Sequence[Any]) -> list[Goal]:
-    """A goal for each pair."""
+    """A goal for each pair of an item of ``ours`` and an item of ``theirs``."""
     return [(kind, one, two) for one, two in zip(ours, theirs, strict=True)]
 
 
 def names_of(lam: ir.Lambda) -> list[VName]:
-    """The parameters of a lambda."""
+    """The names of the parameters of a lambda."""
     return [p.name for p in lam.params]
 
 

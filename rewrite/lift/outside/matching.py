@@ -289,7 +289,7 @@ class _Matcher:
 
     def _statement(self, ours: ir.Stm, theirs: ir.Stm, match: Match
                    ) -> list[Goal] | Iterator[list[Goal]] | None:
-        """The expressions agree; then so do the names that they are bound to."""
+        """Match two statements: their expressions, then the names that they bind."""
         one, two = ours.exp, theirs.exp
         if type(one) is not type(two):
             return self._fail(match, f"{shown(theirs)} stands where the rule has {shown(ours)}")
@@ -386,7 +386,7 @@ class _Matcher:
 
     def _lambda(self, ours: ir.Lambda, theirs: ir.Lambda, order: Sequence[VName], match: Match
                 ) -> list[Goal] | None:
-        """Lambdas agree if ours has the parameters ``order`` of theirs."""
+        """Match two lambdas; ``order`` gives the parameters of the lambda ``theirs`` in order."""
         if len(ours.params) != len(order):
             return self._fail(match, "a lambda has other parameters")
         types = {p.name: p.type for p in theirs.params}

@@ -89,7 +89,7 @@ def _root(fun: ir.Fun) -> ir.Stm:
 
 
 def _check_calls(body: ir.Body, functions: frozenset[VName], bound: frozenset[VName]) -> None:
-    """Functions are applied to distinct variables that lambdas bind."""
+    """Raise NoPattern unless functions are applied to distinct variables that lambdas bind."""
     for stm in body.stms:
         match stm.exp:
             case ir.Call(function, args) if function in functions and (
@@ -107,7 +107,7 @@ def _check_calls(body: ir.Body, functions: frozenset[VName], bound: frozenset[VN
 
 
 def _check_parameters(rule: OutsideRule) -> None:
-    """The left side decides what the parameters stand for that other parts need."""
+    """Raise NoPattern if other parts need a parameter that the left side does not decide about."""
     decided = names_in(rule.before)
     for fun in (rule.after, rule.where):
         if fun is None:
@@ -118,7 +118,10 @@ def _check_parameters(rule: OutsideRule) -> None:
 
 
 def names_in(fun: ir.Fun) -> set[VName]:
-    """The parameters that a side of a rule decides about: all that it uses, and their sizes."""
+    """The names that ``fun``, one side of a rule, uses.
+
+    These are variables, called functions, and the sizes in the types of used parameters.
+    """
     used = free_vars(fun.body) | {stm.exp.function for stm in statements_inside((fun.body,))
                                   if isinstance(stm.exp, ir.Call)}
     return used | {size for p in fun.params if p.name in used for size in shape_of(p.type)

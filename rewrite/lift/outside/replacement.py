@@ -30,7 +30,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A match, and the statements in place of the one that it ends at.
+    """A match, and the statements that replace the statement where it ends.
 
     If the condition ``holds`` is not known to be true, it decides when the program runs.
     """
@@ -65,7 +65,7 @@ def replacement(rule: OutsideRule, stm: ir.Stm, place: Place) -> Found | str:
 
 
 def chosen(found: Found, stm: ir.Stm, place: Place) -> tuple[tuple[ir.Stm, ...], ir.Stm | None]:
-    """The statements in place of one, and its copy if a test at run time may choose that."""
+    """The statements that replace ``stm``; with its copy if a test at run time decides."""
     if found.holds.result == (TRUE,):
         return found.stms, None
     names, wanted = place.around.names, tuple(p.name for p in stm.pat)
@@ -132,5 +132,5 @@ def _left_side(match: Match, stm: ir.Stm, place: Place) -> tuple[ir.Stm, ...]:
 
 
 def _at(stms: Iterable[ir.Stm], stm: ir.Stm) -> tuple[ir.Stm, ...]:
-    """Statements at the place of another one."""
+    """Statements with the source position of the statement ``stm``."""
     return tuple(replace(each, loc=stm.loc) for each in stms)

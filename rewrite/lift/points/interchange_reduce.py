@@ -80,7 +80,7 @@ def _with_maps(scope: Scope, stm: ir.Stm, redomap: ir.Redomap, depth: int
 
 def _identity(views: Views, arrays: tuple[VName, ...], types: tuple[Type, ...], depth: int
               ) -> ir.Stm:
-    """Maps that return their elements."""
+    """Nested maps that return the elements of ``arrays`` unchanged."""
     rows = tuple(views.scope.fresh("x", row_of(t)) for t in types)
     names = tuple(p.name for p in rows)
     inner = () if depth == 1 else (_identity(views, names, tuple(p.type for p in rows), depth - 1),)

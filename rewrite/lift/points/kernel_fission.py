@@ -47,7 +47,7 @@ def kernel_fission(scope: Scope, stm: ir.Stm, given: Arguments) -> Rewrite | str
 
 
 def _destinations(exp: ir.Exp) -> set[VName]:
-    """The arrays that an operation updates: a copy of them would be one more."""
+    """The arrays that an operation updates, which fission would have to copy."""
     match exp:
         case ir.Scatter(dests=dests):
             return {dest.array for dest in dests}

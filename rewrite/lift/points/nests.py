@@ -31,7 +31,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """Loops, outermost first, and what the innermost one computes of elements."""
+    """A nest: its loops, outermost first, and the body of the innermost loop with its types."""
 
     loops: tuple[Loop, ...]
     body: ir.Body
@@ -46,21 +46,21 @@ class Nest:
 
 @dataclass(frozen=True, slots=True)
 class Maps:
-    """Maps in each other, the lambda of the innermost, and the reason why there are no more."""
+    """Nested maps, the innermost map's lambda, and ``end``: the reason why there are no more."""
 
     loops: tuple[Loop, ...]
     lam: ir.Lambda
     end: str
 
     def nest(self, count: int) -> Nest | str:
-        """The nest, if there are so many maps."""
+        """The nest of the ``count`` outermost maps; a reason in words if there are fewer."""
         if len(self.loops) < count:
             return self.end
         return Nest(self.loops, self.lam.body, self.lam.ret)
 
 
 def maps_of(stm: ir.Stm, most: int | None = None) -> Maps:
-    """The maps of a perfect nest, at most so many.
+    """The maps of a perfect nest, ``most`` at most.
 
     What stands between two of them is cheap to compute again, and cannot fail.  Their widths and
     the shapes of their results are known outside.
@@ -89,7 +89,7 @@ def maps_inside(loops: tuple[Loop, ...], lam: ir.Lambda, most: int | None = None
 
 
 def _imperfect(lam: ir.Lambda, bound: set[VName]) -> str:
-    """The reason why the body of a map is not another one with cheap statements before it."""
+    """The reason why a map's body is not a further map behind cheap statements."""
     stms = lam.body.stms
     if not stms or not isinstance(stms[-1].exp, ir.Map):
         return "its function does not end with a map"

@@ -147,7 +147,7 @@ def _depending(stms: Iterable[ir.Stm], names: set[VName]) -> set[VName]:
 
 
 def _unsafe(nest: Nest, k: int) -> bool:
-    """True if something in a nest must not see zeros in place of the elements of a loop."""
+    """True if an operation in a nest would change its result on padded zeros."""
     names = _dependent(nest, k)
     stms = [s for loop in nest.loops[k:] for s in loop.before] + [*nest.body.stms]
     names = _depending(stms, names)

@@ -28,7 +28,7 @@ class Reduction:
 
 
 def reduction_in(scope: Scope, stm: ir.Stm) -> Reduction | str:
-    """The nest of a statement with its reduction; or the reason why it has none."""
+    """The nest of a statement with its reduction; a reason in words for other statements."""
     parts = _parts(stm)
     if isinstance(parts, str):
         return parts

@@ -100,7 +100,7 @@ class Reordered:
                     self._take(param, root, chain)
 
     def _take(self, param: ir.Param, root: VName, chain: list[int]) -> None:
-        """Elements of an array from outside, which the loops of ``chain`` take apart."""
+        """Take elements of an array from outside, which the loops of ``chain`` take apart."""
         parts = [p for k in chain for p in self._parts(k)]
         tail = shape_of(param.type)
         for dim, k in enumerate(chain):
@@ -133,7 +133,7 @@ class Reordered:
             root = taken.name
 
     def _index(self, k: int, param: ir.Param, array: VName) -> None:
-        """Elements of an array that is computed inside."""
+        """Add an index for elements of an array that is computed inside."""
         if k in self.pads:
             shape = (self.nest.loops[k].width, *shape_of(param.type))
             padded = padding(array, 0, self.pads[k], elem_of(param.type))
@@ -206,7 +206,7 @@ class Reordered:
 
     def _finish(self, exp: ir.Exp, ret: tuple[Type, ...], made: list[Part],
                 attrs: tuple[str, ...]) -> None:
-        """The outermost statement, and its results in the order of the old loops."""
+        """Add the outermost statement, and its results in the order of the old loops."""
         stm = replace(self.stm, exp=exp, attrs=tuple(dict.fromkeys((*self.stm.attrs, *attrs))))
         wanted = sorted(made, key=lambda part: (part.loop, part.part))
         if wanted == made and len(made) == len({part.loop for part in made}):

@@ -52,7 +52,7 @@ def tile_map_reduce(scope: Scope, stm: ir.Stm, given: Arguments) -> Rewrite | st
 
 
 def _sequential(nest: Nest) -> Nest:
-    """The nest with its innermost reduction for one work-item."""
+    """The nest with its innermost reduction sequential in a work-item."""
     *loops, last = nest.loops
     return replace(nest, loops=(*loops, replace(
         last, attrs=tuple(dict.fromkeys((*last.attrs, "sequential"))))))

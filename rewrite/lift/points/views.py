@@ -29,7 +29,7 @@ class Views:
 
     def bind(self, base: str | VName, type_: Type, exp: ir.Exp, attrs: tuple[str, ...] = ()
              ) -> VName:
-        """A name for an expression."""
+        """Add a statement for an expression; its name."""
         param = self.scope.fresh(base, type_)
         self.stms.append(ir.Stm((param,), exp, attrs, self.stm.loc))
         return param.name
@@ -62,7 +62,7 @@ class Views:
         return None
 
     def compute(self, op: str, left: Atom, right: Atom, base: str = "size") -> Atom:
-        """A product or sum of sizes."""
+        """Add a product or sum of sizes; its name."""
         if isinstance(left, Const) and isinstance(right, Const):
             x, y = int(left.value), int(right.value)
             return i64(x * y if op == "mul" else x + y)
@@ -114,7 +114,7 @@ class Views:
 
     def pad(self, array: VName, dim: int, amount: Atom, shape: tuple[Atom, ...], element: Type
             ) -> VName:
-        """An array with so many zeros behind it along a dimension, and then of a shape."""
+        """Bind an array with ``amount`` zeros behind it along ``dim``; returns its name."""
         prim = elem_of(element)
         return self.bind(array, array_of(shape, prim), padding(array, dim, amount, prim))
 
@@ -124,17 +124,17 @@ class Views:
                                                                     Prim.I64))
 
     def replicate(self, shape: tuple[Atom, ...], value: Atom, type_: Type) -> VName:
-        """An array of equal elements."""
+        """Add an array of equal elements; its name."""
         return self.bind("neutral", array_of(shape, type_), ir.Replicate(shape, value))
 
 
 def padding(array: VName, dim: int, amount: Atom, prim: Prim) -> ir.Pad:
-    """An array with so many zeros behind it along a dimension."""
+    """An array with ``amount`` zeros behind it along ``dim``."""
     return ir.Pad(dim, i64(0), amount, zero(prim), array)
 
 
 def number(given: Arguments, name: str) -> Const:
-    """A numeric argument of a point; a tuned one has a value here, too."""
+    """A numeric argument of a point; a tuned argument has a value at this time, too."""
     value = given[name]
     assert isinstance(value, Const)
     return value

@@ -29,7 +29,7 @@ BINARY_SIZES, BINARIES = 0x1165, 0x1166
 _Pointer = ctypes.c_void_p
 _CreateProgram = ctypes.PYFUNCTYPE(_Pointer, _Pointer, ctypes.c_uint,
                                    ctypes.POINTER(ctypes.c_char_p), _Pointer, _Pointer)
-"""It only copies the text, so it keeps Python's lock: to get that again takes longer."""
+"""This function only copies the text, so it keeps Python's lock: to get that again takes longer."""
 _ReleaseProgram = ctypes.CFUNCTYPE(ctypes.c_int, _Pointer)
 _BuildProgram = ctypes.CFUNCTYPE(ctypes.c_int, _Pointer, ctypes.c_uint, _Pointer, ctypes.c_char_p,
                                  _Pointer, _Pointer)

@@ -36,7 +36,7 @@ def _probes() -> tuple[_Probe, _Probe]:
 
 
 class _OnDemand:
-    """The probes of this package."""
+    """The probes of the driver, each run when its answer is first needed."""
 
     def forward_progress(self, device: Device) -> bool:
         """True if groups of the device can wait for each other."""
@@ -48,7 +48,7 @@ class _OnDemand:
         return subgroup_size(device, offer)
 
     def subgroups(self, device: Device) -> bool:
-        """True if the sub-groups that the device uses at present are what it says."""
+        """True if the device's sub-groups pass a probe."""
         _, groups = _probes()
         return groups.works(device)
 

@@ -271,7 +271,7 @@ def _memory(request: TuningRequest, program: Program, job: TuningJob
 
 
 def _parameter_search(request: TuningRequest, strategy: Strategy) -> ParameterSearch | None:
-    """The search for parameters of kernels, if the options ask for one."""
+    """The search for parameters of kernels; None if the options request none."""
     asked = measuring_method(strategy) is not None and not (
         request.no_parameters or request.no_verify or request.replay)
     return ParameterSearch(request.parameters, request.seed) if (

@@ -62,7 +62,7 @@ EXCLUDED_TAGS = frozenset({"nobench", "disable"})
 
 
 class Input(NamedTuple):
-    """A dataset: entry point, name, and functions that make the arguments and the output."""
+    """A dataset of an entry point, with functions that make its arguments and expected output."""
 
     entry: str
     name: str
@@ -71,7 +71,7 @@ class Input(NamedTuple):
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift bench``."""
+    """Add the arguments of ``runelift bench``."""
     add_program(parser)
     add_entry(parser)
     parser.add_argument("-r", "--runs", type=int, default=10, metavar="N",
@@ -91,7 +91,7 @@ class DatasetOptions(Protocol):
 
     @property
     def program(self) -> Path:
-        """The file of the program."""
+        """The path of the program."""
 
     @property
     def entry(self) -> str | None:

@@ -19,7 +19,7 @@ EXAMPLES = ("runelift cache info", "RUNELIFT_CACHE=/tmp/mine runelift cache clea
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift cache``."""
+    """Add the arguments of ``runelift cache``."""
     parser.add_argument("action", choices=("info", "clear"),
                         help="'info' shows the folder, and numbers and sizes of files by kind; "
                              "'clear' removes the files")

@@ -17,7 +17,7 @@ EXAMPLES = ("runelift check examples/matmul.fut",
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift check``."""
+    """Add the arguments of ``runelift check``."""
     add_program(parser)
     parser.add_argument("--promises", action="store_true",
                         help="try operators of reduce, scan and the like on random small values: "

@@ -180,7 +180,7 @@ def _execute(arguments: list[str]) -> int:
 
 
 def _bug() -> int:
-    """Show the exception that is being handled, which should not have come here."""
+    """Show the current exception, which is a bug of Runelift."""
     traceback.print_exc()
     return _complain("this is a bug in Runelift.  Please report it with the program, the "
                      "command and the text above.", BUG)

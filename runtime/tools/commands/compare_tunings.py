@@ -38,7 +38,7 @@ PROGRAM = ".fut"
 
 
 def compare_tunings(args: argparse.Namespace) -> int:
-    """Compare two tuning files or logs by what they say, or let a program run with both."""
+    """Compare two tuning files or logs by their content, or by runs of a program with both."""
     if args.strategy or args.parameters or args.replay or args.noise:
         raise UserError("To compare two tunings, give no --strategy, --parameters, --replay and "
                         "--noise.")

@@ -63,7 +63,7 @@ class Command:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift completion``."""
+    """Add the arguments of ``runelift completion``."""
     parser.add_argument("shell", choices=SHELLS, help="the shell")
 
 
@@ -101,7 +101,7 @@ def _argument(action: argparse.Action) -> Argument:
 
 
 def bash(found: Sequence[Command]) -> str:
-    """The completion for bash: a function that looks at the words so far."""
+    """A bash function that completes the words of a command line."""
     lines = ["# Completion of 'runelift' for bash, made by 'runelift completion bash'.",
              "_runelift() {",
              '    local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}"',

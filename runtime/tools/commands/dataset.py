@@ -26,7 +26,7 @@ FILES = frozenset({".npy", ".npz", ".in", ".data"})
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift dataset``."""
+    """Add the arguments of ``runelift dataset``."""
     parser.add_argument("specs", nargs="+", metavar="TYPE|VALUE|FILE",
                         help="a type with sizes such as [10]i64, a value, or a file of values")
     parser.add_argument("-s", "--seed", type=natural, default=0, metavar="N",

@@ -33,7 +33,7 @@ PROGRAM = "rows.fut"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift demo``."""
+    """Add the arguments of ``runelift demo``."""
     add_device(parser)
     parser.add_argument("--keep", metavar="FOLDER", type=Path,
                         help="leave the program there, with its tuning and a report as HTML")

@@ -36,7 +36,7 @@ NOTABLE = 1.05
 
 
 def tuned(args: argparse.Namespace, path: Path) -> int:
-    """Tune the program and say what came of it."""
+    """Tune the program and print the results."""
     started = time.perf_counter()
 
     if not args.json:
@@ -88,7 +88,7 @@ class Demo:
                    {name: both for stage in stages for name, both in stage.items()})
 
     def times(self) -> dict[str, dict[str, float]]:
-        """The device time of each version on each dataset; infinite where it cannot run."""
+        """The device time by version, then by dataset; infinite if a version cannot run."""
         found: dict[str, dict[str, float]] = {}
         for dataset in self.entry.costs.datasets:
             for label, each in standings(self.entry.forest, dataset,
@@ -97,7 +97,7 @@ class Demo:
         return found
 
     def facts(self) -> dict[str, Any]:
-        """The content of ``--json``."""
+        """The JSON object that ``--json`` prints."""
         return {"program": PROGRAM, "device": self.device, "seconds": self.seconds,
                 "runs": self.runs, "conclusion": list(self.conclusion()),
                 "versions": {label: {name: seconds if math.isfinite(seconds) else None

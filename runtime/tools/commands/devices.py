@@ -21,7 +21,7 @@ EXAMPLES = ("runelift devices", "runelift devices --json", "runelift devices --m
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift devices``."""
+    """Add the arguments of ``runelift devices``."""
     add_json(parser)
     parser.add_argument("--measure", action="store_true",
                         help="measure the constants of predicted times on --device, and keep them")
@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def facts(device: DeviceInfo) -> dict[str, object]:
-    """The facts about a device, without the handle to it."""
+    """The fields of a device's description by name, without the handle to the device."""
     known = asdict(replace(device, handle=None))
     del known["handle"]
     return known

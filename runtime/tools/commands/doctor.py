@@ -30,7 +30,7 @@ PACKAGES = ("runelift", "numpy", "pyopencl", "pocl-binary-distribution",
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift doctor``."""
+    """Add the arguments of ``runelift doctor``."""
     add_json(parser)
 
 

@@ -47,7 +47,7 @@ EXAMPLES = ("runelift dump --stage tree examples/matmul.fut",
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift dump``."""
+    """Add the arguments of ``runelift dump``."""
     add_program(parser)
     parser.add_argument("--stage", choices=STAGES, default="flat",
                         help="the stage (default: %(default)s)")

@@ -58,7 +58,7 @@ EXAMPLES = ("runelift explain examples/matmul.fut", "runelift explain examples/m
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift explain``."""
+    """Add the arguments of ``runelift explain``."""
     parser.add_argument("subject", nargs="?", metavar="CODE|FILE",
                         help="the code of an error, as in error[CODE], or a program (.fut)")
     parser.add_argument("--parameters", action="store_true",

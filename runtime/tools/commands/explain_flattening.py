@@ -18,7 +18,7 @@ from runelift.runtime.tools.commands.styles import show
 
 
 def explain(args: argparse.Namespace, path: Path) -> None:
-    """``runelift explain FILE``."""
+    """Run ``runelift explain FILE``."""
     rewriting = rewriting_of(args)
     if plugins.declared(plugins.RULES):  # then their firings are counted, in all entry points
         rewriting.trace = rewriting.trace or (lambda *_: None)

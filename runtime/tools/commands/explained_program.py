@@ -23,7 +23,7 @@ from runelift.runtime.versions.tuning_file import schedule_of
 
 
 def planned_program(args: argparse.Namespace, path: Path) -> Program:
-    """The program for a device, untuned; it does not run here."""
+    """The program compiled for a device, without a tuning file; it cannot be run."""
     return compile_program(path, device=args.device, tuning={}, policy=args.policy, runs=False,
                            rules=args.rules, schedule=args.file)
 

@@ -27,7 +27,7 @@ STDIN = Path("-")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift fmt``."""
+    """Add the arguments of ``runelift fmt``."""
     parser.add_argument("programs", type=Path, nargs="*", metavar="FILE",
                         help="programs (.fut), or folders with programs (default: standard input)")
     parser.add_argument("--check", action="store_true",

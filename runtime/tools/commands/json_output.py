@@ -35,7 +35,7 @@ _COMMAND: ContextVar[_Command | None] = ContextVar("command", default=None)
 
 @contextmanager
 def output_of(arguments: Sequence[str]) -> Iterator[None]:
-    """Let the output meanwhile be that of a command line."""
+    """Mark the output as that of a command line while the context lasts."""
     token = _COMMAND.set(_Command(arguments))
     try:
         yield
@@ -75,7 +75,7 @@ def as_text(result: Any, errors: Sequence[dict[str, Any]] = ()) -> str:
 
 
 def error(message: str) -> dict[str, Any]:
-    """An error that has no place in a program."""
+    """The JSON object of an error without a place: severity, code (null) and message."""
     return {"severity": "error", "code": None, "message": message}
 
 

@@ -17,7 +17,7 @@ EXAMPLES = ("runelift lsp", "runelift lsp --stdio")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift lsp``."""
+    """Add the arguments of ``runelift lsp``."""
     parser.add_argument("--stdio", action="store_true",
                         help="use standard input and output, as is always done; some editors give "
                              "this option")

@@ -14,17 +14,17 @@ from runelift.runtime.tools.commands.styles import show
 
 
 def add_program(parser: argparse.ArgumentParser) -> None:
-    """The program."""
+    """Add the argument for the program's file."""
     parser.add_argument("program", type=Path, metavar="FILE", help="a program (.fut)")
 
 
 def add_entry(parser: argparse.ArgumentParser) -> None:
-    """The option for an entry point."""
+    """Add the option for an entry point."""
     parser.add_argument("-e", "--entry", metavar="NAME", help="the entry point (default: main)")
 
 
 def add_policy(parser: argparse.ArgumentParser) -> None:
-    """The options for the versions to make, and for the rules that make them."""
+    """Add options for the policy that decides about versions, and for the rewrite rules."""
     parser.add_argument("--policy", type=_policy, choices=_POLICIES, default="all",
                         metavar="NAME",
                         help="the code versions to keep: all that may differ in speed, those of "
@@ -63,14 +63,14 @@ def _policy(name: str) -> str:
 
 
 def add_rules(parser: argparse.ArgumentParser) -> None:
-    """The option for rules from outside."""
+    """Add the option for rules from outside."""
     parser.add_argument("--rules", metavar="FILE", type=Path,
                         help="rewrite with the rules of this file (.rules), which are tested first "
                              "('runelift rules --rules FILE' lists them)")
 
 
 def add_force(parser: argparse.ArgumentParser) -> None:
-    """The option for versions that must run."""
+    """Add the option for versions that must run."""
     parser.add_argument("--force", metavar="VERSION", action="append", default=[],
                         help="run this version, such as V3 of 'runelift dump --stage tree', or "
                              "SITE=VERSION for one choice only; an error says why it cannot run "
@@ -78,28 +78,28 @@ def add_force(parser: argparse.ArgumentParser) -> None:
 
 
 def add_observe(parser: argparse.ArgumentParser) -> None:
-    """The option for observers of runs."""
+    """Add the option for observers of runs."""
     parser.add_argument("--observe", metavar="NAME", action="append", default=[],
                         help="call this observer of an installed package, or MODULE.NAME, after "
                              "each run ('runelift rules' lists them); may be repeated")
 
 
 def add_contract(parser: argparse.ArgumentParser) -> None:
-    """The option to contract floating-point operations."""
+    """Add the option to contract floating-point operations."""
     parser.add_argument("--fp-contract", action="store_true",
                         help="let the device round a * b + c once instead of twice: faster, but no "
                              "longer equal to the interpreter to the last bit")
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
-    """The option for a device to run on."""
+    """Add the option for a device to run on."""
     parser.add_argument("--device", metavar="NAME",
                         help="part of the name of a device or platform, NAME:K for the K-th such, "
                              "or 'interpreter' (default: $RUNELIFT_DEVICE, or the best)")
 
 
 def add_devices(parser: argparse.ArgumentParser) -> None:
-    """The options for devices to measure on."""
+    """Add the options for devices to measure on."""
     parser.add_argument("--device", dest="devices", action="append", default=[], metavar="NAME",
                         help="as for 'run'; given more than once, datasets are shared out among "
                              "these devices, which must be alike")
@@ -109,13 +109,13 @@ def add_devices(parser: argparse.ArgumentParser) -> None:
 
 
 def add_tuning(parser: argparse.ArgumentParser) -> None:
-    """The option for a tuning file."""
+    """Add the option for a tuning file."""
     parser.add_argument("--tuning", metavar="FILE", type=Path,
                         help="a tuning file (default: PROGRAM.tuning if it exists)")
 
 
 def add_memory(parser: argparse.ArgumentParser) -> None:
-    """The option for a bound on device memory."""
+    """Add the option for a bound on device memory."""
     parser.add_argument("--memory", metavar="SIZE",
                         help="the most device memory that a call may need with its arguments and "
                              "results, such as 30MB or 2GiB: versions that need more do not run "
@@ -123,14 +123,14 @@ def add_memory(parser: argparse.ArgumentParser) -> None:
 
 
 def add_schedule(parser: argparse.ArgumentParser) -> None:
-    """The option for a schedule."""
+    """Add the option for a schedule."""
     parser.add_argument("--schedule", metavar="FILE", type=Path,
                         help="a schedule, as 'runelift explain --schedule' prints it: rewrite "
                              "points that replace those of the program and of its tuning file")
 
 
 def add_compilation(parser: argparse.ArgumentParser) -> None:
-    """The options for the device, and for the code that a program has on it."""
+    """Add the options for the device, and for the code that a program has on it."""
     add_device(parser)
     add_tuning(parser)
     add_schedule(parser)
@@ -140,12 +140,12 @@ def add_compilation(parser: argparse.ArgumentParser) -> None:
 
 
 def add_only(parser: argparse.ArgumentParser) -> None:
-    """The option for datasets."""
+    """Add the option for datasets."""
     parser.add_argument("--only", metavar="TEXT", help="only datasets whose name contains TEXT")
 
 
 def add_time_limit(parser: argparse.ArgumentParser) -> None:
-    """The option for the time limit of runs."""
+    """Add the option for the time limit of runs."""
     parser.add_argument("--time-limit", metavar="TIME|FACTORx|none",
                         help="when to stop a run: after a time (5s, 500ms), or when it takes so "
                              "many times as long as the best on the same input (10x, the default; "
@@ -153,12 +153,12 @@ def add_time_limit(parser: argparse.ArgumentParser) -> None:
 
 
 def add_json(parser: argparse._ActionsContainer) -> None:
-    """JSON instead of text."""
+    """Add the option for JSON instead of text."""
     parser.add_argument(json_output.OPTION, action="store_true", help="print JSON instead of text")
 
 
 def add_json_or_sarif(parser: argparse.ArgumentParser) -> None:
-    """JSON or SARIF instead of text, for commands that have errors and warnings only."""
+    """Add an option for JSON or SARIF, for commands that print only errors and warnings."""
     either = parser.add_mutually_exclusive_group()
     add_json(either)
     either.add_argument(json_output.SARIF, action="store_true",
@@ -166,7 +166,7 @@ def add_json_or_sarif(parser: argparse.ArgumentParser) -> None:
 
 
 def add_html(parser: argparse.ArgumentParser) -> None:
-    """A page besides the text."""
+    """Add the option for an HTML page besides the text."""
     parser.add_argument("--html", type=Path, metavar="FILE",
                         help="also write a report with charts, as one HTML file that needs no "
                              "network")
@@ -186,5 +186,5 @@ def natural(text: str) -> int:
 
 
 def warn(message: str) -> None:
-    """Tell the user something on standard error."""
+    """Print a warning on standard error."""
     show(f"runelift: warning: {message}", sys.stderr)

@@ -58,7 +58,7 @@ EXAMPLES = ("runelift profile examples/matmul.fut --only square",
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift profile``."""
+    """Add the arguments of ``runelift profile``."""
     add_program(parser)
     add_entry(parser)
     parser.add_argument("-r", "--runs", type=int, default=10, metavar="N",

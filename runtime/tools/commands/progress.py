@@ -25,28 +25,31 @@ class Display:
     """An observer of the steps of long work; this one shows nothing."""
 
     def begun(self, what: str) -> None:
-        """Something is begun that is over soon."""
+        """Report that a short piece of work has begun."""
 
     def counted(self, what: str, done: int, total: int, so_far: str) -> None:
-        """One of ``total`` things is over: ``what`` came of it, and of all ``so_far``."""
+        """Report that ``done`` of ``total`` pieces of work are over.
+
+        ``what`` is the result of the last piece, ``so_far`` the result of all pieces.
+        """
 
     def measured(self, progress: Progress) -> None:
-        """A run is over."""
+        """Report that a run is over."""
 
     def searched(self, step: Best) -> None:
-        """A search has made a step."""
+        """Report a step of a search."""
 
     def trying(self, what: str) -> None:
-        """Settings are tried, or something else of unknown length is done."""
+        """Report that work of unknown length is done, such as trials of settings."""
 
     def within(self, seconds: float) -> None:
-        """The steps from here on take at most so long."""
+        """Learn the most seconds that the steps from here on take."""
 
     def expected(self, what: str, likely: float, most: float | None, started: float) -> None:
         """All that has ``started`` will be over in about so many seconds, and in ``most``."""
 
     def aside(self) -> AbstractContextManager[None]:
-        """Leave the screen to what is printed meanwhile."""
+        """Leave the screen to other output while the context lasts."""
         return nullcontext()
 
     def __enter__(self) -> Self:
@@ -57,7 +60,7 @@ class Display:
 
 
 class Lines(Display):
-    """A line on standard error for each step, and each of so many ``datasets`` once."""
+    """Shows each step as a line on standard error; ``datasets``: the number of datasets."""
 
     def __init__(self, datasets: int) -> None:
         self._total = datasets
@@ -87,7 +90,7 @@ class Lines(Display):
 
 
 def display(datasets: int) -> Display:
-    """A display for this process, which measures so many datasets."""
+    """A display for this process, which measures ``datasets`` datasets."""
     if not sys.stderr.isatty():
         return Lines(datasets)
     terminal: Display = import_module("runelift.runtime.tools.commands.terminal").Terminal()
@@ -96,7 +99,7 @@ def display(datasets: int) -> Display:
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Show how long something has gone on that cannot tell how far it is."""
+    """Show the time that a piece of work without known length has taken."""
     over, since = Event(), perf_counter()
 
     def remind() -> None:

@@ -23,7 +23,7 @@ LANGUAGES = {"core": "runelift", "opencl": "c", "python": "python"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift repl``."""
+    """Add the arguments of ``runelift repl``."""
     parser.add_argument("programs", type=Path, nargs="*", metavar="FILE",
                         help="programs (.fut) whose definitions are there from the start")
     add_device(parser)

@@ -62,7 +62,7 @@ NAMES = ("recorded", "now")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift rerun``."""
+    """Add the arguments of ``runelift rerun``."""
     parser.add_argument("result", type=Path, metavar="RESULT",
                         help="the result of a command, a JSON file")
     parser.add_argument("-y", "--yes", action="store_true",
@@ -101,7 +101,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def command_of(recorded: Mapping[str, Any], path: Path) -> list[str]:
-    """The command of a result; UserError if it has none that may be repeated."""
+    """The command that made a result; UserError if there is none that may be repeated."""
     command = recorded.get("command")
     if not isinstance(command, list) or not command or not all(
             isinstance(each, str) for each in command):

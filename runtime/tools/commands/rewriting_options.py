@@ -17,7 +17,10 @@ from runelift.rewrite.registry import require_rules
 
 
 def add_rewriting(parser: argparse.ArgumentParser) -> None:
-    """Options that limit and trace the optimiser (:func:`options.add_policy` has ``--disable``)."""
+    """Add options that limit and trace the optimiser.
+
+    :func:`options.add_policy` adds ``--disable``.
+    """
     group = parser.add_argument_group("rewrite rules ('runelift rules' lists them)")
     group.add_argument("--fuel", metavar="N", type=int,
                        help="stop rewriting after rules have fired N times")

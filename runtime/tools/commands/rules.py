@@ -40,7 +40,7 @@ class _Listed:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift rules``."""
+    """Add the arguments of ``runelift rules``."""
     parser.add_argument("text", nargs="?", default="", metavar="TEXT",
                         help="list only rules whose pass, name or law contains TEXT")
     add_rules(parser)
@@ -78,7 +78,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _outside(rules: Iterable[Point]) -> Iterator[_Listed]:
-    """The rules of a file."""
+    """The rules of a rule file, as listed."""
     for rule in rules:
         yield _Listed("outside", rule.name, rule.law, rule.notes)
 

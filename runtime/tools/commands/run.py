@@ -52,7 +52,7 @@ _DIGITS = re.compile(r"[0-9]{1,19}")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift run``."""
+    """Add the arguments of ``runelift run``."""
     add_program(parser)
     add_entry(parser)
     parser.add_argument("-i", "--input", metavar="FILE", type=Path,
@@ -106,7 +106,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _encounters(forest: Forest, record: Record) -> list[dict[str, Any]]:
-    """The versions that ran, in order."""
+    """The versions that ran, in order, as JSON objects."""
     sites = forest.sites()
     return [{"site": each.site, "version": version_name(sites[each.site].alternatives[each.chosen]),
              "seconds": each.time, "launches": each.launches, "sizes": dict(each.sizes)}

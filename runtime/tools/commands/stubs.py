@@ -21,7 +21,7 @@ EXAMPLES = ("runelift stubs examples/matmul.fut", "runelift stubs examples/matmu
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift stubs``."""
+    """Add the arguments of ``runelift stubs``."""
     add_program(parser)
     parser.add_argument("-o", "--output", metavar="FILE",
                         help="write to this file (default: the program's with .pyi; '-' prints)")

@@ -80,7 +80,7 @@ def show_code(text: str, language: str) -> None:
 
 
 def fitted(line: str, width: int) -> str:
-    """A line in several, where it is longer than ``width``; branches of trees go on beside it.
+    """A line, broken into several if longer than ``width``; branches of trees continue.
 
     >>> print(fitted("├─ true: one two three", 16))
     ├─ true: one two

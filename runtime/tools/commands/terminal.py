@@ -46,7 +46,7 @@ class _Time(ProgressColumn):
 
 
 class Terminal(Display):
-    """A line with what is measured, how much of it is done, the best so far, and the time left."""
+    """Shows a status line: the dataset, the progress, the best result so far, and the time left."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._bars = Bars(
@@ -78,7 +78,7 @@ class Terminal(Display):
         self._bars.update(self._task, completed=passed, total=self._seconds)
 
     def begun(self, what: str) -> None:
-        """Show what goes on."""
+        """Show the piece of work that has begun."""
         self._bars.update(self._task, description=visible(what))
 
     def counted(self, what: str, done: int, total: int, so_far: str) -> None:
@@ -86,7 +86,7 @@ class Terminal(Display):
         self._bars.update(self._task, completed=done, total=total, best=so_far)
 
     def measured(self, progress: Progress) -> None:
-        """Show the dataset, and its quickest run so far."""
+        """Show the dataset that was measured, and the time of its quickest run so far."""
         best = min(progress.seconds, self._best.get(progress.what, math.inf))
         self._best[progress.what] = best
         if self._whole:
@@ -128,7 +128,7 @@ class Terminal(Display):
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Take the line away meanwhile."""
+        """Remove the line while the context lasts."""
         self._bars.stop()
         try:
             yield

@@ -81,7 +81,7 @@ Runner: TypeAlias = Callable[[], Sequence[Any]]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift test``."""
+    """Add the arguments of ``runelift test``."""
     parser.add_argument("paths", nargs="+", type=Path, metavar="FILE|DIRECTORY",
                         help="programs, or directories that are searched for programs")
     parser.add_argument("--all-versions", action="store_true",
@@ -334,18 +334,18 @@ class _Tester:
 
     def note(self, path: Path, line: int, what: str, outcome: str, message: str = "",
              cause: str = "") -> None:
-        """Keep an outcome."""
+        """Add an outcome to the list."""
         self.outcomes.append({"file": str(path), "line": line, "case": what, "outcome": outcome,
                               "cause": cause, "message": message, "not_run": {}})
 
 
 def _must_load(source: Source) -> None:
-    """The program must be right, though nothing of it is run."""
+    """Require that the program compiles, though it is not run."""
     load(source, Names())
 
 
 def _must_reject(source: Source, block: Block) -> None:
-    """The program must be wrong, with a message in which the block's pattern is found."""
+    """Require that the program is rejected, with a message that the block's pattern matches."""
     try:
         load(source, Names())
     except UserError as error:
@@ -355,7 +355,7 @@ def _must_reject(source: Source, block: Block) -> None:
 
 
 def _must_match(pattern: str, failure: UserError) -> None:
-    """The pattern must be found in our text, or in Futhark's form of it."""
+    """Require that a pattern matches our message, or Futhark's form of it."""
     message = str(failure)
     try:
         found = any(re.search(pattern, text, re.DOTALL) for text in (message, peer_text(failure)))
@@ -397,7 +397,7 @@ class _Subject:
         """The number of runs in the last case that came to their end."""
 
     def test(self, case: Case, entry: str) -> None:
-        """Run a case in the ways asked for; _Mismatch if something is wrong."""
+        """Run a case in the requested ways; _Mismatch if a result is wrong."""
         self.not_run, self.ran = {}, 0
         arguments = case.arguments(self._evaluate, _argument_types(self._core, entry))
         expected = case.expected()

@@ -45,7 +45,7 @@ def counts(outcomes: Iterable[dict[str, Any]], remark: str = "") -> str:
 
 def _not_run(outcomes: Sequence[dict[str, Any]]
              ) -> dict[tuple[str, str], list[tuple[str, str]]]:
-    """The versions that did not run, by program and name: the reasons, and the cases."""
+    """The versions that did not run: (file, name of the version) to pairs (reason, test case)."""
     found: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for outcome in outcomes:
         for version, reason in outcome["not_run"].items():

@@ -94,7 +94,7 @@ SEARCH_TRIES = 60
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift tune-compare``."""
+    """Add the arguments of ``runelift tune-compare``."""
     parser.add_argument("source", type=Path, metavar="SOURCE",
                         help="a program (.fut), the log of a tuning, or a tuning file")
     parser.add_argument("others", type=Path, nargs="*", metavar="TUNING",

@@ -36,7 +36,7 @@ def runs_are_for(program: Program) -> str:
 
 def write_found(output: Path, values: Mapping[str, int], about: Mapping[str, Any],
                 program: Program, tuned: Set[str]) -> dict[str, Any]:
-    """Write what was found; what there is of entry points that were not tuned now is kept.
+    """Write the results of a tuning, beside earlier results for other entry points.
 
     The result is the content of the JSON file.
     """
@@ -65,7 +65,7 @@ def write_found(output: Path, values: Mapping[str, int], about: Mapping[str, Any
 
 def write_report(request: TuningRequest, result: TuningResult, state: State,
                  held_out: Mapping[str, list[HeldOut]]) -> None:
-    """The report of ``--html``."""
+    """Write the report of ``--html``."""
     # late: start-up; tunings without a page do without
     from runelift.runtime.tools.reports.html import schedules, tuned
 
@@ -78,7 +78,10 @@ def write_report(request: TuningRequest, result: TuningResult, state: State,
 
 
 def about_runs(request: TuningRequest, program: Program) -> dict[str, str]:
-    """The program and device of the runs.  Runs from a log may be of another program or device."""
+    """The program and device that recorded runs belong to, by key.
+
+    Runs from a log may belong to another program or device.  ``log`` and ``runs_of`` say so then.
+    """
     about = about_program(program)
     if request.replay is None:
         return about
@@ -90,7 +93,7 @@ def about_runs(request: TuningRequest, program: Program) -> dict[str, str]:
 
 
 def about_program(program: Program) -> dict[str, str]:
-    """The program and device that the tuning holds for, and its date."""
+    """The program, device, policy and date of a tuning, by key, for its JSON file."""
     assert program.device_info is not None
     info = program.device_info
     return {"program": program.compiled.source.name,

@@ -44,14 +44,14 @@ EFFORTS = {"quick": _Effort("replay", QUICK), "normal": _Effort(DEFAULT, NORMAL)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``runelift autotune``."""
+    """Add the arguments of ``runelift autotune``."""
     _add_inputs(parser)
     _add_search(parser)
     _add_results(parser)
 
 
 def _add_inputs(parser: argparse.ArgumentParser) -> None:
-    """The program and datasets, and how they are run."""
+    """Add arguments for the program and datasets, and for the runs."""
     add_program(parser)
     add_entry(parser)
     parser.add_argument("-r", "--runs", type=int, metavar="N",
@@ -69,7 +69,7 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_search(parser: argparse.ArgumentParser) -> None:
-    """The way to search, and how long."""
+    """Add arguments for the way to search, and for its time limit."""
     parser.add_argument("--replay", type=Path, metavar="LOG",
                         help="fit to the runs in a log instead of running anything")
     parser.add_argument("--resume", action="store_true",
@@ -104,7 +104,7 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_results(parser: argparse.ArgumentParser) -> None:
-    """Results beside thresholds, and where they go."""
+    """Add arguments for results besides thresholds, and for their files."""
     parser.add_argument("--validate", action="store_true",
                         help="also run the datasets that are kept out of tuning ('notune') by "
                              "default and tuned")

@@ -91,7 +91,7 @@ def finish_tuning(request: TuningRequest, result: TuningResult, state: State) ->
 
 def write_results(request: TuningRequest, result: TuningResult, state: State,
                   held_out: Mapping[str, list[HeldOut]]) -> dict[str, Any]:
-    """Write the files that options ask for; the facts about the tuning."""
+    """Write the files that the options request, and return the content of the JSON file."""
     program = result.program
     about = {**_facts(program, request.tuning_policy, state, held_out),
              **facts_of_schedules(result), **made_by(request),
@@ -125,13 +125,13 @@ def _tuned(state: State) -> set[str]:
 
 
 def _facts_for_runs(program: Program, state: State) -> dict[str, Any]:
-    """The facts that runs read."""
+    """The facts for the JSON file that later runs read, by key."""
     return {GUARDS: guard_facts(state.guards, program.identity.device, program.policy)}
 
 
 def _facts(program: Program, policy: TuningPolicy, state: State,
            held_out: Mapping[str, list[HeldOut]]) -> dict[str, Any]:
-    """The content of the JSON file."""
+    """The facts about a tuning for the JSON file, by key."""
     return {**facts(state.thresholds, **about_program(program)),
             "leave_one_out": {entry: held_out_facts(found) for entry, found in held_out.items()},
             "validation": {name: asdict(both) for name, both in state.validated.items()},
@@ -144,13 +144,16 @@ def _facts(program: Program, policy: TuningPolicy, state: State,
 
 
 def facts_of_schedules(result: TuningResult) -> dict[str, Any]:
-    """The facts about schedules that were searched."""
+    """The facts about a search: ``schedules`` by entry point; empty without a search."""
     return {"schedules": {entry: schedule_facts(found)
                           for entry, found in result.searches.items()}} if result.searches else {}
 
 
 def made_by(request: TuningRequest) -> dict[str, Any]:
-    """The command, which 'runelift rerun' repeats, its seed, and the versions of packages."""
+    """The command line, its seed, and the versions of packages, for 'runelift rerun'.
+
+    The keys are ``command``, ``seed`` and ``versions``.
+    """
     return {"command": command_line(), "seed": request.seed, "versions": versions()}
 
 

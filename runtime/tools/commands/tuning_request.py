@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TuningRequest:
-    """The options of ``runelift autotune``, by their names; its help says what each means."""
+    """The options of ``runelift autotune`` by name; ``--help`` explains each option."""
 
     program: Path
     entry: str | None
@@ -141,7 +141,7 @@ class SearchedSchedules:
 
 @dataclass(frozen=True, slots=True)
 class TuningResult:
-    """The tuned program, and what its schedules and its tuning came to.
+    """The tuned program, and the results of searching schedules and of tuning.
 
     It was ``started`` at a time of :func:`time.perf_counter`.  Datasets are ``missing`` for the
     reasons given.  A tuning by records has a ``state``.  A search or an import has ``found`` a

@@ -39,13 +39,13 @@ class VersionRuns:
                 yield names_of_plan(forest, force), force
 
     def place(self, arguments: Sequence[Any], seconds: float) -> Args:
-        """Arguments for runs, which took so many seconds by default."""
+        """Arguments for runs of a call that took ``seconds`` by default."""
         placed = self._remote.place(arguments)
         placed.took(seconds)
         return placed
 
     def results(self, entry: str, placed: Args, force: Mapping[str, int]) -> list[Any]:
-        """The results of a run with these versions; VersionNotRun if one of them cannot run."""
+        """The results of a run with these versions; VersionNotRun if a version cannot run."""
         try:
             with version_names_in_errors(self._program):
                 return self._remote.results(entry, placed, dict(force))
@@ -56,5 +56,5 @@ class VersionRuns:
             raise VersionNotRun(f"given up, {reason}") from None
 
     def close(self) -> None:
-        """End the other process."""
+        """End the process that makes the runs."""
         self._remote.close()

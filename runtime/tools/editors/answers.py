@@ -26,7 +26,7 @@ _PATH = re.compile(rf"(?:{PATTERNS['word']}\.)*{PATTERNS['word']}")
 
 
 class Edit(NamedTuple):
-    """New text for a range of a document."""
+    """The replacement of the characters from ``start`` to before ``end`` by ``text``."""
 
     start: int
     end: int
@@ -34,7 +34,7 @@ class Edit(NamedTuple):
 
 
 class Hover(NamedTuple):
-    """Text about a range of a document."""
+    """A description of the characters from ``start`` to before ``end``."""
 
     start: int
     end: int
@@ -62,7 +62,7 @@ def hover(workspace: Workspace, document: Document, offset: int) -> Hover | None
 
 def _code(document: Document, offset: int, place: tuple[int, int] | None,
           mention: Mention | None) -> tuple[int, int, str] | None:
-    """A range and what to show of it as code: a declaration or a name, and its type."""
+    """The range under the cursor, and code to show: a declaration, or a name and its type."""
     type_ = _type_at(document, offset)
     if mention is not None:
         span, found = mention.span, mention.definition

@@ -57,9 +57,9 @@ def references(workspace: Workspace, document: Document, offset: int) -> list[Me
 
 def rename(workspace: Workspace, document: Document, offset: int, name: str
            ) -> dict[Path, list[Edit]]:
-    """The edits of files that give what stands at a place another name.
+    """The edits of each file that rename the definition at ``offset`` to ``name``.
 
-    UserError if that is not possible, or if a name would mean something else afterwards.
+    UserError if no definition is there, or if a name would mean something else afterwards.
     """
     if document.with_tree() is None:
         raise UserError("The program cannot be parsed: mend that first.")
@@ -89,7 +89,7 @@ def _mentioned(workspace: Workspace, document: Document, offset: int) -> Mention
 
 
 def _uses(workspace: Workspace, target: Definition) -> _Uses:
-    """The definitions that share the name of one, and the files that may use it."""
+    """The definitions that share the name of ``target``, and the files that may use them."""
     known, own = workspace.references(), path_of(target.span.source)
     if target.kind in _LOCAL:
         return _Uses(known, {target}, [own])
@@ -123,7 +123,7 @@ def _check_name(old: str, new: str) -> None:
 
 
 def _check_places(workspace: Workspace, definitions: Iterable[Definition]) -> None:
-    """UserError if a definition is none of the workspace."""
+    """Raise UserError if a definition does not belong to the workspace."""
     programs = workspace.programs()
     for each in definitions:
         path = path_of(each.span.source)
@@ -190,7 +190,7 @@ class _Meaning(NamedTuple):
 
 def _check_meaning(workspace: Workspace, uses: _Uses, edits: Mapping[Path, list[Edit]], name: str
                    ) -> None:
-    """UserError if a name would mean something else after edits, or be defined twice."""
+    """Raise UserError if edits change the meaning of a name, or define a name twice."""
     documents = {path: document for path in uses.files
                  if (document := workspace.at(path)) is not None}
     texts = {path: document.source for path, document in documents.items()}
@@ -223,7 +223,7 @@ def _tree(source: Source, before: Document) -> module_ast.Module | None:
 
 
 def _check_distinct(after: References, files: Iterable[Path], name: str) -> None:
-    """UserError if one list or pattern defines a name twice."""
+    """Raise UserError if one list or pattern defines a name twice."""
     seen: dict[tuple[int, str], Definition] = {}
     for path in files:
         for _, found, _ in after.mentions(path):

@@ -74,7 +74,7 @@ class RuneliftServer(LanguageServer):
         self._checks[uri] = asyncio.get_running_loop().create_task(self._check(uri, source))
 
     def closed(self, uri: str) -> None:
-        """Forget a document."""
+        """Forget the document of a closed file."""
         if (running := self._checks.pop(uri, None)) is not None:
             running.cancel()
         self.files.documents.pop(uri, None)

@@ -30,7 +30,7 @@ _KEYWORDS = {"declaration": "keyword.declaration", "module": "keyword.other.modu
 
 
 def grammar() -> dict[str, Any]:
-    """The grammar as the object that its file holds."""
+    """The TextMate grammar as a JSON object."""
     patterns: list[dict[str, Any]] = [_rule(r"--[ \t]*>>>[^\n]*", "comment.block.evaluation"),
                                       _rule(r"-- \|[^\n]*", "comment.block.documentation")]
     for kind, pattern in PATTERNS.items():
@@ -76,7 +76,7 @@ def _rule(pattern: str, scope: str) -> dict[str, Any]:
 
 
 def text() -> str:
-    """The text of the file."""
+    """The text of the grammar's file."""
     return json.dumps(grammar(), indent=2) + "\n"
 
 

@@ -43,14 +43,14 @@ class PassDone:
         return _DESCRIPTIONS.get(self.name, "")
 
     def diff(self) -> list[str]:
-        """Its changes as lines with a sign in front; none if it changed nothing."""
+        """The changes of the pass as lines with a sign in front; empty without changes."""
         return [] if self.before is self.after else [*difference(
             [*pretty_lines(self.before)], [*pretty_lines(self.after)])]
 
 
 @dataclass(slots=True)
 class History:
-    """The passes of a compilation that a rewriting is told to note here."""
+    """The passes of a compilation, noted as they run."""
 
     rewriting: Rewriting
     passes: list[PassDone] = field(default_factory=list)

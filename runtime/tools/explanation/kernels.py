@@ -22,7 +22,7 @@ from runelift.runtime.versions.version_names import described_version
 class KernelShown:
     """A kernel: its class, what it is made for, and the number of its text.
 
-    Its body has so many ``lines``.  So many of them are ``linked`` to a place in the source.
+    Its body has ``lines`` lines, of which ``linked`` lines have a place in the source.
     """
 
     name: str

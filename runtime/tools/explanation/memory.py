@@ -115,7 +115,7 @@ def _base(array: Held) -> str:
 
 
 def facts(found: ExplainedMemory) -> dict[str, Any]:
-    """The memory of an entry point for a program to read."""
+    """The device memory of an entry point as a JSON object: outside, versions, inputs."""
     return {
         "outside": _facts_of(found.formulas),
         "versions": {f"{site}/{index}": {

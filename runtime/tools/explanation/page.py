@@ -54,7 +54,7 @@ class TreeLine:
 
 @dataclass(slots=True)
 class EntryShown:
-    """An entry point with the numbers of its texts; ``why_not`` if it has no kernels."""
+    """An entry point and the numbers of its texts; ``why_not``: the reason if it has no kernels."""
 
     name: str
     core: int

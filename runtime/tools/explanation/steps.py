@@ -26,7 +26,7 @@ class OtherRule:
 
 @dataclass(slots=True)
 class StepShown:
-    """A step with the numbers of its texts, and the steps that are its premises."""
+    """A flattening step, by the numbers of its texts, and ``premises``: the steps it depends on."""
 
     rule: str
     title: str

@@ -33,7 +33,7 @@ class Texts:
     _numbers: dict[Loc, int] = field(default_factory=dict)
 
     def add(self, lines: Iterable[str]) -> int:
-        """The number of a text."""
+        """Add a text, unless an equal text is there; the number of the text."""
         lines = list(lines)
         text, numbers = "\n".join(lines), [self._of(line) for line in lines]
         key = text, str(numbers)

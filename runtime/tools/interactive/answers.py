@@ -45,7 +45,7 @@ Input goes on in the next line as long as it is unfinished; an empty line ends i
 
 
 class Quit(Exception):
-    """The user has had enough."""
+    """The user wants to end the session."""
 
 
 class Answers:
@@ -58,7 +58,7 @@ class Answers:
         """The language of the last answer, if it is a program."""
 
     def answer(self, text: str) -> str:
-        """The answer to a text; UserError or CompilerLimitation if something is wrong with it."""
+        """The answer to a line of input; UserError or CompilerLimitation for a wrong line."""
         self.session.warnings, self.language = [], ""
         text = text.strip()
         if not text or all(line.lstrip().startswith("--") for line in text.splitlines()):

@@ -37,7 +37,7 @@ class Evaluated:
 
 
 class Session:
-    """The definitions so far.  A new definition replaces all definitions of its name."""
+    """The definitions of a session.  A new definition replaces all definitions of its name."""
 
     def __init__(self) -> None:
         self.declarations: tuple[module_ast.Dec, ...] = ()
@@ -65,7 +65,7 @@ class Session:
         return [name.rpartition(" ")[2] for dec in new for name in _names(dec)]
 
     def _take(self, source: Source, declarations: tuple[module_ast.Dec, ...]) -> None:
-        """Have these declarations if they are right."""
+        """Replace the session's declarations, unless the new declarations have mistakes."""
         _check(module_ast.Module(Span(source, 0, 0), declarations))
         self.declarations = declarations
 
@@ -74,7 +74,7 @@ class Session:
         return self.define(read_source(require_file(path)))
 
     def names(self) -> list[str]:
-        """The names that are defined."""
+        """The names that the session defines."""
         return sorted({name.rpartition(" ")[2] for dec in self.declarations
                        for name in _names(dec)})
 

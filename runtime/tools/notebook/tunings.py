@@ -22,7 +22,7 @@ def html(tuning: Tuning) -> Markup:
 
 
 def rows(tuning: Tuning) -> list[dict[str, Any]]:
-    """A dictionary for each dataset."""
+    """A row for each dataset: a dictionary of columns."""
     return [{"dataset": each.dataset, "default": each.before, "tuned": each.after,
              "certainty": each.certainty} for each in changes(tuning)]
 

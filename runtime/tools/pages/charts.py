@@ -64,7 +64,7 @@ class Mark:
 
 def picture(title: str, description: str, width: float, height: float,
             content: Sequence[Markup]) -> Markup:
-    """An SVG element that says what it shows."""
+    """An SVG element with a title and a description for readers who do not see it."""
     number = next(_numbers)
     names = f"title-{number}", f"description-{number}"
     return element("svg", [element("title", title, id=names[0]),
@@ -193,7 +193,7 @@ def _legend(series: Sequence[Series], marks: Sequence[Mark], good: bool) -> Iter
 
 
 def _sample(series: Series, x: float, y: float) -> Markup:
-    """The look of a series."""
+    """The sample of a series in a legend: its line and its dot."""
     stroke = element("line", x1=x, x2=x + 22, y1=y, y2=y, class_=f"line s{series.style % STYLES}")
     dot = _dot(x + 11, y, series.style)
     return joined([*([stroke] if series.lines else []), *([dot] if series.dots else [])])
@@ -230,7 +230,7 @@ def _short(text: str, room: float) -> str:
 
 def dots(title: str, description: str, x: Axis, rows: Sequence[str],
          series: Sequence[Series]) -> Markup:
-    """Marks in rows by name; the second number of a point is that of its row."""
+    """A chart of marks in named rows; a point is a pair of a value and the number of a row."""
     left = min(150.0, 12 + LETTER * max((len(name) for name in rows), default=0))
     bottom = TOP + ROW * len(rows)
     across = Scale.over([value for each in series for value, _ in each.points], left,

@@ -34,7 +34,7 @@ def write_page(path: Path, page: str) -> None:
 
 
 def section(heading: str, content: Sequence[Markup], level: int = 2) -> Markup:
-    """Some content below a heading."""
+    """A section: content below a heading of this level."""
     return element("section", [element(f"h{level}", heading), *content])
 
 
@@ -44,7 +44,7 @@ def paragraph(text: str) -> Markup:
 
 
 def figure(picture: Markup, caption: str) -> Markup:
-    """A picture and what it shows."""
+    """A figure: a picture and its caption."""
     return element("figure", [picture, element("figcaption", caption)])
 
 
@@ -75,7 +75,7 @@ def folded(summary: str, content: Sequence[Markup]) -> Markup:
 
 
 def facts(about: Mapping[str, str]) -> Markup:
-    """Names and values."""
+    """A table of names and values."""
     return table([["what", "value"], *([name, value] for name, value in about.items())])
 
 
@@ -85,5 +85,5 @@ def grid(figures: Sequence[Markup]) -> Markup:
 
 
 def lines(items: Sequence[str]) -> Markup:
-    """A list."""
+    """A list with an item for each piece of markup."""
     return element("ul", [element("li", item) for item in items]) if items else joined([])

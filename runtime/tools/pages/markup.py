@@ -27,7 +27,7 @@ def element(name: str, content: Content = "", **attributes: str | float | None) 
 
 
 def joined(content: Content) -> Markup:
-    """Several pieces of markup, or text, one after the other."""
+    """Pieces of markup, or text, joined in order."""
     return Markup("").join([content] if isinstance(content, str) else content)
 
 

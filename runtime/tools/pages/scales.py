@@ -52,7 +52,7 @@ class Scale:
         return cls(low, high + 0.04 * (high - low) if high > low else low + 1.0, start, end)
 
     def __call__(self, value: float) -> float:
-        """The place of a value."""
+        """The position on the page of a value."""
         if self.logarithmic:
             part = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
         else:
@@ -60,7 +60,7 @@ class Scale:
         return self.start + part * (self.end - self.start)
 
     def ticks(self) -> list[float]:
-        """Round values within the scale."""
+        """Round numbers within the scale, to be labelled."""
         if self.logarithmic and len(powers := self._powers()) > 1:
             return powers
         step = _round((self.high - self.low) / (TICKS - 1))

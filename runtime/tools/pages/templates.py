@@ -24,5 +24,5 @@ def render(template: str, package: str, values: dict[str, object]) -> str:
 
 
 def read(name: str, package: str = __package__) -> Markup:
-    """A style sheet or a script of a package, as it is."""
+    """The text of a style sheet or a script of a package."""
     return Markup((files(package) / name).read_text("utf-8"))

@@ -164,7 +164,7 @@ def _other(site: Site, number: int) -> str:
 
 
 def facts(found: ExplainedCost) -> dict[str, Any]:
-    """The cost of a call for a program to read; times in seconds."""
+    """The predicted cost of a call as a JSON object: totals and choices; times in seconds."""
     return {**_facts_of(found.prediction.totals), "choices": [
         _choice_facts(site, choice) for site, choices in found.met() for choice in choices]}
 

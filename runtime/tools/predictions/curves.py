@@ -38,7 +38,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class SiteCurves:
-    """The versions of a choice over a size: an encounter at each size where it is met."""
+    """The versions of a site over a size: an encounter for each size that leads to the site."""
 
     site: Site
     points: tuple[tuple[int, PredictedChoice], ...]
@@ -114,7 +114,7 @@ def _leading(choice: PredictedChoice, default: bool) -> int:
 
 
 def said(curves: CostCurves) -> Iterator[str]:
-    """The changes in words."""
+    """The sizes at which the choice changes, in words."""
     for each in curves.sites:
         for size, text in changes_said(each, curves.over):
             yield f"{each.site.name}: {text} from {curves.over} = {size:,} on"
@@ -137,7 +137,10 @@ def changes_said(curves: SiteCurves, over: str) -> list[tuple[int, str]]:
 
 
 def facts(curves: CostCurves) -> dict[str, Any]:
-    """The curves for a program to read; times in seconds, null for versions that cannot run."""
+    """The predicted curves as a JSON object: calls and sites over a size.
+
+    Times are in seconds, null for versions that cannot run.
+    """
     return {
         "size": curves.over, "others": curves.label,
         "calls": [{"size": size, "predicted_seconds": call.totals.seconds}
@@ -159,7 +162,7 @@ def _name(site: Site, number: int) -> str:
 
 
 def tip(size: int, over: str, choice: PredictedChoice, number: int) -> str:
-    """A point of a version in words."""
+    """The tooltip of a point in a curve: the size and the predicted time of version ``number``."""
     totals = choice.versions[number].totals
     assert totals is not None
     runs = ", runs by default" if number == choice.chosen else ""

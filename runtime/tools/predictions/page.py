@@ -79,7 +79,7 @@ def _site(curves: CostCurves, each: SiteCurves, x: Axis, y: Axis) -> Markup:
 
 
 def _marks(curves: SiteCurves) -> Iterator[charts.Mark]:
-    """The changes as lines; where the default changes, a crossing of curves has none."""
+    """Lines in a chart at changes: of the default choice, and at other crossings of curves."""
     defaults = [each.size for each in curves.changes if each.default]
     for each in curves.changes:
         if each.default:

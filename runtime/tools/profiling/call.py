@@ -43,11 +43,11 @@ class CallProfile(Displayed):
 
     @property
     def verdict(self) -> str:
-        """The most important thing that it says."""
+        """The most important finding of the profile."""
         return verdict(self.profile)
 
     def to_dict(self) -> dict[str, Any]:
-        """All numbers: seconds, bytes, operations and shares."""
+        """All numbers of the profile as a JSON object: seconds, bytes, operations and shares."""
         return data(self.profile)
 
     def write_html(self, path: str | Path) -> None:
@@ -71,8 +71,8 @@ def profile(entry_point: EntryPoint, *args: Any, runs: int = 10, all_versions: b
             ) -> CallProfile:
     """Profile calls of an entry point, such as ``program.main``, with these arguments.
 
-    There are at most so many ``runs``.  ``all_versions`` also runs each code version alone.
-    UserError if there is no device.
+    At most ``runs`` calls are made.  ``all_versions`` also runs each code version alone. UserError
+    if there is no device.
     """
     program = getattr(entry_point, "program", None)
     if not isinstance(entry_point, EntryPoint) or not isinstance(program, Program):

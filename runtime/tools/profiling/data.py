@@ -10,7 +10,7 @@ from runelift.runtime.tools.profiling.quantities import verdict
 
 
 def data(profile: Profile) -> dict[str, Any]:
-    """All that a profile says, apart from single events: seconds, bytes, operations, shares."""
+    """A profile as a JSON object, without single events: seconds, bytes, operations, shares."""
     run = profile.shown
     return {
         "entry": profile.entry, "dataset": profile.dataset, "device": profile.device,

@@ -40,7 +40,7 @@ COUNTS = ["kernel", "kind", "bytes", "bytes accessed", "operations", "operations
 
 
 def page(program: str, profiles: Sequence[Profile]) -> str:
-    """The text of the page."""
+    """The HTML page that shows profiles of a program."""
     content = [facts({"program": program, "device": profiles[0].device,
                       "measured peaks": peaks_text(profiles[0]),
                       "runs": str(profiles[0].wall.count)})]
@@ -52,7 +52,7 @@ def page(program: str, profiles: Sequence[Profile]) -> str:
 
 
 def profile_parts(profile: Profile, bars: int = MOST_BARS) -> Iterator[Markup]:
-    """The verdict, tables and pictures of a profile; at most so many bars in a row."""
+    """The verdict, tables and pictures of a profile; at most ``bars`` bars in a row."""
     yield paragraph(verdict(profile))
     text = call_text(profile)
     yield paragraph(f"{text[0].upper()}{text[1:]}.")

@@ -66,7 +66,7 @@ def memory(profile: Profile) -> Markup | None:
 
 
 def timeline(profile: Profile, most: int = MOST_BARS) -> Markup:
-    """The work of the host and of the device during the call, at most so many bars in a row."""
+    """The work of the host and of the device during the call, at most ``most`` bars in a row."""
     run = profile.shown
     waits = [each for each in run.host if each.name == "wait"]
     issues = [each for each in run.host if each.name != "wait" and not each.detail]

@@ -70,7 +70,7 @@ class KernelProfile:
 
     @property
     def operation_rate(self) -> float | None:
-        """Operations per second."""
+        """The operations per second of the kernel."""
         return self._rate(self.operations)
 
     @property
@@ -87,7 +87,7 @@ class KernelProfile:
 
     @property
     def compute_share(self) -> float | None:
-        """The part of the peak of operations that was reached, each type beside its peak."""
+        """The fraction of peak operations that was reached, for each type by its own peak."""
         if self.work is None:
             return None
         least = 0.0
@@ -185,7 +185,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Runs:
-    """Profiled runs of an executable, all with the same commands; ``predicted`` for a call."""
+    """Profiled runs of an executable with equal commands; ``predicted`` seconds for a call."""
 
     executable: Executable
     timelines: Sequence[Timeline]
@@ -193,7 +193,7 @@ class Runs:
 
 
 def few(runs: int) -> Iterator[int]:
-    """The numbers of runs to make: at most so many, and few of them if they take long."""
+    """The numbers of the runs to make: at most ``runs``, and few if runs take long."""
     end = time.monotonic() + SECONDS
     for number in range(runs):
         if number >= LEAST_RUNS and time.monotonic() > end:
@@ -205,7 +205,7 @@ def profiled_runs(executable: Executable, bind: Callable[[], dict[str, Any]], ru
                   thresholds: Mapping[str, int], force: Mapping[str, int],
                   name_of: VersionName,
                   seen: Callable[[float, Record | None], None]) -> Runs:
-    """Run a plan at most so often, on arguments that ``bind`` makes.
+    """Run a plan at most ``runs`` times, on arguments that ``bind`` makes.
 
     The first run is an additional run, and warms up.  All other runs are ``seen``.
     """

@@ -185,7 +185,7 @@ class ProfiledRun(Run):
         super().run_loop(loop)
 
     def run_while_loop(self, loop: RunLoop) -> None:
-        """Have one kernel run the iterations of a loop until the device says that it is over."""
+        """Run the iterations of a loop by one kernel until the device ends the loop."""
         self._loop = None
         super().run_while_loop(loop)
 

@@ -83,7 +83,7 @@ def marked(kernel: KernelProfile, text: str) -> str:
 
 
 def rate(peak: float, prim: Prim) -> str:
-    """A rate of operations on a type."""
+    """A rate of operations on values of type ``prim``, in words."""
     return f"{scaled(peak, 'op/s')} on {'integers' if prim.is_int else prim.value}"
 
 
@@ -100,7 +100,7 @@ VERSIONS_HEAD = ("version", "a call", "beside default", "busiest kernel", "of pe
 
 
 def compared(profile: Profile) -> Sequence[tuple[str, ...]]:
-    """The rows of that table."""
+    """The rows of the table that compares versions which ran alone."""
     rows = list[tuple[str, ...]]()
     for each in profile.compared:
         if each.wall is None or each.busiest is None:
@@ -130,7 +130,7 @@ def parts_of_call(profile: Profile) -> Sequence[tuple[str, float]]:
 
 
 def verdict(profile: Profile) -> str:
-    """The most important thing that a profile says, in one or two sentences."""
+    """The most important finding of a profile, in one or two sentences."""
     parts = profile.shown.parts
     busiest = next(iter(profile.kernels), None)
     if busiest is None or not parts.whole:

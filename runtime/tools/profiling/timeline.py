@@ -23,7 +23,7 @@ NO_ISSUE = IssuedCommand(READ, (), 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Something that took from ``start`` to ``end``; ``detail`` says more about it."""
+    """An activity from ``start`` to ``end`` (seconds); ``detail`` says more about it."""
 
     name: str
     start: float
@@ -32,13 +32,13 @@ class Span:
 
     @property
     def seconds(self) -> float:
-        """Its length."""
+        """The length of the span in seconds."""
         return self.end - self.start
 
 
 @dataclass(frozen=True, slots=True)
 class VersionSpan(Span):
-    """The device time of a version: its site is the ``detail``.
+    """The device time of a version; ``detail`` names its site.
 
     Commands ran for ``busy`` seconds of it.
     """
@@ -78,7 +78,7 @@ class Parts:
 
     @property
     def whole(self) -> float:
-        """The time of the call."""
+        """The time of the whole call in seconds."""
         return (self.before + self.kernels + self.copies + self.late + self.between + self.after)
 
     @property

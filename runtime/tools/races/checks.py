@@ -48,7 +48,7 @@ def small(info: DeviceInfo, *, lockstep: bool) -> DeviceInfo:
 
 
 class RaceChecks:
-    """Runs of a program with interpreted kernels."""
+    """Runs a program with interpreted kernels, which find data races."""
 
     def __init__(self, program: Program) -> None:
         if program.device_info is None:
@@ -99,7 +99,7 @@ class FormChecks:
 
     def run(self, arguments: Sequence[Any], force: Mapping[str, int], seconds: float,
             kind: type[InterpretedRun] = InterpretedRun) -> list[Any]:
-        """The results of a run; KernelMistake, or RunTooLong after so many seconds."""
+        """The results of a run; KernelMistake for a race, or RunTooLong after ``seconds``."""
         bound = self._program.loaded.bind(self.plan, list(arguments), self._upload)
         run = kind(self.executable, force, time.monotonic() + seconds)
         try:

@@ -35,7 +35,7 @@ class InterpretedRun(Run):
 
     def issue(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
               *args: Any) -> None:
-        """Interpret a kernel."""
+        """Run a kernel by the interpreter."""
         self.issue_built(number, (), groups, group, lengths, *args)
 
     def issue_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
@@ -85,7 +85,7 @@ class InterpretedRun(Run):
             cl.enqueue_copy(self.queue, arg, buffers[pointer], is_blocking=True)
 
     def _report(self, base: int, reported: Reported) -> None:
-        """Note the failure of the program as a kernel does, if it is the first one."""
+        """Record the failure that a kernel reported, unless one is recorded already."""
         code = np.empty(1, np.int32)
         cl.enqueue_copy(self.queue, code, self.device.failure_code, is_blocking=True)
         if code[0] < 0:

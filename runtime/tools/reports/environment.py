@@ -17,7 +17,10 @@ _NAMES = {PROGRAM: "SHA-256 of the program", "written": "date",
 
 def environment(about: Mapping[str, str], measurements: Iterable[Measurements] = ()
                 ) -> dict[str, str]:
-    """Names and values: ``about``, the devices in records, and the versions of packages."""
+    """The environment of results, name to value, for reports.
+
+    It consists of ``about``, the devices in records, the date, the host, and package versions.
+    """
     devices = dict.fromkeys(run.record.device for each in measurements for run in each.runs
                             if run.record)
     recorded = {"measured on": ", ".join(devices)} if devices else {}
@@ -27,7 +30,7 @@ def environment(about: Mapping[str, str], measurements: Iterable[Measurements] =
 
 
 def versions() -> dict[str, str]:
-    """The versions of Python and of the packages that results depend on."""
+    """The versions of Python and of the packages that results depend on, by name."""
     return {"Python": platform.python_version(),
             **{package: _version(package) for package in PACKAGES}}
 

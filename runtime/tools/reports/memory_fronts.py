@@ -42,7 +42,7 @@ def _versions(entry: EntryTuning, choice: MemoryChoice) -> str:
 
 
 def notes(entry: EntryTuning) -> Iterator[str]:
-    """Remarks on a front."""
+    """Remarks on the memory front of an entry point."""
     if entry.front is not None:
         for name, reason in entry.front.unknown.items():
             yield f"{name}: not all memory is known before a run: {reason}"
@@ -75,7 +75,7 @@ def render_fronts(entries: Sequence[EntryTuning]) -> str:
 
 
 def front_facts(entry: EntryTuning) -> dict[str, Any] | None:
-    """The front of an entry point for the JSON file."""
+    """The memory front of an entry point as a JSON object; None if it was not computed."""
     if entry.front is None:
         return None
     return {"unknown": dict(entry.front.unknown), "choices": [

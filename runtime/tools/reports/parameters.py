@@ -58,7 +58,7 @@ def overview(tuning: ParameterTuning) -> list[list[str]]:
 
 
 def parameter_facts(tuning: ParameterTuning) -> dict[str, Any]:
-    """The results for the JSON file."""
+    """The results of tuning parameters as a JSON object."""
     return {"settings": tuning.chosen, "kept": tuning.why or None, "seconds": tuning.seconds,
             "operations": [asdict(each) for each in tuning.settled],
             "importance": {name: asdict(each) for name, each in importances(tuning).items()},

@@ -69,7 +69,7 @@ class Change:
 
     @property
     def best(self) -> float:
-        """The seconds of the best single version; NaN if it was not run beside other choices."""
+        """The seconds of the best single version; NaN if it did not run in paired runs."""
         return self.final.median(BEST) if self.final else math.nan
 
     @property
@@ -83,7 +83,7 @@ class Change:
         return self.guarded and self.versions(TUNED) != self.versions(DEFAULT)
 
     def versions(self, choice: str) -> tuple[str, ...]:
-        """The versions that run with a choice, as far as they are known."""
+        """The versions that run with a choice, as far as runs have shown."""
         return self.final.versions.get(choice, ()) if self.final else ()
 
 
@@ -291,7 +291,10 @@ def _confidence(known: Sequence[Change]) -> str:
 
 
 def _left(known: Sequence[Change]) -> Iterator[str]:
-    """The result beside the best single version of each dataset, in a sentence."""
+    """A sentence that compares the tuned program with the best single version of each dataset.
+
+    No sentence if this was not measured for all datasets.
+    """
     runs = [each.final for each in known if each.final is not None and each.final.seconds.get(BEST)]
     ratio, low, high = speedup(runs, BEST, TUNED) if len(runs) == len(known) else UNKNOWN
     if math.isnan(ratio):

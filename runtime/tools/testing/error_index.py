@@ -141,7 +141,7 @@ def page(code: str) -> str:
 
 
 def index() -> str:
-    """All codes with their titles."""
+    """All error codes with their titles, as text."""
     return "\n\n".join("\n".join([f"{group}:", *(f"  {each.code:<25}{each.title}"
                                                  for each in codes)])
                        for group, codes in GROUPS.items())

@@ -226,7 +226,7 @@ class PropertyTest:
 
 
 class _Falsified(Exception):
-    """A property is false."""
+    """A property does not hold for some arguments."""
 
 
 def _scalars(prim: Prim) -> Any:

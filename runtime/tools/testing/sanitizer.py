@@ -41,7 +41,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A report about a program: its place in the program's own file, if any, and its words."""
+    """A report of the sanitizer: a line of the program, if known, and the message."""
 
     line: int
     message: str

@@ -38,7 +38,7 @@ NAME_WIDTH = 50
 
 @dataclass(frozen=True, slots=True)
 class Random:
-    """Types, for which random values are generated, and values."""
+    """Values and types; a random value is generated for each type."""
 
     specs: tuple[Spec | Value, ...]
 

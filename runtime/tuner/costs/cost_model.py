@@ -130,7 +130,7 @@ class EncounterCosts:
         return replace(self, own=own, inner=inner)
 
     def choose(self, thresholds: Thresholds) -> int:
-        """The version that runs under these thresholds."""
+        """The index of the version that runs at this encounter under ``thresholds``."""
         if isinstance(thresholds, GuardedThresholds):
             finer = thresholds.version(self.site.name, self.sizes, self.par)
             if finer in self.feasible:

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class Objective(Enum):
-    """The combination of the times of datasets.
+    """The number to minimise, made of the times of all datasets.
 
     * RELATIVE: the sum of the times relative to each dataset's best possible time.  A short dataset
       counts as much as a long one.
     * ABSOLUTE: the sum of the times (in seconds).
     * MAX_REGRET: the greatest of the relative times, so that no dataset is very slow.
     * MEMORY: as RELATIVE; of the choices that are nearly as good, the one of least device memory.
-    * PARETO: as RELATIVE, beside the front of time and memory.
+    * PARETO: as RELATIVE; the tuner also reports the front of time and memory.
     """
 
     RELATIVE = "relative"

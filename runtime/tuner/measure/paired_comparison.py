@@ -172,7 +172,7 @@ class PairedRun:
                         else 2 * look
 
     def _may_lose_often(self, args: Args, verified: PairedTimes) -> bool:
-        """True if the default may be faster in frequent runs, as it saves more launches."""
+        """True if the default may be faster in frequent short runs, as it saves more launches."""
         seconds, policy = verified.default.median, self.policy
         if seconds > policy.short_seconds:
             return False

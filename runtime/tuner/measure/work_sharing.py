@@ -99,7 +99,7 @@ def share_out(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
 
 
 def _goes_on(known: Sequence[LoggedRun], pool: DevicePool) -> bool:
-    """True if the devices that made these runs can make the remaining runs."""
+    """True if ``pool`` has the devices of the ``known`` runs, and so can make the other runs."""
     made, places = {run.place for run in known}, pool.places()
     return bool(places) and (made == {None} or made <= set(places))
 
@@ -206,7 +206,7 @@ class _Work:
         return Job(self.forest, dataset, method, self.repeats, tuple(known), place)
 
     def forget(self, dataset: Dataset) -> None:
-        """The runs of a dataset so far do not count."""
+        """Discard the runs of a dataset so far."""
         self.found.pop(dataset.name, None)
         self.divided.discard(dataset.name)
         if self.log is not None:

@@ -82,7 +82,7 @@ class ScheduleSearch:
         return self.winners
 
     def _search(self) -> None:
-        """All phases of the search, one after the other."""
+        """Run all phases of the search, one after the other."""
         ranking, first = Ranking(
             self.predict, self.drawing.base, self.estimate), self.drawing.first()
         while len(self.candidates) < self.most and self._goes_on(self.policy.exploring):

@@ -100,7 +100,7 @@ class _Queue:
         return job.place is None, place not in there, bool(there), -left if there else 0
 
     def clear(self) -> None:
-        """No further job is to be begun."""
+        """Let no further job begin."""
         with self._taking:
             self._jobs.clear()
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-import runelift
 from runelift.codegen.hostplan.coalescing import CARRIED_LAYOUT, coalesce
 from runelift.codegen.plan import plan
 from runelift.ir.names import Names
@@ -17,6 +15,7 @@ from runelift.ir.traverse import bodies_of
 from runelift.runtime.programs.program import Program
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
+from tests.programs import program as program_of
 
 SOURCE = r"""
 def folded [m] (t: i32) (xs: [m]i32): i32 = loop a = t for x in xs do a * 3 + x
@@ -64,18 +63,14 @@ SHAPES = [(40, 33), (5, 1), (0, 40)]
 
 @pytest.fixture(scope="module")
 def reference() -> Program:
-    return runelift.compile(SOURCE, device="interpreter")
+    return program_of(SOURCE, "interpreter")
 
 
 @pytest.fixture(scope="module")
 def programs(reference: Program) -> dict[str, Program]:
     """The program on a simulator, and on a processor with the layouts of a GPU."""
-    found = {name: runelift.compile(SOURCE, device=name, tuning={})
-             for name in ("oclgrind", "Portable")}
-    info = found["Portable"].device_info
-    assert info is not None
-    found["Portable"].loaded.info = replace(info, interleaves=True, num_groups=2, group_size=64)
-    return found
+    return {"oclgrind": program_of(SOURCE, "oclgrind"), "Portable": program_of(
+        SOURCE, "Portable", interleaves=True, num_groups=2, group_size=64)}
 
 
 def given(program: Program, entry: str, shape: tuple[int, ...]) -> list[np.ndarray]:
@@ -181,12 +176,9 @@ HANDED = {"kept": 1, "used": 1, "both": 2, "nested": 1, "across": 0, "last": 0}
 
 @pytest.fixture(scope="module")
 def loops() -> dict[str, Program]:
-    found = {name: runelift.compile(LOOPS, device=name, tuning={})
-             for name in ("interpreter", "oclgrind", "Portable")}
-    info = found["Portable"].device_info
-    assert info is not None
-    found["Portable"].loaded.info = replace(info, interleaves=True)
-    return found
+    return {"interpreter": program_of(LOOPS, "interpreter"),
+            "oclgrind": program_of(LOOPS, "oclgrind"),
+            "Portable": program_of(LOOPS, "Portable", interleaves=True)}
 
 
 @pytest.mark.sweep(every=3)

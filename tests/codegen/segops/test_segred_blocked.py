@@ -6,19 +6,23 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
-import runelift
 from runelift.codegen.hostplan import host
 from runelift.codegen.plan.parameters import Quantity
+from runelift.ir.base.source import Source
+from runelift.runtime.compilation.compiled import Compiled
+from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.run import Run
 from runelift.runtime.geometry.parameter_space import ParameterSpace
 from runelift.runtime.programs.program import Program
 from runelift.runtime.versions.forest import plans
+from tests import programs
 
 FLAT = """
 entry main [n][m] (xs: [n]f32) (fs: [m]f32): []f32 =
@@ -108,7 +112,7 @@ def inputs(shapes: list[tuple[int, ...]], dtype: Any) -> list[Any]:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_setting(name: str, which: int) -> None:
     text, cases, dtype = PROGRAMS[name]
-    program = runelift.compile(text, device="pocl", tuning={})
+    program = programs.program(text)
     assert coarse_spaces(program)
     force = plans(program.tree.entry("main"))[VERSIONS[name][which]]
     kinds = ("segmap_coarse", "segred_coarse")
@@ -116,7 +120,7 @@ def test_every_setting(name: str, which: int) -> None:
     assert (f"kernel {kinds[which]}_boxed" in program.source("imp")) == (name in BOXED)
     for shapes in cases:
         args = inputs(shapes, dtype)
-        expected, _ = runelift.compile(text, device="interpreter").run("main", args)
+        expected = programs.expected(text, "main", args)
         for setting in SETTINGS if which else SETTINGS[:2]:
             actual, _ = program.run("main", args, force=force, thresholds=chosen(program, setting))
             for want, got in zip(expected, actual, strict=True):
@@ -124,11 +128,11 @@ def test_every_setting(name: str, which: int) -> None:
 
 
 def test_points_and_steps_do_not_change_the_order_of_sums() -> None:
-    program = runelift.compile(TALL, device="pocl", tuning={})
+    program = programs.program(TALL)
     rng = np.random.default_rng(2)
     args = [rng.random(shape, dtype=np.float32) for shape in [(40, 50), (9, 13)]]
     force = plans(program.tree.entry("main"))[4]
-    expected, _ = runelift.compile(TALL, device="interpreter").run("main", args)
+    expected = programs.expected(TALL, "main", args)
     for points, steps, tile in [(4, 1, 16), (1, 8, 1), (2, 16, 1), (4, 4, 32)]:
         actual, _ = program.run("main", args, force=force,
                                 thresholds=chosen(program, (points, steps, 1, 16, tile)))
@@ -140,7 +144,7 @@ def test_each_array_is_copied_to_local_memory_or_not(name: str, monkeypatch: pyt
                                                      ) -> None:
     """Equal results, from kernels that keep as many arrays in local memory as were chosen."""
     text, cases, dtype = PROGRAMS[name]
-    program = runelift.compile(text, device="pocl", tuning={})
+    program = programs.program(text)
     force = plans(program.tree.entry("main"))[VERSIONS[name][0]]
     seen, enqueue = list[int](), Run._enqueue
     monkeypatch.setattr(Run, "_enqueue", lambda self, site, groups, group, lengths, args: (
@@ -151,7 +155,7 @@ def test_each_array_is_copied_to_local_memory_or_not(name: str, monkeypatch: pyt
     assert len(choices) in (3, 7)
     for shapes in cases:
         args = inputs(shapes, dtype)
-        expected, _ = runelift.compile(text, device="interpreter").run("main", args)
+        expected = programs.expected(text, "main", args)
         counts = {}
         for choice in choices:
             seen.clear()
@@ -166,8 +170,7 @@ def test_each_array_is_copied_to_local_memory_or_not(name: str, monkeypatch: pyt
 
 
 def test_what_segments_do_not_share_is_left_alone() -> None:
-    program = runelift.compile("def main [n][m] (xss: [n][m]f32) = map f32.sum xss", device="pocl",
-                               tuning={})
+    program = programs.program("def main [n][m] (xss: [n][m]f32) = map f32.sum xss")
     assert coarse_spaces(program) == []
 
 
@@ -189,10 +192,10 @@ def test_what_segments_do_not_share_is_left_alone() -> None:
       map (\\x -> i32.sum (map (\\k -> ys[k % m] * x) (iota (i64.i32 x + 4)))) xs""",
 ], ids=["arrays", "neutral elements", "operators", "lengths"])
 def test_segments_that_have_what_is_their_own_are_left_alone(text: str) -> None:
-    program = runelift.compile(text, device="pocl", tuning={})
+    program = programs.program(text)
     assert coarse_spaces(program) == []
     args = inputs([(9,), (7,)], np.int32)
-    expected, _ = runelift.compile(text, device="interpreter").run("main", args)
+    expected = programs.expected(text, "main", args)
     for force in plans(program.tree.entry("main")):
         actual, _ = program.run("main", args, force=force)
         np.testing.assert_array_equal(np.asarray(actual[0]), np.asarray(expected[0]))
@@ -217,8 +220,8 @@ def test_boxes_hold_nothing_that_is_beyond_an_array(simulator: str, text: str) -
     args: list[Any] = [rng.integers(-3, 4, shape).astype(np.int32 if checked else np.float32)
                        for shape in [(9, 11), (3,) if checked else (3, 4)]]
     args += [0] if checked else []
-    expected, _ = runelift.compile(text, device="interpreter").run("main", args)
-    program = runelift.compile(text, device=simulator, tuning={})
+    expected = programs.expected(text, "main", args)
+    program = programs.program(text, simulator)
     for force in plans(program.tree.entry("main"))[2:5:2]:
         actual, _ = program.run("main", args, force=force,
                                 thresholds=chosen(program, (4, 2, 2, 8, 16)))
@@ -227,13 +230,14 @@ def test_boxes_hold_nothing_that_is_beyond_an_array(simulator: str, text: str) -
 
 def test_no_races(simulator: str) -> None:
     script = ("import tests.codegen.segops.test_segred_blocked as t\n"
-              "import runelift, numpy as np\n"
+              "import numpy as np\n"
+              "from tests import programs\n"
               "from runelift.runtime.versions.forest import plans\n"
               "for name in ('flat', 'tall', 'cube', 'pairs'):\n"
               "    text, cases, dtype = t.PROGRAMS[name]\n"
-              f"    program = runelift.compile(text, device={simulator!r}, tuning={{}})\n"
+              f"    program = programs.program(text, {simulator!r})\n"
               "    args = t.inputs(cases[0], dtype)\n"
-              "    expected, _ = runelift.compile(text, device='interpreter').run('main', args)\n"
+              "    expected = programs.expected(text, 'main', args)\n"
               "    versions = plans(program.tree.entry('main'))\n"
               "    for number in t.VERSIONS[name]:\n"
               "        for setting in ((4, 2, 1, 8, 16), (2, 2, 4, 16, 1), (2, 2, 4, 16, 16)):\n"
@@ -254,16 +258,22 @@ entry main [n][m][p][q] (xss: [n][m]f32) (fss: [p][q]f32) (rim: f32): [n][m]f32 
 """
 
 
+@cache
+def without_stored_margins() -> Compiled:
+    """The program, for tests in which no margin is stored: its plans are made there."""
+    return compile_source(Source("<source>", MARGIN), policy="all")
+
+
 @pytest.mark.parametrize("shape", [(9, 21), (1, 1), (2, 40)])
 def test_margins_are_tested_where_boxes_are_filled(shape: tuple[int, int], installed: DeviceInfo,
                                                    monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the margin is not stored."""
     monkeypatch.setattr(host, "store_margins", lambda fun, *_, **__: fun)
-    program = runelift.compile(MARGIN, device=installed.name, tuning={})
+    program = Program(without_stored_margins(), installed, policy="all")
     filled = [line for line in program.source("imp").splitlines() if "store.f32 box" in line]
     assert any("select.f32" in line for line in filled)
     args = [*inputs([shape, (3, 4)], np.float32), np.float32(5)]
-    expected, _ = runelift.compile(MARGIN, device="interpreter").run("main", args)
+    expected = programs.expected(MARGIN, "main", args)
     for force in plans(program.tree.entry("main")):
         for setting in SETTINGS[:2]:
             actual, _ = program.run("main", args, force=force,

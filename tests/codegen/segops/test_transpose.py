@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-import runelift
 from runelift.codegen.plan import plan
 from runelift.ir.base.errors import VersionUnavailable
 from runelift.runtime.programs.program import Program
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
+from tests import programs
 
 SOURCE = r"""
 entry sums [n][m] (xss: [n][m]i32): [n][m]i32 =
@@ -45,12 +45,12 @@ def launched(program: Program, entry: str) -> str:
 @pytest.mark.parametrize("entry", ["sums", "swap", "swaps", "batch", "drift", "spread"])
 def test_layouts_do_not_change_results(device: str, entry: str) -> None:
     """In no version, and in a second run neither."""
-    program = runelift.compile(SOURCE, device=device)
-    reference = runelift.compile(SOURCE, device="interpreter")
+    program = programs.program(SOURCE, device)
     forest = next((f for f in program.tree.entries if f.entry == entry), None)
     for shape in SHAPES:
         xss = np.random.default_rng(sum(shape)).integers(-9, 9, shape).astype(np.int32)
-        expected = getattr(reference, entry)(xss)
+        (wanted,) = programs.expected(SOURCE, entry, [xss])
+        expected = np.asarray(wanted)
         for force in plans(forest) if forest else ({},):
             try:
                 (found,), _ = program.run(entry, [xss], force=force)
@@ -61,7 +61,7 @@ def test_layouts_do_not_change_results(device: str, entry: str) -> None:
 
 
 def test_arrays_of_neighbours_are_interleaved_and_copied_back_by_tiles() -> None:
-    program = runelift.compile(SOURCE, device="interpreter")
+    program = programs.program(SOURCE, "interpreter")
     assert "transpose_" in launched(program, "sums")
     assert "transpose_" in launched(program, "swap")
 
@@ -72,7 +72,7 @@ def test_tiles_of_any_element(prim: str, device: str) -> None:
     """Sides of one element, short ones, and those that tiles do not divide."""
     source = (f"entry swap [n][m] (xss: [n][m]{prim}): [m][n]{prim} = transpose xss\n"
               f"entry swaps [k][n][m] (xss: [k][n][m]{prim}): [k][m][n]{prim} = map transpose xss")
-    program = runelift.compile(source, device=device)
+    program = programs.program(source, device)
     for n, m in [(1, 70), (70, 1), (2, 300), (300, 2), (5, 100), (100, 5), (16, 33), (65, 130),
                  (64, 36), (40, 32), (16, 48)]:
         xss = (np.arange(2 * n * m) % 101).reshape(2, n, m).astype(dtype_of(prim))
@@ -82,8 +82,8 @@ def test_tiles_of_any_element(prim: str, device: str) -> None:
 
 @pytest.mark.parametrize("prim", ["i8", "f16", "bool"])
 def test_words_in_groups_of_any_size(prim: str) -> None:
-    program = runelift.compile(f"entry swap [n][m] (xss: [n][m]{prim}): [m][n]{prim} ="
-                               " transpose xss", device="oclgrind", tuning={})
+    program = programs.program(f"entry swap [n][m] (xss: [n][m]{prim}): [m][n]{prim} ="
+                               " transpose xss", "oclgrind")
     names = [name for name in program.kernel_parameters() if name.endswith(".group")]
     for n, m in [(64, 36), (40, 100)]:
         xss = (np.arange(n * m) % 101).reshape(n, m).astype(
@@ -98,7 +98,7 @@ def dtype_of(prim: str) -> str:
 
 
 def test_a_side_of_one_element_needs_no_kernel() -> None:
-    program = runelift.compile(SOURCE, device="oclgrind")
+    program = programs.program(SOURCE, "oclgrind")
     row = np.arange(1000, dtype=np.int32)
     for shape, launches in [((1, 1000), 0), ((1000, 1), 0), ((2, 500), 1)]:
         record = MeasuredProgram(program).record("swap", [row.reshape(shape)])
@@ -106,7 +106,7 @@ def test_a_side_of_one_element_needs_no_kernel() -> None:
 
 
 def test_what_a_loop_reads_across_rows_is_transposed_once() -> None:
-    program = runelift.compile(SOURCE, device="oclgrind")
+    program = programs.program(SOURCE, "oclgrind")
     xss = np.arange(2400, dtype=np.int32).reshape(60, 40)
     record = MeasuredProgram(program).record("drift", [xss], force={"drift.versions_0": 0})
     assert "is None" in program.source("host", "drift")

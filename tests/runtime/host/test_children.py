@@ -24,6 +24,12 @@ ENDLESS = """\
 -- input { 5i64 } output { 3i64 }
 entry main (n: i64) : i64 = loop x = n while x > 0 do (x % 7) + 1
 """
+ENDLESS_ROWS = """\
+-- ==
+-- input { [5i64] } output { [3i64] }
+entry main [n] (xs: [n]i64) =
+  map (\\x -> i64.sum (map (\\y -> loop z = x + y while z > 0 do (z % 7) + 1) xs)) xs
+"""
 EVIL = 'open("executed", "w").close()\n'
 EVALUATE = """
 import runelift.runtime.tools.editors.evaluation as it
@@ -89,7 +95,7 @@ ENDLESS_ONES = {
     "jobs": runelift("test", "p.fut", "p.fut", "--interpreter", "--jobs", "2"),
     "sanitize": runelift("test", "p.fut", "--sanitize"),
     "rerun": runelift("rerun", "r.json"),
-    "autotune": runelift("autotune", "p.fut", "--time-limit", "none"),
+    "autotune": runelift("autotune", "rows.fut", "--time-limit", "none"),
     "evaluation": [sys.executable, "-P", "-c", EVALUATE.format(
         text="-- >>> loop x = 5 while x > 0 do (x % 7) + 1\n")],
     "call": [sys.executable, "-P", "-c", CALL.format(text=ENDLESS)],
@@ -100,6 +106,7 @@ ENDLESS_ONES = {
 @pytest.mark.parametrize("command", ENDLESS_ONES.values(), ids=ENDLESS_ONES)
 def test_no_process_outlives_a_killed_command(command: list[str], tmp_path: Path) -> None:
     (tmp_path / "p.fut").write_text(ENDLESS)
+    (tmp_path / "rows.fut").write_text(ENDLESS_ROWS)
     (tmp_path / "in").write_text("5i64")
     (tmp_path / "r.json").write_text('{"command": ["test", "p.fut", "--json"]}')
     mark = f"{os.getpid()}.{tmp_path.name}"

@@ -41,7 +41,7 @@ class _Row:
 
 def decision_table(forest: Forest, standings: Standings | None = None,
                    thresholds: Mapping[str, int] | None = None) -> Markup:
-    """The forest with the times of versions on datasets, as far as they are known.
+    """The forest as a table, with the known times of versions on datasets.
 
     Without ``thresholds``, conditions name them.
     """

@@ -239,7 +239,7 @@ def _guard_times(curves: GuardCurves) -> Markup:
 
 
 def _interval(entry: EntryTuning, name: str, greatest: float) -> tuple[float, float] | None:
-    """The thresholds that make the same choices, as far as they are drawn."""
+    """The interval of thresholds with equal choices, cut to the range of the picture."""
     interval = entry.fit.intervals.get(name)
     if interval is None or interval.low < 1 or interval.low >= greatest:
         return None

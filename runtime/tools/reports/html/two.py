@@ -13,7 +13,7 @@ from runelift.runtime.tools.reports.two_tunings import TwoTunings, sentence, tim
 
 
 def page_of_two(found: TwoTunings) -> list[Markup]:
-    """The parts of the page."""
+    """The parts of the HTML page about two tunings."""
     return [element("p", sentence(found), class_="verdict"), *_times(found),
             *_differences(found)]
 

@@ -27,6 +27,7 @@ from runelift.runtime.tools.commands import test as test_command
 from runelift.runtime.tools.commands.cli import COMMANDS, main
 from runelift.runtime.tuner.costs.log import read_log
 from tests.time_limit import time_limit
+from tests.warm_commands import WarmCommands
 
 SUM = """\
 -- Sums of rows.
@@ -72,6 +73,15 @@ def shell(*arguments: object, stdin: str = "", **options: object) -> subprocess.
     return subprocess.run([sys.executable, "-m", "runelift", *map(str, arguments)], text=True,
                           capture_output=True, input=stdin, env=environment, check=False,
                           **options)
+
+
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmCommands]:
+    """Commands that read standard input, on the interpreter."""
+    found = WarmCommands({**os.environ, "RUNELIFT_DEVICE": "interpreter"},
+                         tmp_path_factory.mktemp("commands"))
+    yield found
+    found.close()
 
 
 # The frame
@@ -174,8 +184,8 @@ def test_run_reads_standard_input(program: Path) -> None:
     ("[1f32]", "should be [n][m]f32, but has type [1]f32"),
     ("", "takes 1 argument (xss: [n][m]f32), but 0 are given"),
 ])
-def test_bad_input(stdin: str, message: str, program: Path) -> None:
-    found = shell("run", program, stdin=stdin)
+def test_bad_input(stdin: str, message: str, program: Path, commands: WarmCommands) -> None:
+    found = commands.run("run", program, given=stdin)
     assert found.returncode == 1
     assert message in found.stderr
     assert "Traceback" not in found.stderr

@@ -1,6 +1,8 @@
 """Commands on machines that lack the linker, OpenCL runtimes, or PyOpenCL's library.
 
-Each runs in a process of its own: the interpreter takes over, or clear words say what is missing.
+The interpreter takes over, or clear words say what is missing.  A first command of each machine
+starts Python anew.  The others are copies of a process on that machine that has imported the
+compiler, but nothing of devices.
 """
 
 from __future__ import annotations
@@ -8,10 +10,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.warm_commands import WarmCommands
 
 ROOT = Path(__file__).parents[4]
 MATMUL = str(ROOT / "examples" / "matmul.fut")
@@ -55,28 +59,43 @@ WHY = {without_linker: ("PoCL needs the linker 'ld', which is not on PATH",
 
 
 class Machine:
-    """A machine that lacks something, with a cache of its own."""
+    """A machine that lacks something."""
 
     def __init__(self, lacks: Callable[[Path], dict[str, str]], folder: Path) -> None:
         (folder / "lacks").mkdir()
         self.why, self.hint = WHY[lacks]
+        self.environment = {**os.environ, **lacks(folder / "lacks")}
+        self.environment.pop("RUNELIFT_DEVICE", None)
+        self.commands = WarmCommands(self.environment, folder)
+
+
+class Commands:
+    """Commands on a machine, with a cache of their own."""
+
+    def __init__(self, machine: Machine, folder: Path) -> None:
+        self.why, self.hint = machine.why, machine.hint
         self.rows = folder / "rows.fut"
         self.rows.write_text(ROWS)
-        self._environment = {**os.environ, "RUNELIFT_CACHE": str(folder / "cache"),
-                             **lacks(folder / "lacks")}
-        self._environment.pop("RUNELIFT_DEVICE", None)
+        self._machine = machine
+        self._cache = str(folder / "cache")
 
-    def run(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        """Run a command, which neither crashes nor shows frames."""
-        done = subprocess.run([sys.executable, "-m", "runelift", *arguments], input=given,
-                              capture_output=True, text=True, check=False, env=self._environment)
+    def run(self, *arguments: str, given: str = "", anew: bool = False
+            ) -> subprocess.CompletedProcess[str]:
+        """Run a command, which neither crashes nor shows frames; ``anew``: Python starts, too."""
+        if anew:
+            done = subprocess.run(
+                [sys.executable, "-m", "runelift", *arguments], input=given, capture_output=True,
+                text=True, check=False,
+                env={**self._machine.environment, "RUNELIFT_CACHE": self._cache})
+        else:
+            done = self._machine.commands.run(*arguments, given=given, RUNELIFT_CACHE=self._cache)
         assert done.returncode in (0, 1), done.stderr
         assert "Traceback" not in done.stderr
         return done
 
-    def interpreted(self, *arguments: str, given: str = "") -> str:
+    def interpreted(self, *arguments: str, given: str = "", anew: bool = False) -> str:
         """The output of a command that succeeds by the interpreter, and says so once."""
-        done = self.run(*arguments, given=given)
+        done = self.run(*arguments, given=given, anew=anew)
         assert done.returncode == 0, done.stderr
         assert done.stderr.count(INTERPRETED) == 1
         assert self.why in done.stderr
@@ -92,40 +111,49 @@ class Machine:
         return done.stderr
 
 
-@pytest.fixture(params=WHY, ids=lambda lacks: lacks.__name__)
-def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
-    return Machine(request.param, tmp_path)
+@pytest.fixture(scope="module", params=WHY, ids=lambda lacks: lacks.__name__)
+def machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+            ) -> Iterator[Machine]:
+    found = Machine(request.param, tmp_path_factory.mktemp("machine"))
+    yield found
+    found.commands.close()
 
 
-def test_a_program_runs(machine: Machine) -> None:
-    assert machine.interpreted("run", MATMUL, given=MATRICES) == (
-        "[[1.0f32, 2.0f32], [3.0f32, 4.0f32]]\n")
+@pytest.fixture
+def commands(machine: Machine, tmp_path: Path) -> Commands:
+    return Commands(machine, tmp_path)
 
 
-def test_the_demo(machine: Machine) -> None:
-    assert "Gained: the right result, " in machine.interpreted("demo")
+def test_a_program_runs(commands: Commands) -> None:
+    for anew in (True, False):
+        assert commands.interpreted("run", MATMUL, given=MATRICES, anew=anew) == (
+            "[[1.0f32, 2.0f32], [3.0f32, 4.0f32]]\n")
 
 
-def test_programs_are_tested(machine: Machine) -> None:
+def test_the_demo(commands: Commands) -> None:
+    assert "Gained: the right result, " in commands.interpreted("demo")
+
+
+def test_programs_are_tested(commands: Commands) -> None:
     for options in ((), ("--all-versions",), ("-j", "2")):
-        assert "1 passed, 0 failed" in machine.interpreted("test", *options, str(machine.rows))
-    assert "--check-races keeps arrays on a device" in machine.refused(
-        "test", "--check-races", str(machine.rows))
+        assert "1 passed, 0 failed" in commands.interpreted("test", *options, str(commands.rows))
+    assert "--check-races keeps arrays on a device" in commands.refused(
+        "test", "--check-races", str(commands.rows))
 
 
-def test_programs_are_timed(machine: Machine) -> None:
-    assert "on interpreter" in machine.interpreted("bench", str(machine.rows))
+def test_programs_are_timed(commands: Commands) -> None:
+    assert "on interpreter" in commands.interpreted("bench", str(commands.rows))
 
 
 @pytest.mark.parametrize("command", ["autotune", "profile"])
-def test_what_needs_a_device_says_so(command: str, machine: Machine) -> None:
-    told = machine.refused(command, str(machine.rows))
+def test_what_needs_a_device_says_so(command: str, commands: Commands) -> None:
+    told = commands.refused(command, str(commands.rows))
     assert any(each in told for each in ("Tuning needs an OpenCL device", "needs a device",
                                          f"'{command}' needs OpenCL, and PyOpenCL")), told
 
 
-def test_the_doctor_says_what_is_missing(machine: Machine) -> None:
-    done = machine.run("doctor")
+def test_the_doctor_says_what_is_missing(commands: Commands) -> None:
+    done = commands.run("doctor")
     assert done.returncode == 1
     assert "No OpenCL device can be used; programs are interpreted" in done.stdout
-    assert machine.hint in done.stdout
+    assert commands.hint in done.stdout
