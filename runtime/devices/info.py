@@ -129,6 +129,11 @@ class DeviceInfo:
         return self.kind is DeviceKind.CPU or self.is_simulator
 
     @property
+    def is_pocl(self) -> bool:
+        """True if the driver is PoCL, which compiles a kernel when it is first launched."""
+        return POCL in self.platform
+
+    @property
     def is_simulator(self) -> bool:
         """True if users must name it, and no build for it is cached."""
         return self.kind is DeviceKind.SIMULATOR
@@ -416,7 +421,7 @@ def select(spec: str | None = None, *, tells: bool = True) -> DeviceInfo | None:
 
 def _told(device: DeviceInfo) -> DeviceInfo:
     """The device; it is said if its driver cannot keep kernels where it should."""
-    if POCL in device.platform and (problem := pocl_cache.problem()):
+    if device.is_pocl and (problem := pocl_cache.problem()):
         _tell(f"{problem}.")
     return device
 

@@ -156,9 +156,11 @@ class Call:
         executable, is_new = self.executable, False
         measures = executable.policy.captures_first
         if self.rung is capture and measures and executable.forms.foreseeable:
-            self.captured(DryCapture(executable, self.decisions.thresholds, self.decisions.force,
-                                     args).capture(dict(args)))
-            is_new = True
+            dry = DryCapture(executable, self.decisions.thresholds, self.decisions.force, args)
+            commands = dry.capture(dict(args))
+            if not dry.first_launches:  # else a run is captured, as commands that are submitted
+                self.captured(commands)  # again tell nobody when a driver compiles
+                is_new = True
         if self.commands is not None:
             self.commands.warm()
             if not measures or self.commands.ready(args):

@@ -16,6 +16,7 @@ from runelift.runtime.devices.memory import Buffer, OutOfMemory
 from runelift.runtime.execution.commands import Copy, Expect, Launch, RunLoop, Slot
 from runelift.runtime.execution.dry_run import DryRun
 from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.kernels import KernelSite
 from runelift.runtime.execution.run import Ending, Force, Run
 from runelift.runtime.execution.submitting import SCAN_STATUS, Capture, CommandBuffer
 
@@ -143,7 +144,16 @@ class CapturingRun(Run):
 
 
 class DryCapture(CapturingRun, DryRun):
-    """The ``rt`` that fills a command buffer without running anything on the device."""
+    """The ``rt`` that fills a command buffer without running anything on the device.
+
+    It counts the launches that would be the first with groups of a size.
+    """
+
+    def _enqueue(self, site: KernelSite, groups: int, group: int, lengths: tuple[int, ...],
+                 args: tuple[Any, ...]) -> None:
+        super()._enqueue(site, groups, group, lengths, args)
+        if self._watches_launches and site.kernel is not None:
+            self.first_launches += self.is_first(site.kernel, groups, group)
 
     def capture(self, args: dict[str, Any]) -> CommandBuffer | None:
         """The command buffer; None if the commands depend on results of the device."""

@@ -62,17 +62,21 @@ class Executable:
         """Versions that could not run some time, ``site/index``, and the last reason."""
         self.encounter_kinds: dict[tuple[Any, ...], EncounterKind] = {}
         """The kinds of encounters in records."""
-        self.launched: set[tuple[BoundKernel, int]] = set()
-        """Kernels and sizes of groups that runs with records have launched."""
+        self.launched: set[tuple[BoundKernel, int, bool]] = set()
+        """Kernels and sizes that runs with records have launched, or all runs of who measures."""
         self.geometry = LaunchGeometry(device)
         self.decisions = DecisionCache(self._settings)
         self.memory: MemoryGuard | None = None
         """Decides which versions need too much memory."""
 
     def follow(self, policy: CallPolicy) -> None:
-        """Follow this policy from now on; on a host's processor, no launches are fused."""
+        """Follow this policy from now on; on a host's processor, no launches are fused.
+
+        Who measures hears of the first launches of kernels, where these compile.
+        """
         self.policy = self.kernels.policy = policy
         self.may_fuse = policy.may_fuse and not self.device.info.is_host
+        self.watches_launches = policy.captures_first and self.device.info.is_pocl
 
     @property
     def watch(self) -> BuildWatch:

@@ -15,6 +15,7 @@ from runelift.codegen.emit.signatures import FAILURE_ARGS
 from runelift.ir.base.errors import ProgramFailure
 from runelift.ir.prim import Prim
 from runelift.runtime.devices.build import Infeasible
+from runelift.runtime.devices.first_launch import is_narrow
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
 from runelift.runtime.devices.waiting import LONG
@@ -58,8 +59,9 @@ class Issuer:
         """The last wait was long: of this run, which may be repeated, or else of another one."""
         self.issued = 0.0
         """The time when the host had nothing left to issue; 0 before."""
+        self._watches_launches = executable.watches_launches
         self.first_launches = 0
-        """The launches of kernels that had not run before, as far as records are made.
+        """The launches of kernels that had not run before, where records or measurements are made.
 
         Some drivers compile for the size of a group then, and memory is mapped.
         """
@@ -223,7 +225,9 @@ class Issuer:
         assert kernel is not None
         try:
             kernel.set_args(args, lengths)
-            if self._makes_events:
+            if self._watches_launches and self.is_first(kernel, groups, group):
+                event = self._launch_first(kernel, groups, group)
+            elif self._makes_events:
                 event = _enqueue_kernel(self.queue, kernel.handle, (groups * group,), (group,))
             else:
                 kernel.launch(self.queue, groups * group, group)
@@ -235,23 +239,36 @@ class Issuer:
         if site.fallible:
             self._fallible = True
         if self.recorder is not None:
-            self._note_first(kernel, group)
+            self._note_first(kernel, groups, group)
             self.recorder.command(event, launch=True,
                                   lone_items=lone_items(groups * group, self._most))
 
     def enqueue_persistent(self, kernel: BoundKernel, groups: int, group: int) -> None:
         """Launch a kernel that runs the iterations of a loop."""
-        event = _enqueue_kernel(self.queue, kernel.handle, (groups * group,), (group,))
+        if self._watches_launches and self.is_first(kernel, groups, group):
+            event = self._launch_first(kernel, groups, group)
+        else:
+            event = _enqueue_kernel(self.queue, kernel.handle, (groups * group,), (group,))
         self._command(event, launch=True)
         if self.recorder is not None:
-            self._note_first(kernel, group)
+            self._note_first(kernel, groups, group)
         self._fallible = True
 
-    def _note_first(self, kernel: BoundKernel, group: int) -> None:
+    def _launch_first(self, kernel: BoundKernel, groups: int, group: int) -> Any:
+        """Launch a kernel that the driver compiles now; earlier commands have run before."""
+        self.queue.finish()
+        event = self.executable.kernels.launch_first(self.queue, kernel, groups * group, group)
+        self._note_first(kernel, groups, group)
+        return event
+
+    def is_first(self, kernel: BoundKernel, groups: int, group: int) -> bool:
+        """True if a kernel is yet to be launched with groups of this size."""
+        return (kernel, group, is_narrow(groups * group)) not in self.executable.launched
+
+    def _note_first(self, kernel: BoundKernel, groups: int, group: int) -> None:
         """Count a launch if it is the first of this kernel with this size of groups."""
-        launched = self.executable.launched
-        if (kernel, group) not in launched:
-            launched.add((kernel, group))
+        if self.is_first(kernel, groups, group):
+            self.executable.launched.add((kernel, group, is_narrow(groups * group)))
             self.first_launches += 1
 
     # Failures

@@ -38,6 +38,7 @@ from runelift.runtime.devices.build import (
 )
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver.build import KERNELS
+from runelift.runtime.devices.first_launch import launch_until_begun
 from runelift.runtime.devices.kernel import BoundKernel, hold_in
 from runelift.runtime.execution import persistent_loops
 from runelift.runtime.execution.loop_scalars import scalar_type
@@ -141,6 +142,8 @@ class Kernels:
         self._loading: dict[tuple[str, ...], Future[Any]] = {}
         self._persistent: dict[tuple[Any, ...], BoundKernel | None] = {}
         self._fused: dict[str, BoundKernel | None] = {}
+        self._programs: dict[BoundKernel, tuple[str, ...]] = {}
+        """The programs of kernels that plans launch, each a text and all options."""
         self._texts: dict[Hashable, str] = {}
         self._kept = {} if kept is None else kept
         self._origins = origins
@@ -354,6 +357,7 @@ class Kernels:
                  *map(scalar_type, kernel.scalars), *[np.int64] * len(kernel.phases),
                  *[None] * (kernel.cond is not None)]
         bound = BoundKernel(built, (*self.device.failure, self.device.arrived), types)
+        self._programs[bound] = self._whole(source)
         self.build_seconds += time.perf_counter() - started
         return bound
 
@@ -416,6 +420,7 @@ class Kernels:
                 kernel = cl.Kernel(self._without_subgroups(site, constants),
                                    self._functions([name]).get(name, name))
             site.kernel = BoundKernel(kernel, self.device.failure, site.types)
+            self._programs[site.kernel] = self._whole(source)
         self.build_seconds += time.perf_counter() - started
 
     def _in_subgroups(self, kernel: Any) -> bool:
@@ -441,6 +446,20 @@ class Kernels:
                 return found
         with quietly():
             return self._made(source, *further, needed=needed)
+
+    def launch_first(self, queue: Any, kernel: BoundKernel, items: int, group: int) -> Any:
+        """Launch a kernel that the driver is yet to compile for groups of this size.
+
+        The queue is empty.  The launch is a build until the kernel runs.  The value is its event.
+        """
+        launch = f"{kernel.handle.function_name} in groups of {group}"
+        started = time.perf_counter()
+        try:
+            return self._watched(
+                (*self._programs[kernel], launch),
+                lambda: launch_until_begun(queue, kernel.handle, items, group), needed=True)
+        finally:
+            self.build_seconds += time.perf_counter() - started
 
     def _made(self, source: str, *further: str, needed: bool) -> Any:
         """A program from the cache, or built; may run in any thread."""

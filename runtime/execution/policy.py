@@ -13,7 +13,8 @@ BuildOutside: TypeAlias = Callable[[Sequence[tuple[str, ...]], bool], None]
 class BuildWatch:
     """Hears of the builds of a plan's kernels, from any thread; this one lets all of them be.
 
-    A ``program`` is a text and all options that it is built with.
+    A ``program`` is a text and all options that it is built with.  What a driver compiles at the
+    first launch of a kernel is a build, too; the launch is the last of the options.
     """
 
     def begins(self, program: Sequence[str], *, needed: bool) -> None:

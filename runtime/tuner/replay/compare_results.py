@@ -25,7 +25,9 @@ from runelift.codegen.plan.plan import Plan
 from runelift.ir.prim import Prim
 from runelift.ir.types import Const
 from runelift.runtime.devices.context import Device
+from runelift.runtime.devices.first_launch import is_narrow, launch_until_begun
 from runelift.runtime.devices.memory import Buffer
+from runelift.runtime.execution.policy import BuildWatch
 
 COMPARISON_BATCH = 4096
 """The number of comparisons after which the host reads the results."""
@@ -112,15 +114,16 @@ class _Comparison:
 
 
 class Differences:
-    """Comparisons on a device, and their results.
+    """Comparisons on a device, and their results; ``watch`` hears of the builds of their kernels.
 
     ``differing`` has the first difference of two versions in words, ``agreeing`` the number of
     comparisons without one.
     """
 
-    def __init__(self, device: Device, queue: Any) -> None:
+    def __init__(self, device: Device, queue: Any, watch: BuildWatch) -> None:
         self._device = device
         self._queue = queue
+        self._watch = watch
         self._waiting: list[_Comparison] = []
         self._found: Any = None
         self._inputs: list[tuple[Prim, Buffer, int]] = []
@@ -163,9 +166,28 @@ class Differences:
         group = info.group_size
         groups = max(1, min(info.num_groups, -(-count // group)))
         slack = () if prim.is_float else (np.uint64(rounded),)
-        _kernel(self._device, prim)(self._queue, (groups * group,), (group,), one.handle,
-                                    other.handle, np.int64(count), self._found,
-                                    np.int64(CELLS_PER_COMPARISON * place), *slack)
+        self._launch(prim, groups * group, group, one.handle, other.handle, np.int64(count),
+                     self._found, np.int64(CELLS_PER_COMPARISON * place), *slack)
+
+    def _launch(self, prim: Prim, items: int, group: int, *args: Any) -> None:
+        """Launch the kernel for a type; what is built at the first launch is told to the watch."""
+        launched = _launched(self._device, prim)
+        if is_narrow(items) in launched:
+            _kernel(self._device, prim)(self._queue, (items,), (group,), *args)
+            return
+        program = _program(prim)
+        self._queue.finish()
+        self._watch.begins(program, needed=True)
+        try:
+            kernel = _kernel(self._device, prim)
+            if self._device.info.is_pocl:
+                kernel.set_args(*args)
+                launch_until_begun(self._queue, kernel, items, group)
+            else:
+                kernel(self._queue, (items,), (group,), *args)
+        finally:
+            self._watch.ends(program)
+        launched.add(is_narrow(items))
 
     def _cells(self, count: int) -> tuple[np.ndarray[Any, Any], ...]:
         """The results of comparisons: unequal elements, distances, and greatest elements."""
@@ -223,13 +245,25 @@ def float_inputs(plan: Plan, args: Mapping[str, Any]
     return numbers, arrays
 
 
-@cache
-def _kernel(device: Device, prim: Prim) -> Any:
-    """The kernel that compares arrays of a type."""
+def _program(prim: Prim) -> tuple[str, ...]:
+    """The text and the options of the kernel that compares arrays of a type."""
     text = COMPARE_FLOATS if prim.is_float else COMPARE_INTEGERS
     options = [f"-DTYPE={TYPES[prim]}"]
     if prim.is_float:
         single = "f" if TYPES[prim] == "float" else ""
         options += [f"-DRELATIVE={RELATIVE_TOLERANCE[prim]!r}{single}", f"-DSTORED={STORED[prim]}"]
         options += ["-DHALF"] * (prim is Prim.F16)
+    return text, *options
+
+
+@cache
+def _kernel(device: Device, prim: Prim) -> Any:
+    """The kernel that compares arrays of a type."""
+    text, *options = _program(prim)
     return cl.Kernel(cl.Program(device.context, text).build(options=options), "compare")
+
+
+@cache
+def _launched(device: Device, prim: Prim) -> set[bool]:
+    """The kinds of launches that the kernel for a type has had: narrow, or not."""
+    return set()

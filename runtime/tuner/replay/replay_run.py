@@ -85,7 +85,7 @@ class ReplayRun(Run):
         super().__init__(executable, thresholds, {}, record=True)
         self.recorder = self.ledger = Ledger()
         self.race = race
-        self.differences = Differences(self.device, self.queue)
+        self.differences = Differences(self.device, self.queue, executable.watch)
         self._rounded = {choice.site: _computes_with_floats(choice)
                          for choice in executable.generated.sites}
         self.outermost: dict[EncounterKey, ReplayedEncounter] = {}

@@ -22,7 +22,6 @@ from runelift.ir.base.errors import CompilerBug, CompilerLimitation, RuneliftErr
 from runelift.runtime.data.outline import outline
 from runelift.runtime.devices import slow_builds
 from runelift.runtime.devices.driver import pocl_cache
-from runelift.runtime.devices.info import POCL
 from runelift.runtime.geometry.parameter_space import ParameterSpace
 from runelift.runtime.host import interrupts
 from runelift.runtime.host.channel import receive, send
@@ -519,7 +518,7 @@ def _again_if_killed(attempt: Callable[[], Answer]) -> Answer:
 
 
 def _is_pocl(program: Program) -> bool:
-    return program.device_info is not None and POCL in program.device_info.platform
+    return program.device_info is not None and program.device_info.is_pocl
 
 
 class _RunningSearches:

@@ -113,7 +113,7 @@ def _difference(program: Program, entry: str, args: Args, expected: Sequence[Any
     """The first difference of results in words, if it is more than rounding."""
     loaded, device = program.loaded, program.device
     plan = loaded.plan(entry)
-    differences = Differences(device, device.plain)
+    differences = Differences(device, device.plain, loaded.executable(entry).watch)
     differences.take_inputs(*float_inputs(plan, bound(program, entry, args)))
     rounded = _computes_with_floats(loaded.executable(entry))
     for number, (one, other, spec) in enumerate(zip(expected, found, plan.results, strict=True)):

@@ -487,8 +487,8 @@ def test_a_run_that_is_captured_counts_where_the_device_is_late(
     """Else the host may have been late for what it noted."""
     program = runelift.compile(SHRINKING, tuning={})
     args = MeasuredProgram(program).place([np.int64(3), np.arange(40, dtype=np.int32)])
-    program.run("main", args)  # it builds kernels
     program.loaded.executable("main").follow(CAPTURES_FIRST)
+    program.run("main", args)  # it builds kernels
     program.loaded.executable("main").decisions.forget()
     made = list[Outcome]()
 

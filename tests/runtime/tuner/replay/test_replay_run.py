@@ -18,6 +18,7 @@ from runelift.runtime.cost.predictor import Predictor
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.info import find_devices
 from runelift.runtime.devices.memory import OutOfMemory
+from runelift.runtime.execution.policy import BuildWatch
 from runelift.runtime.execution.probes.on_demand import open_device
 from runelift.runtime.execution.run import Run
 from runelift.runtime.programs.program import Program
@@ -143,7 +144,7 @@ def test_differences(prim: Prim, one: list[Any], other: list[Any], rounded: bool
                      wrong: str | None) -> None:
     """Floats may differ by rounding; integers only if they may have been floats."""
     device = open_device(next(d for d in find_devices() if "Portable" in d.platform))
-    differences = Differences(device, device.plain)
+    differences = Differences(device, device.plain, BuildWatch())
     buffers = []
     for values in (one, other):
         array = np.array(values, prim.dtype)
@@ -165,7 +166,7 @@ def test_differences(prim: Prim, one: list[Any], other: list[Any], rounded: bool
 def test_what_is_left_of_numbers_that_cancel(one: list[float], other: list[float],
                                              given: list[float], wrong: str | None) -> None:
     device = open_device(next(d for d in find_devices() if "Portable" in d.platform))
-    differences = Differences(device, device.plain)
+    differences = Differences(device, device.plain, BuildWatch())
     buffers = []
     for values in (one, other, given):
         array = np.array(values, np.float32)
@@ -192,7 +193,7 @@ entry main [n][m] (xss: [n][m]f32): [n]f32 =
 
 def test_scalars_differ_as_elements_do() -> None:
     device = open_device(next(d for d in find_devices() if "Portable" in d.platform))
-    differences = Differences(device, device.plain)
+    differences = Differences(device, device.plain, BuildWatch())
     for prim, one, other, rounded in ((Prim.F64, 1.0, 1.0 + 1e-9, False), (Prim.I32, 3, 3, False),
                                       (Prim.F32, math.nan, math.nan, False),
                                       (Prim.BOOL, True, False, True)):
