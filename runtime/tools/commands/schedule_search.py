@@ -6,7 +6,7 @@ import math
 import random
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from runelift.ir.base.errors import CompilerLimitation, UserError
@@ -33,12 +33,12 @@ from runelift.runtime.tools.commands.tuning_request import (
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Replay
 from runelift.runtime.tuner.policy import TuningPolicy
-from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.tuner.schedules.drawing import Drawing
 from runelift.runtime.tuner.schedules.measuring import Lines, Measured, by_default, of_replay
 from runelift.runtime.tuner.schedules.ranking import Predict, Seconds
 from runelift.runtime.tuner.schedules.search import Measure, ScheduleSearch
 from runelift.runtime.tuner.search.budget import Budget
+from runelift.runtime.tuner.searched_gains import SearchedGain
 from runelift.runtime.tuner.state import State
 from runelift.runtime.tuner.thresholds import measure
 from runelift.runtime.tuner.workers.runners import running
@@ -82,33 +82,42 @@ def without_unused(request: TuningRequest, program: Program, searched: SearchedS
     """The schedules whose versions run on a dataset; None if the versions of all schedules do.
 
     ``state`` has thresholds that were fitted to the times with tuned parameters: before that, a
-    version that gains by them would be dropped.  If there was no time for all versions, the best
-    schedule is kept alone.
+    version that gains by them would be dropped.  If there was no time for all datasets, the best
+    schedule on the other datasets is kept, too.
     """
     if state.interrupted:
         return None
-    searches = searched.searches
-    used = used_schedules(state) if state.measured else {
-        search.winners[0].drawn.lines for search in searches.values() if search.winners}
+    searches, used = searched.searches, used_schedules(state)
+    used |= {gain.schedule for gain in proved_gains(program, searches)
+             if gain.ratios.keys() - state.datasets and gain.is_chosen(state.values)}
     for search in searches.values():
-        search.keep(used)
+        search.keep(used | best_on(search, set(search.datasets) - state.datasets))
     if not any(search.unused for search in searches.values()):
         return None
     return SearchedSchedules(schedule_found(program, searches) or request.schedule, searches)
 
 
+def best_on(search: ScheduleSearch, datasets: Collection[str]) -> set[Lines]:
+    """The steps of the schedule that gained most on some datasets, if any did."""
+    names = sorted(datasets)
+    best = min(search.winners, key=lambda each: each.score(names), default=None)
+    return {best.drawn.lines} if names and best is not None and best.score(names) < 1 else set()
+
+
 def with_most_datasets(result: TuningResult, before: TuningResult | None) -> TuningResult:
-    """The result, or the one ``before`` schedules were dropped if that measured more datasets."""
+    """The result, or the one ``before`` schedules were dropped if that came to more.
+
+    That is so if it measured more datasets, or if only it has a gain that runs have proved.
+    """
     state = result.state
     assert state is not None
-    if before is None or before.state is None:
-        return result if state.measured else replace(
-            result, state=with_winners(result.program, result.searches, state))
-    if state.datasets >= before.state.datasets:
+    if before is None or before.state is None or (
+            state.datasets >= before.state.datasets and (state.tuned or not before.state.tuned)):
         return result
     for search in result.searches.values():
         search.keep_all()
-    return replace(before, state=replace(before.state, interrupted=state.interrupted))
+    return replace(before, state=replace(
+        before.state, interrupted=state.interrupted, spent=state.spent))
 
 
 def _seconds(request: TuningRequest, policy: TuningPolicy) -> float:
@@ -136,22 +145,14 @@ def used_schedules(state: State) -> set[Lines]:
     return found
 
 
-def with_winners(program: Program, found: Mapping[str, ScheduleSearch], state: State) -> State:
-    """The result if there was no time to measure a dataset: what the search found by itself.
-
-    Thresholds choose the best schedule that gained on all datasets, if there is one.
-    """
-    chosen = dict[str, int]()
-    for entry, search in found.items():
-        best = next((each for each in search.winners if each.gains(search.datasets)), None)
-        chosen |= {guard.name: 1 for site in program.tree.entry(entry).sites().values()
-                   for each in site.alternatives if best is not None
-                   and each.schedule == best.drawn.lines and (guard := each.guard) is not None}
-    entries = tuple(replace(each, fit=replace(each.fit, kept_default=None, thresholds={
-        **each.fit.thresholds, **{name: value for name, value in chosen.items()
-                                  if name in each.defaults}})) for each in state.thresholds.entries)
-    return replace(state, thresholds=Tuning(entries) if chosen else state.thresholds,
-                   searched=bool(found))
+def proved_gains(program: Program, found: Mapping[str, ScheduleSearch]) -> list[SearchedGain]:
+    """The gains that the searches have proved, of schedules that are versions with guards."""
+    gains = [SearchedGain(entry, each.drawn.lines, each.ratios, {
+        guard.name: 1 for site in program.tree.entry(entry).sites().values()
+        for version in site.alternatives
+        if version.schedule == each.drawn.lines and (guard := version.guard) is not None})
+        for entry, search in found.items() for each in search.winners]
+    return [each for each in gains if each.thresholds]
 
 
 def _drawing(request: TuningRequest, program: Program, fun: Fun, datasets: Sequence[Dataset],
