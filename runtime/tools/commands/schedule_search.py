@@ -82,19 +82,28 @@ def without_unused(request: TuningRequest, program: Program, searched: SearchedS
     """The schedules whose versions run on a dataset; None if the versions of all schedules do.
 
     ``state`` has thresholds that were fitted to the times with tuned parameters: before that, a
-    version that gains by them would be dropped.  If there was no time for all datasets, the best
-    schedule on the other datasets is kept, too.
+    version that gains by them would be dropped.  If there was no time for schedules on some
+    datasets, the best on these is kept, too.
     """
     if state.interrupted:
         return None
     searches, used = searched.searches, used_schedules(state)
-    used |= {gain.schedule for gain in proved_gains(program, searches)
-             if gain.ratios.keys() - state.datasets and gain.is_chosen(state.values)}
-    for search in searches.values():
-        search.keep(used | best_on(search, set(search.datasets) - state.datasets))
+    gains = proved_gains(program, searches)
+    for entry, search in searches.items():
+        lacking = without_time(search, [each for each in gains if each.entry == entry], state)
+        used |= {each.schedule for each in gains
+                 if lacking & each.ratios.keys() and each.is_chosen(state.values)}
+        search.keep(used | best_on(search, lacking))
     if not any(search.unused for search in searches.values()):
         return None
     return SearchedSchedules(schedule_found(program, searches) or request.schedule, searches)
+
+
+def without_time(search: ScheduleSearch, gains: Sequence[SearchedGain], state: State) -> set[str]:
+    """The datasets of a search that the tuning after it had no time for, or for a schedule."""
+    tunings = {each.forest.entry: each for each in state.thresholds.entries}
+    return {name for name in search.datasets if name not in state.datasets or any(
+        each.lacks_time(name, tunings[each.entry]) for each in gains if each.entry in tunings)}
 
 
 def best_on(search: ScheduleSearch, datasets: Collection[str]) -> set[Lines]:

@@ -42,7 +42,7 @@ from runelift.runtime.tools.commands.schedule_search import (
 )
 from runelift.runtime.tools.commands.tuning_request import SearchedSchedules, TuningResult
 from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards
-from runelift.runtime.tuner.costs.log import Measurements
+from runelift.runtime.tuner.costs.log import NO_TIME, LoggedRun, Measurements
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Replay
@@ -387,6 +387,10 @@ def test_a_schedule_is_not_dropped_on_datasets_that_were_not_measured() -> None:
     assert rest({"square": 0.9, "odd": 0.5}) == (1, 0)
     assert rest({"square": 0.5, "odd": 1.2}) == (0, 1)
     assert rest({"square": 0.5}) == (0, 1)
+    runs = [LoggedRun("square", {forest.trees[0].name: 0}, None, NO_TIME)]
+    state = State(Tuning((replace(state.thresholds.entries[0], measurements=replace(
+        entry.measurements, runs=runs)),)))
+    assert rest({"square": 0.5, "odd": 1.2}) == (1, 0)
 
 
 def test_a_gain_is_kept_where_a_tuning_without_other_schedules_has_none() -> None:
