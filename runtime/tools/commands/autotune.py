@@ -181,7 +181,7 @@ def _search_schedules(request: TuningRequest) -> SearchedSchedules:
     program = request.opened(request.schedule)
     with display(0) as shown, interrupts.between_runs():
         found: SearchedSchedules = import_module(SCHEDULES).search_schedules(
-            request, program, shown.trying)
+            request, program, shown)
         return found
 
 

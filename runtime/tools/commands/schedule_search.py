@@ -6,7 +6,7 @@ import math
 import random
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from runelift.ir.base.errors import CompilerLimitation, UserError
@@ -24,6 +24,7 @@ from runelift.runtime.predictions.modelled_device import ModelledDevice, modelle
 from runelift.runtime.predictions.predict import seconds_of_call
 from runelift.runtime.programs.program import Program
 from runelift.runtime.rules.load import load_rules
+from runelift.runtime.tools.commands.progress import Display
 from runelift.runtime.tools.commands.tuning_data import tuning_datasets
 from runelift.runtime.tools.commands.tuning_request import (
     SearchedSchedules,
@@ -50,9 +51,9 @@ STOP_SECONDS = 1.0
 """
 
 
-def search_schedules(request: TuningRequest, program: Program,
-                     progress: Callable[[str], None] = lambda _: None) -> SearchedSchedules:
-    """Search the schedules of all entry points that have datasets.
+def search_schedules(request: TuningRequest, program: Program, shown: Display
+                     ) -> SearchedSchedules:
+    """Search the schedules of all entry points that have datasets; what goes on is ``shown``.
 
     ``program`` has the schedule that runs without tuning.  The entry points share the budget.
     Schedules that are worth a version are part of the program from here on.
@@ -61,6 +62,8 @@ def search_schedules(request: TuningRequest, program: Program,
     most_runs = sys.maxsize if asked is None or asked.runs is None else asked.runs
     datasets = tuning_datasets(request, program)
     seconds = _seconds(request, policy)
+    shown.expected(f"searching schedules: about {seconds:.0f} s", seconds, None,
+                   time.perf_counter())
     entries = [fun for fun in program.compiled.core.funs
                if any(each.entry == fun.name for each in datasets)]
     found, book = dict[str, ScheduleSearch](), load_rules(program.compiled.rules).points
@@ -72,7 +75,7 @@ def search_schedules(request: TuningRequest, program: Program,
                 _measuring(request, program, fun.name, ours, policy),
                 _predicting(program, fun.name, ours), [each.name for each in ours],
                 most_runs, policy.schedules, _predicting(program, fun.name, ours, FEW_VERSIONS),
-                Budget(seconds=seconds / len(entries)), progress=progress)
+                Budget(seconds=seconds / len(entries)), progress=shown.trying)
             found[fun.name].run()
     return SearchedSchedules(schedule_found(program, found) or request.schedule, found)
 

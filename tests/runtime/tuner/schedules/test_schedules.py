@@ -427,8 +427,10 @@ def test_autotune_searches_and_its_file_gives_the_same_kernels(
     path.write_text(PRODUCT)
     assert main(["autotune", str(path), "--schedules", "2", "--device", "pocl", "--time-limit",
                  "none", "--no-parameters", "--runs", "1", "--effort", "quick"]) == 0
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
     assert "Schedules of main:" in out
+    assert re.search(r"^Time: .*\bschedules \d+ s", out, re.M)
+    assert err.index("searching schedules: about") < err.index("tuning for 2 datasets")
     facts = json.loads((tmp_path / "product.fut.tuning.json").read_text())
     searched_ = facts["schedules"]["main"]
     assert len(searched_["measured"]) == 2
