@@ -64,12 +64,14 @@ def fit_thresholds(job: TuningJob, state: State) -> State:
     """Measure, fit and verify the thresholds of all entry points, or fit them to recorded runs."""
     if job.recorded is not None:
         return replace(state, thresholds=conclude_recorded(job))
-    part = job.until(job.policy.budget.thresholds) if job.parameters is not None else job
+    part = job if job.parameters is None or job.gains is not None else (
+        job.until(job.policy.budget.thresholds))
     if job.size_guards is not SizeGuardKind.THRESHOLD and job.program.out_of_process:
         part = replace(part, meanwhile=partial(confirm_size_guards.fit_guards,
                                                guards=job.size_guards))
     found = tune_thresholds(part)
-    return replace(state, thresholds=found, interrupted=found.interrupted)
+    return replace(state, thresholds=found, interrupted=found.interrupted,
+                   searched=job.gains is not None)
 
 
 def find_wrong(job: TuningJob, state: State) -> State:

@@ -21,6 +21,7 @@ from runelift.runtime.tuner.measure.protocols import (
 )
 from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.tuner.result import EntryTuning, Tuning, default_thresholds
+from runelift.runtime.tuner.searched_gains import SearchedGain
 from runelift.runtime.versions.forest import Forest, Forests
 
 
@@ -54,6 +55,8 @@ class TuningJob:
 
     ``memory`` has the device memory of runs, where the objective asks for it.
 
+    ``gains`` are what a search over schedules has proved, if there was one.
+
     ``busy`` tells the part of the processors that other work has.
 
     A thread does ``meanwhile`` while the result of an entry point is run beside the default, and
@@ -78,6 +81,7 @@ class TuningJob:
     meanwhile: Callable[[EntryTuning], object] | None = None
     report: Callable[[Tuning], object] | None = None
     memory: EstimateMemory | None = None
+    gains: Sequence[SearchedGain] | None = None
     busy: Callable[[], float] = busy_part
 
     @property

@@ -234,10 +234,15 @@ class BudgetPolicy:
     """The part for the search over schedules, if there is one; the rest is for its result."""
     unused: float = 0.6
     """The part of the rest for tuning all that it found; what is left is for the versions used."""
+    twice: float = 4.0
+    """Times the longest measurement of the search: with less time, that tuning is the only one."""
     tuning: float = 0.85
     """The part of the budget that is not for the report."""
     thresholds: float = 0.5
-    """The part for thresholds where parameters are tuned, too."""
+    """The part for thresholds where parameters are tuned, too.
+
+    After a search over schedules, versions come first: all of the time is for them.
+    """
     trials: float = 0.75
     """The part of the rest for trying settings; what is left is for running the result."""
 

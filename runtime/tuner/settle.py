@@ -41,6 +41,7 @@ from runelift.runtime.tuner.measure.side_by_side import (
 from runelift.runtime.tuner.measure.turns import BUSY, Turns, halves_agree, run_until_decided
 from runelift.runtime.tuner.policy import ComparisonPolicy
 from runelift.runtime.tuner.result import EntryTuning
+from runelift.runtime.tuner.searched_gains import searched_before
 from runelift.runtime.tuner.state import State
 from runelift.runtime.versions.size_guards import GuardedThresholds
 
@@ -66,7 +67,8 @@ def settle_choice(job: TuningJob, state: State) -> State:
         names |= {ALONE: alone}
     found = turns.run(_entries(state), {n: each.guarded for n, each in names.items()},
                       turns.end_of(FIRST_PART))
-    verdicts = {name: judged(found, name, DEFAULT, job, _earlier(state, name), turns.least_gain)
+    verdicts = {name: judged(found, name, DEFAULT, job, _earlier(job, state, name),
+                           turns.least_gain)
                 for name in names}
     taken = next((name for name in names if verdicts[name].proved), None)
     kept = _undone(names[TUNED], verdicts[TUNED]) if taken is None else names[taken]
@@ -263,16 +265,21 @@ def _always(found: SideBySide, name: str, over: str, policy: ComparisonPolicy) -
         for one, other in zip(found.seconds[name], found.seconds[over], strict=True))
 
 
-def _earlier(state: State, name: str) -> dict[str, bool]:
+def _earlier(job: TuningJob, state: State, name: str) -> dict[str, bool]:
     """The datasets on which earlier stages compared a choice with the default, and none was slower.
 
-    True if it was faster for certain.  Only thresholds alone were compared with the default.
+    True if it was faster for certain, or in a search over schedules.  Only thresholds alone were
+    compared with the default.
     """
     if name == TUNED and (state.guarded.finer or
                           state.values != state.thresholds.thresholds):
         return {}
-    return {dataset: both.faster for entry in state.thresholds.entries
-            for dataset, both in entry.verified.items() if not both.slower}
+    found = dict[str, bool]()
+    for entry in state.thresholds.entries:
+        found |= searched_before(job.gains or (), entry, entry.fit.thresholds)
+        found |= {dataset: both.faster or found.get(dataset, False)
+                  for dataset, both in entry.verified.items() if not both.slower}
+    return found
 
 
 # A choice fitted to what runs in turn have shown

@@ -22,9 +22,9 @@ class State:
     ``thresholds`` are by entry point, as are ``parameters`` and ``guards``.  ``validated`` has the
     times of datasets that are kept out of tuning.  ``final`` has the times of the default, the
     tuned and the best version, which are run in turn.  ``interrupted``: Ctrl-C ended a stage.
-    ``searched``: the thresholds come from the search over schedules, as there was no time to
-    measure more.  ``wrong`` has the datasets that do not count and the reasons, ``spent`` the
-    seconds of each stage by its name.
+    ``searched``: there was a search over schedules, so there is a result in any case.  ``wrong``
+    has the datasets that do not count and the reasons, ``spent`` the seconds of each stage by its
+    name.
     """
 
     thresholds: Tuning = field(default_factory=lambda: Tuning(()))
@@ -56,6 +56,14 @@ class State:
         """The values with the size guards before them."""
         return GuardedThresholds(self.values, {site: guard for each in self.guards
                                                for site, guard in each.finer.items()})
+
+    @property
+    def tuned(self) -> bool:
+        """True if anything else is chosen than what runs by default."""
+        defaults = {name: value for entry in self.thresholds.entries
+                    for name, value in entry.defaults.items()}
+        return bool(self.guarded.finer) or any(
+            defaults.get(name) != value for name, value in self.values.items())
 
     @property
     def measured(self) -> bool:

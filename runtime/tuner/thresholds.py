@@ -31,6 +31,7 @@ from runelift.runtime.tuner.measure.paired_comparison import (
 )
 from runelift.runtime.tuner.policy import NORMAL, TuningPolicy
 from runelift.runtime.tuner.result import EntryTuning, Tuning
+from runelift.runtime.tuner.searched_gains import searched_before, with_searched
 from runelift.runtime.versions.forest import Forest
 
 Stage: TypeAlias = Callable[[TuningJob, EntryTuning], EntryTuning]
@@ -56,6 +57,8 @@ def tune_thresholds(job: TuningJob) -> Tuning:
 def tune_entry(job: TuningJob) -> EntryTuning:
     """Tune the thresholds of the only entry point of a job: all stages, unless Ctrl-C ends one."""
     found = measure(job)
+    if found.interrupted:
+        return take_searched(job, found)
     for stage in STAGES:
         if found.interrupted:
             break
@@ -118,6 +121,11 @@ def conclude(forest: Forest, defaults: dict[str, int], measurements: Measurement
                        interrupted=measurements.interrupted, aim=aim)
 
 
+def take_searched(job: TuningJob, tuning: EntryTuning) -> EntryTuning:
+    """Choose what a search over schedules has proved where there was no time to measure it."""
+    return with_searched(job.gains or (), [each.name for each in job.datasets], tuning)
+
+
 # Verifying
 
 
@@ -153,12 +161,15 @@ def _meanwhile(work: Callable[[EntryTuning], object] | None, tuning: EntryTuning
 
 
 def _verified(job: TuningJob, tuning: EntryTuning) -> EntryTuning:
-    found, times, kept = tuning.fit, dict[str, PairedTimes](), set[str]()
+    found, times, kept, proved = tuning.fit, dict[str, PairedTimes](), set[str](), set[str]()
     compared: dict[tuple[str, tuple[int, ...]], PairedRun] = {}
     try:
         while not found.kept_default:
             times = _compare_all(job, tuning, found, compared)
-            slower = {name for name, both in times.items() if both.slower}
+            before = searched_before(job.gains or (), tuning, found.thresholds)
+            proved = {name for name, notable in before.items() if notable}
+            slower = {name for name, both in times.items()
+                      if both.slower and not (name in proved and both.doubtful)}
             if not slower:
                 break
             if slower <= kept:
@@ -172,7 +183,7 @@ def _verified(job: TuningJob, tuning: EntryTuning) -> EntryTuning:
     if found.kept_default and kept:
         return _by_default(tuning, found, kept,
                            f"{_listed(kept)} got slower with the fitted thresholds")
-    if not (found.kept_default or _hopeless(tuning)
+    if not (found.kept_default or _hopeless(tuning) or proved
             or any(both.faster for both in times.values())):
         return _by_default(tuning, found, kept | set(times), "no certain gain")
     return replace(tuning, fit=found, verified=times, first=tuning.fit if kept else None,
@@ -216,7 +227,8 @@ def _compare_all(job: TuningJob, tuning: EntryTuning, found: Fit,
     seconds = {d.name: d.total(tuning.defaults) for d in tuning.costs.datasets}
     pairs, policy = dict[str, PairedRun](), tuning.costs.policy.comparison
     for dataset in job.datasets:
-        if dataset.name in same | _hopeless(tuning):
+        if dataset.name in same | _hopeless(tuning) or (
+                dataset.name not in seconds and not job.seconds_left):
             continue
         key = dataset.name, paths.get(dataset.name, ())
         if not key[1] or key not in compared:
@@ -251,6 +263,7 @@ def weigh_memory(job: TuningJob, tuning: EntryTuning) -> EntryTuning:
 STAGES: tuple[Stage, ...] = (
     measure_estimates,
     drop_small_gains,
+    take_searched,
     verify,
     weigh_memory,
 )

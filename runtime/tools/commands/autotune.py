@@ -68,6 +68,7 @@ from runelift.runtime.tuner.job import ParameterSearch, TuningJob
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import DevicePool
 from runelift.runtime.tuner.measure.time_limits import UNLIMITED
+from runelift.runtime.tuner.searched_gains import SearchedGain
 from runelift.runtime.tuner.state import State
 from runelift.runtime.tuner.strategies.instrumentation import measuring_method
 from runelift.runtime.tuner.strategies.trials import Strategy
@@ -116,6 +117,7 @@ def tuned(request: TuningRequest) -> Iterator[TuningResult]:
     for line in missing_lines(missing := unusable_inputs(request)):
         warn(line)
     searched, before = _search_schedules(request), None
+    spent = {"search_schedules": time.perf_counter() - started} if searched.searches else {}
     while True:
         with _running(request, searched, started) as (program, runner, pool):
             held_back = kept_out(request, program)
@@ -128,11 +130,13 @@ def tuned(request: TuningRequest) -> Iterator[TuningResult]:
                 yield replace(result, found=_without_records(request, strategy, program, job))
                 return
             job = replace(_recording(request, strategy, program, job, pool, started),
-                          held_back=held_back)
-            if may_drop := any(each.winners and not each.unused
-                               for each in searched.searches.values()):
+                          held_back=held_back, gains=_proved_gains(program, searched))
+            if may_drop := _has_time_to_drop(searched, job):
                 job = job.until(job.policy.budget.unused)
             state = _tune(request, strategy, program, job, started)
+            spent = {stage: spent.get(stage, 0.0) + state.spent.get(stage, 0.0)
+                     for stage in (*spent, *state.spent)}
+            state = replace(state, spent=spent)
             if isinstance(runner, Remote):
                 if not state.interrupted:
                     runner.save_manifest()
@@ -142,7 +146,7 @@ def tuned(request: TuningRequest) -> Iterator[TuningResult]:
             if rest is None:
                 yield _with_most_datasets(result, before)
                 return
-            searched, before = rest, result if state.measured else None
+            searched, before = rest, result
 
 
 @contextmanager
@@ -177,8 +181,16 @@ def _search_schedules(request: TuningRequest) -> SearchedSchedules:
     program = request.opened(request.schedule)
     with display(0) as shown, interrupts.between_runs():
         found: SearchedSchedules = import_module(SCHEDULES).search_schedules(
-            request, program, shown.trying)
+            request, program, shown)
         return found
+
+
+def _has_time_to_drop(searched: SearchedSchedules, job: TuningJob) -> bool:
+    """True if there are schedules to drop, and time to tune again without them."""
+    searches = searched.searches.values()
+    least = job.policy.budget.twice * sum(each.longest for each in searches)
+    return job.seconds_left > least and any(
+        each.winners and not each.unused for each in searches)
 
 
 def _without_unused(request: TuningRequest, program: Program, searched: SearchedSchedules,
@@ -186,6 +198,15 @@ def _without_unused(request: TuningRequest, program: Program, searched: Searched
     """The schedules without unused schedules; None if all are used."""
     found: SearchedSchedules | None = import_module(SCHEDULES).without_unused(
         request, program, searched, state)
+    return found
+
+
+def _proved_gains(program: Program, searched: SearchedSchedules) -> list[SearchedGain] | None:
+    """The gains that a search over schedules has proved, if there was one."""
+    if not searched.searches:
+        return None
+    found: list[SearchedGain] | None = import_module(SCHEDULES).proved_gains(
+        program, searched.searches)
     return found
 
 

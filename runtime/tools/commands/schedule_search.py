@@ -6,7 +6,7 @@ import math
 import random
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from runelift.ir.base.errors import CompilerLimitation, UserError
@@ -24,6 +24,7 @@ from runelift.runtime.predictions.modelled_device import ModelledDevice, modelle
 from runelift.runtime.predictions.predict import seconds_of_call
 from runelift.runtime.programs.program import Program
 from runelift.runtime.rules.load import load_rules
+from runelift.runtime.tools.commands.progress import Display
 from runelift.runtime.tools.commands.tuning_data import tuning_datasets
 from runelift.runtime.tools.commands.tuning_request import (
     SearchedSchedules,
@@ -33,12 +34,12 @@ from runelift.runtime.tools.commands.tuning_request import (
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Replay
 from runelift.runtime.tuner.policy import TuningPolicy
-from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.tuner.schedules.drawing import Drawing
 from runelift.runtime.tuner.schedules.measuring import Lines, Measured, by_default, of_replay
 from runelift.runtime.tuner.schedules.ranking import Predict, Seconds
 from runelift.runtime.tuner.schedules.search import Measure, ScheduleSearch
 from runelift.runtime.tuner.search.budget import Budget
+from runelift.runtime.tuner.searched_gains import SearchedGain
 from runelift.runtime.tuner.state import State
 from runelift.runtime.tuner.thresholds import measure
 from runelift.runtime.tuner.workers.runners import running
@@ -50,9 +51,9 @@ STOP_SECONDS = 1.0
 """
 
 
-def search_schedules(request: TuningRequest, program: Program,
-                     progress: Callable[[str], None] = lambda _: None) -> SearchedSchedules:
-    """Search the schedules of all entry points that have datasets.
+def search_schedules(request: TuningRequest, program: Program, shown: Display
+                     ) -> SearchedSchedules:
+    """Search the schedules of all entry points that have datasets; what goes on is ``shown``.
 
     ``program`` has the schedule that runs without tuning.  The entry points share the budget.
     Schedules that are worth a version are part of the program from here on.
@@ -61,6 +62,8 @@ def search_schedules(request: TuningRequest, program: Program,
     most_runs = sys.maxsize if asked is None or asked.runs is None else asked.runs
     datasets = tuning_datasets(request, program)
     seconds = _seconds(request, policy)
+    shown.expected(f"searching schedules: about {seconds:.0f} s", seconds, None,
+                   time.perf_counter())
     entries = [fun for fun in program.compiled.core.funs
                if any(each.entry == fun.name for each in datasets)]
     found, book = dict[str, ScheduleSearch](), load_rules(program.compiled.rules).points
@@ -72,7 +75,7 @@ def search_schedules(request: TuningRequest, program: Program,
                 _measuring(request, program, fun.name, ours, policy),
                 _predicting(program, fun.name, ours), [each.name for each in ours],
                 most_runs, policy.schedules, _predicting(program, fun.name, ours, FEW_VERSIONS),
-                Budget(seconds=seconds / len(entries)), progress=progress)
+                Budget(seconds=seconds / len(entries)), progress=shown.trying)
             found[fun.name].run()
     return SearchedSchedules(schedule_found(program, found) or request.schedule, found)
 
@@ -82,33 +85,51 @@ def without_unused(request: TuningRequest, program: Program, searched: SearchedS
     """The schedules whose versions run on a dataset; None if the versions of all schedules do.
 
     ``state`` has thresholds that were fitted to the times with tuned parameters: before that, a
-    version that gains by them would be dropped.  If there was no time for all versions, the best
-    schedule is kept alone.
+    version that gains by them would be dropped.  If there was no time for schedules on some
+    datasets, the best on these is kept, too.
     """
     if state.interrupted:
         return None
-    searches = searched.searches
-    used = used_schedules(state) if state.measured else {
-        search.winners[0].drawn.lines for search in searches.values() if search.winners}
-    for search in searches.values():
-        search.keep(used)
+    searches, used = searched.searches, used_schedules(state)
+    gains = proved_gains(program, searches)
+    for entry, search in searches.items():
+        lacking = without_time(search, [each for each in gains if each.entry == entry], state)
+        used |= {each.schedule for each in gains
+                 if lacking & each.ratios.keys() and each.is_chosen(state.values)}
+        search.keep(used | best_on(search, lacking))
     if not any(search.unused for search in searches.values()):
         return None
     return SearchedSchedules(schedule_found(program, searches) or request.schedule, searches)
 
 
+def without_time(search: ScheduleSearch, gains: Sequence[SearchedGain], state: State) -> set[str]:
+    """The datasets of a search that the tuning after it had no time for, or for a schedule."""
+    tunings = {each.forest.entry: each for each in state.thresholds.entries}
+    return {name for name in search.datasets if name not in state.datasets or any(
+        each.lacks_time(name, tunings[each.entry]) for each in gains if each.entry in tunings)}
+
+
+def best_on(search: ScheduleSearch, datasets: Collection[str]) -> set[Lines]:
+    """The steps of the schedule that gained most on some datasets, if any did."""
+    names = sorted(datasets)
+    best = min(search.winners, key=lambda each: each.score(names), default=None)
+    return {best.drawn.lines} if names and best is not None and best.score(names) < 1 else set()
+
+
 def with_most_datasets(result: TuningResult, before: TuningResult | None) -> TuningResult:
-    """The result, or the one ``before`` schedules were dropped if that measured more datasets."""
+    """The result, or the one ``before`` schedules were dropped if that came to more.
+
+    That is so if it measured more datasets, or if only it has a gain that runs have proved.
+    """
     state = result.state
     assert state is not None
-    if before is None or before.state is None:
-        return result if state.measured else replace(
-            result, state=with_winners(result.program, result.searches, state))
-    if state.datasets >= before.state.datasets:
+    if before is None or before.state is None or (
+            state.datasets >= before.state.datasets and (state.tuned or not before.state.tuned)):
         return result
     for search in result.searches.values():
         search.keep_all()
-    return replace(before, state=replace(before.state, interrupted=state.interrupted))
+    return replace(before, state=replace(
+        before.state, interrupted=state.interrupted, spent=state.spent))
 
 
 def _seconds(request: TuningRequest, policy: TuningPolicy) -> float:
@@ -136,22 +157,14 @@ def used_schedules(state: State) -> set[Lines]:
     return found
 
 
-def with_winners(program: Program, found: Mapping[str, ScheduleSearch], state: State) -> State:
-    """The result if there was no time to measure a dataset: what the search found by itself.
-
-    Thresholds choose the best schedule that gained on all datasets, if there is one.
-    """
-    chosen = dict[str, int]()
-    for entry, search in found.items():
-        best = next((each for each in search.winners if each.gains(search.datasets)), None)
-        chosen |= {guard.name: 1 for site in program.tree.entry(entry).sites().values()
-                   for each in site.alternatives if best is not None
-                   and each.schedule == best.drawn.lines and (guard := each.guard) is not None}
-    entries = tuple(replace(each, fit=replace(each.fit, kept_default=None, thresholds={
-        **each.fit.thresholds, **{name: value for name, value in chosen.items()
-                                  if name in each.defaults}})) for each in state.thresholds.entries)
-    return replace(state, thresholds=Tuning(entries) if chosen else state.thresholds,
-                   searched=bool(found))
+def proved_gains(program: Program, found: Mapping[str, ScheduleSearch]) -> list[SearchedGain]:
+    """The gains that the searches have proved, of schedules that are versions with guards."""
+    gains = [SearchedGain(entry, each.drawn.lines, each.ratios, {
+        guard.name: 1 for site in program.tree.entry(entry).sites().values()
+        for version in site.alternatives
+        if version.schedule == each.drawn.lines and (guard := version.guard) is not None})
+        for entry, search in found.items() for each in search.winners]
+    return [each for each in gains if each.thresholds]
 
 
 def _drawing(request: TuningRequest, program: Program, fun: Fun, datasets: Sequence[Dataset],

@@ -18,9 +18,9 @@ SETTING_SECONDS = 2.0
 """Seconds to try the settings of an operation on a dataset."""
 TURN_SECONDS = 1.5
 """Seconds of the last runs in turn, of each dataset."""
-WORDS = {"fit_thresholds": "versions", "find_wrong": "outputs", "tune_parameters": "parameters",
-         "tune_size_guards": "size guards", "weigh_choice": "memory", "settle": "runs in turn",
-         "validate": "validation"}
+WORDS = {"search_schedules": "schedules", "fit_thresholds": "versions", "find_wrong": "outputs",
+         "tune_parameters": "parameters", "tune_size_guards": "size guards",
+         "weigh_choice": "memory", "settle": "runs in turn", "validate": "validation"}
 """Words for the stages of a tuning."""
 LEAST_SHOWN = 0.5
 """Seconds of a stage that are worth a word."""

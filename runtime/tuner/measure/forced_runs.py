@@ -298,7 +298,8 @@ class _DatasetRuns:
                 warming.skipped = []
                 continue
             number = wanted.pop(0)
-            if self._first and time.perf_counter() > self._deadline:
+            if self._first and time.perf_counter() > self._deadline and not (
+                    warming.is_by_default(self._todo[number])):
                 yield LoggedRun(name, self._todo[number], None, NO_TIME)
                 continue
             self._first[number], over = warming.run(self._todo[number])

@@ -110,6 +110,16 @@ class WarmUp:
         """The record of a run before that ran the versions that a plan leads to."""
         return next((run.record for run in self._ran if runs_as(force, run)), None)
 
+    def is_by_default(self, force: Mapping[str, int]) -> bool:
+        """True if a plan runs what runs by default, whose record is then there.
+
+        Without it, nothing can be said to be faster.  A long run is not made for that.
+        """
+        if self._untuned is None and self.default < self._policy.once_seconds:
+            self._see_untuned()
+        return any(runs_as(force, LoggedRun(self._dataset.name, {}, record))
+                   for record in self._untuned or ())
+
     def rule_out(self, records: Sequence[Record]) -> None:
         """Skip versions that other datasets rule out, once records tell the size of this one.
 

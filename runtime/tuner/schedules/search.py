@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TypeAlias
 
 from runelift.ir.base.errors import CompilerLimitation, UserError
@@ -169,6 +169,12 @@ class ScheduleSearch:
     def _seconds(self) -> float:
         """The seconds of the budget."""
         return math.inf if self.budget.seconds is None else self.budget.seconds
+
+    @property
+    def longest(self) -> float:
+        """The most seconds between two measurements of several schedules in one program."""
+        ends = [0.0, *(each.seconds for each in self.advances)]
+        return max((end - begun for begun, end in pairwise(ends)), default=0.0)
 
     @property
     def convergence(self) -> Convergence:

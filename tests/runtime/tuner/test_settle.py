@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -12,7 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runelift.ir.base.errors import RuneliftError
+from runelift.ir.base.errors import RuneliftError, UserError
+from runelift.ir.guards import Guard, Kind
+from runelift.ir.names import VName
+from runelift.ir.sizes import Size
+from runelift.ir.syntax import Body, Stm, Version, Versions
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.tools.reports.two_tunings import TimesOfTwo
 from runelift.runtime.tools.reports.verdict import changes, sentences
@@ -23,17 +28,22 @@ from runelift.runtime.tuner.autotune import (
     settle,
     tune_size_guards,
 )
+from runelift.runtime.tuner.costs.log import NO_TIME
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
-from runelift.runtime.tuner.job import TuningJob
+from runelift.runtime.tuner.job import ParameterSearch, TuningJob
 from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning
 from runelift.runtime.tuner.measure.machine_load import busy_part, patience_factor
 from runelift.runtime.tuner.measure.measurable import Args
+from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.side_by_side import DEFAULT, TUNED, SideBySide, speedup
 from runelift.runtime.tuner.measure.turns import decided, halves_agree, hopeful, joined, quiet_runs
 from runelift.runtime.tuner.policy import NORMAL
+from runelift.runtime.tuner.result import Tuning
+from runelift.runtime.tuner.searched_gains import SearchedGain
 from runelift.runtime.tuner.settle import ALONE
 from runelift.runtime.tuner.state import State
+from runelift.runtime.tuner.thresholds import measure, take_searched, verify
 from tests.runtime.tuner.simulated import CHAIN, Simulated, inputs, job_for
 
 SETTING = {"main.r_0.group": 64}
@@ -404,3 +414,137 @@ def test_what_one_dataset_gains_is_taken_beside_others_that_stay(count: int) -> 
     assert not tune_size_guards(job, fit_thresholds(job, State())).guarded.finer
     versions = {each.dataset: each.versions[TUNED] for each in autotune(job).final}
     assert versions == {"one": ("V3",), **dict.fromkeys(others, ("V1",))}
+
+
+# What a search over schedules has proved
+
+STEPS = ("main.ys interchange()",)
+SCHEDULED = [Stm((), Versions("s", (
+    Version(Guard("main.t0", "t0", Kind.REWRITTEN, Size.var(VName("n", 1))), Kind.REWRITTEN,
+            Body((), ()), STEPS),
+    Version(None, Kind.FLAT, Body((), ()))), ()))]
+"""A choice of a rewritten version, and the program without it."""
+CHOSEN = {"main.t0": 1}
+
+
+def proved(**ratios: float) -> list[SearchedGain]:
+    """What the search has found out about the rewritten version."""
+    return [SearchedGain("main", STEPS, ratios, CHOSEN)]
+
+
+class Scheduled(Clocked):
+    """A program whose rewritten version takes so many times as long."""
+
+    ratio = 0.2
+
+    @classmethod
+    def with_ratio(cls, ratio: float, *, seconds: float = 1.0) -> Scheduled:
+        sim = cls.of(SCHEDULED, lambda where, index, par: (
+            1e4 * seconds * (1.0 if index else ratio)))
+        assert isinstance(sim, Scheduled)
+        sim.ratio = ratio
+        return sim
+
+
+def rushed(sim: Simulated, seconds: float = 0.0, **ratios: float) -> TuningJob:
+    """A job that has so many seconds, after a search."""
+    return job_for(sim, inputs(b=[100], a=[200]), repeats=1, begun=Clocked.clock - 60,
+                   end=Clocked.clock + seconds, gains=proved(**ratios))
+
+
+@pytest.mark.parametrize("ratios", [{"a": 0.2, "b": 0.2}, {"a": 0.2, "b": 0.99}])
+def test_what_a_search_proved_is_kept_on_datasets_without_time(ratios: dict[str, float]) -> None:
+    state = autotune(rushed(Scheduled.with_ratio(0.2), **ratios))
+    assert "a" not in state.datasets
+    assert state.values == CHOSEN
+    assert state.tuned
+    assert not state.thresholds.entries[0].fit.kept_default
+
+
+@pytest.mark.parametrize("ratios", [{"b": 0.2}, {"a": 1.1, "b": 0.2}, {"a": 0.99, "b": 0.99}, {}])
+def test_what_a_search_did_not_prove_on_them_is_not_kept(ratios: dict[str, float]) -> None:
+    state = autotune(rushed(Scheduled.with_ratio(0.2), **ratios))
+    assert "a" not in state.datasets
+    assert not state.tuned
+
+
+def test_a_dataset_that_was_measured_gets_no_slower_by_what_a_search_proved_on_others() -> None:
+    job = rushed(Scheduled.with_ratio(1.5), a=0.2, b=0.9)
+    tuning = measure(replace(job, end=math.inf))
+    (b,) = (each for each in tuning.costs.datasets if each.name == "b")
+    left = replace(tuning, costs=tuning.costs.without(["a"]), measurements=replace(
+        tuning.measurements, left_out=["a"]))
+    assert b.total(CHOSEN) > b.total(tuning.defaults)
+    assert take_searched(job, left) is left
+    quick = replace(left, costs=replace(left.costs, datasets=(b.preferring(CHOSEN, 0.5),)))
+    assert take_searched(job, quick).fit.thresholds == CHOSEN
+
+
+@pytest.mark.parametrize("tuned", [[0.5, 1.2] * 3, [0.5, 1.3, 1.3]])
+def test_what_a_search_proved_needs_no_certain_comparison(
+        tuned: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    """There was time for few runs, which are faster or slower by chance."""
+    few = PairedTimes.of([1.0] * len(tuned), tuned)
+    assert not few.faster
+    assert few.slower == few.doubtful
+    monkeypatch.setattr("runelift.runtime.tuner.thresholds.compare_all_paired",
+                        lambda pairs, anyway: dict.fromkeys(pairs, few))
+    job = rushed(Scheduled.with_ratio(0.2), a=0.2, b=0.2)
+    tuning = measure(replace(job, end=math.inf))
+    assert tuning.fit.thresholds != tuning.defaults
+    assert not verify(job, tuning).fit.kept_default
+    assert verify(replace(job, gains=()), tuning).fit.kept_default
+
+
+@pytest.mark.parametrize("ratio", [1.5, 4.0])
+def test_runs_that_are_slower_for_certain_refute_a_search(ratio: float) -> None:
+    """A record of the rewritten version was lucky, and so was the search."""
+    sim = Scheduled.with_ratio(ratio)
+    job = job_for(sim, inputs(b=[100], a=[200]), repeats=1, gains=proved(a=0.2, b=0.2))
+    assert not autotune(job).tuned
+    tuning = measure(job)
+    lucky = replace(tuning, fit=replace(tuning.fit, thresholds=CHOSEN, kept_default=None))
+    assert verify(job, lucky).fit.kept_default
+
+
+def test_versions_that_fail_do_not_lack_time() -> None:
+    sim = Scheduled.with_ratio(0.2)
+    sim._fail = {("s", 0): UserError("wrong")}
+    job = rushed(sim, a=0.2, b=0.2)
+    tuning = measure(replace(job, end=math.inf))
+    assert take_searched(job, tuning) is tuning
+    runs = [replace(each, error=NO_TIME) if each.error else each
+            for each in tuning.measurements.runs]
+    assert sum(each.error == NO_TIME for each in runs) == 2
+    lacking = replace(tuning, measurements=replace(tuning.measurements, runs=runs))
+    assert take_searched(job, lacking).fit.thresholds == CHOSEN
+
+
+@pytest.mark.parametrize(("seconds", "known"), [(0.01, True), (5.0, False)])
+def test_a_dataset_whose_time_is_over_has_its_default_and_the_likeliest_version(
+        seconds: float, known: bool) -> None:
+    """Without a time by default nothing can be said; a long run is not made for that."""
+    sim = Clocked.of(CHAIN, lambda where, index, par: 1e4 * seconds * [1.0, 2.0, 0.2][index])
+    tuning = measure(job_for(sim, inputs(a=[100]), repeats=1, end=Clocked.clock))
+    assert [run.force for run in tuning.measurements.runs if run.error == NO_TIME] == (
+        [{"s": 1}] if known else [{"s": 1}, {"s": 0}])
+    assert bool(tuning.measurements.left_out) != known
+    if known:
+        (costs,) = tuning.costs.datasets
+        assert costs.total(tuning.fit.thresholds) < 0.5 * costs.total(tuning.defaults)
+
+
+@pytest.mark.parametrize(("gains", "part"), [(None, 0.5), ([], 1.0)])
+def test_after_a_search_versions_come_before_parameters(
+        gains: list[SearchedGain] | None, part: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = list[TuningJob]()
+
+    def tuned(job: TuningJob) -> Tuning:
+        jobs.append(job)
+        return Tuning(())
+
+    monkeypatch.setattr("runelift.runtime.tuner.autotune.tune_thresholds", tuned)
+    sim = Clocked.of(CHAIN, cost)
+    fit_thresholds(job_for(sim, [], parameters=ParameterSearch(), end=Clocked.clock + 10,
+                           gains=gains), State())
+    assert jobs[0].seconds_left == pytest.approx(part * 10)

@@ -12,6 +12,7 @@ from runelift.runtime.tools.pages import charts
 from runelift.runtime.tools.pages.document import figure, grid, paragraph, section, table
 from runelift.runtime.tools.pages.markup import Markup, element
 from runelift.runtime.tools.pages.scales import Axis
+from runelift.runtime.tools.reports.html.courses import courses_figure
 from runelift.runtime.tools.reports.text import show_gain
 from runelift.runtime.tools.reports.verdict import SAME, Change, best_version, named, sentences
 from runelift.runtime.tuner.analysis.convergence import convergence
@@ -135,12 +136,11 @@ def convergence_parts(entry: EntryTuning) -> Iterator[Markup]:
         return
     text = "; ".join(f"{name}: {found[name][0].score / found[name][-1].score:.2f}× better than the "
                      f"first version" for name in shown) + "."
-    pictures = [figure(charts.curves(
-        f"{entry.forest.entry}: convergence over {what}", text, Axis(what, lambda v: f"{v:g}"),
+    pictures = [courses_figure(
+        f"{entry.forest.entry}: convergence over {what}", text, what,
         Axis("best time so far, relative to the last", lambda v: f"{v:g}×", logarithmic=True),
-        [charts.Series(name, [(float(step[place]), step.score / found[name][-1].score)
-                              for step in found[name]], style, steps=True)
-         for style, name in enumerate(shown)]),
+        {name: [(step[place], step.score / found[name][-1].score) for step in found[name]]
+         for name in shown},
         f"The best version so far of each dataset over {what}; a dataset begins with its first "
         "run." + (f"  The {len(shown)} datasets that gained most." if len(shown) < len(found)
                   else "")) for what, place in OVER]

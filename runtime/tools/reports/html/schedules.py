@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from runelift.runtime.tools.pages import charts
-from runelift.runtime.tools.pages.document import figure, folded, paragraph, section, table
+from runelift.runtime.tools.pages.document import folded, paragraph, section, table
 from runelift.runtime.tools.pages.markup import Markup
 from runelift.runtime.tools.pages.scales import Axis
+from runelift.runtime.tools.reports.html.courses import courses_figure
 from runelift.runtime.tuner.schedules.search import ScheduleSearch
 from runelift.runtime.tuner.search.trace import Convergence, Curve
 
@@ -29,12 +29,9 @@ def _section(search: ScheduleSearch) -> Iterator[Markup]:
     found = search.convergence
     if len(found.search) < 2:
         return
-    yield figure(charts.curves(
-        "The best schedule so far", _summary(found),
-        Axis("program runs", lambda v: f"{v:g}"),
-        Axis("relative time", lambda v: f"{v:.2g}", logarithmic=True),
-        [charts.Series(name, [*map(_point, curve)], style, steps=True)
-         for style, (name, curve) in enumerate(_curves(found).items())]),
+    yield courses_figure(
+        "The best schedule so far", _summary(found), "program runs",
+        Axis("relative time", lambda v: f"{v:.2g}", logarithmic=True), _curves(found),
         "Time relative to the program without a schedule, mean of all datasets, by first "
         "comparisons.  Random drawing is computed from the schedules that were drawn at random: "
         "nothing was run for it.  One in ten of its courses is below the lucky one, and one in ten "
@@ -53,11 +50,6 @@ def _curves(found: Convergence) -> dict[str, Curve]:
     random = {"random, mean": found.random_mean, "random, lucky": found.random_lucky,
               "random, unlucky": found.random_unlucky} if found.random_mean else {}
     return {"search": found.search, **random}
-
-
-def _point(place: tuple[int, float]) -> tuple[float, float]:
-    runs, score = place
-    return float(runs), score
 
 
 def _summary(found: Convergence) -> str:

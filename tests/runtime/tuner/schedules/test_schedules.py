@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,19 +32,21 @@ from runelift.rewrite.lift.scheduling import Asked
 from runelift.rewrite.pipeline import possible_numbers
 from runelift.runtime.compilation.entry_points import rewritten_by
 from runelift.runtime.programs.program import Program
+from runelift.runtime.tools.commands.autotune import _has_time_to_drop
 from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tools.commands.schedule_search import (
+    proved_gains,
     used_schedules,
     with_most_datasets,
-    with_winners,
+    without_unused,
 )
-from runelift.runtime.tools.commands.tuning_request import TuningResult
+from runelift.runtime.tools.commands.tuning_request import SearchedSchedules, TuningResult
 from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards
-from runelift.runtime.tuner.costs.log import Measurements
+from runelift.runtime.tuner.costs.log import NO_TIME, LoggedRun, Measurements
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Replay
-from runelift.runtime.tuner.policy import SchedulePolicy
+from runelift.runtime.tuner.policy import NORMAL, SchedulePolicy
 from runelift.runtime.tuner.result import Tuning, default_thresholds
 from runelift.runtime.tuner.schedules.candidates import Candidate, best_somewhere
 from runelift.runtime.tuner.schedules.drawing import Drawing, Drawn
@@ -50,6 +54,8 @@ from runelift.runtime.tuner.schedules.measuring import Measured, by_default
 from runelift.runtime.tuner.schedules.report import render_schedules, schedule_facts
 from runelift.runtime.tuner.schedules.search import ScheduleSearch
 from runelift.runtime.tuner.search.budget import Budget
+from runelift.runtime.tuner.search.trace import Best
+from runelift.runtime.tuner.searched_gains import with_searched
 from runelift.runtime.tuner.state import State
 from runelift.runtime.tuner.thresholds import conclude, measure
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
@@ -334,10 +340,13 @@ def found_by_search(program: Program, *ratios: dict[str, float]) -> dict[str, Sc
     return {"main": search}
 
 
-def unmeasured(program: Program) -> State:
-    """The result of a tuning that had no time."""
+def unmeasured(program: Program, *ratios: dict[str, float]) -> State:
+    """The result of a tuning that had no time, after a search with these winners."""
     forest = program.tree.entry("main")
-    return State(Tuning((conclude(forest, default_thresholds(forest), Measurements("main")),)))
+    found = conclude(forest, default_thresholds(forest), Measurements(
+        "main", left_out=["square", "odd"]))
+    gains = proved_gains(program, found_by_search(program, *ratios))
+    return State(Tuning((with_searched(gains, ["square", "odd"], found),)), searched=True)
 
 
 def test_a_budget_that_ends_before_any_dataset_leaves_what_the_search_found() -> None:
@@ -345,16 +354,53 @@ def test_a_budget_that_ends_before_any_dataset_leaves_what_the_search_found() ->
     guard = program.tree.entry("main").trees[0].alternatives[0].guard
     assert guard is not None
     before = unmeasured(program)
-    assert not before.measured
+    assert before.measured  # the default is written, as the best so far
     gains = {"square": 0.5, "odd": 0.8}
     for searched_ in ([gains], [gains, gains], [{"square": 0.4, "odd": 1.2}, gains]):
-        found = with_winners(program, found_by_search(program, *searched_), before)
-        assert found.measured
+        found = unmeasured(program, *searched_)
         assert {name: value for name, value in found.values.items() if value} == {guard.name: 1}
     for searched_ in ([{"square": 0.5, "odd": 1.2}], [{"square": 0.5}], []):
-        found = with_winners(program, found_by_search(program, *searched_), before)
-        assert found.measured  # the default is written, as the best so far
-        assert found.values == before.values
+        assert unmeasured(program, *searched_).values == before.values
+
+
+def test_a_schedule_is_not_dropped_on_datasets_that_were_not_measured() -> None:
+    """The best on these stays, whatever thresholds choose on other datasets."""
+    program = runelift.compile(PRODUCT, device="pocl", tuning={}, schedule=SCHEDULES)
+    run, forest = MeasuredProgram(program, ResultChecks()), program.tree.entry("main")
+    inputs = [Dataset("square", "main", lambda: [np.ones((12, 8), np.float32),
+                                                 np.ones((8, 4), np.float32)])]
+    job = TuningJob(run, program.tree, inputs, verify=False,
+                    method=MeasuringMethod(replay=Replay(rounds=1)))
+    entry = measure(job.on(forest))
+    state = State(Tuning((replace(entry, fit=replace(entry.fit, thresholds=entry.defaults)),)))
+    assert state.datasets == {"square"}
+    request = SimpleNamespace(schedule=None)
+
+    def rest(*ratios: dict[str, float]) -> tuple[int, int]:
+        """The schedules that are kept and dropped."""
+        search = found_by_search(program, *ratios)
+        found = without_unused(request, program, SearchedSchedules(  # type: ignore[arg-type]
+            SCHEDULES, search), state)
+        assert (found is None) == (not search["main"].unused)
+        return len(search["main"].winners), len(search["main"].unused)
+
+    assert rest({"square": 0.9, "odd": 0.5}) == (1, 0)
+    assert rest({"square": 0.5, "odd": 1.2}) == (0, 1)
+    assert rest({"square": 0.5}) == (0, 1)
+    runs = [LoggedRun("square", {forest.trees[0].name: 0}, None, NO_TIME)]
+    state = State(Tuning((replace(state.thresholds.entries[0], measurements=replace(
+        entry.measurements, runs=runs)),)))
+    assert rest({"square": 0.5, "odd": 1.2}) == (1, 0)
+
+
+def test_a_gain_is_kept_where_a_tuning_without_other_schedules_has_none() -> None:
+    program = runelift.compile(PRODUCT, device="pocl", tuning={}, schedule=ALONE)
+    search = found_by_search(program, {"square": 0.5, "odd": 0.8})
+    gains, none = (TuningResult(program, search, 0.0, state=unmeasured(program, *ratios))
+                   for ratios in ([{"square": 0.5, "odd": 0.8}], []))
+    assert with_most_datasets(none, gains) == gains
+    assert with_most_datasets(gains, none) == gains
+    assert with_most_datasets(gains, gains) == gains
 
 
 def test_a_result_of_more_datasets_is_kept_where_time_ends_after_schedules_were_dropped() -> None:
@@ -381,8 +427,10 @@ def test_autotune_searches_and_its_file_gives_the_same_kernels(
     path.write_text(PRODUCT)
     assert main(["autotune", str(path), "--schedules", "2", "--device", "pocl", "--time-limit",
                  "none", "--no-parameters", "--runs", "1", "--effort", "quick"]) == 0
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
     assert "Schedules of main:" in out
+    assert re.search(r"^Time: .*\bschedules \d+ s", out, re.M)
+    assert err.index("searching schedules: about") < err.index("tuning for 2 datasets")
     facts = json.loads((tmp_path / "product.fut.tuning.json").read_text())
     searched_ = facts["schedules"]["main"]
     assert len(searched_["measured"]) == 2
@@ -416,3 +464,17 @@ def test_options_that_need_runs_of_before_are_refused(
         options: list[str], path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["autotune", str(path), "--schedules", "3", *options]) == 1
     assert "--schedules runs programs that there are no runs of yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("seconds", "twice"), [(math.inf, True), (50.0, True), (39.0, False)])
+def test_with_little_time_after_a_search_there_is_one_tuning(seconds: float, twice: bool) -> None:
+    """The longest measurement of the search took 10 s, so two more tunings would need 40 s."""
+    search = ScheduleSearch(drawing(), Known(), lambda schedule: (1.0, 1.0), ["square"], 9,
+                            SchedulePolicy())
+    search.advances = [Best(1, 4.0, 0.9), Best(2, 14.0, 0.8), Best(3, 16.0, 0.8)]
+    search.winners = [Candidate(Drawn(Schedule()), {"square": 0.8}, times=1)]
+    assert search.longest == 10
+    job: Any = SimpleNamespace(seconds_left=seconds, policy=NORMAL)
+    assert _has_time_to_drop(SearchedSchedules(None, {"main": search}), job) == twice
+    search.keep(set())
+    assert not _has_time_to_drop(SearchedSchedules(None, {"main": search}), job)
