@@ -20,6 +20,7 @@ from runelift.ir.traverse import (
     map_inside,
     needed_for,
     rename_body,
+    rename_lambda,
     stm_of,
 )
 from runelift.ir.types import ArrayType, Atom, Const, elem_of, i64, shape_of
@@ -77,8 +78,9 @@ def rows_by_element(stm: ir.Stm, names: Names) -> tuple[ir.Stm, ...] | None:
         (rest if row is None else rows.setdefault(shape_of(row.type), [])).append(place)
     if not rows:
         return None
-    parts = [_part(stm, places) for places in rows.values()]
-    new = [*([_part(stm, rest)] if rest else []), *(_in_elements(each, names) for each in parts)]
+    parts = [_part(stm, places, names) for places in rows.values()]
+    new = [*([_part(stm, rest, names)] if rest else []),
+           *(_in_elements(each, names) for each in parts)]
     if any(body_may_fail(_segmap(each).body) for each in parts):
         return _unless_empty(stm, new, rows, names)
     return tuple(new)
@@ -108,13 +110,17 @@ def _is_copy(stm: ir.Stm) -> bool:
     return False
 
 
-def _part(stm: ir.Stm, places: Sequence[int]) -> ir.Stm:
-    """A map with some of its results, and the statements they need."""
+def _part(stm: ir.Stm, places: Sequence[int], names: Names) -> ir.Stm:
+    """A map with the results at ``places`` and what they need; inner names are its own."""
     exp = _segmap(stm)
     result = tuple(exp.body.result[place] for place in places)
-    body = ir.Body(needed_for(exp.body.stms, result), result)
+    code = ir.Lambda(tuple(ir.Param(dim.index, Prim.I64) for dim in exp.space),
+                     ir.Body(needed_for(exp.body.stms, result), result), ())
+    own = rename_lambda(code, names)
+    space = tuple(ir.SegDim(param.name, dim.width)
+                  for param, dim in zip(own.params, exp.space, strict=True))
     return replace(stm, pat=tuple(stm.pat[place] for place in places), exp=replace(
-        exp, body=body, ret=tuple(exp.ret[place] for place in places)))
+        exp, space=space, body=own.body, ret=tuple(exp.ret[place] for place in places)))
 
 
 def _in_elements(stm: ir.Stm, names: Names) -> ir.Stm:

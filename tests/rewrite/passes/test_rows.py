@@ -29,6 +29,7 @@ ROWS: dict[str, tuple[str, int]] = {
 PAIRS: dict[str, str] = {
     "and a scalar": "(xss[i % n], i * i)",
     "and a sum": "(xss[i % n], f32.sum xss[i % n])",
+    "without checks": "(replicate 3 i, i * i, replicate k i)",
     "of two shapes": "(xss[i % n], replicate 3 i)",
 }
 SIZES = ((4, 5, 3), (3, 0, 2), (4, 5, 0), (2, 1, 9), (1, 400, 2))
