@@ -84,16 +84,18 @@ def test_deep(construct: str) -> None:
     assert int(found) == (WANTED[construct](n) + 2**31) % 2**32 - 2**31
 
 
-@pytest.mark.parametrize("construct", ["functions", "terms", "map of a match"])
+@pytest.mark.sweep(keep=["[functions]", "[terms]", "[match]", "[if inside]", "[loops inside]",
+                         "[map of a match]"])
+@pytest.mark.parametrize("construct", [*SLOW, *FAST])
 def test_deep_on_a_device(construct: str) -> None:
-    text = (SLOW | FAST)[construct](160)
-    found = runelift.compile(text).main(7)
-    assert int(found) == (WANTED[construct](160) + 2**31) % 2**32 - 2**31
+    found = runelift.compile((SLOW | FAST)[construct](200)).main(7)
+    assert int(found) == (WANTED[construct](200) + 2**31) % 2**32 - 2**31
 
 
-def test_too_deep_for_the_text_of_a_plan() -> None:
-    with pytest.raises(CompilerLimitation, match="run the program with the interpreter"):
-        runelift.compile(SLOW["match"](160)).main(7)
+def test_branches_of_a_kernel_deeper_than_braces() -> None:
+    text = HEAD + "(map (\\x -> match x " + " ".join(
+        f"case {k} -> {2 * k}" for k in range(300)) + " case _ -> x) [x, x + 290, x + 500])[1]"
+    assert int(runelift.compile(text).main(7)) == 594
 
 
 @pytest.mark.parametrize("construct", ["let", "terms", "parentheses"])

@@ -32,6 +32,8 @@ from runelift.ir.names import VName
 from runelift.ir.prim import SAME_BITS, Prim
 from runelift.ir.types import Const
 
+MOST_BRACES = 200
+"""Branches inside of more blocks are written without braces: Clang allows 256 levels."""
 LOCAL_CELL = "ulong2"
 """The widest type of local memory: arrays in it start at multiples of its size."""
 MOST_DIGITS = 6
@@ -344,6 +346,8 @@ class _Printer:
             case imp.If(cond, (imp.Fail() as failure,), ()):
                 self.separated = False
                 return [f"{pad}if {self.condition(cond)} {{ {self._fail(failure)} }}"]
+            case imp.If(cond, then_, else_) if depth > MOST_BRACES:
+                return self._by_jumps(cond, then_, else_, depth)
             case imp.If(cond, then_, else_):
                 lines = [f"{pad}if {self.condition(cond)} {{", *self.side(then_, depth + 1, 1)]
                 if else_:
@@ -374,6 +378,14 @@ class _Printer:
                 return [f"{pad}{self._fail(stm)}"]
             case imp.Comment(text):
                 return [f"{pad}// {one_line(text)}"]
+
+    def _by_jumps(self, cond: Exp, then_: tuple[Stm, ...], else_: tuple[Stm, ...],
+                  depth: int) -> list[str]:
+        """A branch without braces; all names of a kernel differ."""
+        number, pad = self.number("side"), INDENT * depth
+        return [f"{pad}if (!{self.condition(cond)}) goto side_{number};",
+                *self.side(then_, depth, 1), f"{pad}goto end_of_{number};",
+                f"{pad}side_{number}:;", *self.side(else_, depth, 2), f"{pad}end_of_{number}:;"]
 
     def _fail(self, stm: imp.Fail) -> str:
         """A failure: a macro of the prelude, which notes the values that have room there."""
