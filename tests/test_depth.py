@@ -84,16 +84,30 @@ def test_deep(construct: str) -> None:
     assert int(found) == (WANTED[construct](n) + 2**31) % 2**32 - 2**31
 
 
-@pytest.mark.parametrize("construct", ["functions", "terms", "map of a match"])
+@pytest.mark.sweep(keep=["[functions]", "[terms]", "[match]", "[if inside]", "[loops inside]",
+                         "[map of a match]"])
+@pytest.mark.parametrize("construct", [*SLOW, *FAST])
 def test_deep_on_a_device(construct: str) -> None:
-    text = (SLOW | FAST)[construct](160)
-    found = runelift.compile(text).main(7)
-    assert int(found) == (WANTED[construct](160) + 2**31) % 2**32 - 2**31
+    found = runelift.compile((SLOW | FAST)[construct](200)).main(7)
+    assert int(found) == (WANTED[construct](200) + 2**31) % 2**32 - 2**31
 
 
-def test_too_deep_for_the_text_of_a_plan() -> None:
-    with pytest.raises(CompilerLimitation, match="run the program with the interpreter"):
-        runelift.compile(SLOW["match"](160)).main(7)
+IN_KERNELS: dict[str, Callable[[int], str]] = {
+    "match": lambda n: "match x " + " ".join(
+        f"case {k} -> {2 * k}" for k in range(n)) + " case _ -> 0",
+    "for": lambda n: "".join(
+        f"loop x = x for i{k} < (if x < 600 then 1i32 else 2) do " for k in range(n)) + "x + 3",
+    "while": lambda n: "loop x = x while x < 508 do " * n + "x + 17",
+}
+
+
+@pytest.mark.parametrize("construct", IN_KERNELS)
+def test_blocks_of_a_kernel_deeper_than_braces(construct: str) -> None:
+    text = HEAD + f"(map (\\x -> {IN_KERNELS[construct](260)}) [x, x + 247, x + 500])[1]"
+    program = runelift.compile(text)
+    wanted = runelift.compile(text, device="interpreter").main(7)
+    assert program.main(7) == wanted
+    assert "goto" in program.source("kernels")
 
 
 @pytest.mark.parametrize("construct", ["let", "terms", "parentheses"])

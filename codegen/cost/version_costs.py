@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from types import CodeType
 
 from runelift.codegen.cost.totals import ENTRY
 from runelift.codegen.cost.work import arguments_used, work_source
@@ -111,8 +112,15 @@ def _functions(bodies: Sequence[tuple[str, list[str]]], place: object) -> CostSo
 def _free_names(title: str, body: Sequence[str]) -> Iterator[str]:
     """The names that a function takes from outside, in a fixed order."""
     code = compile("\n".join([f"def {title}(rt):", *body]), "<costs>", "exec")
-    pending = [each for each in code.co_consts if hasattr(each, "co_names")]
-    yield from pending[0].co_names
+    pending = _functions_in(code)
+    while pending:
+        function = pending.pop(0)
+        yield from function.co_names
+        pending += _functions_in(function)
+
+
+def _functions_in(code: CodeType) -> list[CodeType]:
+    return [each for each in code.co_consts if isinstance(each, CodeType)]
 
 
 class _CostWriter(PlanWriter):
@@ -122,16 +130,17 @@ class _CostWriter(PlanWriter):
         super().__init__(replay=False, trials=False)
         self.works = works
         self._uses: dict[str, tuple[bool, ...]] = {}
+        self._unknown_inside: dict[tuple[int, frozenset[VName]], frozenset[VName]] = {}
         self._unknown: set[VName] = set()
         self._needed: Set[VName] = frozenset()
 
     def body(self, steps: tuple[plan.Step, ...], unknown: Set[VName]) -> list[str]:
         """The lines of a function that follows ``steps``."""
-        self.lines, self.depth, self._unknown = [], 1, set(unknown)
+        self.depth, self._unknown = 1, set(unknown)
         self._needed = self._needed_by(steps)
         self.steps(steps, "")
         self.line("return")
-        return self.lines
+        return self.taken()
 
     def step(self, step: plan.Step, version: str) -> None:
         """Write the code that counts one step; what depends on unknown scalars is unknown."""
@@ -179,7 +188,7 @@ class _CostWriter(PlanWriter):
 
     def _mark(self) -> str:
         """A new name for the cost so far."""
-        name = f"before_{len(self.lines)}"
+        name = f"before_{self.place}"
         self.line(f"{name} = rt.seconds")
         return name
 
@@ -238,35 +247,46 @@ class _CostWriter(PlanWriter):
         else:
             self.line(f"for {variable(step.index)} in rt.iterations("
                       f"{_text(step.bound)}, {len(changing) > 1}):")
-            self.nested(step.body, version)
+            self.nested(step.body, version, 1)
 
     def _while(self, step: plan.WhileLoop, version: str) -> None:
         """Write a loop whose condition the host computes, or one iteration of any other loop."""
         if step.in_buffer:
             self.line("rt.wait()")
-        lines, depth = self.lines, self.depth
-        known = -1
-        while not step.in_buffer and known != len(self._unknown):  # of each iteration
-            before, known, self.lines = set(self._unknown), len(self._unknown), []
-            self.steps(step.body, version)
-            self._unknown |= before
-        self.lines, self.depth = lines, depth
+        else:
+            self._unknown = self._unknown_in(step, version)
         if step.in_buffer or not self._knows(step.cond):
             for inner in step.body:
                 self.step(inner, version)
         else:
             self.line(f"for _ in rt.continued(lambda: {variable(step.cond)}):")
-            self.nested(step.body, version)
+            self.nested(step.body, version, 1)
+
+    def _unknown_in(self, step: plan.WhileLoop, version: str) -> set[VName]:
+        """The scalars that are unknown at the start of some iteration of a loop.
+
+        The body is followed until no more of them are found.  Loops may be nested deeply, so each
+        result is kept.
+        """
+        key = id(step), frozenset(self._unknown)
+        if key not in self._unknown_inside:
+            known = -1
+            while known != len(self._unknown):
+                before, known = set(self._unknown), len(self._unknown)
+                with self.forgotten():
+                    self.steps(step.body, version)
+                self._unknown |= before
+            self._unknown_inside[key] = frozenset(self._unknown)
+        return set(self._unknown_inside[key])
 
     def _repeated(self, step: plan.CountedLoop, steady: bool, version: str) -> None:
         """Write one iteration of a loop, multiplied by the number of iterations."""
         self.line(f"if {_text(step.bound)} > 0:")
-        self.depth += 1
-        before = self._mark()
-        for inner in step.body:
-            self.step(inner, version)
-        self.line(f"rt.repeat({before}, {_text(step.bound)}, {steady})")
-        self.depth -= 1
+        with self.block():
+            before = self._mark()
+            for inner in step.body:
+                self.step(inner, version)
+            self.line(f"rt.repeat({before}, {_text(step.bound)}, {steady})")
 
     def steps(self, steps: tuple[plan.Step, ...], version: str) -> None:
         """Write the code that counts steps; ``pass`` if nothing is to count."""

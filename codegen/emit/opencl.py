@@ -32,6 +32,8 @@ from runelift.ir.names import VName
 from runelift.ir.prim import SAME_BITS, Prim
 from runelift.ir.types import Const
 
+MOST_BRACES = 200
+"""Branches and loops inside of more blocks have no braces: Clang allows 256 levels."""
 LOCAL_CELL = "ulong2"
 """The widest type of local memory: arrays in it start at multiples of its size."""
 MOST_DIGITS = 6
@@ -338,12 +340,14 @@ class _Printer:
                     stored = f"bits_of_f16({stored})"
                 return [f"{pad}{self.element(mem, index, prim)} = {stored};"]
             case imp.For() | imp.While():
-                return self._loop(stm, depth)
+                return (self._loop if depth <= MOST_BRACES else self._loop_by_jumps)(stm, depth)
             case imp.If(cond, then_, else_) if (known := self.known(cond)) is not None:
                 return self.block(then_ if known else else_, depth)
             case imp.If(cond, (imp.Fail() as failure,), ()):
                 self.separated = False
                 return [f"{pad}if {self.condition(cond)} {{ {self._fail(failure)} }}"]
+            case imp.If(cond, then_, else_) if depth > MOST_BRACES:
+                return self._by_jumps(cond, then_, else_, depth)
             case imp.If(cond, then_, else_):
                 lines = [f"{pad}if {self.condition(cond)} {{", *self.side(then_, depth + 1, 1)]
                 if else_:
@@ -374,6 +378,14 @@ class _Printer:
                 return [f"{pad}{self._fail(stm)}"]
             case imp.Comment(text):
                 return [f"{pad}// {one_line(text)}"]
+
+    def _by_jumps(self, cond: Exp, then_: tuple[Stm, ...], else_: tuple[Stm, ...],
+                  depth: int) -> list[str]:
+        """A branch without braces; all names of a kernel differ."""
+        number, pad = self.number("side"), INDENT * depth
+        return [f"{pad}if (!{self.condition(cond)}) goto side_{number};",
+                *self.side(then_, depth, 1), f"{pad}goto joined_{number};",
+                f"{pad}side_{number}:;", *self.side(else_, depth, 2), f"{pad}joined_{number}:;"]
 
     def _fail(self, stm: imp.Fail) -> str:
         """A failure: a macro of the prelude, which notes the values that have room there."""
@@ -412,6 +424,22 @@ class _Printer:
                 return [*(f"{pad}DIFFERS({self.name(v)});" for v in self.carried(body)),
                         f"{pad}while ({self.exp(cond)}) {{", *self.block(body, depth + 1),
                         f"{pad}}}"]
+
+    def _loop_by_jumps(self, stm: imp.For | imp.While, depth: int) -> list[str]:
+        """A loop without braces."""
+        number, pad = self.number("again"), INDENT * depth
+        first, last = list[str](), list[str]()
+        if isinstance(stm, imp.For):
+            i = self.name(stm.index)
+            first = [f"{pad}long {i} = {self.exp(stm.start)};"]
+            last = [f"{pad}{i} += {self.exp(stm.step)};"]
+            goes_on = f"({i} < {self.exp(stm.bound)})"
+        else:
+            goes_on = f"({self.exp(stm.cond)})"
+        self.separated = False
+        return [*first, f"{pad}again_{number}:;", f"{pad}if (!{goes_on}) goto over_{number};",
+                *self.block(stm.body, depth), *last, f"{pad}goto again_{number};",
+                f"{pad}over_{number}:;"]
 
     def unrolling(self, unroll: bool | VName, bound: Exp, body: Sequence[Stm]) -> list[str]:
         """The directives for unrolling a loop."""

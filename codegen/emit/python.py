@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from runelift.codegen.emit.python_blocks import Blocks
 from runelift.codegen.emit.python_expressions import (
     atom_text,
     constraint_text,
@@ -34,13 +35,11 @@ from runelift.codegen.plan.shapes.shape import Shape
 from runelift.codegen.plan.write_sets import overwritten_buffers
 from runelift.ir import imp
 from runelift.ir.base import failures
-from runelift.ir.base.errors import CompilerLimitation
+from runelift.ir.base.deep import deeply
 from runelift.ir.imp.traverse import loaded, variables
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS
 
-MOST_BLOCKS = 98
-"""The most blocks inside of each other in the text of a host plan: Python allows for 100."""
 FUNCTION, EPILOGUE = "main", "ending"
 """The names of every plan's functions; the name of an entry point may be a keyword or a built-in.
 """
@@ -57,6 +56,7 @@ class Generated:
     operations: list[plan.Operation] = field(default_factory=list)
 
 
+@deeply
 def python_source(host: plan.Plan, *, replay: bool = False, trials: bool = False,
                   named: bool = False) -> Generated:
     """The Python function of a plan.
@@ -67,8 +67,7 @@ def python_source(host: plan.Plan, *, replay: bool = False, trials: bool = False
     runtime is told the name of each buffer, and asked what to do where a scalar is unknown.
     """
     writer = PlanWriter(replay=replay, trials=trials, named=named)
-    writer.line(f"def {FUNCTION}(rt, args):  # entry point {host.entry}")
-    writer.depth += 1
+    writer.depth = 1
     for name in (*plan.DEVICE_SIZES, plan.COUNTERS):
         writer.line(f"{variable(name)} = rt.{name.base}")
     for size in host.sizes:
@@ -80,10 +79,10 @@ def python_source(host: plan.Plan, *, replay: bool = False, trials: bool = False
     writer.steps(steps, host.entry)
     given = "".join(f", {variable(name)}" for name in epilogue_inputs(late, host.results))
     writer.line(f"return rt.conclude({EPILOGUE}{given})")
-    writer.depth = 0
+    lines = [f"def {FUNCTION}(rt, args):  # entry point {host.entry}", *writer.taken()]
     writer.epilogue(given, late, host)
-    return Generated("\n".join(writer.lines) + "\n", writer.launches, writer.versions,
-                     writer.sites, writer.operations)
+    return Generated("\n".join([*lines, *writer.taken()]) + "\n", writer.launches,
+                     writer.versions, writer.sites, writer.operations)
 
 
 def scalars_source(host: plan.Plan, free: FreeScalars) -> str:
@@ -92,13 +91,12 @@ def scalars_source(host: plan.Plan, free: FreeScalars) -> str:
     It takes the runtime and the arguments, which stay where they are.
     """
     writer = PlanWriter(replay=False, trials=False)
-    writer.line(f"def {FUNCTION}(rt, args):")
-    writer.depth += 1
+    writer.depth = 1
     for name in {**dict.fromkeys(free.params), **dict.fromkeys(free.given)}:
         writer.line(f"{variable(name)} = args[{str(name)!r}]")
     writer.steps(free.steps, host.entry)
     writer.line(f"return {tuple_text((*free.params, *free.derived))}")
-    return "\n".join(writer.lines) + "\n"
+    return "\n".join([f"def {FUNCTION}(rt, args):", *writer.taken()]) + "\n"
 
 
 def _results(specs: tuple[plan.ValueSpec, ...]) -> str:
@@ -152,25 +150,20 @@ def launch_shape(step: plan.Launch) -> LaunchShape:
                        "".join(f"({room}) * {CELL_BYTES}*{teams}, " for room in rooms), rooms)
 
 
-class PlanWriter:
+class PlanWriter(Blocks):
     """Writes the steps of a plan as lines of Python."""
 
     def __init__(self, *, replay: bool, trials: bool, named: bool = False) -> None:
+        super().__init__()
         self.replay = replay
         self.trials = trials
         self.named = named
-        self.lines: list[str] = []
-        self.depth = 0
         self.launches: list[plan.Launch] = []
         self.versions: list[str] = []
         self.sites: list[plan.Choose] = []
         self.operations: list[plan.Operation] = []
         self.changing = frozenset[VName]()
         """The scalars that differ between iterations of the loops around."""
-
-    def line(self, text: str) -> None:
-        """Write a line at the depth of blocks reached."""
-        self.lines.append("    " * self.depth + text)
 
     def settings(self, parameters: tuple[Parameter, ...]) -> None:
         """Write the assignment of all parameters of an operation."""
@@ -182,12 +175,12 @@ class PlanWriter:
 
     def epilogue(self, given: str, steps: tuple[plan.Step, ...], host: plan.Plan) -> None:
         """Write the function of the steps that remain when all commands have been issued."""
+        self.depth = 0
         self.line(f"def {EPILOGUE}(rt{given}):")
-        self.depth += 1
+        self.depth = 1
         if steps:
             self.steps(steps, host.entry)
         self.line(f"return {_results(host.results)}")
-        self.depth -= 1
 
     def steps(self, steps: tuple[plan.Step, ...], version: str) -> None:
         """Write the steps of a block."""
@@ -215,22 +208,16 @@ class PlanWriter:
         if released:
             self.step(plan.Release(tuple(released)), "")
 
-    def nested(self, steps: tuple[plan.Step, ...], version: str) -> None:
-        """Write the steps of a block inside the present one; Python has a limit of depth."""
-        if self.depth == MOST_BLOCKS:
-            raise CompilerLimitation(
-                f"branches and loops outside of maps are nested more than {MOST_BLOCKS} levels "
-                "deep, too deep for a device; run the program with the interpreter, or let the "
-                "branches be inside of a map.")
-        self.depth += 1
-        self.steps(steps, version)
-        self.depth -= 1
+    def nested(self, steps: tuple[plan.Step, ...], version: str, controls: int = 0) -> None:
+        """Write a block inside the present one, with so many loops and ``try`` around."""
+        with self.block(controls):
+            self.steps(steps, version)
 
     def looped(self, body: tuple[plan.Step, ...], version: str, *given: VName) -> None:
         """Write the body of a loop, whose iterations set ``given``."""
         around = self.changing
         self.changing = around.union(given, _bound(body))
-        self.nested(body, version)
+        self.nested(body, version, 1)
         self.changing = around
 
     def step(self, step: plan.Step, version: str) -> None:
@@ -322,7 +309,7 @@ class PlanWriter:
             case plan.WhileLoop(cond, body, in_buffer, carried):
                 again = f"rt.read({variable(cond)}, 'bool', 0)" if in_buffer else variable(cond)
                 if self.named and carried is None:
-                    again = f"rt.goes_on({len(self.lines)}, {again})"
+                    again = f"rt.goes_on({self.place + 1}, {again})"
                 self.line(f"while {again}:" if carried is None else "for _ in rt.rounds_while("
                           f"lambda: {variable(cond)}, {_buffers(carried)}):")
                 self.looped(body, version)
@@ -382,7 +369,7 @@ class PlanWriter:
         self.operations.append(step)
         self.depth += 1
         self.line("try:")
-        self.nested((*step.early, *steps), version)
+        self.nested((*step.early, *steps), version, 2)
         self.line("except rt.CannotRun as reason:")
         self.depth += 1
         if allocated := set(_allocated(steps)):
@@ -446,7 +433,7 @@ class PlanWriter:
         for number, version in feasible:
             keyword = "if" if number == feasible[0][0] else "elif"
             self.line(f"{keyword} version_{site} == {number}:  # {version.kind.value}")
-            self.nested(version.steps, f"{step.site}/{number}")
+            self.nested(version.steps, f"{step.site}/{number}", 2)
         for line in done:
             self.line(line)
         self.depth -= 1

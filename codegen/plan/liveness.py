@@ -8,8 +8,8 @@ released as soon as its last command is *issued*.
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass, replace
-from typing import assert_never
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, assert_never
 
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.shapes.shape import Shape
@@ -42,9 +42,22 @@ def _made(steps: tuple[plan.Step, ...], known: set[VName]) -> set[VName]:
     return known
 
 
+class _Flow(NamedTuple):
+    """The buffers that steps use before they set them, and the buffers that they certainly set."""
+
+    used: NameSet
+    set: NameSet
+
+    def before(self, live: NameSet) -> NameSet:
+        """The buffers live before the steps if ``live`` are live after them."""
+        return self.used | (live - self.set)
+
+
 @dataclass(frozen=True, slots=True)
 class _Releaser:
     buffers: frozenset[VName]
+    flows: dict[int, _Flow] = field(default_factory=dict)
+    """The flows of steps with steps inside, by identity."""
 
     def release(self, names: NameSet) -> tuple[plan.Step, ...]:
         """A Release of the buffers among ``names``; nothing if there are none."""
@@ -98,22 +111,38 @@ class _Releaser:
 
     def live_before(self, steps: tuple[plan.Step, ...], live: NameSet) -> NameSet:
         """The buffers that are used by ``steps``, or after them, before they are set again."""
+        return self._flow(steps).before(live)
+
+    def _flow(self, steps: tuple[plan.Step, ...]) -> _Flow:
+        used, certain = set[VName](), set[VName]()
         for step in reversed(steps):
-            match step:
-                case plan.Fill(name, steps):
-                    live = live | {name} | self.live_before(steps, live | {name})
-                case plan.CountedLoop(_, _, body):
-                    live = live | self.live_before(body, frozenset())
-                case plan.WhileLoop(cond, body):
-                    live = live | self.live_before(body, frozenset()) | ({cond} & self.buffers)
-                case plan.Operation(_, _, steps):
-                    live = self.live_before(steps, live)
-                case plan.Branch() | plan.Choose():
-                    live = frozenset[VName]().union(
-                        *(self.live_before(inner, live) for inner in plan.bodies(step)))
-                case _:
-                    live = ((live - _defined(step)) | _used(step)) & self.buffers
-        return live
+            flow = self._flow_of(step)
+            used = (used - flow.set) | flow.used
+            certain |= flow.set
+        return _Flow(used, certain)
+
+    def _flow_of(self, step: plan.Step) -> _Flow:
+        """The flow of a step, which is computed once if there are steps inside."""
+        found = self.flows.get(id(step))
+        if found is not None:
+            return found
+        match step:
+            case plan.Fill(name, steps):
+                flow = _Flow({name} | self._flow(steps).used, frozenset())
+            case plan.CountedLoop(_, _, body):
+                flow = _Flow(self._flow(body).used, frozenset())
+            case plan.WhileLoop(cond, body):
+                flow = _Flow(self._flow(body).used | ({cond} & self.buffers), frozenset())
+            case plan.Operation(_, _, steps):
+                flow = self._flow(steps)
+            case plan.Branch() | plan.Choose():
+                inside = [self._flow(body) for body in plan.bodies(step)]
+                flow = _Flow(frozenset[VName]().union(*(each.used for each in inside)),
+                             self.buffers.intersection(*(each.set for each in inside)))
+            case _:
+                return _Flow(_used(step) & self.buffers, _defined(step) & self.buffers)
+        self.flows[id(step)] = flow
+        return flow
 
 
 def _defined(step: plan.Step) -> NameSet:

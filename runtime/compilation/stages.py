@@ -7,12 +7,14 @@ from collections.abc import Callable
 from runelift.codegen.emit.opencl import opencl_program
 from runelift.codegen.emit.python import python_source
 from runelift.codegen.plan.plan import Plan, kernels
+from runelift.ir.base.deep import deeply
 from runelift.ir.base.errors import UserError
 from runelift.ir.imp.pretty import pretty as pretty_kernels
 from runelift.ir.pretty import pretty
 from runelift.runtime.compilation.compiled import Compiled
 
 
+@deeply
 def stage_text(compiled: Compiled, stage: str, plan: Callable[[], Plan]) -> str:
     """The text of a program at a stage; UserError if there is no such stage.
 
