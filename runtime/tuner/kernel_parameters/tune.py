@@ -101,7 +101,7 @@ def tune_parameters(job: TuningJob, thresholds: Mapping[str, int], *,
     if not chosen:
         return ParameterTuning(job.forest.entry, settled, why="no setting is clearly better",
                                seconds=time.perf_counter() - started)
-    search.progress("fitting the thresholds again")
+    search.progress("other thresholds with these settings")
     refitted, tunings = dict(thresholds), tuple[EntryTuning, ...]()
     if job.forest.trees:
         again = tune_thresholds(replace(
@@ -110,7 +110,7 @@ def tune_parameters(job: TuningJob, thresholds: Mapping[str, int], *,
             repeats=job.compared_repeats, verify=False, log=None,
             progress=lambda _: None))
         refitted, tunings = refitted | again.thresholds, again.entries
-    search.progress("running the result beside the settings before")
+    search.progress("the result beside the settings before")
     gainful = sorted((each for each in settled if each.chosen), key=lambda each: -each.gain)
     best = gainful[:policy.single] if len(gainful) > 1 else []
     jointly = {**refitted, **chosen}
