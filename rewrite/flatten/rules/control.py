@@ -69,23 +69,17 @@ def _uniform(walk: Walk, loop: ir.Loop) -> frozenset[VName]:
 
     Each is computed of such scalars, and of scalars from outside of Σ.
     """
+    after = {p.param.name: atom for p, atom in zip(loop.params, loop.body.result, strict=True)}
     uniform = {p.param.name for p in loop.params
                if isinstance(p.param.type, Prim) and walk.invariant(p.init)}
+    needed = {name: needed_for(loop.body.stms, (after[name],)) for name in uniform}
     while uniform:
-        needed = {p.param.name: needed_for(loop.body.stms, (after,))
-                  for p, after in zip(loop.params, loop.body.result, strict=True)
-                  if p.param.name in uniform}
-        kept = {name for name, after in _next_values(loop).items() if name in uniform
-                and _is_uniform(walk, loop, uniform, needed[name], after)}
+        kept = {name for name in uniform
+                if _is_uniform(walk, loop, uniform, needed[name], after[name])}
         if kept == uniform:
             break
         uniform = kept
     return frozenset(uniform)
-
-
-def _next_values(loop: ir.Loop) -> dict[VName, Atom]:
-    """The value of each parameter of a loop in the next iteration."""
-    return {p.param.name: after for p, after in zip(loop.params, loop.body.result, strict=True)}
 
 
 def _is_uniform(walk: Walk, loop: ir.Loop, uniform: set[VName], needed: tuple[ir.Stm, ...],
