@@ -17,6 +17,7 @@ from runelift.ir.points import settings
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import (
     body_of,
+    free_vars,
     map_inside,
     needed_for,
     rename_body,
@@ -25,7 +26,7 @@ from runelift.ir.traverse import (
 )
 from runelift.ir.types import ArrayType, Atom, Const, elem_of, i64, shape_of
 from runelift.rewrite.engine.rule import Rewriting, rule
-from runelift.rewrite.engine.scalar_code import body_may_fail, is_scalar_code
+from runelift.rewrite.engine.scalar_code import body_may_fail, is_scalar_code, may_fail
 
 
 def by_element(program: ir.Program, names: Names, rewriting: Rewriting | None = None
@@ -62,8 +63,8 @@ class _Walk:
 def rows_by_element(stm: ir.Stm, names: Names) -> tuple[ir.Stm, ...] | None:
     """segmap Σ (… in row) ⇒ segmap (Σ, ⟨j < m⟩) (… in row[j])
 
-    Provided: row is a slice, a replicated value, or a branch of such; the statements that it needs
-        are scalar code.
+    Provided: row is a slice, a replicated value, or a branch of such; statements that it needs,
+        and statements that may fail, are scalar code.
     Because: an array has the elements that are read from it.  Without elements nothing would be
         checked, so that checks of empty rows stay as they were.
     Does not handle: rows that need loops; they keep their work-item.
@@ -95,8 +96,17 @@ def _row(body: ir.Body, result: Atom) -> ir.Param | None:
     """The row that a body has as a result, if it is only copied."""
     row = next((p for stm in body.stms for p in stm.pat if p.name == result), None)
     copied = all(is_scalar_code((each,)) or _is_copy(each)
-                 for each in needed_for(body.stms, (result,)))
+                 for each in _needed(body.stms, (result,)))
     return row if row is not None and isinstance(row.type, ArrayType) and copied else None
+
+
+def _needed(stms: Sequence[ir.Stm], result: Iterable[Atom]) -> tuple[ir.Stm, ...]:
+    """The statements that a result needs, and all statements that may fail, in order."""
+    checks = [stm for stm in stms if may_fail(stm.exp)]
+    wanted = [*result, *(p.name for stm in checks for p in stm.pat),
+              *(name for stm in checks for name in free_vars(stm))]
+    kept = {id(stm) for stm in (*needed_for(stms, wanted), *checks)}
+    return tuple(stm for stm in stms if id(stm) in kept)
 
 
 def _is_copy(stm: ir.Stm) -> bool:
@@ -115,7 +125,7 @@ def _part(stm: ir.Stm, places: Sequence[int], names: Names) -> ir.Stm:
     exp = _segmap(stm)
     result = tuple(exp.body.result[place] for place in places)
     code = ir.Lambda(tuple(ir.Param(dim.index, Prim.I64) for dim in exp.space),
-                     ir.Body(needed_for(exp.body.stms, result), result), ())
+                     ir.Body(_needed(exp.body.stms, result), result), ())
     own = rename_lambda(code, names)
     space = tuple(ir.SegDim(param.name, dim.width)
                   for param, dim in zip(own.params, exp.space, strict=True))
@@ -130,7 +140,7 @@ def _in_elements(stm: ir.Stm, names: Names) -> ir.Stm:
     prims = tuple(map(elem_of, exp.ret))
     body = _body_of_elements(exp.body, tuple(dim.index for dim in space), prims, names)
     return replace(stm, exp=replace(exp, space=(*exp.space, *space), ret=prims,
-                                    body=replace(body, stms=needed_for(body.stms, body.result))))
+                                    body=replace(body, stms=_needed(body.stms, body.result))))
 
 
 def _body_of_elements(body: ir.Body, at: tuple[VName, ...], prims: Sequence[Prim],

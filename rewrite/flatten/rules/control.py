@@ -11,8 +11,9 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.traverse import bodies_of, free_vars, needed_for, statements_inside
-from runelift.ir.types import Atom, Const, array_of, shape_of
+from runelift.ir.types import Atom, Const, array_of, i64, shape_of
 from runelift.rewrite.engine.pick import pick
+from runelift.rewrite.engine.scalar_code import may_fail
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.nest import Nest, show_nest
@@ -91,9 +92,20 @@ def _is_uniform(walk: Walk, loop: ir.Loop, uniform: set[VName], needed: tuple[ir
         inside.add(loop.form.index)
     used = {name for stm in needed for name in free_vars(stm)} | {
         name for name in (after,) if isinstance(name, VName)}
-    return all(isinstance(stm.exp, ir.PrimOp | ir.Convert | ir.AtomExp) for stm in needed) and all(
+    return all(isinstance(stm.exp, ir.PrimOp | ir.Convert | ir.AtomExp) and not may_fail(stm.exp)
+               for stm in needed) and all(
         name in inside or name in uniform or (name not in carried and walk.invariant(name))
         for name in used)
+
+
+def _if_any_point(walk: Walk, cond: Atom) -> Atom:
+    """The condition, or false if Σ has no point: a loop that no point runs might not end."""
+    for width in walk.nest.widths:
+        some, both = (ir.Param(walk.flattener.names.fresh("some"), Prim.BOOL) for _ in range(2))
+        walk.emit(ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), width))))
+        walk.emit(ir.Stm((both,), ir.PrimOp("and", Prim.BOOL, (cond, some.name))))
+        cond = both.name
+    return cond
 
 
 def _emit_interchanged(walk: Walk, stm: ir.Stm, uniform: frozenset[VName]) -> None:
@@ -105,6 +117,9 @@ def _emit_interchanged(walk: Walk, stm: ir.Stm, uniform: frozenset[VName]) -> No
         for p, one in zip(loop.params, scalar, strict=True))
     inits = [p.init if one else walk.expand(p.init, p.param.type)
              for p, one in zip(loop.params, scalar, strict=True)]
+    if isinstance(loop.form, ir.WhileLoop):
+        number = next(n for n, p in enumerate(params) if p.name == loop.form.cond)
+        inits[number] = _if_any_point(walk, inits[number])
     flattener.learn_params(params)
     varying = [not one for one in scalar]
     inner = walk.nest.define(walk.nest.point(p.param, host.name) for p, host in zip(

@@ -72,6 +72,14 @@ def test_a_loop_that_depends_on_the_row_stays_inside(name: str) -> None:
     assert agree(program(text), "main", args, expected(text, "main", args))
 
 
+@pytest.mark.parametrize("body", [
+    "(loop (s, t) = (0, k) while t != 0 do (s + i32.sum (map (* t) xs), t | 1)).0",
+    "(loop (s, t) = (0, 0) for i < 2 do (s + i32.sum (map (* t) xs), 7 / (k - k))).0"])
+def test_a_loop_that_no_point_runs_neither_goes_on_nor_fails(body: str) -> None:
+    args = [np.zeros((0, 4), I32), I32(11)]
+    assert agree(program(text_of(body)), "main", args, expected(text_of(body), "main", args))
+
+
 def test_uniform_scalars_stay_scalars() -> None:
     (loop,) = loops_around(LOOPS["counted"])
     assert sum(isinstance(p.param.type, Prim) for p in loop.params) == 1

@@ -82,6 +82,17 @@ def test_a_bad_place_is_an_error_also_if_rows_are_empty(m: int) -> None:
             program(text_of("xss[i]"), device).run("main", args)
 
 
+@pytest.mark.parametrize("body", [
+    "assert (i < 2) xss[i % n]", "(assert (i < 2) xss[i % n], i)",
+    "(xss[i % n], assert (i < 2) i)", "if i > 1 then assert (i < 2) xss[i % n] else xss[0]"])
+@pytest.mark.parametrize("m", [0, 3])
+def test_an_assertion_beside_a_row_still_fails(body: str, m: int) -> None:
+    args = [np.zeros((3, m), F32), np.array([0, 5])]
+    for device in ("pocl", "interpreter"):
+        with pytest.raises(ProgramFailure, match="Assertion is false"):
+            program(text_of(body), device).run("main", args)
+
+
 def _check(text: str, sizes: Any) -> None:
     """All versions have the results of the interpreter."""
     on_device = program(text)
