@@ -20,9 +20,10 @@ def checks_of(names: Names, stm: Stm, shape: Sequence[Atom]) -> Iterator[Stm]:
     """
     match stm.exp:
         case PrimOp() if stm.exp.may_trap:
-            nonzero = Param(names.fresh("nonzero"), Prim.BOOL)
-            zero = Const(0, stm.exp.prim)
-            yield Stm((nonzero,), PrimOp("ne", stm.exp.prim, (stm.exp.args[-1], zero)))
+            zero, nonzero = (Param(names.fresh(base), Prim.BOOL) for base in ("zero", "nonzero"))
+            divisor = stm.exp.args[-1]
+            yield Stm((zero,), PrimOp("eq", stm.exp.prim, (divisor, Const(0, stm.exp.prim))))
+            yield Stm((nonzero,), PrimOp("not", Prim.BOOL, (zero.name,)))
             yield Stm((), Assert(nonzero.name, failures.DIVISION), loc=stm.loc)
         case Index(_, dims, True):
             yield from _Access(names, stm.loc).checks(dims, shape)

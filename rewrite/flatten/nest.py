@@ -56,8 +56,8 @@ class Segments:
 class Nest:
     """Σ: the index space of the enclosing maps, and the definitions of the names they bind.
 
-    ``segments`` are the descriptors of inner widths that have been made.  A deeper nest has others,
-    as it has more points.
+    ``segments`` are the descriptors of inner widths that have been made.  A deeper nest has more
+    points, so these are not its descriptors.
     """
 
     space: Space = ()

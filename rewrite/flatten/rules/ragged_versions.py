@@ -110,7 +110,7 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
 def _facts(walk: Walk, nest: Nest, lam: ir.Lambda, widths: list[VName]) -> Walk:
     """A walk over what the widths need, with their descriptors in its nest.
 
-    The statements have names of their own, as versions have them again.
+    The names of the statements are fresh, as versions contain the statements again.
     """
     copy = walk.flattener.copy_body(ir.Body(needed_for(lam.body.stms, widths), tuple(widths)))
     facts = Walk(walk.flattener, nest)
