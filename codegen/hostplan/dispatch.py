@@ -39,6 +39,7 @@ from runelift.codegen.segops.segred_columns import (
     columns_of_reduction,
     reduce_columns,
 )
+from runelift.codegen.segops.segred_ragged import segred_ragged
 from runelift.codegen.segops.segscan_two_pass import segscan
 from runelift.codegen.segops.transpose import lower_transposition, transposition_of
 from runelift.ir import imp
@@ -212,6 +213,9 @@ def _segmap_items(lowering: launches.Lowering, exp: SegMap, kind: str) -> None:
 
 def _segred(lowering: launches.Lowering, exp: SegRed) -> None:
     """Add kernels that reduce each segment by itself, or strips of neighbouring columns."""
+    if exp.space and exp.space[-1].ragged is not None:
+        _in_registers(lowering, partial(segred_ragged, lowering, exp))
+        return
     columns = columns_of_reduction(exp)
     if columns is None:
         _segred_elements(lowering, exp)
@@ -228,6 +232,11 @@ def _segred_elements(lowering: launches.Lowering, exp: SegRed) -> None:
     def make() -> None:
         segred(lowering, exp, partial(_rows_by_groups, lowering, exp) if reduces else None)
 
+    _in_registers(lowering, make)
+
+
+def _in_registers(lowering: launches.Lowering, make: Callable[[], None]) -> None:
+    """Add the kernels that ``make`` adds; small private arrays are in registers."""
     steps, arrays = _with_arrays(lowering, make)
     _or_small(lowering, steps, arrays, make)
 
