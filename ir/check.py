@@ -9,6 +9,7 @@ from runelift.ir import syntax as ir
 from runelift.ir.base.errors import CompilerBug
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
+from runelift.ir.ragged import Ragged
 from runelift.ir.traverse import bodies_of, lambdas_of, uses
 from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, shape_of
 
@@ -24,6 +25,7 @@ def check(program: ir.Program, phase: str = "core") -> None:
     * Versions that a schedule made do not stand in lambdas.
     * The needs of a guard are about numbers in scope.
     * Operations of level LOCAL occur only inside of operations of level GROUP.
+    * A ragged dimension is the second and last one of its space.
     """
     for fun in program.funs:
         checker = _Checker(fun.name, phase)
@@ -198,6 +200,9 @@ class _Checker:
         if (exp.level is ir.Level.LOCAL) != self.group:
             raise self.fail(stm, f"an operation of level {exp.level.value} in the wrong place")
         group = self.group
+        for number, dim in enumerate(exp.space):
+            if dim.ragged is not None:
+                self._ragged(dim.ragged, number, exp, stm)
         with self.scope():
             for dim in exp.space:
                 self.bind_index(dim.index, stm)
@@ -209,3 +214,15 @@ class _Checker:
             count = len(exp.ret) if isinstance(exp, ir.SegMap | ir.SegRed | ir.SegScan) else None
             self.body(exp.body, count, stm)
         self.group = group
+
+    def _ragged(self, ragged: Ragged, number: int, exp: ir.SegOp, stm: ir.Stm) -> None:
+        """Check dimension ``number`` of an operation, which is ragged."""
+        if len(exp.space) != 2 or number != 1:
+            raise self.fail(stm, "a ragged dimension is not the second of two")
+        if isinstance(exp, ir.SegHist | ir.SegAccumulate):
+            raise self.fail(stm, f"{type(exp).__name__} over a ragged space")
+        arrays = [ragged.lengths, *([] if ragged.offsets is None else [ragged.offsets])]
+        numbers = [ragged.total, *([] if ragged.longest is None else [ragged.longest])]
+        types = [self.type(a, stm) for a in (*arrays, *numbers)]
+        wanted: list[Type] = [ArrayType(Prim.I64, (exp.space[0].width,)) for _ in arrays]
+        self.same_kinds(types, [*wanted, *(Prim.I64 for _ in numbers)], stm)

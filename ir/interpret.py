@@ -28,6 +28,7 @@ from runelift.ir.base.source import Loc
 from runelift.ir.meaning import PLAIN, convert, operation
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
+from runelift.ir.ragged import Ragged
 from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, i64, row_of, shape_of
 
 Value: TypeAlias = Any
@@ -266,7 +267,8 @@ class Interpreter:
                                       self._scan)
             case ir.SegScatter(_, space, dests, body):
                 values = self._points(space, body, _dest_types(dests, env), env)
-                return _scatter(dests, [_flat_points(v, len(space)) for v in values], env)
+                rank = 1 if ragged_of(space) else len(space)
+                return _scatter(dests, [_flat_points(v, rank) for v in values], env)
             case ir.SegHist(_, space, hist_ops, body):
                 return self._seg_hist(space, hist_ops, body, env)
             case ir.Versions(_, alternatives):
@@ -380,11 +382,17 @@ class Interpreter:
 
     def _points(self, space: ir.Space, body: ir.Body, ret: tuple[Type, ...],
                 env: Env) -> list[Value]:
-        widths = tuple(_size(dim.width, env) for dim in space)
         rows: list[list[Value]] = []
+        if (ragged := ragged_of(space)) is None:
+            widths = tuple(_size(dim.width, env) for dim in space)
+            points: Iterable[tuple[int, ...]] = itertools.product(*map(range, widths))
+        else:
+            lengths = _lengths(ragged, env)
+            widths = (sum(lengths),)
+            points = ((i, j) for i, length in enumerate(lengths) for j in range(length))
         check_room(widths, ROW_BYTES)
         scope = dict(env)
-        for point in itertools.product(*map(range, widths)):
+        for point in points:
             scope.update(zip((dim.index for dim in space), map(np.int64, point), strict=True))
             rows.append(self.body(body, scope))
         return _stack(rows, ret, widths, env)
@@ -395,8 +403,20 @@ class Interpreter:
                   ) -> list[Value]:
         outer = tuple(_size(dim.width, env) for dim in space[:-1])
         operands = sum(len(op.neutral) for op in ops)
-        segments = [fold(ops, [m[point] for m in mapped[:operands]], env)
-                    for point in itertools.product(*map(range, outer))]
+        if (ragged := ragged_of(space)) is not None:
+            ends = list(itertools.accumulate(_lengths(ragged, env), initial=0))
+            parts = [[m[start:end] for m in mapped[:operands]]
+                     for start, end in itertools.pairwise(ends)]
+            if fold == self._scan:
+                scanned = [np.empty_like(m) for m in mapped[:operands]]
+                for start, end, part in zip(ends, ends[1:], parts, strict=False):
+                    for out, values in zip(scanned, fold(ops, part, env), strict=True):
+                        out[start:end] = values
+                return scanned + mapped[operands:]
+        else:
+            parts = [[m[point] for m in mapped[:operands]]
+                     for point in itertools.product(*map(range, outer))]
+        segments = [fold(ops, part, env) for part in parts]
         types = tuple(t for op in ops for t in op.lam.ret)
         if fold == self._scan:
             return _stack_like(segments, mapped[:operands], outer) + mapped[operands:]
@@ -433,6 +453,20 @@ def _size(a: Atom, env: Env) -> int:
     if size < 0:
         raise ProgramFailure(failures.SIZE.format(size))
     return size
+
+
+def ragged_of(space: ir.Space) -> Ragged | None:
+    """The lengths of the segments of a space whose last dimension is ragged."""
+    return space[-1].ragged if space else None
+
+
+def _lengths(ragged: Ragged, env: Env) -> list[int]:
+    """The lengths of all segments; it fails if one is negative, as any size."""
+    lengths: list[int] = env[ragged.lengths].tolist()
+    for length in lengths:
+        if length < 0:
+            raise ProgramFailure(failures.SIZE.format(length))
+    return lengths
 
 
 def _windows(array: Value, dim: int, size: int, step: int, count: int) -> Value:

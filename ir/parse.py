@@ -21,6 +21,7 @@ from runelift.ir.constraints import Constraint
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
+from runelift.ir.ragged import Ragged, Sharing
 from runelift.ir.sizes import Size, ceil_div, greatest, least, product
 from runelift.ir.types import ArrayType, Atom, Const, Type
 
@@ -265,6 +266,18 @@ class Reader(Transformer[Token, Any]):
 
     def seg_dim(self, index: Token, width: Atom) -> ir.SegDim:
         return ir.SegDim(vname(index), width)
+
+    def offsets(self, name: Token) -> tuple[str, VName]:
+        return "offsets", vname(name)
+
+    def most(self, atom: Atom) -> tuple[str, Atom]:
+        return "longest", atom
+
+    def ragged_dim(self, index: Token, lengths: Token, _: Token, total: Atom,
+                   *parts: Any) -> ir.SegDim:
+        named: dict[str, Any] = dict(part for part in parts if isinstance(part, tuple))
+        by = next((str(part).split()[1] for part in parts if isinstance(part, Token)), "row")
+        return ir.SegDim(vname(index), Ragged(vname(lengths), total, sharing=Sharing(by), **named))
 
     def block(self, body: ir.Body) -> ir.Body:
         return body

@@ -12,6 +12,7 @@ from runelift.ir.constraints import Constraint, Relation
 from runelift.ir.guards import Guard
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+from runelift.ir.ragged import Sharing
 from runelift.ir.types import Atom, Const, Type, elem_of, shape_of
 
 _PAD = "  "
@@ -123,7 +124,17 @@ def _operators(ops: Iterable[ir.Operator]) -> Lines:
 
 
 def _space(space: ir.Space) -> str:
-    return f"<{', '.join(f'{d.index} < {_atom(d.width)}' for d in space)}>"
+    dims = []
+    for number, dim in enumerate(space):
+        if (ragged := dim.ragged) is None:
+            dims.append(f"{dim.index} < {_atom(dim.width)}")
+            continue
+        at = "" if ragged.offsets is None else f" at {ragged.offsets}"
+        most = "" if ragged.longest is None else f" most {_atom(ragged.longest)}"
+        by = "" if ragged.sharing is Sharing.ROW else f" by {ragged.sharing.value}"
+        dims.append(f"{dim.index} < {ragged.lengths}[{space[number - 1].index}]"
+                    f" of {_atom(ragged.total)}{at}{most}{by}")
+    return f"<{', '.join(dims)}>"
 
 
 def _block(lines: Iterable[str]) -> Lines:

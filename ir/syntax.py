@@ -27,6 +27,7 @@ Both are first-order, in A-normal form, with arrays of primitive elements and un
 
     Exp (versioned) = core, and
       segmap, segred, segscan, segscatter, seghist       any
+        over a Space ::= ⟨i < n, ...⟩, or ⟨i < n, j < len[i]⟩
       versions (Guard => Body)... else Body              any
 
 In the core IR a SOAC is parallel.  In the versioned IR only the ``Seg*`` nodes are parallel, and a
@@ -48,10 +49,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
+from runelift.ir.base.errors import CompilerBug
 from runelift.ir.base.source import Loc
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
+from runelift.ir.ragged import Ragged
 from runelift.ir.types import Atom, Const, Type
 
 # Statements
@@ -495,14 +498,33 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SegDim:
-    """One dimension of an index space: ``index`` runs from 0 to below ``width``."""
+    """One dimension of an index space: ``index`` runs from 0 to below its width.
+
+    The width may differ between points if the dimension is the last of two.
+    """
 
     index: VName
-    width: Atom
+    extent: Atom | Ragged
+
+    @property
+    def width(self) -> Atom:
+        """The width, which is alike at all points."""
+        if isinstance(self.extent, Ragged):
+            raise CompilerBug(f"the width of {self.index} differs between points")
+        return self.extent
+
+    @property
+    def ragged(self) -> Ragged | None:
+        """The lengths of segments, if the width differs between points."""
+        return self.extent if isinstance(self.extent, Ragged) else None
 
 
 Space: TypeAlias = tuple[SegDim, ...]
-"""An index space, outermost dimension first."""
+"""An index space, outermost dimension first.
+
+Over a space with a ragged dimension, ``⟨i < n, j < len[i]⟩``, results for points are flat:
+``[m]t``, where m is the sum of the lengths.  Reductions have the width of the first dimension.
+"""
 
 
 @dataclass(frozen=True, slots=True)

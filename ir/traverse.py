@@ -15,6 +15,7 @@ from runelift.ir import syntax as ir
 from runelift.ir.guards import Guard
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
+from runelift.ir.ragged import Ragged
 from runelift.ir.sizes import Size
 from runelift.ir.types import ArrayType, Atom, Const, Type
 
@@ -155,7 +156,16 @@ class Mapper:
 
     def space(self, space: ir.Space) -> ir.Space:
         """An index space; its indices are bound."""
-        return tuple(ir.SegDim(self.bind(dim.index), self.atom(dim.width)) for dim in space)
+        return tuple(ir.SegDim(self.bind(dim.index), self.extent(dim.extent)) for dim in space)
+
+    def extent(self, extent: Atom | Ragged) -> Atom | Ragged:
+        """Map the width of a dimension."""
+        if not isinstance(extent, Ragged):
+            return self.atom(extent)
+        return Ragged(self.name(extent.lengths), self.atom(extent.total),
+                      None if extent.offsets is None else self.name(extent.offsets),
+                      extent.sharing,
+                      None if extent.longest is None else self.atom(extent.longest))
 
     def size(self, size: Size) -> Size:
         """Map a symbolic size."""

@@ -270,7 +270,7 @@ def _sizes_of(exp: ir.Exp) -> Iterator[Atom]:
         case (ir.SegMap(_, space) | ir.SegRed(_, space) | ir.SegScan(_, space)
               | ir.SegScatter(_, space)
               | ir.SegHist(_, space) | ir.SegAccumulate(_, space)):
-            yield from (dim.width for dim in space)
+            yield from (dim.width if dim.ragged is None else dim.ragged.total for dim in space)
             if isinstance(exp, ir.SegHist):
                 yield from (op.bins for op in exp.ops)
         case (ir.Map(width) | ir.Redomap(width) | ir.Scanomap(width) | ir.Scatter(width)

@@ -181,6 +181,9 @@ class Known:
         """Inside of an index space."""
         known = self.inner()
         for dim in space:
+            if dim.ragged is not None:
+                known.learn(Size.var(dim.index))
+                continue
             if isinstance(dim.width, VName) and dim.width not in known.tame:
                 known.tame.add(dim.width)
             known.below(dim.index, dim.width)

@@ -160,17 +160,23 @@ class ForwardWalk:
         """Learn the ranges of the indices and parameters that ``exp`` binds."""
         match exp:
             case ir.SegMap(space=space) | ir.SegRed(space=space) | ir.SegScan(space=space):
-                for dim in space:
-                    self.scope.bind_index(dim.index, dim.width)
+                self._space(space)
             case (ir.SegScatter(space=space) | ir.SegHist(space=space)
                   | ir.SegAccumulate(space=space)):
-                for dim in space:
-                    self.scope.bind_index(dim.index, dim.width)
+                self._space(space)
             case ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist():
                 for param, array in zip(exp.lam.params, exp.arrays, strict=True):
                     source = self.scope.exp(array)
                     if isinstance(source, ir.Iota) and is_counting(source):
                         self.scope.bounds[param.name] = source.count
+
+    def _space(self, space: ir.Space) -> None:
+        """Learn the ranges of the indices of a space."""
+        for dim in space:
+            if dim.ragged is None:
+                self.scope.bind_index(dim.index, dim.width)
+            else:
+                self.scope.bind((ir.Param(dim.index, Prim.I64),))
 
     # Facts
 

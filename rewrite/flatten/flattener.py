@@ -151,7 +151,7 @@ class Flattener:
         lam = ir.Lambda(tuple(ir.Param(dim.index, Prim.I64) for dim in space), body, ())
         fresh = self.copy_lambda(lam)
         dims = zip(fresh.params, space, strict=True)
-        return tuple(ir.SegDim(p.name, dim.width) for p, dim in dims), fresh.body
+        return tuple(ir.SegDim(p.name, dim.extent) for p, dim in dims), fresh.body
 
     # Versions
 

@@ -202,7 +202,7 @@ def _guarded(walk: _Walk, stm: ir.Stm, exp: ir.SegScatter, asserts: list[ir.Stm]
         some, inside = names.fresh("some"), names.fresh("inside")
         before = (ir.Stm((ir.Param(some, Prim.I64),),
                          ir.PrimOp("max", Prim.I64, (dim.width, i64(1)))),)
-        space = (replace(dim, width=some),)
+        space = (replace(dim, extent=some),)
         there = ir.Stm((ir.Param(inside, Prim.BOOL),),
                        ir.PrimOp("lt", Prim.I64, (dim.index, dim.width)))
         chosen, results = _either(inside, body, nothing, types, names)

@@ -127,7 +127,7 @@ def _part(stm: ir.Stm, places: Sequence[int], names: Names) -> ir.Stm:
     code = ir.Lambda(tuple(ir.Param(dim.index, Prim.I64) for dim in exp.space),
                      ir.Body(_needed(exp.body.stms, result), result), ())
     own = rename_lambda(code, names)
-    space = tuple(ir.SegDim(param.name, dim.width)
+    space = tuple(ir.SegDim(param.name, dim.extent)
                   for param, dim in zip(own.params, exp.space, strict=True))
     return replace(stm, pat=tuple(stm.pat[place] for place in places), exp=replace(
         exp, space=space, body=own.body, ret=tuple(exp.ret[place] for place in places)))

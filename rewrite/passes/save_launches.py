@@ -121,7 +121,7 @@ def _fits(made: ir.Stm, scatter: ir.Stm) -> bool:
     if not isinstance(one, ir.SegMap) or not isinstance(two, ir.SegScatter):
         return False
     return (one.level is two.level is ir.Level.GRID
-            and [d.width for d in one.space] == [d.width for d in two.space]
+            and [d.extent for d in one.space] == [d.extent for d in two.space]
             and all(isinstance(t, Prim) for t in one.ret) and is_scalar_code(one.body.stms)
             and not (body_may_fail(one.body) and (
                 body_may_fail(two.body) or not is_scalar_code(two.body.stms)))
@@ -203,7 +203,7 @@ def _reads_all(stm: ir.Stm, array: VName, like: ir.Param) -> VName | None:
     match stm.exp:
         case (ir.SegMap(ir.Level.GRID, space, inner)
               | ir.SegScan(ir.Level.GRID, space, _, inner)) if (
-                tuple(d.width for d in space) == shape_of(like.type)
+                tuple(d.extent for d in space) == shape_of(like.type)
                 and is_scalar_code(inner.stms) and not ALONE & set(stm.attrs)):
             return next((name for name, read in _elements(inner, space).items() if read == array),
                         None)

@@ -1,0 +1,41 @@
+"""Ragged widths: the last dimension of an index space may have another width at each point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from runelift.ir.names import VName
+from runelift.ir.types import Atom
+
+
+class Sharing(Enum):
+    """The executor of the elements of a segment."""
+
+    ROW = "row"
+    """A work-item for each segment."""
+    LANES = "lanes"
+    """A few neighbouring work-items for each segment."""
+    GROUP = "group"
+    """A work-group for each segment."""
+    MERGE = "merge"
+    """Work-items with equal numbers of elements and segments together."""
+    FLAT = "flat"
+    """Work-items with equal numbers of elements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """Segment i has ``lengths[i]`` elements; ``total`` is the sum of the lengths.
+
+    ``lengths`` is an ``[n]i64``.  ``offsets`` is an ``[n+1]i64``: segment i begins at
+    ``offsets[i]``, and ``offsets[n]`` is ``total``.  An operation that needs no offsets has none.
+    Results for elements are flat in any case, ``[total]t``.  ``longest`` is the greatest length, if
+    the host knows it.  A length below 0 is 0: something else fails there.
+    """
+
+    lengths: VName
+    total: Atom
+    offsets: VName | None = None
+    sharing: Sharing = Sharing.ROW
+    longest: Atom | None = None
