@@ -39,6 +39,7 @@ CLASSES = {
     "merge_parts": "reduction along a merge path",
     "merge_joined": "reduction along a merge path",
     "length_facts": "facts about lengths",
+    "length_facts_final": "facts about lengths",
     "segscan_small": "scan, a work-item per segment",
     "segscan_once": "scan in one pass",
     "segscan_sums": "scan in two passes",

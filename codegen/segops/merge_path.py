@@ -2,8 +2,8 @@
 
 The path merges two sorted lists, the places of elements and the ends of segments.  A step takes an
 element into a total, or ends a segment and stores its total.  So empty segments cost a step each,
-and a part is as long as any other, whatever the lengths are.  A search along a diagonal of the
-merge matrix finds where a part begins: the segment s and the element e with s + e steps before.
+and a part is as long as any other, whatever the lengths are.  A part begins behind s segments and
+e elements if s + e steps come before it.  A search in the offsets finds them.
 
 - ``merge_tiles``, on devices with coalesced accesses: a group has a tile of the path.  Its
   work-items search together, with a probe each.  The ends of the tile's segments go to local
@@ -210,8 +210,9 @@ def _search_alone(reader: _Reader, diagonal: Exp) -> imp.Var:
 class _Tile:
     """A kernel whose groups fold a tile of the path each.
 
-    ``ends`` are those of its segments and ``owners`` the segments of its elements, counted from
-    the first of the tile.  ``stages`` are operands, ``found`` the bounds of two searches.
+    ``ends`` has the ends of its segments, counted from its first element.  ``owners`` has the
+    segments of its elements, counted from its first segment.  ``stages`` has their operands, and
+    ``found`` the bounds of two searches.
     """
 
     def __init__(self, lowering: launches.Lowering, parts: _Parts, shape: MergeTileShape) -> None:
@@ -310,7 +311,7 @@ class _Tile:
                               truth(False), Prim.BOOL)
 
         def narrow(number: Exp) -> tuple[imp.Stm, ...]:
-            """Store the part behind so many others.  Nobody has looked at the end of the last."""
+            """Store part ``number`` of a range.  No work-item has looked at the end of the last."""
             start = op("add", low, op("mul", number, step))
             bound = imp.Select(op("lt", number, LSIZE), _least(
                 high, op("sub", op("add", start, step), lit(1))), high, Prim.I64)
