@@ -39,6 +39,7 @@ from runelift.codegen.segops.segred_columns import (
     columns_of_reduction,
     reduce_columns,
 )
+from runelift.codegen.segops.segred_ragged import segred_ragged
 from runelift.codegen.segops.segscan_two_pass import segscan
 from runelift.codegen.segops.transpose import lower_transposition, transposition_of
 from runelift.ir import imp
@@ -50,13 +51,9 @@ from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import (
     Body,
-    Index,
-    Iota,
-    Lambda,
     Level,
     Loop,
     Param,
-    Redomap,
     SegAccumulate,
     SegHist,
     SegMap,
@@ -217,7 +214,7 @@ def _segmap_items(lowering: launches.Lowering, exp: SegMap, kind: str) -> None:
 def _segred(lowering: launches.Lowering, exp: SegRed) -> None:
     """Add kernels that reduce each segment by itself, or strips of neighbouring columns."""
     if exp.space and exp.space[-1].ragged is not None:
-        _segmap_items(lowering, in_rows(exp, lowering.names), "segred_rows")
+        _in_registers(lowering, partial(segred_ragged, lowering, exp))
         return
     columns = columns_of_reduction(exp)
     if columns is None:
@@ -235,6 +232,11 @@ def _segred_elements(lowering: launches.Lowering, exp: SegRed) -> None:
     def make() -> None:
         segred(lowering, exp, partial(_rows_by_groups, lowering, exp) if reduces else None)
 
+    _in_registers(lowering, make)
+
+
+def _in_registers(lowering: launches.Lowering, make: Callable[[], None]) -> None:
+    """Add the kernels that ``make`` adds; small private arrays are in registers."""
     steps, arrays = _with_arrays(lowering, make)
     _or_small(lowering, steps, arrays, make)
 
@@ -249,21 +251,6 @@ def _rows_by_groups(lowering: launches.Lowering, exp: SegRed | SegScan) -> None:
     inside = Stm(pat, replace(exp, level=Level.LOCAL, space=(last,)), loc=lowering.stm.loc)
     lower_group(lowering, SegMap(
         Level.GROUP, tuple(outer), Body((inside,), tuple(p.name for p in pat)), ret))
-
-
-def in_rows(exp: SegRed, names: Names) -> SegMap:
-    """A segmented reduction over a ragged space, with a work-item for each segment."""
-    outer, inner = exp.space
-    ragged = inner.ragged
-    assert ragged is not None
-    length = Param(names.fresh("length"), Prim.I64)
-    elements = Param(names.fresh("elements"), array_of((length.name,), Prim.I64))
-    totals = tuple(Param(names.fresh("total"), type_) for type_ in exp.ret)
-    lam = Lambda((Param(inner.index, Prim.I64),), exp.body, exp.ret)
-    stms = (Stm((length,), Index(ragged.lengths, (outer.index,))),
-            Stm((elements,), Iota(length.name, i64(0), i64(1), Prim.I64)),
-            Stm(totals, Redomap(length.name, exp.ops, lam, (elements.name,))))
-    return SegMap(exp.level, (outer,), Body(stms, tuple(p.name for p in totals)), exp.ret)
 
 
 def _segscatter(lowering: launches.Lowering, exp: SegScatter) -> None:

@@ -32,7 +32,7 @@ def group_scan(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var], 
     """
     mems = [local_arrays(k, [operator], group)[0] for _ in range(2)]
     flags = [_flags(k, group) for _ in range(2)] if fresh is not None else []
-    return _choose(k, subgroup, operator,
+    return _choose(k, _some(subgroup), operator,
                    lambda: _Lanes(k, operator, subgroup, mems[0], flags[:1]).before(totals, fresh),
                    lambda: _scan_in_memory(k, operator, totals, fresh, mems, flags))
 
@@ -48,8 +48,24 @@ def group_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
         return [k.declare("r", p, imp.Load(m, lit(0), p))
                 for m, p in zip(mems, _prims(operator), strict=True)]
 
-    return _choose(k, subgroup, operator,
+    return _choose(k, _some(subgroup), operator,
                    lambda: _Lanes(k, operator, subgroup, mems, ()).total(totals), in_memory)
+
+
+def team_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
+               mems: Sequence[VName], count: imp.Var, subgroup: VName) -> list[imp.Var]:
+    """As :func:`row_total`, by way of the local memory ``mems`` if sub-groups are too small.
+
+    ``count`` is a constant of the kernel.  All work-items of the group have a part in it.
+    """
+    def in_memory() -> list[imp.Var]:
+        _tree_reduce(k, operator, mems, totals, count)
+        return [k.declare("r", p, imp.Load(m, LID, p))
+                for m, p in zip(mems, _prims(operator), strict=True)]
+
+    enough = imp.Apply("le", Prim.I64, (count, imp.Var(subgroup)))
+    return _choose(k, imp.Apply("and", Prim.BOOL, (_some(subgroup), enough)), operator,
+                   lambda: row_total(k, operator, totals, count, subgroup), in_memory)
 
 
 def row_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var], count: Exp,
@@ -62,8 +78,10 @@ def row_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var], c
 
 
 def _tree_reduce(k: KernelBuilder, op_: Operator, arrays: Sequence[VName],
-                 totals: Sequence[imp.Var]) -> None:
+                 totals: Sequence[imp.Var], count: Exp = LSIZE) -> None:
     """Combine the work-items' totals in local memory, in order; work-item 0 has the result.
+
+    A power of two as ``count``: the first of each ``count`` neighbours has theirs.
 
     Log-step: at distance d, work-item i (a multiple of 2d) takes in the total of i + d.  The
     levels are counted because PoCL 3.0 gives wrong sums for a while loop around the barrier.
@@ -72,7 +90,7 @@ def _tree_reduce(k: KernelBuilder, op_: Operator, arrays: Sequence[VName],
     for mem, total_, prim in zip(arrays, totals, prims, strict=True):
         k.emit(imp.Store(mem, LID, total_, prim))
     k.emit(imp.Barrier(imp.Space.LOCAL))
-    levels = op("sub", lit(64), imp.Apply("clz", Prim.I64, (op("sub", LSIZE, lit(1)),)))
+    levels = _levels(count)
 
     def level(number: Exp) -> None:
         distance = k.declare("distance", Prim.I64, imp.Apply("shl", Prim.I64, (lit(1), number)))
@@ -95,10 +113,15 @@ def _tree_reduce(k: KernelBuilder, op_: Operator, arrays: Sequence[VName],
     k.loop(levels, level, base="level")
 
 
-def _choose(k: KernelBuilder, subgroup: VName, operator: Operator,
+def _some(subgroup: VName) -> Exp:
+    """True if sub-groups have more than one work-item."""
+    return imp.Apply("lt", Prim.I64, (lit(1), imp.Var(subgroup)))
+
+
+def _choose(k: KernelBuilder, cond: Exp, operator: Operator,
             by_shuffles: Callable[[], Sequence[imp.Var]],
             in_memory: Callable[[], Sequence[imp.Var]]) -> list[imp.Var]:
-    """The result by shuffles if sub-groups have more than one work-item, else through memory."""
+    """The result by shuffles if ``cond`` holds when a kernel is built, else through memory."""
     found = [k.declare("found", p) for p in _prims(operator)]
 
     def set_by(find: Callable[[], Sequence[imp.Var]]) -> tuple[imp.Stm, ...]:
@@ -107,8 +130,7 @@ def _choose(k: KernelBuilder, subgroup: VName, operator: Operator,
                 k.emit(imp.Assign(target.name, value))
         return tuple(code)
 
-    some = imp.Apply("lt", Prim.I64, (lit(1), imp.Var(subgroup)))
-    k.emit(imp.If(some, set_by(by_shuffles), set_by(in_memory)))
+    k.emit(imp.If(cond, set_by(by_shuffles), set_by(in_memory)))
     return found
 
 

@@ -67,7 +67,7 @@ Times of 10^7 elements fall to a quarter for four arrays, and to half for two (H
 
 
 @dataclass(frozen=True, slots=True)
-class _Segment:
+class Segment:
     """A segment that is folded into ``totals``, and the places of its map's other results."""
 
     k: KernelBuilder
@@ -87,8 +87,12 @@ class _Segment:
         launches.bind_point(self.k, self.exp.space, [*self.outer, index])
         values = self.k.body(self.exp.body)
         count = sum(len(t) for t in self.totals)
-        launches.store_results(self.k, self.outs, [*self.outer, index], values[count:])
+        launches.store_results(self.k, self.outs, self.place(index), values[count:])
         return values[:count]
+
+    def place(self, index: Exp) -> list[Exp]:
+        """The indices of an element's further results."""
+        return [*self.outer, index]
 
     def fold(self, start: Exp, bound: Exp, step: Exp) -> None:
         """Fold the elements start, start + step, ..."""
@@ -215,7 +219,7 @@ def _segred_items(lowering: launches.Lowering, exp: SegRed) -> None:
     def segment(outer: list[Exp]) -> None:
         totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
         count = sum(len(t) for t in totals)
-        each = _Segment(k, exp, totals, outs[count:], outer)
+        each = Segment(k, exp, totals, outs[count:], outer)
         each.fold(each.fold_lanes(lit(0), each.width), each.width, lit(1))
         for out, total_ in zip(outs, [t for ts in totals for t in ts], strict=False):
             k.store(out, outer, total_)
@@ -234,7 +238,7 @@ def _segred_groups(lowering: launches.Lowering, exp: SegRed) -> None:
     outer = [k.declare("o", Prim.I64, i) for i in unflat_index(held, outer_shape)]
     totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
     count = sum(len(t) for t in totals)
-    _Segment(k, exp, totals, outs[count:], outer).fold_part(launches.LID, launches.LSIZE)
+    Segment(k, exp, totals, outs[count:], outer).fold_part(launches.LID, launches.LSIZE)
     place = iter(outs)
     for op_, mems, total_ in zip(exp.ops, arrays, totals, strict=True):
         found = total_of_group(k, op_, mems, total_)
@@ -272,7 +276,7 @@ def _segred_several_groups(lowering: launches.Lowering, exp: SegRed, per_segment
     totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
     count = sum(len(t) for t in totals)
     item = k.declare("item", Prim.I64, op("add", op("mul", part, launches.LSIZE), launches.LID))
-    _Segment(k, exp, totals, results[count:], outer).fold_part(item, op("mul", per, launches.LSIZE))
+    Segment(k, exp, totals, results[count:], outer).fold_part(item, op("mul", per, launches.LSIZE))
     for op_, mems, total_, out in zip(exp.ops, arrays, totals, partials, strict=True):
         found = total_of_group(k, op_, mems, total_)
         stores = tuple(imp.Store(o, place, value, launches.require_scalar(t))

@@ -23,15 +23,17 @@ LANES = 8
 GROUP = 256
 """The work-items of a group that share a segment, as guards count parallelism."""
 WORKERS = {Kind.LANES: LANES, Kind.GROUP: GROUP}
-SHARINGS = {Kind.GROUP: Sharing.GROUP, Kind.MERGE: Sharing.MERGE}
+SHARINGS = {Kind.LANES: Sharing.LANES, Kind.GROUP: Sharing.GROUP, Kind.MERGE: Sharing.MERGE}
 """The executor of segments in each kind of version but ``row``."""
-REGULAR = {Kind.ROW: Kind.OUTER, Kind.GROUP: Kind.INTRA, Kind.MERGE: Kind.FLAT}
+REGULAR = {Kind.ROW: Kind.OUTER, Kind.LANES: Kind.INTRA, Kind.GROUP: Kind.INTRA,
+           Kind.MERGE: Kind.FLAT}
 """The kinds of version of a regular map that policies and attributes know."""
 
 
 @flattening("G3", ir.Map)
 def map_with_ragged_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ map (λx → e) xs ⇒ if t_row ≤ Par(row) then segmap Σ' e
+                            else if t_lanes ≤ Par(lanes) then (Σ' ⊢ e) by neighbours
                             else if t_group ≤ Par(group) then (Σ' ⊢ e) by groups
                             else (Σ' ⊢ e) by equal parts
 

@@ -86,8 +86,9 @@ def test_versions_agree_with_the_interpreter(name: str, simulator: str) -> None:
 
 def test_kinds_and_guards() -> None:
     tree = runelift.compile(PROGRAMS["csr"], device="interpreter").tree.entry("main")
-    assert [v.kind for v in tree.leaves()] == [Kind.ROW, Kind.GROUP, Kind.MERGE]
-    assert list(tree.guards()) == ["main.suff_row_0", "main.suff_group_1"]
+    assert [v.kind for v in tree.leaves()] == [Kind.ROW, Kind.LANES, Kind.GROUP, Kind.MERGE]
+    assert list(tree.guards()) == [
+        "main.suff_row_0", "main.suff_lanes_1", "main.suff_group_2"]
 
 
 FAILING: dict[str, tuple[str, list[Any], str]] = {

@@ -1,0 +1,74 @@
+"""Ragged spaces in kernels: where segments begin, how long they are, and which one has an element.
+
+Lengths and offsets are loads.  The segment of an element is found by a search in the offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runelift.codegen.kernel.kernel_builder import CodeBuilder
+from runelift.codegen.kernel.sequential import KernelBuilder
+from runelift.codegen.plan.views import View, lit, op
+from runelift.codegen.segops.segred import Segment
+from runelift.ir import imp
+from runelift.ir.base.errors import CompilerBug
+from runelift.ir.imp import Exp
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.ragged import Ragged
+from runelift.ir.syntax import SegRed, SegScan
+
+
+def ragged_of(exp: SegRed | SegScan) -> Ragged:
+    """The widths of the last dimension of an operation over a ragged space."""
+    found = exp.space[-1].ragged
+    if found is None:
+        raise CompilerBug("an operation over a regular space is lowered as a ragged one")
+    return found
+
+
+def offsets_of(ragged: Ragged) -> VName:
+    """The offsets of segments, for kernels that need them."""
+    if ragged.offsets is None:
+        raise CompilerBug(f"the segments of {ragged.lengths} have no offsets")
+    return ragged.offsets
+
+
+def offset(k: CodeBuilder, ragged: Ragged, segment: Exp) -> Exp:
+    """The place of the first element of a segment, or of the end of the last."""
+    return k.array(offsets_of(ragged)).read([segment])
+
+
+@dataclass(frozen=True, slots=True)
+class RaggedSegment(Segment):
+    """A segment of ``length`` elements, whose further results begin at ``start``, if any."""
+
+    length: Exp
+    start: Exp | None
+
+    @property
+    def width(self) -> Exp:
+        """The number of elements of the segment."""
+        return self.length
+
+    def place(self, index: Exp) -> list[Exp]:
+        """The place of an element's further results, if there are any."""
+        return [] if self.start is None else [op("add", self.start, index)]
+
+
+def segment_of(k: KernelBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
+               outs: Sequence[View], number: Exp, exists: Exp | None = None) -> RaggedSegment:
+    """The segment with a number; it has no elements unless it ``exists``."""
+    ragged, count = ragged_of(exp), sum(len(t) for t in totals)
+
+    def loaded(base: str, value: Exp) -> imp.Var:
+        if exists is not None:
+            value = imp.Select(exists, value, lit(0), Prim.I64)
+        return k.declare(base, Prim.I64, value)
+
+    length = loaded("length", imp.Apply("max", Prim.I64, (
+        k.array(ragged.lengths).read([number]), lit(0))))
+    start = loaded("start", offset(k, ragged, number)) if len(outs) > count else None
+    return RaggedSegment(k, exp, totals, outs[count:], [number], length, start)

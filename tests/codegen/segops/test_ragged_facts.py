@@ -1,0 +1,71 @@
+"""Facts about the lengths of segments agree with NumPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runelift.codegen.kernel import launch_builder as launches
+from runelift.codegen.plan import plan
+from runelift.codegen.segops.ragged_facts import CLASSES, FACTS, lower_facts
+from runelift.ir.names import Names, VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size
+from runelift.ir.syntax import ArrayLit, Param, Stm
+from runelift.ir.types import ArrayType, i64
+from tests.codegen.harness import (
+    COHERENT,
+    DEVICE,
+    LOCKSTEP,
+    MODEL,
+    DeviceMachine,
+    Host,
+    ModelMachine,
+    usable,
+)
+
+
+def expected(lengths: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The facts by NumPy; a length below 0 is 0."""
+    found = np.maximum(lengths, 0)
+    classes = [min(max(int(length) - 1, 0).bit_length(), CLASSES - 1) for length in found]
+    return np.array([found.sum(), found.max(initial=0), (found > 0).sum(), (found ** 2).sum(),
+                     *np.bincount(classes, minlength=CLASSES)], np.int64)
+
+
+def found_by(lengths: np.ndarray[Any, Any], device: dict[VName, int], on: str) -> Any:
+    """The facts by the kernels."""
+    n, out, lens = (VName(base, tag) for tag, base in enumerate(("n", "facts", "len"), 1))
+    types = {n: Prim.I64, out: ArrayType(Prim.I64, (i64(FACTS),)), lens: ArrayType(Prim.I64, (n,))}
+    host = Host(types, interleave=bool(device[LOCKSTEP]), coherent=bool(device[COHERENT]))
+    stm = Stm((Param(out, types[out]),), ArrayLit((), Prim.I64))
+    lowering = launches.Lowering(stm, host, Names(100))
+    lower_facts(lowering, lens, Size.var(n))
+    machine = ModelMachine({n: len(lengths)}, device) if on == MODEL else DeviceMachine(
+        usable(on), {n: len(lengths)}, device)
+    machine.put(lens, lengths)
+    machine.put(out, np.full(FACTS, -1))
+    machine.run(lowering.done())
+    return machine.get(out, Prim.I64, (FACTS,))
+
+
+@pytest.mark.parametrize("group", [1, 4, 256])
+@pytest.mark.parametrize("lockstep", [0, 1])
+@pytest.mark.parametrize("coherent", [0, 1])
+@pytest.mark.parametrize("on", [MODEL, "Portable"])
+def test_facts_are_those_of_numpy(group: int, lockstep: int, coherent: int, on: str) -> None:
+    device = {**DEVICE, plan.GROUP_SIZE: group, LOCKSTEP: lockstep, COHERENT: coherent}
+    random = np.random.default_rng(group)
+    for lengths in ([], [0], [7], [0] * 50, [-3, 2, -1], [1 << 20, 1, 2, 3, 4, 5, 8, 9, 1 << 29],
+                    [5] * 300, random.geometric(0.05, 200), [1 << 45]):
+        given = np.array(lengths, np.int64)
+        with np.errstate(over="ignore"):
+            np.testing.assert_array_equal(found_by(given, device, on), expected(given))
+
+
+def test_processors_share_many_lengths() -> None:
+    lengths = np.random.default_rng(1).integers(0, 40, 40_000)
+    found = found_by(lengths, {**DEVICE, LOCKSTEP: 0, COHERENT: 0}, "Portable")
+    np.testing.assert_array_equal(found, expected(lengths))

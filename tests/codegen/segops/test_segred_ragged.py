@@ -1,0 +1,100 @@
+"""Reductions of segments that differ in length, by all who may share a segment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runelift.codegen.plan import plan
+from runelift.ir.prim import Prim
+from runelift.ir.ragged import Ragged, Sharing
+from runelift.ir.syntax import Index, Level, Operator, Param, SegDim, SegRed
+from runelift.ir.types import ArrayType, array_of, i64
+from tests.codegen.harness import CHUNK, LOCKSTEP, Builder, agree
+
+I64 = Prim.I64
+REDUCING = [Sharing.ROW, Sharing.LANES, Sharing.GROUP, Sharing.MERGE]
+LENGTHS = {
+    "none": [], "one": [5], "empty": [0], "all empty": [0] * 9, "one element": [0, 0, 1, 0],
+    "equal": [4] * 7, "first and last empty": [0, 3, 1, 0, 2, 0], "huge": [0, 1, 97, 0, 0, 2],
+    "runs of empty": [2, *[0] * 20, 3, *[0] * 15], "ascending": list(range(14)),
+    "huge first": [60, 1, 0, 1], "huge last": [1, 0, 70], "singles": [1] * 33,
+}
+
+
+class Segments:
+    """Segments of some lengths, an ``x`` at each element, and the sum of ``x`` and its place."""
+
+    def __init__(self, lengths: list[int], sharing: Sharing, prim: Prim = I64) -> None:
+        self.builder = b = Builder()
+        self.n, self.m, more = (b.fresh(base) for base in ("n", "m", "more"))
+        lens, offs, xs = (b.fresh(base) for base in ("len", "off", "xs"))
+        i, j = b.fresh("i"), b.fresh("j")
+        self.space = (SegDim(i, self.n), SegDim(j, Ragged(lens, self.m, offs, sharing)))
+        ends = np.cumsum([0, *lengths])
+        data = np.random.default_rng(len(lengths)).integers(-9, 10, ends[-1]).astype(prim.dtype)
+        self.args: dict[Param, Any] = {
+            Param(self.n, I64): len(lengths), Param(self.m, I64): int(ends[-1]),
+            Param(more, I64): len(lengths) + 1,
+            Param(lens, ArrayType(I64, (self.n,))): np.array(lengths, np.int64),
+            Param(offs, ArrayType(I64, (more,))): ends,
+            Param(xs, ArrayType(prim, (self.m,))): data}
+        self.body = b.inner()
+        start = self.body.let(I64, Index(offs, (i,)))
+        self.x = self.body.let(prim, Index(xs, (self.body.add(start, j),)))
+        self.place = self.body.add(self.body.mul(i, i64(100)), j)
+
+    def check(self, ops: tuple[Operator, ...], *values: Any, kept: int = 0, prim: Prim = I64,
+              device: dict[Any, int] | None = None, on: str = "Portable") -> None:
+        """Kernels and interpreter agree; the last ``kept`` values are results for elements."""
+        ret = (prim,) * len(values)
+        types = [array_of((self.n,), prim)] * (len(values) - kept) + [
+            array_of((self.m,), prim)] * kept
+        agree(SegRed(Level.GRID, self.space, ops, self.body.body(*values), ret), types, self.args,
+              self.builder.names, device, on)
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+@pytest.mark.parametrize("sharing", REDUCING, ids=lambda s: s.value)
+@pytest.mark.parametrize("lockstep", [0, 1])
+def test_sums_of_segments(name: str, sharing: Sharing, lockstep: int) -> None:
+    s = Segments(LENGTHS[name], sharing)
+    s.check((s.builder.operator("add", I64, 0),), s.body.mul(s.x, s.place),
+            device={LOCKSTEP: lockstep})
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+@pytest.mark.parametrize("sharing", REDUCING, ids=lambda s: s.value)
+@pytest.mark.parametrize("lockstep", [0, 1])
+def test_pairs_in_order_with_results_for_elements(name: str, sharing: Sharing,
+                                                  lockstep: int) -> None:
+    s = Segments(LENGTHS[name], sharing)
+    ops = (s.builder.affine(), s.builder.operator("min", I64, 2**62))
+    s.check(ops, s.x, s.place, s.x, s.body.add(s.x, s.place), kept=1, device={LOCKSTEP: lockstep})
+
+
+@pytest.mark.parametrize("group", [1, 32, 256])
+@pytest.mark.parametrize("chunk", [1, 2, 3])
+@pytest.mark.parametrize("name", ["huge", "runs of empty", "ascending", "none"])
+@pytest.mark.parametrize("lockstep", [0, 1])
+def test_tiles_of_any_size(group: int, chunk: int, name: str, lockstep: int) -> None:
+    s = Segments(LENGTHS[name], Sharing.MERGE)
+    s.check((s.builder.affine(),), s.x, s.place,
+            device={LOCKSTEP: lockstep, plan.GROUP_SIZE: group, CHUNK: chunk})
+
+
+@pytest.mark.parametrize("group", [1, 32, 256])
+@pytest.mark.parametrize("sharing", REDUCING[:3], ids=lambda s: s.value)
+def test_groups_of_any_size(group: int, sharing: Sharing) -> None:
+    for lockstep in (0, 1):
+        s = Segments(LENGTHS["huge"], sharing)
+        s.check((s.builder.affine(),), s.x, s.place,
+                device={LOCKSTEP: lockstep, plan.GROUP_SIZE: group})
+
+
+def test_many_parts_of_a_processor() -> None:
+    """Further work-items get parts where there are enough steps."""
+    s = Segments([0, 9000, 3, 0, 4000, 1], Sharing.MERGE)
+    s.check((s.builder.affine(),), s.x, s.place, device={plan.NUM_GROUPS: 3})
