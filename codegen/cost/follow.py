@@ -4,7 +4,7 @@
 * Other branches count for the share of work-items that take them, half if elements decide.  A side
   that reports a failure counts nothing.
 * A loop counts its mean number of iterations for sums, the greatest for the longest work-item.  If
-  elements decide, it counts one iteration, and so do ``while`` loops.
+  elements decide, it counts what it announces, else one iteration, and so do ``while`` loops.
 * A variable that a loop's body increases by a size grows evenly.  Any other variable that the body
   assigns to has no known value there.
 """
@@ -30,7 +30,7 @@ from runelift.codegen.cost.conditions import (
     single,
 )
 from runelift.codegen.cost.counters import conjuncts, definitions, expanded, loads
-from runelift.codegen.cost.expressions import LARGEST_SHIFT, Graph, Node, Region
+from runelift.codegen.cost.expressions import LARGEST_SHIFT, Expr, Graph, Node, Region
 from runelift.codegen.cost.forms import SUB_GROUP, Forms
 from runelift.codegen.cost.polynomials import ONE, ZERO, Form, number, of
 from runelift.codegen.cost.sums import Access, Frame, Here, Sums
@@ -311,16 +311,34 @@ class Follower:
         distance = None if bound is None else bound.add(start, -1)
         if distance is not None and self.forms.unknown(distance):
             distance = None
-        self._loop(loop.body, here, loop, step, distance)
+        expected = self._expected(loop) if distance is None else None
+        self._loop(loop.body, here, loop, step, distance, expected=expected)
+
+    def _expected(self, loop: imp.For) -> tuple[Expr, Expr] | None:
+        """The mean and the greatest number of iterations that a loop announces."""
+        if loop.expected is None:
+            return None
+        trips, known = loop.expected, list[Expr]()
+        for exp in (trips.count, trips.among, trips.longest):
+            value = self._quiet(exp) if variables(exp) <= self._values.keys() else None
+            if not isinstance(value, Form) or not self.forms.is_size(value):
+                return None
+            known.append(self.graph.most(self.forms.expr(value), 0))
+        count, among, longest = known
+        mean = self.graph.over(count, self.graph.most(among, 1))
+        return mean, self.graph.most(longest, mean)
 
     def _loop(self, body: Sequence[Stm], here: Here, loop: imp.For | None, step: Form,
-              distance: Form | None = None, likely: float = 1) -> None:
+              distance: Form | None = None, likely: float = 1,
+              expected: tuple[Expr, Expr] | None = None) -> None:
         """Follow the body of a loop, which is of unknown length if there is no distance.
 
-        Only a ``likely`` part of its iterations are run on average.
+        Only a ``likely`` part of its iterations are run on average.  ``expected`` are the mean and
+        the greatest number of iterations of a loop whose length elements decide.
         """
         graph = self.graph
-        trips, longest = (1, 1) if distance is None else self.forms.trips(distance, step)
+        trips, longest = expected or ((1, 1) if distance is None
+                                      else self.forms.trips(distance, step))
         if trips == 0:
             return
         if distance is not None and not self._differs(distance):

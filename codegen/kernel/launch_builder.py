@@ -20,7 +20,7 @@ from runelift.ir import imp
 from runelift.ir.analysis.blocks import blocks_of
 from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.imp import Exp
-from runelift.ir.imp.traverse import evaluated, statements
+from runelift.ir.imp.traverse import evaluated, statements, variables
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least, product
@@ -260,7 +260,12 @@ class _Names:
     def _names(self, stm: imp.Stm) -> None:
         """Collect the names that the statement itself binds and writes."""
         match stm:
-            case imp.Declare(name) | imp.DeclareArray(name) | imp.For(name):
+            case imp.For(name, expected=trips):
+                self.bound.add(name)
+                if trips is not None:
+                    self.used |= variables(trips.count) | variables(trips.among) | variables(
+                        trips.longest)
+            case imp.Declare(name) | imp.DeclareArray(name):
                 self.bound.add(name)
             case imp.Peek(name, prim, mem):
                 self.bound.add(name)

@@ -35,7 +35,7 @@ from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.shapes.merge_tile import MergeTileShape
 from runelift.codegen.plan.shapes.subgroup_size import SubGroupSize
 from runelift.codegen.plan.views import View, ceil_quot, lit, op
-from runelift.codegen.segops.ragged import RaggedSegment, offset, ragged_of
+from runelift.codegen.segops.ragged import RaggedSegment, announce, expect, offset, ragged_of
 from runelift.codegen.segops.scan_tiles import combine
 from runelift.ir import imp
 from runelift.ir.imp import Exp
@@ -153,7 +153,7 @@ def _fold_parts(lowering: launches.Lowering, parts: _Parts) -> None:
     """Add a kernel whose work-items fold a part of the path each, segment by segment."""
     exp, k, outs = parts.exp, lowering.builder(), lowering.results
     values = sum(len(ps) for ps in parts.prims)
-    reader = _Reader(k, exp, outs[values:])
+    reader, ragged = _Reader(k, exp, outs[values:]), ragged_of(exp)
     steps, segments = imp.Var(parts.steps), k.scalar(exp.space[0].width)
     number = k.declare("part", Prim.I64, launches.GID)
     length = k.declare("chunk", Prim.I64, ceil_quot(steps, imp.Var(parts.count)))
@@ -170,6 +170,7 @@ def _fold_parts(lowering: launches.Lowering, parts: _Parts) -> None:
         inside = k.declare("until", Prim.I64, op("sub", until, start))
         index = k.declare("index", Prim.I64, op("sub", element, start))
         each.fold(each.fold_lanes(index, inside, part=True), inside, lit(1))
+        expect(k, ragged, k.scalar(exp.space[0].width))
 
     def row(segment: Exp) -> None:
         until = k.declare("stop", Prim.I64, reader.offset(op("add", segment, lit(1))))
@@ -180,6 +181,7 @@ def _fold_parts(lowering: launches.Lowering, parts: _Parts) -> None:
         k.emit(imp.Assign(element.name, until))
 
     k.loop(last, row, start=first, base="s")
+    announce(k, segments, imp.Var(parts.count))
     with k.block() as rest:
         fold(last, k.declare("stop", Prim.I64, op("sub", end, last)))
     k.emit(imp.If(op("lt", last, segments), tuple(rest)))
@@ -257,6 +259,11 @@ class _Tile:
         """The steps of a work-item."""
         return imp.Var(self.shape.chunk)
 
+    @property
+    def items(self) -> Exp:
+        """The work-items of all groups."""
+        return op("mul", imp.Var(self.parts.count), imp.Var(self.shape.group))
+
     # Places
 
     def _place(self) -> None:
@@ -333,6 +340,7 @@ class _Tile:
         each = self.reader.segment(totals, self.first, self.start)
         ahead = k.declare("ahead", Prim.I64, op("sub", self.element, self.start))
         each.fold(op("add", ahead, LID), op("add", ahead, self.count), LSIZE)
+        announce(k, k.scalar(ragged_of(exp).total), self.items)
         arrays = launches.local_arrays(k, exp.ops, Size.var(self.shape.group))
         found = [group_total(k, o, t, mems, self.subgroup)
                  for o, t, mems in zip(exp.ops, totals, arrays, strict=True)]
@@ -349,11 +357,13 @@ class _Tile:
             self.ends, padded(r), _small(op("sub", self.reader.offset(
                 op("add", self.first, op("add", r, lit(1)))), self.element)), Prim.I32)),
                start=LID, step=LSIZE, base="r")
+        announce(k, k.scalar(self.parts.exp.space[0].width), self.items)
         self._find_chunk()
         self._walk(lambda row: [], lambda row, place: [
             imp.Store(self.owners, padded(place), _small(row), Prim.I32)])
         k.loop(self.count, lambda place: self._stage(totals, place), start=LID, step=LSIZE,
                base="x")
+        announce(k, k.scalar(ragged_of(self.parts.exp).total), self.items)
         self._reduce(totals)
 
     def _end_of(self, row: Exp) -> Exp:
@@ -392,6 +402,7 @@ class _Tile:
                 *at_element(row, place), imp.Assign(place.name, op("add", place, lit(1))))))
 
         k.loop(self.walked, step, base="t")
+        announce(k, imp.Var(self.parts.steps), self.items)
 
     def _stage(self, totals: Sequence[Sequence[imp.Var]], place: Exp) -> None:
         """Emit the code that brings the operands of an element to local memory."""

@@ -6,11 +6,11 @@ Lengths and offsets are loads.  The segment of an element is found by a search i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runelift.codegen.kernel.kernel_builder import CodeBuilder
 from runelift.codegen.kernel.sequential import KernelBuilder
-from runelift.codegen.plan.views import View, lit, op
+from runelift.codegen.plan.views import View, ceil_quot, lit, op
 from runelift.codegen.segops.segred import Segment
 from runelift.ir import imp
 from runelift.ir.base.errors import CompilerBug
@@ -39,6 +39,26 @@ def offsets_of(ragged: Ragged) -> VName:
 def offset(k: CodeBuilder, ragged: Ragged, segment: Exp) -> Exp:
     """The place of the first element of a segment, or of the end of the last."""
     return k.array(offsets_of(ragged)).read([segment])
+
+
+def announce(k: CodeBuilder, count: Exp, among: Exp, longest: Exp | None = None) -> None:
+    """Announce ``count`` iterations of the loop just emitted, among so many runs of it.
+
+    They are spread evenly, unless the ``longest`` run is known.
+    """
+    loop = k.code.pop()
+    assert isinstance(loop, imp.For)
+    if longest is None:
+        longest = ceil_quot(count, imp.Apply("max", Prim.I64, (among, lit(1))))
+    k.emit(replace(loop, expected=imp.Trips(count, among, longest)))
+
+
+def expect(k: CodeBuilder, ragged: Ragged, among: Exp, lanes: Exp | None = None) -> None:
+    """Announce that the loop just emitted goes through segments, ``lanes`` work-items for each."""
+    longest = None if ragged.longest is None else k.scalar(ragged.longest)
+    if longest is not None and lanes is not None:
+        longest = ceil_quot(longest, lanes)
+    announce(k, k.scalar(ragged.total), among, longest)
 
 
 @dataclass(frozen=True, slots=True)

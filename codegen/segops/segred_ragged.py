@@ -27,7 +27,7 @@ from runelift.codegen.plan.shapes.segment_team import SegmentTeamShape
 from runelift.codegen.plan.shapes.subgroup_size import SubGroupSize
 from runelift.codegen.plan.views import lit, op
 from runelift.codegen.segops.merge_path import merged
-from runelift.codegen.segops.ragged import ragged_of, segment_of
+from runelift.codegen.segops.ragged import expect, ragged_of, segment_of
 from runelift.ir import imp
 from runelift.ir.base.errors import CompilerBug
 from runelift.ir.imp import Exp
@@ -63,6 +63,7 @@ def _by_rows(lowering: launches.Lowering, exp: SegRed) -> None:
         totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
         each = segment_of(k, exp, totals, outs, outer[0])
         each.fold(each.fold_lanes(lit(0), each.width), each.width, lit(1))
+        expect(k, ragged_of(exp), k.scalar(exp.space[0].width))
         for out, total in zip(outs, [t for ts in totals for t in ts], strict=False):
             k.store(out, outer, total)
 
@@ -135,6 +136,7 @@ def _reduce_by_team(lowering: launches.Lowering, exp: SegRed, team: _Team) -> No
     totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
     each = segment_of(k, exp, totals, outs, number, exists)
     each.fold_part(team.lane, team.lanes)
+    expect(k, ragged_of(exp), op("mul", k.scalar(exp.space[0].width), team.lanes), team.lanes)
     found = team.total(exp, totals)
     leads = team.leads if exists is None else imp.Apply("and", Prim.BOOL, (exists, team.leads))
     k.emit(imp.If(leads, tuple(out.write([number], value)

@@ -153,10 +153,24 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
+class Trips:
+    """The iterations that a loop is expected to have, for models of cost.
+
+    ``count`` iterations are spread over ``among`` runs of the loop.  The longest of them has
+    ``longest``.  All are numbers that the host knows.
+    """
+
+    count: Exp
+    among: Exp
+    longest: Exp
+
+
+@dataclass(frozen=True, slots=True)
 class For:
     """``for index from start below bound by step``; all i64, step > 0.
 
     ``unroll``: whether it is to be unrolled in whole, or the setting that says how often.
+    ``expected``: what is known about the iterations if elements decide the bound.
     """
 
     index: VName
@@ -165,6 +179,7 @@ class For:
     step: Exp
     body: tuple[Stm, ...]
     unroll: bool | VName = False
+    expected: Trips | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
