@@ -38,6 +38,25 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Lengths:
+    """Facts about the segments of a nest whose inner widths differ, known when it runs.
+
+    There are ``count`` segments.  ``total`` is the sum of their lengths, ``longest`` the greatest.
+    ``live`` segments are not empty.  ``squares`` is the sum of the squares of the lengths.
+    """
+
+    count: Size
+    total: Size
+    longest: Size
+    live: Size
+    squares: Size
+
+    def sizes(self) -> tuple[Size, ...]:
+        """All facts, in the order of the fields."""
+        return self.count, self.total, self.longest, self.live, self.squares
+
+
+@dataclass(frozen=True, slots=True)
 class Guard:
     """The condition for running a version: ``threshold <= par``, if it fits the device at all.
 
@@ -51,6 +70,8 @@ class Guard:
     A guard without a threshold holds where its version is predicted to take no longer than all
     that follow (:mod:`runelift.runtime.cost`).  That of a rewritten version then holds only if it
     has a ``default`` threshold.
+
+    ``lengths`` are facts about segments, if the version is for segments of different lengths.
     """
 
     name: str
@@ -59,6 +80,7 @@ class Guard:
     par: Size
     default: int | None = None
     needs: tuple[Constraint, ...] = ()
+    lengths: Lengths | None = None
 
     @property
     def predicted(self) -> bool:
@@ -74,4 +96,5 @@ class Guard:
 
     def sizes(self) -> tuple[Size, ...]:
         """The sizes that the guard depends on."""
-        return self.par, *(size for need in self.needs for size in (need.left, need.right))
+        return (self.par, *(size for need in self.needs for size in (need.left, need.right)),
+                *(() if self.lengths is None else self.lengths.sizes()))

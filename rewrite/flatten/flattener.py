@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.base.source import Loc
-from runelift.ir.guards import Guard, Kind
+from runelift.ir.guards import Guard, Kind, Lengths
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Sharing
@@ -166,7 +166,8 @@ class Flattener:
         self.numbering.sites += 1
         return f"{self.fun}.versions_{self.numbering.sites - 1}"
 
-    def guard(self, stm: ir.Stm, kind: Kind, depth: int, par: Size) -> Guard:
+    def guard(self, stm: ir.Stm, kind: Kind, depth: int, par: Size,
+              lengths: Lengths | None = None) -> Guard:
         """A guard for a version of ``stm``; numbered in order of creation, outermost first."""
         suffix = {Kind.OUTER: "suff_outer_par", Kind.INTRA: "suff_intra_par",
                   Kind.REDOMAP: "suff_outer_redomap", Kind.FLAT: "flat",
@@ -175,7 +176,7 @@ class Flattener:
         self.numbering.thresholds += 1
         place = _place(stm.loc)
         key = f"{self.fun}@{place}/{kind.value}/{depth}"
-        return Guard(name, key, kind, par)
+        return Guard(name, key, kind, par, lengths=lengths)
 
 
 def _place(loc: Loc | None) -> str:

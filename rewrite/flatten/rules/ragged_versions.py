@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
-from runelift.ir.guards import Kind
+from runelift.ir.guards import Kind, Lengths
 from runelift.ir.names import VName
 from runelift.ir.ragged import Sharing
 from runelift.ir.sizes import Size, ceil_div
@@ -78,6 +78,9 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
     soac, flattener = node_of(stm, ir.Map), walk.flattener
     facts = _facts(walk, nest, soac.lam, widths)
     found = [facts.nest.segments[width] for width in facts.nest.segments]
+    lengths = Lengths(nest.par, *(
+        sum((Size.var(each) for each in parts), Size.of(0)) for parts in zip(*(
+            (s.total, s.longest, s.live, s.squares) for s in found), strict=True)))
     site, host = flattener.site(), walk.expanded_pat(stm.pat)
     mark = len(flattener.derivation.steps)
     flattener.derivation.fired("G3", stm, f"versions over {show_nest(nest)}, whose inner widths "
@@ -86,7 +89,8 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
     with flattener.derivation.inside():
         if Kind.ROW in kinds:
             row = single_version(walk, host, outer_version(walk, nest, soac.lam), stm)
-            guard = flattener.guard(stm, Kind.ROW, len(nest.space), _par(Kind.ROW, nest, found))
+            guard = flattener.guard(stm, Kind.ROW, len(nest.space), _par(Kind.ROW, nest, found),
+                                    lengths)
             alternatives.append(ir.Version(guard, Kind.ROW, row))
         for kind in kinds:
             if kind is Kind.ROW:
@@ -97,7 +101,7 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
                 flattener.derivation.refused("G3", stm, "nothing inside can be distributed")
                 break
             guard = None if kind is Kind.MERGE else flattener.guard(
-                stm, kind, len(nest.space), _par(kind, nest, found))
+                stm, kind, len(nest.space), _par(kind, nest, found), lengths)
             alternatives.append(ir.Version(guard, kind, body))
     if len(alternatives) == 1 and Kind.ROW in kinds:
         del flattener.derivation.steps[mark:]
