@@ -21,6 +21,7 @@ from runelift.rewrite.flatten.rules import (
     maps,
     ragged,
     ragged_versions,
+    ragged_writes,
     reductions,
     sequential,
     writes,
@@ -44,12 +45,17 @@ FLATTENING: tuple[FlatteningRule, ...] = (
     reductions.redomap_with_inner_parallelism,
     reductions.reduction_without_inner_parallelism,
     ragged.reduction_of_segments,
+    ragged_writes.scan_of_segments,
     writes.scatter_under_nest,
+    ragged_writes.scatter_of_segments,
     writes.accumulate_under_nest,
     writes.vector_hist_interchange,
     writes.hist_under_nest,
+    ragged_writes.hist_of_segments,
     writes.update_under_nest,
+    ragged_writes.update_of_segments,
     writes.concat_under_nest,
+    ragged_writes.concat_of_segments,
 )
 """All rules; rules with the same head are tried in this order."""
 

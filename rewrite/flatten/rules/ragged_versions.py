@@ -100,9 +100,8 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
             if not parallel:
                 flattener.derivation.refused("G3", stm, "nothing inside can be distributed")
                 break
-            guard = None if kind is Kind.MERGE else flattener.guard(
-                stm, kind, len(nest.space), _par(kind, nest, found), lengths)
-            alternatives.append(ir.Version(guard, kind, body))
+            alternatives.append(ir.Version(None if kind is Kind.MERGE else flattener.guard(
+                stm, kind, len(nest.space), _par(kind, nest, found), lengths), kind, body))
     if len(alternatives) == 1 and Kind.ROW in kinds:
         del flattener.derivation.steps[mark:]
         return "nothing inside can be distributed"
