@@ -23,10 +23,37 @@ class Kind(Enum):
     """A reduction or scan whose map part is sequential inside."""
     FLAT = "flat"
     """Everything: the body is flattened further, and may hold more versions."""
+    ROW = "row"
+    """A work-item for each segment, where inner widths differ between points."""
+    LANES = "lanes"
+    """A few neighbouring work-items for each segment."""
+    GROUP = "group"
+    """A work-group for each segment."""
+    MERGE = "merge"
+    """Work-items with equal numbers of elements and segments together."""
     REWRITTEN = "rewritten"
     """Statements as a schedule rewrites them, flattened; they may hold more versions."""
     ORIGINAL = "original"
     """The statements as they are without a schedule, beside rewritten statements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Facts about the segments of a nest whose inner widths differ, known when it runs.
+
+    There are ``count`` segments.  ``total`` is the sum of their lengths, ``longest`` the greatest.
+    ``live`` segments are not empty.  ``squares`` is the sum of the squares of the lengths.
+    """
+
+    count: Size
+    total: Size
+    longest: Size
+    live: Size
+    squares: Size
+
+    def sizes(self) -> tuple[Size, ...]:
+        """All facts, in the order of the fields."""
+        return self.count, self.total, self.longest, self.live, self.squares
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +70,8 @@ class Guard:
     A guard without a threshold holds where its version is predicted to take no longer than all
     that follow (:mod:`runelift.runtime.cost`).  That of a rewritten version then holds only if it
     has a ``default`` threshold.
+
+    ``lengths`` are facts about segments, if the version is for segments of different lengths.
     """
 
     name: str
@@ -51,6 +80,7 @@ class Guard:
     par: Size
     default: int | None = None
     needs: tuple[Constraint, ...] = ()
+    lengths: Lengths | None = None
 
     @property
     def predicted(self) -> bool:
@@ -66,4 +96,5 @@ class Guard:
 
     def sizes(self) -> tuple[Size, ...]:
         """The sizes that the guard depends on."""
-        return self.par, *(size for need in self.needs for size in (need.left, need.right))
+        return (self.par, *(size for need in self.needs for size in (need.left, need.right)),
+                *(() if self.lengths is None else self.lengths.sizes()))

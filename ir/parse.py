@@ -18,7 +18,7 @@ from runelift.ir.base.errors import Diagnostic, ProgramError
 from runelift.ir.base.source import Source, Span
 from runelift.ir.base.tables import Tables
 from runelift.ir.constraints import Constraint
-from runelift.ir.guards import Guard, Kind
+from runelift.ir.guards import Guard, Kind, Lengths
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.ragged import Ragged, Sharing
@@ -328,6 +328,9 @@ class Reader(Transformer[Token, Any]):
 
     def needs(self, *needs: Constraint) -> tuple[str, tuple[Constraint, ...]]:
         return "needs", needs
+
+    def lengths(self, *sizes: Size) -> tuple[str, Lengths]:
+        return "lengths", Lengths(*sizes)
 
     def divides(self, left: Size, right: Size, *origin: Token) -> Constraint:
         return constraints.divides(left, right, *map(json.loads, origin))

@@ -247,8 +247,10 @@ def _exp(exp: ir.Exp) -> Lines:
 def _guard(guard: Guard) -> str:
     default = "" if guard.default is None else f" default {guard.default}"
     needs = f" needs ({', '.join(map(_need, guard.needs))})" if guard.needs else ""
+    lengths = "" if guard.lengths is None else (
+        f" lengths ({', '.join(map(str, guard.lengths.sizes()))})")
     return (f"when {guard.name} <= {guard.par} {json.dumps(guard.key)}"
-            f"{default}{needs}")
+            f"{default}{lengths}{needs}")
 
 
 def _need(need: Constraint) -> str:

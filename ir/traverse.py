@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from runelift.ir import syntax as ir
-from runelift.ir.guards import Guard
+from runelift.ir.guards import Guard, Lengths
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Ragged
@@ -177,7 +177,8 @@ class Mapper:
         """Map the sizes of a guard."""
         needs = tuple(replace(need, left=self.size(need.left), right=self.size(need.right))
                       for need in guard.needs)
-        new = replace(guard, par=self.size(guard.par), needs=needs)
+        lengths = guard.lengths and Lengths(*map(self.size, guard.lengths.sizes()))
+        new = replace(guard, par=self.size(guard.par), needs=needs, lengths=lengths)
         return guard if new == guard else new
 
 

@@ -20,6 +20,7 @@ from runelift.ir import imp
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.placement import PLACED, Placement, by_root, placements
 from runelift.ir.base.errors import CompilerBug
+from runelift.ir.guards import Lengths
 from runelift.ir.imp.traverse import memories, variables
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
@@ -53,6 +54,7 @@ class Buffers:
     indices: set[VName] = field(default_factory=set)
     idle: set[VName] = field(default_factory=set)
     filled: list[set[VName]] = field(default_factory=lambda: [set()])
+    lengths: Lengths | None = None
 
     # The environment that kernels see
 

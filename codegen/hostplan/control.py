@@ -23,6 +23,7 @@ from runelift.ir import syntax as ir
 from runelift.ir.analysis.consumption import consumed_in, root_of
 from runelift.ir.analysis.placement import MOVED
 from runelift.ir.base.errors import CompilerLimitation
+from runelift.ir.guards import Kind
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import free_vars
@@ -219,6 +220,9 @@ class Control(Arrays):
         ``updated``: buffers of the body around that versions may change.
         """
         views, types = dict(self.views), dict(self.types)
+        around, self.lengths = self.lengths, None
+        if version.guard is not None and version.kind is Kind.ROW:
+            self.lengths = version.guard.lengths
         try:
             steps = self._side(version.body, pat, updated, site)
             found, shapes, steps = _early(steps, types.keys() | set(plan.DEVICE_SIZES))
@@ -227,6 +231,8 @@ class Control(Arrays):
         except CompilerLimitation as limitation:
             self.views, self.types = views, types
             return plan.PlanVersion(version.guard, version.kind, (), infeasible=str(limitation))
+        finally:
+            self.lengths = around
 
 
 def _recorded(exp: ir.Versions) -> tuple[VName, ...]:

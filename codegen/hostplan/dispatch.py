@@ -45,6 +45,7 @@ from runelift.codegen.segops.transpose import lower_transposition, transposition
 from runelift.ir import imp
 from runelift.ir.analysis.products import Product, is_cheap, product_of
 from runelift.ir.base.errors import CompilerBug
+from runelift.ir.guards import Lengths
 from runelift.ir.imp import Exp
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
@@ -69,14 +70,16 @@ REGISTER_ARRAYS_BYTES = 256
 
 
 def lower_segop(stm: Stm, env: PlanEnv, names: Names,
-                parameters: Parameters | None = None) -> tuple[plan.Step, ...]:
+                parameters: Parameters | None = None, lengths: Lengths | None = None
+                ) -> tuple[plan.Step, ...]:
     """The kernels and launches of a segmented operation at host level.
 
     The results are row-major buffers under the names of the pattern.  For scatters and histograms
     they hold the destinations already.  ``parameters`` collects the parameters that the steps ask
-    for.  CompilerLimitation if there is no kernel for the operation.
+    for.  ``lengths`` are facts about inner loops, for models of cost.  CompilerLimitation if there
+    is no kernel for the operation.
     """
-    lowering = launches.Lowering(stm, env, names, parameters)
+    lowering = launches.Lowering(stm, env, names, parameters, lengths=lengths)
     match stm.exp:
         case SegMap(Level.GROUP):
             lower_group(lowering, stm.exp)

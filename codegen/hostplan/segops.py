@@ -41,7 +41,8 @@ class SegOps(LazyCopies):
 
     def segop(self, stm: Stm) -> None:
         """Add the steps of a segmented operation whose result buffers exist."""
-        self.lowered(stm.pat, lambda parameters: lower_segop(stm, self, self.names, parameters))
+        self.lowered(stm.pat, lambda parameters: lower_segop(
+            stm, self, self.names, parameters, self.lengths))
 
     def lowered(self, pat: Sequence[Param],
                 lower: Callable[[Parameters], tuple[plan.Step, ...]]) -> None:

@@ -8,6 +8,7 @@ from functools import reduce
 
 from runelift.codegen.kernel.kernel_builder import CodeBuilder, PlanEnv, Scratch, Value
 from runelift.codegen.kernel.sequential import KernelBuilder
+from runelift.codegen.passes.trips import with_trips
 from runelift.codegen.passes.unrolling import has_loops, unroll_private_arrays, with_unroll_factor
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.needs import needs
@@ -19,6 +20,7 @@ from runelift.codegen.plan.views import View, ceil_quot, op, unflat_index, volum
 from runelift.ir import imp
 from runelift.ir.analysis.blocks import blocks_of
 from runelift.ir.base.errors import CompilerLimitation
+from runelift.ir.guards import Lengths
 from runelift.ir.imp import Exp
 from runelift.ir.imp.traverse import evaluated, statements, variables
 from runelift.ir.names import Names, VName
@@ -47,7 +49,8 @@ class Lowering:
     ``fixed`` is not None, kernels are built for the values of these sizes, so that arrays of a
     work-item are private.  Otherwise such arrays are in ``scratch`` memory, which all kernels
     share.  ``testing``: kernels test margins of arrays, and do not read stored margins.  ``route``
-    names the branches around what is being lowered.
+    names the branches around what is being lowered.  ``lengths`` are facts about the loops of
+    work-items whose bounds elements decide.
     """
 
     stm: Stm
@@ -60,6 +63,7 @@ class Lowering:
     scratch: tuple[Scratch, ...] = ()
     testing: bool = False
     route: tuple[str, ...] = ()
+    lengths: Lengths | None = None
 
     def builder(self) -> KernelBuilder:
         """A kernel to be built."""
@@ -165,6 +169,8 @@ class Lowering:
         if self.parameters is not None and has_loops(k.code, k.constants):
             k.settings = k.settings or [as_name(self.setting(Quantity.UNROLL))]
             k.code = with_unroll_factor(k.settings[0], k.code, k.constants)
+        if self.lengths is not None:
+            k.code = with_trips(k.code, self._trips(k, self.lengths))
         kernel, args = finish(k, kind, self.stm, self.env)
         if aliases:
             args = tuple(aliases.get(as_name(arg), arg) for arg in args)
@@ -173,6 +179,12 @@ class Lowering:
             total = total + array.length * array.prim.bytes
         self.steps.append(plan.Launch(kernel, args, groups, group, self.stm.loc, total, shaped,
                                       ", ".join(self.route)))
+
+    def _trips(self, k: KernelBuilder, lengths: Lengths) -> imp.Trips:
+        """The iterations of a loop over a segment that one work-item runs."""
+        count, among, longest = (k.scalar(size.variable or self.scalar("trips", size)) for size in (
+            lengths.total, lengths.count, lengths.longest))
+        return imp.Trips(count, among, longest)
 
     def build_for_fixed(self, k: KernelBuilder) -> None:
         """Build a kernel for the sizes that are fixed, if it has arrays of such sizes."""

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.base.source import Loc
-from runelift.ir.guards import Guard, Kind
+from runelift.ir.guards import Guard, Kind, Lengths
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
+from runelift.ir.ragged import Sharing
 from runelift.ir.sizes import Size
 from runelift.ir.traverse import bodies_of, lambdas_of, rename_body, rename_lambda
 from runelift.ir.types import Type
@@ -40,6 +41,9 @@ class Flattener:
     kind ``within``: flat, or outer, with a work-item for each point.  ``alone`` is set where that
     made a difference.
 
+    ``sharing`` says who executes the elements of segments, whose lengths differ.
+    ``checked`` are definitions whose failures are looked for apart.
+
     Rules that are ``disabled`` by the user do not fire, and say so.  Rules that are
     ``unwanted`` here are not tried.
     """
@@ -57,6 +61,8 @@ class Flattener:
     unwanted: frozenset[str] = frozenset()
     within: Kind = Kind.FLAT
     alone: bool = False
+    sharing: Sharing = Sharing.MERGE
+    checked: set[VName] = field(default_factory=set)
 
     def inside_group(self, within: Kind = Kind.FLAT) -> Flattener:
         """The flattener for the body of an intra version, with maps of a kind."""
@@ -160,15 +166,17 @@ class Flattener:
         self.numbering.sites += 1
         return f"{self.fun}.versions_{self.numbering.sites - 1}"
 
-    def guard(self, stm: ir.Stm, kind: Kind, depth: int, par: Size) -> Guard:
+    def guard(self, stm: ir.Stm, kind: Kind, depth: int, par: Size,
+              lengths: Lengths | None = None) -> Guard:
         """A guard for a version of ``stm``; numbered in order of creation, outermost first."""
         suffix = {Kind.OUTER: "suff_outer_par", Kind.INTRA: "suff_intra_par",
-                  Kind.REDOMAP: "suff_outer_redomap", Kind.FLAT: "flat"}[kind]
+                  Kind.REDOMAP: "suff_outer_redomap", Kind.FLAT: "flat",
+                  Kind.ROW: "suff_row", Kind.LANES: "suff_lanes", Kind.GROUP: "suff_group"}[kind]
         name = f"{self.fun}.{suffix}_{self.numbering.thresholds}"
         self.numbering.thresholds += 1
         place = _place(stm.loc)
         key = f"{self.fun}@{place}/{kind.value}/{depth}"
-        return Guard(name, key, kind, par)
+        return Guard(name, key, kind, par, lengths=lengths)
 
 
 def _place(loc: Loc | None) -> str:

@@ -36,11 +36,33 @@ def is_whole(dim: Dim) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Segments:
+    """The descriptor of a width that differs between the points of Σ, of which there are ``count``.
+
+    All are names of the host (:mod:`runelift.rewrite.flatten.segments`).
+    """
+
+    count: Atom
+    lengths: VName
+    total: VName
+    longest: VName
+    live: VName
+    squares: VName
+    offsets: VName | None = None
+    owners: VName | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Nest:
-    """Σ: the index space of the enclosing maps, and the definitions of the names they bind."""
+    """Σ: the index space of the enclosing maps, and the definitions of the names they bind.
+
+    ``segments`` are the descriptors of inner widths that have been made.  A deeper nest has more
+    points, so these are not its descriptors.
+    """
 
     space: Space = ()
     defs: Mapping[VName, Stm] = field(default_factory=lambda: MappingProxyType({}))
+    segments: Mapping[VName, Segments] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def indices(self) -> tuple[VName, ...]:
@@ -69,7 +91,11 @@ class Nest:
         """Σ with further definitions, each of one name."""
         defs = dict(self.defs)
         defs.update({stm.pat[0].name: stm for stm in stms})
-        return Nest(self.space, MappingProxyType(defs))
+        return Nest(self.space, MappingProxyType(defs), self.segments)
+
+    def with_segments(self, width: VName, found: Segments) -> Nest:
+        """Σ with the descriptor of a width."""
+        return Nest(self.space, self.defs, MappingProxyType({**self.segments, width: found}))
 
     def enter(self, index: VName, width: Atom, params: Iterable[tuple[Param, VName]],
               loc: Loc | None = None) -> Nest:
@@ -126,4 +152,7 @@ def base_name(atom: Atom) -> str:
 
 def show_nest(nest: Nest) -> str:
     """A nest as a derivation shows it."""
-    return "⟨" + ", ".join(f"{d.index.base} < {base_name(d.width)}" for d in nest.space) + "⟩"
+    shown = [base_name(d.width) if d.ragged is None else
+             f"{d.ragged.lengths.base}[{nest.space[0].index.base}]" for d in nest.space]
+    return "⟨" + ", ".join(f"{d.index.base} < {width}"
+                           for d, width in zip(nest.space, shown, strict=True)) + "⟩"

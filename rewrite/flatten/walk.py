@@ -19,6 +19,8 @@ from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, shape_of
+from runelift.rewrite.engine.checks import checks_of
+from runelift.rewrite.engine.scalar_code import may_fail
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import is_cheap
 
@@ -147,6 +149,23 @@ class Walk:
         """A segmap at this level whose names are its own."""
         space, body = self.flattener.fresh_kernel(space, body)
         return ir.SegMap(self.level, space, body, ret)
+
+    def check_definitions(self, stm: ir.Stm) -> None:
+        """Have the definitions that ``stm`` needs fail at points of Σ where nothing reads them.
+
+        These are points whose segments are empty.
+        """
+        flattener = self.flattener
+        for definition in self.nest.kernel_body((stm,), ()).stms[:-1]:
+            (param,) = definition.pat
+            if param.name in flattener.checked or not may_fail(definition.exp):
+                continue
+            flattener.checked.add(param.name)
+            array = definition.exp.array if isinstance(definition.exp, ir.Index) else None
+            shape = () if array is None else shape_of(flattener.types[array])
+            for check in checks_of(flattener.names, definition, shape):
+                flattener.learn_params(check.pat)
+                self.pending.append(check)
 
     def prepare(self, stm: ir.Stm) -> str | None:
         """Make what ``stm`` uses available outside of Σ; the reason if that is impossible."""

@@ -48,7 +48,7 @@ def map_without_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
         return why
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
     walk.flattener.derivation.fired("G2", stm, f"a work-item per point of {show_nest(nest)}")
-    emit_with_nest(walk, stm, nest, _outer(walk, nest, soac.lam))
+    emit_with_nest(walk, stm, nest, outer_version(walk, nest, soac.lam))
     return None
 
 
@@ -77,7 +77,7 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     if inside and flattener.within is Kind.OUTER:
         flattener.alone = True
         derivation.fired("G3", stm, f"inside a group: a work-item per point of {show_nest(nest)}")
-        emit_with_nest(walk, stm, nest, _outer(walk, nest, soac.lam))
+        emit_with_nest(walk, stm, nest, outer_version(walk, nest, soac.lam))
         return None
     if inside and order[-1] is Kind.FLAT:
         derivation.fired("G3", stm, "inside a group: the flat version only")
@@ -88,7 +88,7 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     derivation.fired("G3", stm, f"versions over {show_nest(nest)}")
     site = flattener.site()
     with derivation.inside():
-        outer = _outer(walk, nest, soac.lam) if Kind.OUTER in kinds else None
+        outer = outer_version(walk, nest, soac.lam) if Kind.OUTER in kinds else None
         outer_guard = flattener.guard(stm, Kind.OUTER, len(nest.space), nest.par) if outer else None
         intra = _intragroup(walk, nest, soac.lam) if Kind.INTRA in kinds else None
         if isinstance(intra, str):
@@ -117,7 +117,7 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
         built[kind], *(_further_version(walk, host, stm, *each) for each in deeper
                        if kind is Kind.INTRA))]
     if not alternatives:
-        fallback = _outer(walk, nest, soac.lam)
+        fallback = outer_version(walk, nest, soac.lam)
         alternatives.append(ir.Version(None, Kind.OUTER, single_version(walk, host, fallback, stm)))
     _tell_mappings(walk, stm, nest, soac.lam, alternatives)
     emit_versions(walk, stm, host, site, alternatives)
@@ -181,7 +181,7 @@ def emit_versions(walk: Walk, stm: ir.Stm, host: tuple[ir.Param, ...], site: str
         walk.emit(ir.Stm((param,), ir.AtomExp(atom)))
 
 
-def _outer(walk: Walk, nest: Nest, lam: ir.Lambda) -> ir.SegMap:
+def outer_version(walk: Walk, nest: Nest, lam: ir.Lambda) -> ir.SegMap:
     """e_top: one work-item per point, everything inside sequential."""
     return walk.segmap(nest.space, nest.kernel_body(lam.body.stms, lam.body.result), lam.ret)
 

@@ -194,7 +194,7 @@ def redomap_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     if not scalar or walk.level is ir.Level.LOCAL or operator_needs_nest(walk, soac.ops):
         derivation.fired("G9", stm, "split into a map and a reduction")
         with derivation.inside():
-            for part in _split_map(walk, stm):
+            for part in split_map(walk, stm):
                 walk.need(p.name for p in part.pat)
                 walk.statement(part)
         return None
@@ -214,7 +214,7 @@ def redomap_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     if Kind.FLAT in kinds:
         copy = flattener.copy_body(ir.Body((stm,), tuple(p.name for p in stm.pat)))
         with derivation.inside():
-            split = ir.Body(tuple(_split_map(walk, copy.stms[0])), copy.result)
+            split = ir.Body(tuple(split_map(walk, copy.stms[0])), copy.result)
             flat, _ = flattener.body(walk.nest, split)
         alternatives.append(ir.Version(None, Kind.FLAT, flat))
     emit_versions(walk, stm, host, site, alternatives)
@@ -233,7 +233,7 @@ def _alone(walk: Walk, stm: ir.Stm, soac: ir.Redomap | ir.Scanomap) -> str | Non
     return None
 
 
-def _split_map(walk: Walk, stm: ir.Stm) -> list[ir.Stm]:
+def split_map(walk: Walk, stm: ir.Stm) -> list[ir.Stm]:
     """A redomap or scanomap as a map and a plain reduce or scan of its results."""
     soac = stm.exp
     assert isinstance(soac, ir.Redomap | ir.Scanomap)

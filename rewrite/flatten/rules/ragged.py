@@ -1,0 +1,156 @@
+"""Maps and reductions whose width differs between the points of Σ: rules G10 and G13."""
+
+from __future__ import annotations
+
+from runelift.ir import syntax as ir
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.ragged import Sharing
+from runelift.ir.traverse import statements_inside
+from runelift.ir.types import Atom, array_of, i64, shape_of
+from runelift.rewrite.flatten.book import Unlike, flattening
+from runelift.rewrite.flatten.nest import Nest, show_nest, whole
+from runelift.rewrite.flatten.parallelism import has_parallelism, is_identity, scalar_operator
+from runelift.rewrite.flatten.rules.reductions import operator_needs_nest, split_map
+from runelift.rewrite.flatten.segments import (
+    by_number,
+    define_number,
+    elements_nest,
+    ragged_of,
+    segments_of,
+    with_offsets,
+)
+from runelift.rewrite.flatten.walk import Walk
+
+
+@flattening("G10", ir.Map)
+def map_over_segments(walk: Walk, stm: ir.Stm) -> str | None:
+    """Σ ⊢ map (λx → e) xs ⇒ Σ ▷ l ⊢ e, x := xs[j]      l, the width, differs between points
+
+    Σ ▷ l is ⟨p < m⟩ with i := own[p] and j := p − off[i].  So points keep their order, i before j.
+    The result is y := y'[off[i] :+ l], where y' : [m]t holds the results of all points.
+    """
+    soac = stm.exp
+    assert isinstance(soac, ir.Map)
+    if why := _unfit(walk, soac.width):
+        return why
+    assert isinstance(soac.width, VName)
+    if why := _shapes_differ(walk, soac.lam) or walk.prepare(stm):
+        return why
+    walk.check_definitions(stm)
+    inner, index = elements_nest(walk, soac.width)
+    inner = inner.define(inner.element(param, array, index, walk.loc)
+                         for param, array in zip(soac.lam.params, soac.arrays, strict=True))
+    walk.flattener.derivation.fired("G10", stm, f"its points are {show_nest(inner)}")
+    with walk.flattener.derivation.inside():
+        flat, _ = walk.flattener.body(inner, soac.lam.body, soac.lam.ret)
+    for each in flat.stms:
+        walk.emit(each)
+    total = segments_of(walk, soac.width).total
+    host = tuple(ir.Param(walk.flattener.names.fresh(p.name), array_of((total,), type_))
+                 for p, type_ in zip(stm.pat, soac.lam.ret, strict=True))
+    for param, atom in zip(host, flat.result, strict=True):
+        walk.emit(ir.Stm((param,), ir.AtomExp(atom)))
+    _bind_parts(walk, stm.pat, host, soac.width)
+    return None
+
+
+@flattening("G13", ir.Redomap)
+def reduction_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
+    """Σ ⊢ redomap ⊕ e f xs ⇒ segred ⟨Σ, j < l⟩ ⊕ e f      l, the width, differs between points
+
+    Element i of the result is the fold of segment i, and e if the segment is empty.  Provided ⊕
+    and e do not depend on the point of Σ.  If f has parallelism, further results, or arrays whose
+    sizes differ, f is a map by itself first.
+    """
+    soac = stm.exp
+    assert isinstance(soac, ir.Redomap)
+    if why := _unfit(walk, soac.width):
+        return why
+    assert isinstance(soac.width, VName)
+    if not all(scalar_operator(op) for op in soac.ops):
+        return "its operator works on arrays"
+    if why := operator_needs_nest(walk, soac.ops) or _shapes_differ(walk, soac.lam):
+        return why
+    count, body = sum(len(op.neutral) for op in soac.ops), soac.lam.body
+    if not is_identity(soac.lam) and (
+            has_parallelism(body) or len(soac.lam.ret) > count or _makes_arrays(walk, body)):
+        walk.flattener.derivation.fired("G13", stm, "split into a map and a reduction")
+        with walk.flattener.derivation.inside():
+            for part in split_map(walk, stm):
+                walk.need(p.name for p in part.pat)
+                walk.statement(part)
+        return None
+    if why := walk.prepare(stm):
+        return why
+    walk.check_definitions(stm)
+    _emit_reduction(walk, stm, soac, soac.width)
+    return None
+
+
+def _emit_reduction(walk: Walk, stm: ir.Stm, soac: ir.Redomap, width: VName) -> None:
+    """Emit the segmented reduction, and bind its results at each point."""
+    flattener, sharing = walk.flattener, walk.flattener.sharing
+    found = (with_offsets if sharing is Sharing.MERGE else segments_of)(walk, width)
+    number, nest = by_number(walk)
+    index = flattener.names.fresh("j")
+    flattener.learn_params([ir.Param(index, Prim.I64)])
+    nest = Nest((ir.SegDim(number, found.count),
+                 ir.SegDim(index, ragged_of(found, sharing))), nest.defs)
+    nest = nest.define(nest.element(param, array, index, walk.loc)
+                       for param, array in zip(soac.lam.params, soac.arrays, strict=True))
+    space, body = flattener.fresh_kernel(
+        nest.space, nest.kernel_body(soac.lam.body.stms, soac.lam.body.result))
+    segred = ir.SegRed(walk.level, space, flattener.copy_operators(soac.ops), body, soac.lam.ret)
+    flattener.derivation.fired("G13", stm, f"segred over {show_nest(nest)} by {sharing.value}")
+    results = tuple(ir.Param(flattener.names.fresh(p.name), array_of((found.count,), p.type))
+                    for p in stm.pat)
+    walk.emit(ir.Stm(results, segred, stm.attrs, stm.loc))
+    host = results
+    if len(walk.nest.space) > 1:
+        host = walk.expanded_pat(stm.pat)
+        for param, flat in zip(host, results, strict=True):
+            walk.emit(ir.Stm((param,), ir.Reshape(shape_of(param.type), flat.name)))
+    walk.bind(stm.pat, host)
+
+
+def _unfit(walk: Walk, width: Atom) -> str | None:
+    """The reason why an operation has no segments over the grid, if any."""
+    if walk.invariant(width):
+        return Unlike("its width is the same at all points of the nest")
+    if walk.level is not ir.Level.GRID:
+        return Unlike("it stands inside of a group")
+    return None
+
+
+def _shapes_differ(walk: Walk, lam: ir.Lambda) -> str | None:
+    """The reason why the results of a lambda cannot be elements of one array, if any."""
+    inside = {p.name for s in lam.body.stms for p in s.pat}
+    if any(size in inside or not walk.invariant(size) for type_ in lam.ret
+           for size in shape_of(type_)):
+        return "its results have different shapes"
+    return None
+
+
+def _makes_arrays(walk: Walk, body: ir.Body) -> bool:
+    """True if a body makes an array whose size differs between points."""
+    stms = [s for s in statements_inside([body]) if not isinstance(s.exp, ir.VIEWS)]
+    inside = {p.name for s in statements_inside([body]) for p in s.pat}
+    return any(size in inside or not walk.invariant(size)
+               for s in stms for p in s.pat for size in shape_of(p.type))
+
+
+def _bind_parts(walk: Walk, pat: tuple[ir.Param, ...], host: tuple[ir.Param, ...],
+                width: VName) -> None:
+    """Bind names to the parts of flat arrays that belong to a segment."""
+    offsets = with_offsets(walk, width).offsets
+    assert offsets is not None
+    start = ir.Param(walk.flattener.names.fresh("start"), Prim.I64)
+    walk.flattener.learn_params([start])
+    number = define_number(walk)
+    walk.nest = walk.nest.define([ir.Stm((start,), ir.Index(offsets, (number,)))])
+    walk.nest = walk.nest.define(
+        ir.Stm((param,), ir.Index(array.name, (
+            ir.SliceDim(start.name, width, i64(1)), *map(whole, shape_of(param.type)[1:]))),
+               loc=walk.loc)
+        for param, array in zip(pat, host, strict=True))

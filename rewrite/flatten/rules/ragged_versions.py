@@ -1,0 +1,158 @@
+"""Versions of a map whose inner widths differ between its points."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from runelift.ir import syntax as ir
+from runelift.ir.guards import Kind, Lengths
+from runelift.ir.names import VName
+from runelift.ir.ragged import Sharing
+from runelift.ir.sizes import Size, ceil_div
+from runelift.ir.traverse import needed_for
+from runelift.rewrite.flatten.book import Unlike, flattening
+from runelift.rewrite.flatten.nest import Nest, Segments, show_nest
+from runelift.rewrite.flatten.policy import Candidates, obey_attributes
+from runelift.rewrite.flatten.rules.common import enter, irregular, node_of
+from runelift.rewrite.flatten.rules.maps import emit_versions, outer_version, single_version
+from runelift.rewrite.flatten.segments import segments_of
+from runelift.rewrite.flatten.walk import Walk
+
+LANES = 8
+"""The neighbouring work-items that share a segment, as guards count parallelism."""
+GROUP = 256
+"""The work-items of a group that share a segment, as guards count parallelism."""
+WORKERS = {Kind.LANES: LANES, Kind.GROUP: GROUP}
+SHARINGS = {Kind.LANES: Sharing.LANES, Kind.GROUP: Sharing.GROUP, Kind.MERGE: Sharing.MERGE}
+"""The executor of segments in each kind of version but ``row``."""
+REGULAR = {Kind.ROW: Kind.OUTER, Kind.LANES: Kind.INTRA, Kind.GROUP: Kind.INTRA,
+           Kind.MERGE: Kind.FLAT}
+"""The kinds of version of a regular map that policies and attributes know."""
+
+
+@flattening("G3", ir.Map)
+def map_with_ragged_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
+    """Σ ⊢ map (λx → e) xs ⇒ if t_row ≤ Par(row) then segmap Σ' e
+                            else if t_lanes ≤ Par(lanes) then (Σ' ⊢ e) by neighbours
+                            else if t_group ≤ Par(group) then (Σ' ⊢ e) by groups
+                            else (Σ' ⊢ e) by equal parts
+
+    Provided widths of e differ between the points of Σ' = Σ, ⟨x ∈ xs⟩, and are known before e runs.
+    Par is average parallelism, work through span.  If all lengths are equal, Par(row) is the
+    number of points.
+    """
+    soac = node_of(stm, ir.Map)
+    if walk.level is not ir.Level.GRID or irregular(walk, stm):
+        return Unlike("it is no map over the grid")
+    widths = _ragged_widths(walk, soac.lam)
+    if not widths:
+        return Unlike("no width inside differs between its points")
+    if why := walk.prepare(stm):
+        return why
+    nest = enter(walk, soac.width, soac.lam, soac.arrays)
+    regular = obey_attributes(stm, frozenset(REGULAR.values()))
+    kinds = walk.flattener.policy(Candidates(stm, soac.lam.body, regular, len(walk.nest.space)))
+    wanted = [kind for kind in REGULAR if REGULAR[kind] in kinds]
+    if wanted == [Kind.ROW]:
+        return Unlike("the policy or an attribute wants the outer version only")
+    return _emit_versions(walk, stm, nest, widths, wanted)
+
+
+def _ragged_widths(walk: Walk, lam: ir.Lambda) -> list[VName]:
+    """The widths of operations of a body that it computes first, of scalars alone."""
+    own = {p.name for p in lam.params} | {p.name for stm in lam.body.stms for p in stm.pat}
+    found = dict[VName, None]()
+    for stm in lam.body.stms:
+        if isinstance(stm.exp, ir.Map | ir.Redomap) and "sequential" not in stm.attrs:
+            width = stm.exp.width
+            if isinstance(width, VName) and width in own and all(
+                    isinstance(s.exp, ir.PrimOp | ir.Convert | ir.Index | ir.AtomExp)
+                    for s in needed_for(lam.body.stms, (width,))):
+                found[width] = None
+    return list(found)
+
+
+def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
+                   kinds: list[Kind]) -> str | None:
+    """Emit the facts and the versions; the reason if there is only one version."""
+    soac, flattener = node_of(stm, ir.Map), walk.flattener
+    facts = _facts(walk, nest, soac.lam, widths)
+    found = [facts.nest.segments[width] for width in facts.nest.segments]
+    lengths = Lengths(nest.par, *(
+        sum((Size.var(each) for each in parts), Size.of(0)) for parts in zip(*(
+            (s.total, s.longest, s.live, s.squares) for s in found), strict=True)))
+    site, host = flattener.site(), walk.expanded_pat(stm.pat)
+    mark = len(flattener.derivation.steps)
+    flattener.derivation.fired("G3", stm, f"versions over {show_nest(nest)}, whose inner widths "
+                               "differ")
+    alternatives = list[ir.Version]()
+    with flattener.derivation.inside():
+        if Kind.ROW in kinds:
+            row = single_version(walk, host, outer_version(walk, nest, soac.lam), stm)
+            guard = flattener.guard(stm, Kind.ROW, len(nest.space), _par(Kind.ROW, nest, found),
+                                    lengths)
+            alternatives.append(ir.Version(guard, Kind.ROW, row))
+        for kind in kinds:
+            if kind is Kind.ROW:
+                continue
+            body, parallel = _shared(walk, soac.lam, nest, dict(zip(widths, found, strict=True)),
+                                     SHARINGS[kind])
+            if not parallel:
+                flattener.derivation.refused("G3", stm, "nothing inside can be distributed")
+                break
+            alternatives.append(ir.Version(None if kind is Kind.MERGE else flattener.guard(
+                stm, kind, len(nest.space), _par(kind, nest, found), lengths), kind, body))
+    if len(alternatives) == 1 and Kind.ROW in kinds:
+        del flattener.derivation.steps[mark:]
+        return "nothing inside can be distributed"
+    for each in facts.out:
+        walk.emit(each)
+    emit_versions(walk, stm, host, site, alternatives)
+    walk.bind(stm.pat, host)
+    return None
+
+
+def _facts(walk: Walk, nest: Nest, lam: ir.Lambda, widths: list[VName]) -> Walk:
+    """A walk over what the widths need, with their descriptors in its nest.
+
+    The names of the statements are fresh, as versions contain the statements again.
+    """
+    copy = walk.flattener.copy_body(ir.Body(needed_for(lam.body.stms, widths), tuple(widths)))
+    facts = Walk(walk.flattener, nest)
+    facts.look_ahead(frozenset(a for a in copy.result if isinstance(a, VName)))
+    for stm in copy.stms:
+        facts.statement(stm)
+    for atom in copy.result:
+        assert isinstance(atom, VName)
+        segments_of(facts, atom)
+    return facts
+
+
+def _shared(walk: Walk, lam: ir.Lambda, nest: Nest, found: dict[VName, Segments],
+            sharing: Sharing) -> tuple[ir.Body, int]:
+    """The body under Σ' with its segments shared so, and what was run in parallel separately."""
+    flattener = replace(walk.flattener, sharing=sharing)
+    body = lam.body
+    copy = flattener.copy_body(ir.Body(body.stms, (*body.result, *found)))
+    results, widths = copy.result[:len(body.result)], copy.result[len(body.result):]
+    inside = nest
+    for width, segments in zip(widths, found.values(), strict=True):
+        assert isinstance(width, VName)
+        inside = inside.with_segments(width, segments)
+    return flattener.body(inside, ir.Body(copy.stms, results), lam.ret)
+
+
+def _par(kind: Kind, nest: Nest, found: list[Segments]) -> Size:
+    """Average parallelism: the work of all points and elements, through the longest point.
+
+    If several work-items share a segment, each has a part, and the parts count.
+    """
+    workers = WORKERS.get(kind, 1)
+    work, span = nest.par, Size.of(1)
+    for each in found:
+        total, longest = Size.var(each.total), Size.var(each.longest)
+        work = work + (total if workers == 1 else ceil_div(total, Size.of(workers)))
+        span = span + (longest if workers == 1 else ceil_div(longest, Size.of(workers)))
+    return ceil_div(work * workers, span)
+
+

@@ -1,0 +1,207 @@
+"""Segments: the descriptor of an inner width that differs between the points of Σ.
+
+A descriptor is a set of ordinary arrays and scalars, each made by a statement of the host where a
+rule first needs it.  Points of Σ have a flat number, row-major::
+
+    len : [n]i64       the width at each point
+    total, longest     facts, of one reduction: the sum and the maximum of the lengths
+    off : [n+1]i64     where each segment begins: an exclusive scan of the lengths
+    own : [m]i64       the segment of each element: a scatter of segments, then a scan
+
+So Σ ▷ l, the points of all segments, is the ordinary space ⟨p < m⟩ with i := own[p] and
+j := p − off[i].  A length below 0 counts as 0 in all of them: a check of Σ fails there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from runelift.ir import syntax as ir
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.ragged import Ragged, Sharing
+from runelift.ir.types import Atom, Const, Type, array_of, i64
+from runelift.rewrite.flatten.nest import Nest, Segments
+
+if TYPE_CHECKING:
+    from runelift.rewrite.flatten.walk import Walk
+
+
+def segments_of(walk: Walk, width: VName) -> Segments:
+    """The descriptor of a width that differs between the points of Σ; its facts are emitted."""
+    if (known := walk.nest.segments.get(width)) is not None:
+        return known
+    lengths = walk.expand(width, Prim.I64)
+    assert isinstance(lengths, VName)
+    count = _points(walk)
+    if len(walk.nest.space) > 1:
+        lengths = _emitted(walk, "len", array_of((count,), Prim.I64),
+                           ir.Reshape((count,), lengths))
+    total, longest, live, squares = _facts(walk, count, lengths)
+    found = Segments(count, lengths, total, longest, live, squares)
+    walk.nest = walk.nest.with_segments(width, found)
+    return found
+
+
+def ragged_of(segments: Segments, sharing: Sharing) -> Ragged:
+    """The width of the dimension over the elements of a segment, which ``sharing`` executes."""
+    return Ragged(segments.lengths, segments.total, segments.offsets, sharing, segments.longest)
+
+
+def with_offsets(walk: Walk, width: VName) -> Segments:
+    """The descriptor of a width, with the places where segments begin."""
+    found = segments_of(walk, width)
+    if found.offsets is None:
+        found = replace(found, offsets=_offsets(walk, found))
+        walk.nest = walk.nest.with_segments(width, found)
+    return found
+
+
+def with_owners(walk: Walk, width: VName) -> Segments:
+    """The descriptor of a width, with offsets and the segment of each element."""
+    found = with_offsets(walk, width)
+    if found.owners is None:
+        found = replace(found, owners=_owners(walk, found))
+        walk.nest = walk.nest.with_segments(width, found)
+    return found
+
+
+def by_number(walk: Walk) -> tuple[VName, Nest]:
+    """Σ as a nest without dimensions, whose indices are computed of a flat number; the number."""
+    nest, names = walk.nest, walk.flattener.names
+    if len(nest.space) == 1:
+        return nest.indices[0], Nest((), nest.defs)
+    number = names.fresh("point")
+    walk.flattener.learn_params([ir.Param(number, Prim.I64)])
+    rest: Atom = number
+    stms = list[ir.Stm]()
+    for dim in reversed(nest.space[1:]):
+        stms.append(ir.Stm((ir.Param(dim.index, Prim.I64),),
+                           ir.PrimOp("rem", Prim.I64, (rest, dim.width))))
+        above = ir.Param(names.fresh("above"), Prim.I64)
+        stms.append(ir.Stm((above,), ir.PrimOp("quot", Prim.I64, (rest, dim.width))))
+        rest = above.name
+    stms.append(ir.Stm((ir.Param(nest.indices[0], Prim.I64),), ir.AtomExp(rest)))
+    return number, Nest((), nest.defs).define(stms)
+
+
+def define_number(walk: Walk) -> VName:
+    """The flat number of a point of Σ, as a definition of Σ."""
+    number, *rest = walk.nest.indices
+    for index, dim in zip(rest, walk.nest.space[1:], strict=True):
+        row, here = (ir.Param(walk.flattener.names.fresh(base), Prim.I64)
+                     for base in ("row", "point"))
+        walk.flattener.learn_params([row, here])
+        walk.nest = walk.nest.define([
+            ir.Stm((row,), ir.PrimOp("mul", Prim.I64, (number, dim.width))),
+            ir.Stm((here,), ir.PrimOp("add", Prim.I64, (row.name, index)))])
+        number = here.name
+    return number
+
+
+def elements_nest(walk: Walk, width: VName) -> tuple[Nest, VName]:
+    """Σ ▷ width, and the index of an element in its segment."""
+    found, names = with_owners(walk, width), walk.flattener.names
+    assert found.offsets is not None
+    assert found.owners is not None
+    number, nest = by_number(walk)
+    place, start, index = (ir.Param(names.fresh(base), Prim.I64) for base in ("p", "start", "j"))
+    walk.flattener.learn_params([place, start, index])
+    inside = Nest((ir.SegDim(place.name, found.total),), nest.defs)
+    return inside.define([
+        ir.Stm((ir.Param(number, Prim.I64),), ir.Index(found.owners, (place.name,))),
+        ir.Stm((start,), ir.Index(found.offsets, (number,))),
+        ir.Stm((index,), ir.PrimOp("sub", Prim.I64, (place.name, start.name)))]), index.name
+
+
+def _points(walk: Walk) -> Atom:
+    """The number of points of Σ, which the host computes."""
+    count, *rest = walk.nest.widths
+    for width in rest:
+        count = _emitted(walk, "points", Prim.I64, ir.PrimOp("mul", Prim.I64, (count, width)))
+    return count
+
+
+def _facts(walk: Walk, count: Atom, lengths: VName) -> tuple[VName, ...]:
+    """The sum and maximum of the lengths, how many are above 0, and the sum of their squares."""
+    names = walk.flattener.names
+    index, stms, length = _length(walk, lengths)
+    above, live, square = (ir.Param(names.fresh(base), type_) for base, type_ in (
+        ("above", Prim.BOOL), ("live", Prim.I64), ("square", Prim.I64)))
+    stms += [ir.Stm((above,), ir.PrimOp("lt", Prim.I64, (i64(0), length))),
+             ir.Stm((live,), ir.Convert(Prim.BOOL, Prim.I64, above.name)),
+             ir.Stm((square,), ir.PrimOp("mul", Prim.I64, (length, length)))]
+    values: tuple[Atom, ...] = (length, length, live.name, square.name)
+    ops = tuple(operator(walk, op, Prim.I64, i64(0)) for op in ("add", "max", "add", "add"))
+    pat = tuple(ir.Param(names.fresh(base), Prim.I64)
+                for base in ("total", "longest", "live", "squares"))
+    walk.emit(ir.Stm(pat, ir.SegRed(ir.Level.GRID, (ir.SegDim(index, count),), ops,
+                                    ir.Body(tuple(stms), values), (Prim.I64,) * 4)))
+    return tuple(p.name for p in pat)
+
+
+def _length(walk: Walk, lengths: VName) -> tuple[VName, list[ir.Stm], VName]:
+    """An index, and the statements that compute the length there, at least 0."""
+    names = walk.flattener.names
+    index = names.fresh("i")
+    read, length = (ir.Param(names.fresh("length"), Prim.I64) for _ in range(2))
+    return index, [ir.Stm((read,), ir.Index(lengths, (index,))),
+                   ir.Stm((length,), ir.PrimOp("max", Prim.I64, (read.name, i64(0))))], length.name
+
+
+def _offsets(walk: Walk, found: Segments) -> VName:
+    """The exclusive scan of the lengths, with the total at the end."""
+    names = walk.flattener.names
+    ends = _emitted(walk, "ends", Prim.I64, ir.PrimOp("add", Prim.I64, (found.count, i64(1))))
+    before, stms, length = _length(walk, found.lengths)
+    index, some = names.fresh("i"), ir.Param(names.fresh("some"), Prim.BOOL)
+    part = ir.Param(names.fresh("part"), Prim.I64)
+    first = ir.Stm((ir.Param(before, Prim.I64),),
+                   ir.PrimOp("sub", Prim.I64, (index, i64(1))))
+    body = ir.Body((
+        ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), index))),
+        ir.Stm((part,), ir.If(some.name, ir.Body((first, *stms), (length,)),
+                              ir.Body((), (i64(0),)), (Prim.I64,)))), (part.name,))
+    return _emitted(walk, "off", array_of((ends,), Prim.I64), ir.SegScan(
+        ir.Level.GRID, (ir.SegDim(index, ends),), (operator(walk, "add", Prim.I64, i64(0)),),
+        body, (Prim.I64,)))
+
+
+def _owners(walk: Walk, found: Segments) -> VName:
+    """The segment of each element: the last segment with elements that begins there or before."""
+    names = walk.flattener.names
+    assert found.offsets is not None
+    type_ = array_of((found.total,), Prim.I64)
+    blank = _emitted(walk, "blank", type_, ir.Replicate((found.total,), i64(0)))
+    index, stms, length = _length(walk, found.lengths)
+    some, start = ir.Param(names.fresh("some"), Prim.BOOL), ir.Param(names.fresh("o"), Prim.I64)
+    place = ir.Param(names.fresh("place"), Prim.I64)
+    stms += [ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), length))),
+             ir.Stm((start,), ir.Index(found.offsets, (index,))),
+             ir.Stm((place,), ir.If(some.name, ir.Body((), (start.name,)),
+                                    ir.Body((), (i64(-1),)), (Prim.I64,)))]
+    marked = _emitted(walk, "marked", type_, ir.SegScatter(
+        ir.Level.GRID, (ir.SegDim(index, found.count),), (ir.Dest(blank, 1),),
+        ir.Body(tuple(stms), (place.name, index))))
+    at, own = names.fresh("p"), ir.Param(names.fresh("own"), Prim.I64)
+    body = ir.Body((ir.Stm((own,), ir.Index(marked, (at,))),), (own.name,))
+    return _emitted(walk, "own", type_, ir.SegScan(
+        ir.Level.GRID, (ir.SegDim(at, found.total),),
+        (operator(walk, "max", Prim.I64, i64(0)),), body, (Prim.I64,)))
+
+
+def operator(walk: Walk, op: str, prim: Prim, neutral: Const) -> ir.Operator:
+    """A primitive operation, which commutes, with its neutral element."""
+    left, right, result = (ir.Param(walk.flattener.names.fresh(base), prim)
+                           for base in ("a", "b", "c"))
+    body = ir.Body((ir.Stm((result,), ir.PrimOp(op, prim, (left.name, right.name))),),
+                   (result.name,))
+    return ir.Operator(ir.Lambda((left, right), body, (prim,)), (neutral,), comm=True)
+
+
+def _emitted(walk: Walk, base: str, type_: Type, exp: ir.Exp) -> VName:
+    """The name of an expression's result, as a statement outside of Σ."""
+    param = ir.Param(walk.flattener.names.fresh(base), type_)
+    walk.emit(ir.Stm((param,), exp))
+    return param.name

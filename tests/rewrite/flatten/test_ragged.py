@@ -1,0 +1,126 @@
+"""Rows of different lengths: every version against the interpreter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runelift
+from runelift.ir.base.errors import ProgramFailure
+from runelift.ir.guards import Kind
+from runelift.ir.interpret import interpret
+from runelift.runtime.versions.forest import plans
+
+LENGTHS = {
+    "none": [], "one": [5], "empty": [0], "all empty": [0] * 9, "ones": [1] * 40,
+    "empty at the ends": [0, 0, 7, 0, 3, 1, 0, 0], "huge": [1, 0, 3000, 2, 0, 1],
+    "ascending": list(range(40)), "equal": [32] * 6, "alternating": [0, 500] * 5,
+}
+PROGRAMS: dict[str, str] = {
+    "csr": """entry main [r][k][n] (start: [r]i64) (len: [r]i64) (cols: [k]i64) (vals: [k]f32)
+        (v: [n]f32): [r]f32 =
+      map2 (\\o l -> f32.sum (map (\\(c, x) -> x * v[c]) (zip cols vals)[o:o+l])) start len""",
+    "squares": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> i64.sum (map (\\i -> i * i) (iota k))) ks""",
+    "mirrored": """entry main [c][w] (text: [c]u8) (start: [w]i64) (len: [w]i64): [w]bool =
+      map2 (\\o l -> all (\\i -> text[o+i] == text[o+l-1-i]) (iota (l/2))) start len""",
+    "lower": """entry main [t][n] (packed: [t]f64) (v: [n]f64): [n]f64 =
+      tabulate n (\\i -> f64.sum (map (\\j -> packed[i*(i+1)/2 + j] * v[j]) (iota (i+1))))""",
+    "two reductions": """entry main [n] (ks: [n]i64): [n](i64, i64) =
+      map (\\k -> let s = i64.sum (map (\\i -> i * i) (iota k))
+                  in (s, i64.maximum (map (\\i -> (i * 7) % (s + 1)) (iota k)))) ks""",
+    "rows and columns": """entry main [n] (ks: [n]i64): [n][3]i64 =
+      map (\\k -> map (\\c -> i64.sum (map (\\i -> i * c) (iota (k + c)))) (iota 3)) ks""",
+    "kept": """entry main [n] (ks: [n]i64): [n](i64, i64) =
+      map (\\k -> let ys = map (\\i -> i * i % 7) (iota k)
+                  in (i64.sum ys, if k > 0 then ys[k - 1] else -1)) ks""",
+    "three levels": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> i64.sum (map (\\i -> i64.sum (map (\\j -> i * j + k) (iota (i % 5)))) (iota k)))
+          ks""",
+    "in a loop": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> loop s = k for t < 3 do
+                    i64.sum (map (\\i -> i * t) (iota (k / 2))) + s % 3) ks""",
+    "product operator": """entry main [n] (ks: [n]i64): [n](i64, i32) =
+      map (\\k -> reduce (\\(a, b) (c, d) -> (a * c, b * i32.i64 c + d)) (1, 0)
+                  (map (\\i -> (i + 1, i32.i64 i)) (iota k))) ks""",
+}
+
+
+def arguments(name: str, lengths: list[int]) -> list[Any]:
+    rng, ks = np.random.default_rng(len(lengths)), np.array(lengths, np.int64)
+    total = int(ks.sum())
+    start = np.cumsum(ks) - ks
+    match name:
+        case "csr":
+            return [start, ks, rng.integers(0, 7, total), rng.integers(-4, 5, total).astype(
+                np.float32), np.arange(7, dtype=np.float32)]
+        case "mirrored":
+            return [rng.integers(0, 2, total).astype(np.uint8), start, ks]
+        case "lower":
+            n = len(lengths)
+            return [rng.integers(-4, 5, n * (n + 1) // 2).astype(np.float64),
+                    np.arange(n, dtype=np.float64)]
+    return [ks]
+
+
+def cases() -> list[Any]:
+    return [pytest.param(name, id=name, marks=[] if number < 4 else [pytest.mark.sweep(every=2)])
+            for number, name in enumerate(PROGRAMS)]
+
+
+@pytest.mark.parametrize("name", cases())
+def test_versions_agree_with_the_interpreter(name: str, simulator: str) -> None:
+    program = runelift.compile(PROGRAMS[name], device=simulator)
+    forces = plans(program.tree.entry("main"))
+    assert len(forces) > 1
+    for shape, lengths in LENGTHS.items():
+        args = arguments(name, lengths)
+        expected = interpret(program.compiled.core, "main", args)
+        versioned = interpret(program.compiled.versioned, "main", args)
+        for found in (versioned, *(program.run("main", args, force=force)[0]
+                                   for force in forces)):
+            for a, b in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(a, b, err_msg=f"{shape}")
+
+
+def test_kinds_and_guards() -> None:
+    tree = runelift.compile(PROGRAMS["csr"], device="interpreter").tree.entry("main")
+    assert [v.kind for v in tree.leaves()] == [Kind.ROW, Kind.LANES, Kind.GROUP, Kind.MERGE]
+    assert list(tree.guards()) == [
+        "main.suff_row_0", "main.suff_lanes_1", "main.suff_group_2"]
+
+
+FAILING: dict[str, tuple[str, list[Any], str]] = {
+    "a negative length": ("squares", [np.array([3, -2, 4])], "-2"),
+    "a slice": ("csr", [np.array([0, 2]), np.array([2, 3]), np.array([0, 1, 2, 0]),
+                        np.ones(4, np.float32), np.ones(3, np.float32)], r"2:5"),
+    "a negative slice": ("csr", [np.array([0, 2]), np.array([2, -1]), np.array([0, 1, 2, 0]),
+                                 np.ones(4, np.float32), np.ones(3, np.float32)], r"2:1"),
+    "an element": ("csr", [np.array([0, 2]), np.array([2, 2]), np.array([0, 1, 5, 0]),
+                           np.ones(4, np.float32), np.ones(3, np.float32)], r"\[5\]"),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_every_version_fails_alike(name: str, simulator: str) -> None:
+    source, args, message = FAILING[name]
+    program = runelift.compile(PROGRAMS[source], device=simulator)
+    with pytest.raises(ProgramFailure, match=message):
+        interpret(program.compiled.core, "main", args)
+    for force in plans(program.tree.entry("main")):
+        with pytest.raises(ProgramFailure, match=message):
+            program.run("main", args, force=force)
+
+
+def test_what_empty_segments_do_not_read_fails_all_the_same(simulator: str) -> None:
+    text = ("entry main [n] (ks: [n]i64) (xs: [n]i64) = "
+            "map (\\k -> let x = xs[k + 1] in i64.sum (map (* x) (iota k))) ks")
+    program = runelift.compile(text, device=simulator)
+    args = [np.array([0, 0, 0]), np.array([1, 2, 3])]
+    assert [list(r) for r in interpret(program.compiled.core, "main", args)] == [[0, 0, 0]]
+    args[0][1] = -1
+    for force in plans(program.tree.entry("main")):
+        with pytest.raises(ProgramFailure, match="-1"):
+            program.run("main", args, force=force)
