@@ -108,7 +108,7 @@ def parts_of_items(lowering: launches.Lowering, exp: SegRed | SegScan) -> Parts:
 
 
 def tiles_of(lowering: launches.Lowering, exp: SegRed | SegScan) -> Scan:
-    """The tiles of a path, as of a scan of its steps; adds the step that chooses them."""
+    """The tiles of a path, as in a scan of its steps; adds the step that chooses them."""
     fresh, prims = lowering.names.fresh, _prims(exp)
     shape = ScanTileShape(
         fresh("group"), fresh("staged"), fresh("chunk"), fresh("window"), fresh("patience"),
@@ -123,7 +123,7 @@ def tiles_of(lowering: launches.Lowering, exp: SegRed | SegScan) -> Scan:
 
 def by_patience(lowering: launches.Lowering, scan: Scan, once: Callable[[], None],
                 twice: Callable[[], None]) -> None:
-    """Add the kernels of ``once`` if groups may wait for each other, else those of ``twice``."""
+    """Add the kernels of ``once`` if groups may wait for each other, else of ``twice``."""
     first, second = (launches.branch(lowering, once, "one pass"),
                      launches.branch(lowering, twice, "two passes"))
     patient = lowering.names.fresh("patient")
@@ -246,7 +246,7 @@ class Tile:
     """
 
     def __init__(self, lowering: launches.Lowering, scan: Scan, outs: int) -> None:
-        """``outs`` is the number of results that are not further results of the map."""
+        """Declare the memory of a tile; the first ``outs`` results are totals."""
         fresh, shape = lowering.names.fresh, scan.tile_shape
         self.lowering, self.scan, self.shape = lowering, scan, shape
         self.k = lowering.builder()

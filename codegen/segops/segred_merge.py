@@ -2,10 +2,10 @@
 
 Only the totals of segments are stored, where the path ends a segment.
 
-- ``merge_once``, where groups may wait for each other: work-items fold their chunks, a scan of
-  their totals completes segments that began in earlier chunks, and a look-back
-  (:class:`~runelift.codegen.segops.segscan_single_pass.LookBack`) the one that began in an earlier
-  tile.  If no segment ends in a tile and the operators commute, it is folded without a walk.
+- ``merge_once``, where groups may wait for each other: work-items fold their chunks.  A scan of
+  their totals completes segments that began in earlier chunks.  A look-back completes the segment
+  that began in an earlier tile (:mod:`~runelift.codegen.segops.segscan_single_pass`).  If no
+  segment ends in a tile and the operators commute, it is folded without a walk.
 - ``merge_tiles`` is without a look-back.  Then one group completes the first segments that end in
   tiles (``merge_joined``).
 - ``merge_parts``, on devices without coalesced accesses: a work-item folds its part of the path.

@@ -172,8 +172,8 @@ class LookBack:
              complete: Callable[[], None]) -> list[list[Exp]]:
         """The total before the tile, in each work-item, if it is ``open_``.
 
-        ``complete`` makes the last work-item's ``totals`` those of the tile.  They are published as
-        the tile's ``own``, or as a prefix if a segment starts in the tile.
+        ``complete`` makes the last work-item's ``totals`` the totals of the tile.  They are
+        published as an aggregate if they are its ``own``, else as a prefix.
         """
         k = self.k
         with k.block() as publish:
