@@ -35,6 +35,7 @@ CLASSES = {
     "ragged_rows": "reduction, a work-item per segment",
     "ragged_lanes": "reduction, neighbours per segment",
     "ragged_groups": "a group per point",
+    "ragged_scan_rows": "scan, a work-item per segment",
     "merge_once": "along a merge path, in one pass",
     "merge_tiles": "along a merge path",
     "merge_parts": "along a merge path",
