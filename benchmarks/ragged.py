@@ -10,15 +10,14 @@ A row is a shape of lengths (:mod:`runelift.runtime.data.lengths`).  Its forms t
 - forced versions by their kinds; the version with a work-item for each row is ``row``;
 - ``flags`` and ``expanded`` are flattened by hand: a scan of pairs with flags, and an index of the
   row for each element.  The faster one is ``hand``;
-- ``regular``, ``whole`` and ``closed`` are the sum of a matrix, of all elements, and of rows whose
-  places have a closed form, where the shape allows;
+- ``regular`` sums a matrix, ``whole`` all elements, ``closed`` rows whose places have a closed form;
 - ``peer`` is the nested program by a Futhark compiler.
 
 A second table has a sparse matrix with such rows times a vector, beside SciPy and CuPy, if
 these are installed.
 
-Times are medians, with the spread (median absolute deviation); on a GPU from the first to the last
-command on the device, else of a call with inputs on the device.  All results are compared with
+Times are medians, with the spread (median absolute deviation).  On a GPU they are from the first to
+the last command on the device, else of a call with inputs on the device.  All results are compared with
 NumPy's.  Ratios that miss their target have a ``!``.
 """
 
@@ -111,7 +110,7 @@ SHAPES = (
     Shape("ascending", 4500, 4500, (632, 632), 0.6, 0.1, ("closed", 1.5)),
 )
 ON_CPUS = 1.05
-"""The target of the tuned time by that of ``row`` on a processor; others do not hold there."""
+"""The target of the tuned time by that of ``row`` on a processor, the only target there."""
 
 
 @dataclass(slots=True)

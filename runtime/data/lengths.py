@@ -56,7 +56,8 @@ def draw(n: int, shape: str, cap: int, seed: int = 0) -> Lengths:
     if n < 0 or cap < 0:
         raise UserError("The number of rows and the greatest length are at least 0.")
     uniform = np.asarray(Generator(seed).value(Spec((n,), Prim.F64)), np.float64)
-    return np.minimum(SHAPES[shape](uniform, cap), cap).astype(np.int64)
+    found: Lengths = np.minimum(SHAPES[shape](uniform, cap), cap).astype(np.int64)
+    return found
 
 
 def parse(text: str) -> Lengths:
