@@ -182,7 +182,7 @@ def hist_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
 def update_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ xs with [d] <- v ⇒ scatter xs' (off[i] + d) v over Σ      lengths of xs differ
 
-    The bounds are those of xs at a point.
+    The bounds are the bounds of xs at a point.
     """
     update = stm.exp
     assert isinstance(update, ir.Update)
@@ -290,7 +290,7 @@ def _points(walk: Walk, width: Atom, lam: ir.Lambda, arrays: tuple[VName, ...],
 
 
 class _Destination:
-    """An array at each point of Σ that is written to; ``flat`` has those of all points."""
+    """An array at each point of Σ that is written to; ``flat`` has the elements for all points."""
 
     def __init__(self, walk: Walk, array: VName, width: Atom | None = None,
                  flat: VName | None = None) -> None:
