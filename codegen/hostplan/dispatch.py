@@ -41,6 +41,7 @@ from runelift.codegen.segops.segred_columns import (
     reduce_columns,
 )
 from runelift.codegen.segops.segred_ragged import segred_ragged
+from runelift.codegen.segops.segscan_ragged import segscan_ragged
 from runelift.codegen.segops.segscan_two_pass import segscan
 from runelift.codegen.segops.transpose import lower_transposition, transposition_of
 from runelift.ir import imp
@@ -50,6 +51,7 @@ from runelift.ir.guards import Lengths
 from runelift.ir.imp import Exp
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
+from runelift.ir.ragged import Ragged
 from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import (
     Body,
@@ -58,6 +60,7 @@ from runelift.ir.syntax import (
     Loop,
     Param,
     SegAccumulate,
+    SegDim,
     SegHist,
     SegMap,
     SegRed,
@@ -89,6 +92,8 @@ def lower_segop(stm: Stm, env: PlanEnv, names: Names,
             _segmap(lowering, stm.exp)
         case SegRed():
             _segred(lowering, stm.exp)
+        case SegScan(space=(*_, SegDim(extent=Ragged()))):
+            segscan_ragged(lowering, stm.exp)
         case SegScan():
             segscan(lowering, stm.exp, partial(_rows_by_groups, lowering, stm.exp))
         case SegScatter():

@@ -33,7 +33,7 @@ from runelift.ir.imp.traverse import (
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div
-from runelift.ir.syntax import Operator, SegScan
+from runelift.ir.syntax import Operator, SegRed, SegScan
 
 MOST_REPEATED_STATEMENTS = 16
 """Code for elements is duplicated if it has at most this many statements."""
@@ -47,7 +47,7 @@ class Scan:
     results if they are not stored.
     """
 
-    exp: SegScan
+    exp: SegScan | SegRed
     prims: list[list[Prim]]
     tile_shape: ScanTileShape
     subgroup: VName
@@ -416,6 +416,7 @@ class ScanTile:
         """Do what a packed scan does with an element of the scan."""
         k, packed = self.k, self.scan.packed
         assert packed is not None
+        assert isinstance(self.scan.exp, SegScan)
         place = k.declare("p", Prim.I64, position)
         with k.block() as inside:
             packed.element(k, self.scan.exp, self.outs, place,

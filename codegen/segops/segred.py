@@ -46,7 +46,7 @@ from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least
-from runelift.ir.syntax import SOACS, Index, Operator, SegRed
+from runelift.ir.syntax import SOACS, Index, Operator, SegRed, SegScan
 from runelift.ir.types import Atom, Const, i64
 
 LEAST_ELEMENTS_OF_CORES = 512
@@ -71,7 +71,7 @@ class Segment:
     """A segment that is folded into ``totals``, and the places of its map's other results."""
 
     k: KernelBuilder
-    exp: SegRed
+    exp: SegRed | SegScan
     totals: Sequence[Sequence[imp.Var]]
     outs: Sequence[View]
     outer: Sequence[Exp]

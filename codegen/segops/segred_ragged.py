@@ -7,7 +7,7 @@ The version says who shares the elements of a segment (:class:`~runelift.ir.ragg
   combine their totals by shuffles or in local memory;
 - *group* (``ragged_groups``): a group per segment, as in :mod:`~runelift.codegen.segops.segred`;
 - *merge*: equal parts of elements and segments together
-  (:mod:`~runelift.codegen.segops.merge_path`).
+  (:mod:`~runelift.codegen.segops.segred_merge`).
 
 Further results of the map are flat: element j of segment i is at ``offsets[i] + j``.
 """
@@ -26,8 +26,8 @@ from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.shapes.segment_team import SegmentTeamShape
 from runelift.codegen.plan.shapes.subgroup_size import SubGroupSize
 from runelift.codegen.plan.views import lit, op
-from runelift.codegen.segops.merge_path import merged
 from runelift.codegen.segops.ragged import expect, ragged_of, segment_of
+from runelift.codegen.segops.segred_merge import merged
 from runelift.ir import imp
 from runelift.ir.base.errors import CompilerBug
 from runelift.ir.imp import Exp

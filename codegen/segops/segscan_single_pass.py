@@ -21,7 +21,7 @@ Source: Merrill and Garland 2016, "Single-pass parallel prefix scan with decoupl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 from runelift.codegen.kernel.launch_builder import GROUP_COUNT, GROUP_ID, LID, LSIZE, Lowering
@@ -56,15 +56,13 @@ IS_LAST = imp.Apply("eq", Prim.I64, (LID, op("sub", LSIZE, lit(1))))
 
 def scan_single_pass(lowering: Lowering, scan: Scan) -> None:
     """Add the kernel of a single-pass scan, and its launch."""
-    words = Size.of(sum(_words(p) for p in scan.values()))
     statuses = lowering.names.fresh("statuses")
-    lowering.steps.append(plan.AllocScanStatus(
-        statuses, Size.var(scan.tiles) * words + Size.of(FIRST_STATUS)))
+    lowering.steps.append(plan.AllocScanStatus(statuses, status_words(scan)))
     tile = ScanTile(lowering, scan)
     k = tile.k
     k.constants.append(scan.tile_shape.window)
     with k.block() as code:
-        _LookBack(tile, statuses).run()
+        _run(tile, LookBack(k, scan, tile.number, statuses))
     groups = Size.var(scan.tiles)
     if k.scratch:
         groups = least(groups, lowering.groups)
@@ -74,7 +72,33 @@ def scan_single_pass(lowering: Lowering, scan: Scan) -> None:
     tile.launch("segscan_once", groups)
 
 
+def _run(tile: ScanTile, back: LookBack) -> None:
+    """Emit the work of a group: take a tile, scan it, look back, and write its results."""
+    k = tile.k
+    back.take_tile()
+    tile.begin()
+    tile.take(lambda indices, position: tile.compute(indices, position, stored=True))
+    totals, fresh = tile.run()
+    carries = tile.exchange(totals, fresh)
+    later: Exp = imp.Apply("lt", Prim.I64, (lit(0), tile.number))
+    if fresh is None:
+        open_ = own = k.declare("open", Prim.BOOL, later)
+    else:
+        open_ = k.declare("open", Prim.BOOL, imp.Apply("and", Prim.BOOL, (
+            later, imp.Apply("lt", Prim.I64, (lit(0), tile.column)))))
+        own = k.declare("own", Prim.BOOL, imp.Apply("and", Prim.BOOL, (
+            later, imp.Apply("not", Prim.BOOL, (tile.starts_within(tile.length()),)))))
+    earlier = back.join(totals, open_, own, lambda: tile.complete(totals, carries, fresh))
+    tile.finish(carries, tile.linked(fresh), earlier)
+
+
 # Words
+
+
+def status_words(scan: Scan) -> Size:
+    """The words by which the tiles of a scan learn of each other."""
+    words = Size.of(sum(_words(p) for p in scan.values()))
+    return Size.var(scan.tiles) * words + Size.of(FIRST_STATUS)
 
 
 def _words(prim: Prim) -> int:
@@ -123,13 +147,13 @@ def _i32(value: int) -> Exp:
     return imp.Lit(Const(value, Prim.I32))
 
 
-class _LookBack:
-    """Emits the work of a group for one tile of a single-pass scan."""
+class LookBack:
+    """Emits the code by which a group takes tile ``number``, and learns the total before it."""
 
-    def __init__(self, tile: ScanTile, statuses: VName) -> None:
-        self.tile = tile
-        self.k: KernelBuilder = tile.k
-        self.scan = tile.scan
+    def __init__(self, k: KernelBuilder, scan: Scan, number: imp.Var, statuses: VName) -> None:
+        self.k = k
+        self.scan = scan
+        self.number = number
         self.statuses = statuses
         self.window = imp.Var(self.scan.tile_shape.window)
         prims, window = self.scan.values(), Size.var(self.scan.tile_shape.window)
@@ -144,37 +168,27 @@ class _LookBack:
         self.k.locals.append(imp.LocalArray(name, prim, length))
         return name
 
-    def run(self) -> None:
-        """Take a tile, scan it, look back, and write its results."""
-        tile, k = self.tile, self.k
-        self._take_tile()
-        tile.begin()
-        tile.take(lambda indices, position: tile.compute(indices, position, stored=True))
-        totals, fresh = tile.run()
-        carries = tile.exchange(totals, fresh)
-        later: Exp = imp.Apply("lt", Prim.I64, (lit(0), tile.number))
-        if fresh is None:
-            self.open: Exp = k.declare("open", Prim.BOOL, later)
-            own = self.open
-        else:
-            self.open = k.declare("open", Prim.BOOL, imp.Apply("and", Prim.BOOL, (
-                later, imp.Apply("lt", Prim.I64, (lit(0), tile.column)))))
-            own = k.declare("own", Prim.BOOL, imp.Apply("and", Prim.BOOL, (
-                later, imp.Apply("not", Prim.BOOL, (tile.starts_within(tile.length()),)))))
+    def join(self, totals: Sequence[Sequence[imp.Var]], open_: Exp, own: Exp,
+             complete: Callable[[], None]) -> list[list[Exp]]:
+        """The total before the tile, in each work-item, if it is ``open_``.
+
+        ``complete`` makes the last work-item's ``totals`` the totals of the tile.  They are
+        published as an aggregate if they are its ``own``, else as a prefix.
+        """
+        k = self.k
         with k.block() as publish:
-            tile.complete(totals, carries, fresh)
+            complete()
             self._publish(imp.Select(own, _u32(AGGREGATE), _u32(PREFIX), Prim.U32), totals)
         k.emit(imp.If(IS_LAST, tuple(publish)))
-        latest = self._wait()
+        latest = self._wait(open_)
         with k.block() as fold:
             self._fold(latest, totals, own)
-        k.emit(imp.If(imp.Apply("and", Prim.BOOL, (IS_LAST, self.open)), tuple(fold)),
+        k.emit(imp.If(imp.Apply("and", Prim.BOOL, (IS_LAST, open_)), tuple(fold)),
                imp.Barrier(imp.Space.LOCAL))
         before = iter(self.before)
-        tile.finish(carries, tile.linked(fresh), [
-            [imp.Load(next(before), lit(0), p) for p in ps] for ps in self.scan.prims])
+        return [[imp.Load(next(before), lit(0), p) for p in ps] for ps in self.scan.prims]
 
-    def _take_tile(self) -> None:
+    def take_tile(self) -> None:
         """Emit the code by which a group gets the number of its next tile, and the epoch."""
         k, taken = self.k, self.k.names.fresh("taken")
         last = imp.Apply("eq", Prim.I64, (
@@ -190,7 +204,7 @@ class _LookBack:
             imp.Store(self.latest, lit(0), _i32(-1), Prim.I32))))
         k.emit(imp.Barrier(imp.Space.LOCAL))
         ticket = k.declare("ticket", Prim.U64, imp.Load(self.told, lit(0), Prim.U64))
-        k.emit(imp.Declare(self.tile.number.name, Prim.I64, imp.Convert(
+        k.emit(imp.Declare(self.number.name, Prim.I64, imp.Convert(
             Prim.U64, Prim.I64, _low(ticket))))
         self.epoch = k.declare("epoch", Prim.U32, imp.Apply("mul", Prim.U32, (
             _high(ticket), _u32(4))))
@@ -208,7 +222,7 @@ class _LookBack:
             _u64(32))))
         halves = [half for t, p in zip((t for ts in totals for t in ts), self.scan.values(),
                                        strict=True) for half in _halves(t, p)]
-        k.emit(*(imp.Atomic("xchg", Prim.U64, self.statuses, self._place(n, self.tile.number),
+        k.emit(*(imp.Atomic("xchg", Prim.U64, self.statuses, self._place(n, self.number),
                             imp.Apply("or", Prim.U64, (
                                 status, imp.Convert(Prim.U32, Prim.U64, half))),
                             imp.Space.GLOBAL)
@@ -216,7 +230,7 @@ class _LookBack:
 
     # Waiting
 
-    def _wait(self) -> imp.Var:
+    def _wait(self, open_: Exp) -> imp.Var:
         """Poll the window of earlier tiles until the total before this one is known.
 
         A work-item watches a tile of the window.  The result is odd and not negative on success.
@@ -225,7 +239,7 @@ class _LookBack:
         """
         k, patience = self.k, imp.Var(self.scan.tile_shape.patience)
         latest = k.declare("latest", Prim.I32, _i32(1))
-        going = k.declare("going", Prim.BOOL, self.open)
+        going = k.declare("going", Prim.BOOL, open_)
         polls = k.declare("polls", Prim.I64, lit(0))
         kind = k.declare("kind", Prim.I32, _i32(0))
         watches = imp.Apply("lt", Prim.I64, (LID, self.window))
@@ -254,7 +268,7 @@ class _LookBack:
         """Read the status of the tile that the work-item watches, and its total if there is one."""
         k, prims = self.k, self.scan.values()
         number = k.declare("watched", Prim.I64, op(
-            "add", op("sub", self.tile.number, self.window), LID))
+            "add", op("sub", self.number, self.window), LID))
         count = sum(map(_words, prims))
         with k.block() as read:
             words = [imp.Var(k.names.fresh("word")) for _ in range(count)]
@@ -299,7 +313,7 @@ class _LookBack:
     def _fold(self, latest: imp.Var, totals: Sequence[Sequence[imp.Var]], own: Exp) -> None:
         """Combine the totals of the window, publish the tile's prefix, and tell the group."""
         k = self.k
-        k.fail_unless(_is_found(latest), LATE_MESSAGE, [self.tile.number])
+        k.fail_unless(_is_found(latest), LATE_MESSAGE, [self.number])
         first = k.declare("first", Prim.I64, imp.Apply("div", Prim.I64, (
             imp.Convert(Prim.I32, Prim.I64, imp.Apply("max", Prim.I32, (latest, _i32(0)))),
             lit(2))))
@@ -336,7 +350,7 @@ class _LookBack:
 
 
 def _is_found(latest: imp.Var) -> Exp:
-    """True if :meth:`_LookBack._wait` found the total before the tile."""
+    """True if :meth:`LookBack._wait` found the total before the tile."""
     return imp.Apply("and", Prim.BOOL, (
         imp.Apply("le", Prim.I32, (_i32(0), latest)),
         imp.Apply("eq", Prim.I32, (

@@ -12,7 +12,6 @@ from runelift.codegen.plan.shapes.shape import Shape
 from runelift.runtime.geometry.group_shape import GROUP_SHAPE
 from runelift.runtime.geometry.group_size import GROUP_SIZE
 from runelift.runtime.geometry.map_width import MAP_WIDTH
-from runelift.runtime.geometry.merge_tile import MERGE_TILE
 from runelift.runtime.geometry.product_tile import PRODUCT_TILE
 from runelift.runtime.geometry.scan_tile import SCAN_TILE
 from runelift.runtime.geometry.segment_block import SEGMENT_BLOCK
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 SHAPES: dict[str, Geometry[Any, Any]] = {each.shape.__name__: each for each in (
     GROUP_SHAPE, TEAM_COUNT, SUBGROUP_SIZE, GROUP_SIZE, MAP_WIDTH, SCAN_TILE, PRODUCT_TILE,
-    SEGMENT_BLOCK, STRIP, TRANSPOSE_TILE, SEGMENT_TEAM, MERGE_TILE)}
+    SEGMENT_BLOCK, STRIP, TRANSPOSE_TILE, SEGMENT_TEAM)}
 """The geometries of all launch shapes, by the names of the classes of the shapes."""
 
 

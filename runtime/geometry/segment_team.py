@@ -18,8 +18,11 @@ from runelift.runtime.geometry.shape import (
 
 FEWEST_LANES, MOST_LANES = 2, 32
 """The lanes of a segment, if a group has several."""
-LANE_ELEMENTS = 4
-"""The elements of a mean segment that a lane takes: as many loads are under way."""
+LANE_ELEMENTS = 8
+"""The elements of a mean segment that a lane takes, so that several loads are under way.
+
+Work-items with few elements wait for the length and the place of their segment most of the time.
+"""
 ITEM_ELEMENTS = 8
 """The elements of a mean segment for each work-item of a group that has no other segment."""
 
@@ -54,7 +57,7 @@ def choose(asked: SegmentTeamRequest, limits: GeometryLimits) -> SegmentTeamAnsw
     ...     several = choose(SegmentTeamRequest(1000, 1000 * mean, 4, False, 256), gpu)
     ...     print(several.lanes, choose(SegmentTeamRequest(1000, 1000 * mean, 4, True, 256), gpu))
     2 SegmentTeamAnswer(group=32, lanes=32)
-    8 SegmentTeamAnswer(group=32, lanes=32)
+    4 SegmentTeamAnswer(group=32, lanes=32)
     32 SegmentTeamAnswer(group=128, lanes=128)
     """
     group = min(power_of_two_below(asked.wanted_group or limits.shares.group), limits.max_group)

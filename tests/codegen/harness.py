@@ -28,7 +28,6 @@ from runelift.codegen.hostplan.dispatch import lower_segop
 from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.shapes.map_width import MapWidth
-from runelift.codegen.plan.shapes.merge_tile import MergeTileShape
 from runelift.codegen.plan.shapes.product_tile import ProductTileShape
 from runelift.codegen.plan.shapes.scan_tile import ScanTileShape
 from runelift.codegen.plan.shapes.segment_block import SegmentBlockShape
@@ -69,7 +68,6 @@ from runelift.runtime.devices.info import find_devices
 from runelift.runtime.devices.limits import ShareLimits
 from runelift.runtime.geometry.launch_geometry import SHAPES, geometry_of
 from runelift.runtime.geometry.map_width import MapWidthAnswer
-from runelift.runtime.geometry.merge_tile import MergeTileAnswer
 from runelift.runtime.geometry.product_tile import ProductTileAnswer
 from runelift.runtime.geometry.scan_tile import ScanTileAnswer
 from runelift.runtime.geometry.segment_block import SegmentBlockAnswer
@@ -423,8 +421,6 @@ class Machine:
             case ScanTileShape():
                 return ScanTileAnswer(*(self.scalars[name] for name in (
                     plan.GROUP_SIZE, STAGED, CHUNK, WINDOW, PATIENCE)))
-            case MergeTileShape():
-                return MergeTileAnswer(self.scalars[plan.GROUP_SIZE], self.scalars[CHUNK])
             case ProductTileShape():
                 rows, across, depth = (self.scalars[name] for name in (ROWS, ACROSS, DEPTH))
                 return ProductTileAnswer(

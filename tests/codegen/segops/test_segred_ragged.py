@@ -12,7 +12,7 @@ from runelift.ir.prim import Prim
 from runelift.ir.ragged import Ragged, Sharing
 from runelift.ir.syntax import Index, Level, Operator, Param, SegDim, SegRed
 from runelift.ir.types import ArrayType, array_of, i64
-from tests.codegen.harness import CHUNK, LOCKSTEP, Builder, agree
+from tests.codegen.harness import CHUNK, LOCKSTEP, PATIENCE, WINDOW, Builder, agree
 
 I64 = Prim.I64
 REDUCING = [Sharing.ROW, Sharing.LANES, Sharing.GROUP, Sharing.MERGE]
@@ -77,12 +77,21 @@ def test_pairs_in_order_with_results_for_elements(name: str, sharing: Sharing,
 
 @pytest.mark.parametrize("group", [1, 32, 256])
 @pytest.mark.parametrize("chunk", [1, 2, 3])
-@pytest.mark.parametrize("name", ["huge", "runs of empty", "ascending", "none"])
-@pytest.mark.parametrize("lockstep", [0, 1])
-def test_tiles_of_any_size(group: int, chunk: int, name: str, lockstep: int) -> None:
+@pytest.mark.parametrize("name", ["huge", "runs of empty", "none"])
+@pytest.mark.parametrize("patience", [0, 1 << 20])
+def test_tiles_of_any_size(group: int, chunk: int, name: str, patience: int) -> None:
     s = Segments(LENGTHS[name], Sharing.MERGE)
-    s.check((s.builder.affine(),), s.x, s.place,
-            device={LOCKSTEP: lockstep, plan.GROUP_SIZE: group, CHUNK: chunk})
+    s.check((s.builder.affine(),), s.x, s.place, device={
+        LOCKSTEP: 1, plan.GROUP_SIZE: group, CHUNK: chunk, PATIENCE: patience,
+        WINDOW: min(group, 4)})
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_tiles_that_wait_for_each_other(name: str) -> None:
+    for chunk in (2, 3):
+        s = Segments(LENGTHS[name], Sharing.MERGE)
+        s.check((s.builder.operator("add", I64, 0),), s.body.mul(s.x, s.place),
+                device={LOCKSTEP: 1, CHUNK: chunk, PATIENCE: 1 << 20})
 
 
 @pytest.mark.parametrize("group", [1, 32, 256])

@@ -1,0 +1,226 @@
+"""Reductions of segments along a merge path (:mod:`~runelift.codegen.segops.merge_path`).
+
+Only the totals of segments are stored, where the path ends a segment.
+
+- ``merge_once``, where groups may wait for each other: work-items fold their chunks.  A scan of
+  their totals completes segments that began in earlier chunks.  A look-back completes the segment
+  that began in an earlier tile (:mod:`~runelift.codegen.segops.segscan_single_pass`).  If no
+  segment ends in a tile and the operators commute, it is folded without a walk.
+- ``merge_tiles`` is without a look-back.  Then one group completes the first segments that end in
+  tiles (``merge_joined``).
+- ``merge_parts``, on devices without coalesced accesses: a work-item folds its part of the path.
+  ``merge_joined`` follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from runelift.codegen.kernel import launch_builder as launches
+from runelift.codegen.kernel.collectives import truth
+from runelift.codegen.kernel.launch_builder import LID, LSIZE
+from runelift.codegen.kernel.sequential import KernelBuilder
+from runelift.codegen.plan import plan
+from runelift.codegen.plan.views import lit, op
+from runelift.codegen.segops.merge_path import (
+    PartOfItem,
+    Parts,
+    Tile,
+    Totals,
+    at_most,
+    by_patience,
+    if_several,
+    join,
+    negated,
+    parts_of,
+    parts_of_items,
+    tiles_of,
+)
+from runelift.codegen.segops.ragged import announce, expect
+from runelift.codegen.segops.scan_tiles import Scan, combine
+from runelift.codegen.segops.segscan_single_pass import IS_LAST, LookBack, status_words
+from runelift.ir import imp
+from runelift.ir.imp import Exp
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size
+from runelift.ir.syntax import SegRed
+
+
+def merged(lowering: launches.Lowering, exp: SegRed) -> None:
+    """Add the kernels of a reduction along a merge path."""
+    if not lowering.interleave:
+        parts = parts_of_items(lowering, exp)
+        fold_parts(lowering, parts, stored=True)
+        if_several(lowering, parts, lambda: join(lowering, parts, partial(
+            _complete, lowering, parts)))
+        return
+    scan = tiles_of(lowering, exp)
+
+    def twice() -> None:
+        parts = parts_of(lowering, exp, scan.tile_shape.points, Size.var(scan.tiles))
+        fold_tiles(lowering, scan, parts, stored=True)
+        if_several(lowering, parts, lambda: join(lowering, parts, partial(
+            _complete, lowering, parts)))
+
+    by_patience(lowering, scan, lambda: _fold_once(lowering, scan), twice)
+
+
+def _complete(lowering: launches.Lowering, parts: Parts, k: KernelBuilder, part: Exp,
+              before: Totals) -> None:
+    """Emit the completion of the first segment that ends in a part."""
+    first = k.declare("first", Prim.I64, imp.Load(parts.firsts, part, Prim.I64))
+    outs = lowering.results
+    with k.block() as code:
+        place = iter(outs)
+        held = [[k.declare("held", p, next(place).read([first])) for p in ps]
+                for ps in parts.prims]
+        for op_, left, right in zip(parts.exp.ops, before, held, strict=True):
+            combine(k, op_, left, right)
+        k.emit(*(out.write([first], h) for out, h in zip(
+            outs, [h for hs in held for h in hs], strict=False)))
+    k.emit(imp.If(at_most(lit(0), first), tuple(code)))
+
+
+# Parts of work-items
+
+
+def fold_parts(lowering: launches.Lowering, parts: Parts, *, stored: bool) -> None:
+    """Add a kernel whose work-items fold their parts; the totals of segments are ``stored``."""
+    exp, k, outs = parts.exp, lowering.builder(), lowering.results
+    part = PartOfItem(k, parts, outs[sum(len(ps) for ps in parts.prims):] if stored else ())
+    totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
+
+    def fold(segment: Exp, until: Exp) -> None:
+        start = k.declare("start", Prim.I64, part.path.offset(segment))
+        each = part.path.segment(totals, segment, start)
+        bound = k.declare("until", Prim.I64, op("sub", until, start))
+        index = k.declare("index", Prim.I64, op("sub", part.element, start))
+        each.fold(each.fold_lanes(index, bound, part=True), bound, lit(1))
+        expect(k, part.path.ragged, part.path.segments)
+
+    def finish(segment: Exp) -> None:
+        if stored:
+            k.emit(*(out.write([segment], t) for out, t in zip(
+                outs, [t for ts in totals for t in ts], strict=False)))
+        launches.reset(k, exp.ops, totals)
+
+    part.each(fold, finish)
+    part.leave(totals)
+    part.launch(lowering, "merge_parts")
+
+
+# Tiles of groups
+
+
+def fold_tiles(lowering: launches.Lowering, scan: Scan, parts: Parts, *, stored: bool) -> None:
+    """Add a kernel whose groups fold their tiles; the totals of segments are ``stored``."""
+    tile = _Fold(lowering, scan, stored=stored)
+    with tile.k.block() as code:
+        tile.number_by_group()
+        tile.place()
+        tile.fold()
+        with tile.k.block() as last:
+            parts.leave(tile.k, tile.number, tile.first_end, tile.totals)
+        tile.k.emit(imp.If(IS_LAST, tuple(last)))
+        tile.write_leading()
+    with tile.k.block() as ordered:
+        tile.emit_ordered(code)
+    tile.launch("merge_tiles", ordered)
+
+
+def _fold_once(lowering: launches.Lowering, scan: Scan) -> None:
+    """Add a kernel whose groups fold their tiles and look back at earlier tiles."""
+    statuses = lowering.names.fresh("statuses")
+    lowering.steps.append(plan.AllocScanStatus(statuses, status_words(scan)))
+    tile = _Fold(lowering, scan, stored=True)
+    k = tile.k
+    k.constants.append(scan.tile_shape.window)
+    back = LookBack(k, scan, tile.number, statuses)
+    with k.block() as code:
+        back.take_tile()
+        with k.block() as found:
+            tile.place()
+            tile.fold()
+        tile.emit_ordered(found)
+        open_ = k.declare("open", Prim.BOOL, tile.open)
+        own = k.declare("own", Prim.BOOL, imp.Apply("and", Prim.BOOL, (
+            open_, imp.Apply("eq", Prim.I64, (tile.rows, lit(0))))))
+        earlier = back.join(tile.totals, open_, own, lambda: None)
+        with k.block() as linked:
+            k.emit(*tile.combine(tile.held("earlier", earlier), tile.heads))
+        k.emit(imp.If(imp.Apply("and", Prim.BOOL, (tile.leads, open_)), tuple(linked)))
+        tile.write_leading()
+    tile.launch("merge_once", code)
+
+
+class _Fold(Tile):
+    """A tile that is folded.
+
+    Afterwards the last work-item has the total behind the last end of a segment, in ``totals``.
+    ``heads`` are the total of the segment that ends first, in the work-item that ``leads``.
+    """
+
+    def __init__(self, lowering: launches.Lowering, scan: Scan, *, stored: bool) -> None:
+        values = len(scan.values())
+        super().__init__(lowering, scan, values if stored else len(lowering.results))
+        self.outs = lowering.results[:values] if stored else []
+
+    def fold(self) -> None:
+        """Emit a walk, and the completion of segments that began in earlier chunks.
+
+        All totals are stored but the leading one.
+        """
+        k, ops = self.k, self.scan.exp.ops
+        self.totals = [launches.scalars(k.neutral(o)) for o in ops]
+        self.heads = [launches.scalars(k.neutral(o)) for o in ops]
+        self.leads = k.declare("leads", Prim.BOOL, truth(False))
+        alone = self._fold_alone() if all(o.comm for o in ops) else None
+        self.stage(self.totals, alone)
+        fresh = k.declare("fresh", Prim.BOOL, truth(False))
+        with k.block() as keep:
+            _assign(k, self.heads, self.totals)
+            k.emit(imp.Assign(fresh.name, truth(True)))
+        with k.block() as renew:
+            launches.reset(k, ops, self.totals)
+
+        def at_element(_: Exp, place: Exp) -> list[imp.Stm]:
+            with k.block() as code:
+                k.accumulate_all(ops, self.totals, self.staged(place))
+            return code
+
+        self.walk(lambda row: [imp.If(fresh, self._written(row, self.totals), tuple(keep)),
+                               *renew], at_element)
+        carries = self.exchange(self.totals, fresh)
+        leading = imp.Apply("eq", Prim.I64, (self.row, lit(0)))
+        k.emit(imp.If(fresh, (
+            imp.If(op("lt", lit(0), LID), self.combine(carries, self.heads)),
+            imp.Assign(self.leads.name, leading),
+            imp.If(negated(leading), self._written(self.row, self.heads)))))
+        self.complete(self.totals, carries, fresh)
+
+    def _fold_alone(self) -> imp.Var:
+        """Emit the folding of a tile in which no segment ends; the condition for that."""
+        k = self.k
+        alone = k.declare("alone", Prim.BOOL, imp.Apply("eq", Prim.I64, (self.rows, lit(0))))
+        with k.block() as code:
+            each = self.path.segment(self.totals, self.first, self.start)
+            ahead = k.declare("ahead", Prim.I64, op("sub", self.element, self.start))
+            each.fold(op("add", ahead, LID), op("add", ahead, self.count), LSIZE)
+            announce(k, self.path.elements, self.items)
+        k.emit(imp.If(alone, tuple(code)))
+        return alone
+
+    def write_leading(self) -> None:
+        """Emit the stores of the total of the segment that ends first."""
+        self.k.emit(imp.If(self.leads, self._written(lit(0), self.heads)))
+
+    def _written(self, row: Exp, totals: Totals) -> tuple[imp.Stm, ...]:
+        """The stores of the totals of a segment of the tile."""
+        return tuple(out.write([op("add", self.first, row)], t) for out, t in zip(
+            self.outs, [t for ts in totals for t in ts], strict=False))
+
+
+def _assign(k: KernelBuilder, targets: Totals, values: Sequence[Sequence[Exp]]) -> None:
+    k.emit(*(imp.Assign(t.name, v) for ts, vs in zip(targets, values, strict=True)
+             for t, v in zip(ts, vs, strict=True)))
