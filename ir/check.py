@@ -133,6 +133,9 @@ class _Checker:
             case ir.Rearrange(perm, array):
                 if sorted(perm) != list(range(len(shape_of(self.type(array, stm))))):
                     raise self.fail(stm, f"{perm} is no permutation of the dimensions")
+            case ir.LengthFacts(lengths):
+                self.same_kinds([self.type(lengths, stm), stm.pat[0].type],
+                                [ArrayType(Prim.I64, (lengths,))] * 2, stm)
             case ir.Slide(dim, size, step, count, array):
                 self._window(stm, dim, (size, step, count), array, 1)
             case ir.Pad(dim, before, after, value, array):

@@ -28,7 +28,7 @@ from runelift.ir.base.source import Loc
 from runelift.ir.meaning import PLAIN, convert, operation
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
-from runelift.ir.ragged import Ragged
+from runelift.ir.ragged import CLASSES, FACTS, Fact, Ragged
 from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, i64, row_of, shape_of
 
 Value: TypeAlias = Any
@@ -212,6 +212,8 @@ class Interpreter:
                                 atom(value, env))]
             case ir.Copy(array):
                 return [env[array].copy()]
+            case ir.LengthFacts(lengths):
+                return [_facts(np.maximum(env[lengths], 0))]
             case ir.Call(function):
                 raise CompilerBug(f"the function '{function}' of a rule has no meaning alone")
             case ir.Assert(cond, message, args):
@@ -467,6 +469,16 @@ def _lengths(ragged: Ragged, env: Env) -> list[int]:
         if length < 0:
             raise ProgramFailure(failures.SIZE.format(length))
     return lengths
+
+
+def _facts(lengths: Value) -> Value:
+    """The facts about lengths that are not below 0."""
+    found = np.zeros(FACTS, np.int64)
+    found[Fact.TOTAL], found[Fact.SQUARES] = lengths.sum(), (lengths * lengths).sum()
+    found[Fact.LONGEST], found[Fact.LIVE] = lengths.max(initial=0), (lengths > 0).sum()
+    for length in lengths.tolist():
+        found[len(Fact) + min(max(length - 1, 0).bit_length(), CLASSES - 1)] += 1
+    return found
 
 
 def _windows(array: Value, dim: int, size: int, step: int, count: int) -> Value:

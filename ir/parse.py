@@ -200,6 +200,9 @@ class Reader(Transformer[Token, Any]):
     def copy(self, array: Token) -> ir.Exp:
         return ir.Copy(vname(array))
 
+    def facts(self, lengths: Token) -> ir.Exp:
+        return ir.LengthFacts(vname(lengths))
+
     def call(self, function: Token, args: tuple[Atom, ...], ret: tuple[Type, ...]) -> ir.Exp:
         return ir.Call(vname(function), args, ret)
 

@@ -174,6 +174,8 @@ def _exp(exp: ir.Exp) -> Lines:
             yield f"pad@{dim} {_atoms((before, after, value))} {array}"
         case ir.Copy(array):
             yield f"copy {array}"
+        case ir.LengthFacts(lengths):
+            yield f"facts {lengths}"
         case ir.Call(function, args, ret):
             yield f"call {function} {_atoms(args)} : {_types(ret)}"
         case ir.Assert(cond, message, args):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, IntEnum
 
 from runelift.ir.names import VName
 from runelift.ir.types import Atom
@@ -39,3 +39,25 @@ class Ragged:
     offsets: VName | None = None
     sharing: Sharing = Sharing.ROW
     longest: Atom | None = None
+
+
+class Fact(IntEnum):
+    """The places of facts about lengths; counts of lengths by powers of two come behind."""
+
+    TOTAL = 0
+    """The sum of the lengths."""
+    LONGEST = 1
+    """The greatest length."""
+    LIVE = 2
+    """The number of segments that are not empty."""
+    SQUARES = 3
+    """The sum of the squares of lengths."""
+
+
+CLASSES = 40
+"""The counts of lengths: class k has the lengths l with ``ceil(log2 l) == k``, class 0 also 0.
+
+The last class has all longer lengths, too.
+"""
+FACTS = len(Fact) + CLASSES
+"""The number of all facts."""

@@ -528,6 +528,16 @@ Over a space with a ragged dimension, ``⟨i < n, j < len[i]⟩``, results for p
 
 
 @dataclass(frozen=True, slots=True)
+class LengthFacts:
+    """Facts about ``lengths``, an ``[n]i64``: an array of :data:`~runelift.ir.ragged.FACTS` i64s.
+
+    A length below 0 counts as 0.  It stands at host level.
+    """
+
+    lengths: VName
+
+
+@dataclass(frozen=True, slots=True)
 class SegMap:
     """``body`` at every point of ``space``; results get the widths of the space in front."""
 
@@ -642,7 +652,7 @@ Exp: TypeAlias = (
     AtomExp | PrimOp | Convert | ArrayLit | Index | Update | Iota | Replicate | Concat
     | Rearrange | Reshape | Slide | Pad | Copy | Call | Assert | If | Loop
     | Map | Redomap | Scanomap | Scatter | Hist | Accumulate | AccWrite
-    | SegMap | SegRed | SegScan | SegScatter | SegHist | SegAccumulate | Versions
+    | LengthFacts | SegMap | SegRed | SegScan | SegScatter | SegHist | SegAccumulate | Versions
 )
 
 

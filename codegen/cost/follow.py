@@ -316,6 +316,9 @@ class Follower:
         if distance is not None and self.forms.unknown(distance):
             distance = None
         expected = self._expected(loop) if distance is None else None
+        if expected is not None:
+            mean, longest = expected
+            here.region.reach("uneven", self.graph.over(longest, mean))
         self._loop(loop.body, here, loop, step, distance, expected=expected)
 
     def _expected(self, loop: imp.For) -> tuple[Expr, Expr] | None:

@@ -31,7 +31,8 @@ class Work(NamedTuple):
     ``steps`` are the steps of the longest work-item.  ``waits`` are its loads that follow one
     another: one in each iteration of a loop.  ``streams`` are its loads in loops that do nothing
     but load and compute.  A work-item asks for several such loads at a time.  ``barriers`` are
-    passed by a group.
+    passed by a group.  ``uneven`` is how many times as long as the mean work-item the longest one
+    is, if loops have announced it.
     """
 
     items: float
@@ -54,6 +55,7 @@ class Work(NamedTuple):
     waits: float
     streams: float
     barriers: float
+    uneven: float = 0.0
 
 
 class KernelCost:

@@ -28,6 +28,7 @@ from runelift.codegen.plan.parameters import Parameters
 from runelift.codegen.segops.hist_parts import atomic_update
 from runelift.codegen.segops.packed_scan import PackedScan
 from runelift.codegen.segops.products import lower_product
+from runelift.codegen.segops.ragged_facts import lower_facts
 from runelift.codegen.segops.seghist import seghist
 from runelift.codegen.segops.segmap_wide import lower_wide
 from runelift.codegen.segops.segments import segments_of_map
@@ -54,6 +55,7 @@ from runelift.ir.ragged import Ragged
 from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import (
     Body,
+    LengthFacts,
     Level,
     Loop,
     Param,
@@ -102,6 +104,14 @@ def lower_segop(stm: Stm, env: PlanEnv, names: Names,
             _segaccumulate(lowering, stm.exp)
         case _:
             raise CompilerBug(f"{type(stm.exp).__name__} is no segmented operation")
+    return lowering.done()
+
+
+def lower_length_facts(stm: Stm, exp: LengthFacts, segments: Size, env: PlanEnv, names: Names,
+                       parameters: Parameters) -> tuple[plan.Step, ...]:
+    """The kernels and launches that find facts about the lengths of ``segments`` segments."""
+    lowering = launches.Lowering(stm, env, names, parameters)
+    lower_facts(lowering, exp.lengths, segments)
     return lowering.done()
 
 

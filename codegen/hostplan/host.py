@@ -146,6 +146,8 @@ class HostBuilder(Control):
                 self.concat(stm, dim, arrays)
             case ir.ArrayLit(elems, row):
                 self.literal(stm, elems, row)
+            case ir.LengthFacts():
+                self.length_facts(stm, stm.exp)
             case ir.Assert(cond, message, args):
                 self.emit(plan.Check(cond, message, args, stm.loc))
             case ir.If():

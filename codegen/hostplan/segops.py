@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from runelift.codegen.hostplan.dispatch import lower_segop
+from runelift.codegen.hostplan.dispatch import lower_length_facts, lower_segop
 from runelift.codegen.hostplan.lazy_copies import LazyCopies
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Parameters
@@ -19,6 +19,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import product
 from runelift.ir.syntax import (
+    LengthFacts,
     Level,
     Param,
     SegAccumulate,
@@ -52,6 +53,13 @@ class SegOps(LazyCopies):
         found = tuple(parameters.found.values())
         self.types |= {p.variable: Prim.I64 for p in found}
         self.emit(plan.Operation(parameters.operation, found, steps))
+
+    def length_facts(self, stm: Stm, exp: LengthFacts) -> None:
+        """Add the steps that find facts about lengths."""
+        self.allocate(stm.pat[0])
+        segments = self.size(shape_of(self.type(exp.lengths))[0])
+        self.lowered(stm.pat, lambda parameters: lower_length_facts(
+            stm, exp, segments, self, self.names, parameters))
 
     def operation(self, stm: Stm, exp: SegOp) -> None:
         """Add steps that allocate result buffers of a segmented operation, and its steps."""

@@ -10,7 +10,6 @@ launch does (``length_facts_final``).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.collectives import group_total
@@ -24,31 +23,11 @@ from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+from runelift.ir.ragged import CLASSES, FACTS, Fact
 from runelift.ir.sizes import Size, ceil_div, greatest, least
 from runelift.ir.syntax import Body, Lambda, Operator, Param, PrimOp, Stm
 from runelift.ir.types import i64
 
-
-class Fact(IntEnum):
-    """The places of facts; counts of lengths by powers of two come behind."""
-
-    TOTAL = 0
-    """The sum of the lengths."""
-    LONGEST = 1
-    """The greatest length."""
-    LIVE = 2
-    """The number of segments that are not empty."""
-    SQUARES = 3
-    """The sum of the squares of lengths."""
-
-
-CLASSES = 40
-"""The counts of lengths: class k has the lengths l with ``ceil(log2 l) == k``, class 0 also 0.
-
-The last class has all longer lengths, too.
-"""
-FACTS = len(Fact) + CLASSES
-"""The number of all facts."""
 LENGTHS_PER_ITEM = 16
 """The least lengths of a work-item for which there is a further group."""
 LENGTHS_PER_CORE = 8192

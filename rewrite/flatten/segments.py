@@ -4,7 +4,7 @@ A descriptor is a set of ordinary arrays and scalars, each made by a statement o
 rule first needs it.  Points of Σ have a flat number, row-major::
 
     len : [n]i64       the width at each point
-    total, longest     facts, of one reduction: the sum and the maximum of the lengths
+    total, longest     facts, of one pass: the sum and the maximum of the lengths
     off : [n+1]i64     where each segment begins: an exclusive scan of the lengths
     own : [m]i64       the segment of each element: a scatter of segments, then a scan
 
@@ -14,15 +14,16 @@ j := p − off[i].  A length below 0 counts as 0 in all of them: a check of Σ f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.ragged import Ragged, Sharing
-from runelift.ir.types import Atom, Const, Type, array_of, i64
-from runelift.rewrite.flatten.nest import Nest, Segments
+from runelift.ir.ragged import FACTS, Fact, Ragged, Sharing
+from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of
+from runelift.rewrite.flatten.nest import Nest, Segments, whole
 
 if TYPE_CHECKING:
     from runelift.rewrite.flatten.walk import Walk
@@ -36,9 +37,9 @@ def segments_of(walk: Walk, width: VName) -> Segments:
     assert isinstance(lengths, VName)
     count = _points(walk)
     if len(walk.nest.space) > 1:
-        lengths = _emitted(walk, "len", array_of((count,), Prim.I64),
+        lengths = emitted(walk, "len", array_of((count,), Prim.I64),
                            ir.Reshape((count,), lengths))
-    total, longest, live, squares = _facts(walk, count, lengths)
+    total, longest, live, squares = _facts(walk, lengths)
     found = Segments(count, lengths, total, longest, live, squares)
     walk.nest = walk.nest.with_segments(width, found)
     return found
@@ -115,30 +116,57 @@ def elements_nest(walk: Walk, width: VName) -> tuple[Nest, VName]:
         ir.Stm((index,), ir.PrimOp("sub", Prim.I64, (place.name, start.name)))]), index.name
 
 
+def bind_parts(walk: Walk, pat: Sequence[ir.Param], host: Sequence[ir.Param], width: VName
+               ) -> None:
+    """Bind names to the parts of flat arrays that belong to a segment."""
+    offsets = with_offsets(walk, width).offsets
+    assert offsets is not None
+    start = ir.Param(walk.flattener.names.fresh("start"), Prim.I64)
+    walk.flattener.learn_params([start])
+    number = define_number(walk)
+    walk.nest = walk.nest.define([ir.Stm((start,), ir.Index(offsets, (number,)))])
+    walk.nest = walk.nest.define(
+        ir.Stm((param,), ir.Index(array.name, (
+            ir.SliceDim(start.name, width, i64(1)), *map(whole, shape_of(param.type)[1:]))),
+               loc=walk.loc)
+        for param, array in zip(pat, host, strict=True))
+
+
+def flat_array(walk: Walk, array: VName, width: VName) -> VName:
+    """The elements of all segments of an array of scalars, one segment after the other."""
+    found = with_offsets(walk, width)
+    type_ = walk.flattener.types[array]
+    flat = array_of((found.total,), elem_of(type_))
+    definition = walk.nest.defs.get(array)
+    match definition:
+        case ir.Stm(_, ir.Index(origin, (ir.SliceDim(start, count, stride),))) if (
+                count == width and stride == i64(1) and isinstance(start, VName)
+                and walk.nest.defs[start].exp == ir.Index(found.offsets or origin, (
+                    define_number(walk),))
+                and walk.flattener.types[origin] == flat):
+            return origin
+        case ir.Stm(_, ir.Replicate((count,), value), attrs) if (
+                count == width and walk.invariant(value)):
+            return emitted(walk, array.base, flat, ir.Replicate((found.total,), value), attrs)
+    inner, index = elements_nest(walk, width)
+    element = ir.Param(walk.flattener.names.fresh(array), elem_of(type_))
+    body = inner.kernel_body((ir.Stm((element,), ir.Index(array, (index,))),), (element.name,))
+    return emitted(walk, array.base, flat, walk.segmap(inner.space, body, (element.type,)))
+
+
 def _points(walk: Walk) -> Atom:
     """The number of points of Σ, which the host computes."""
     count, *rest = walk.nest.widths
     for width in rest:
-        count = _emitted(walk, "points", Prim.I64, ir.PrimOp("mul", Prim.I64, (count, width)))
+        count = emitted(walk, "points", Prim.I64, ir.PrimOp("mul", Prim.I64, (count, width)))
     return count
 
 
-def _facts(walk: Walk, count: Atom, lengths: VName) -> tuple[VName, ...]:
+def _facts(walk: Walk, lengths: VName) -> list[VName]:
     """The sum and maximum of the lengths, how many are above 0, and the sum of their squares."""
-    names = walk.flattener.names
-    index, stms, length = _length(walk, lengths)
-    above, live, square = (ir.Param(names.fresh(base), type_) for base, type_ in (
-        ("above", Prim.BOOL), ("live", Prim.I64), ("square", Prim.I64)))
-    stms += [ir.Stm((above,), ir.PrimOp("lt", Prim.I64, (i64(0), length))),
-             ir.Stm((live,), ir.Convert(Prim.BOOL, Prim.I64, above.name)),
-             ir.Stm((square,), ir.PrimOp("mul", Prim.I64, (length, length)))]
-    values: tuple[Atom, ...] = (length, length, live.name, square.name)
-    ops = tuple(operator(walk, op, Prim.I64, i64(0)) for op in ("add", "max", "add", "add"))
-    pat = tuple(ir.Param(names.fresh(base), Prim.I64)
-                for base in ("total", "longest", "live", "squares"))
-    walk.emit(ir.Stm(pat, ir.SegRed(ir.Level.GRID, (ir.SegDim(index, count),), ops,
-                                    ir.Body(tuple(stms), values), (Prim.I64,) * 4)))
-    return tuple(p.name for p in pat)
+    facts = emitted(walk, "facts", array_of((i64(FACTS),), Prim.I64), ir.LengthFacts(lengths))
+    return [emitted(walk, fact.name.lower(), Prim.I64, ir.Index(facts, (i64(fact),)))
+            for fact in Fact]
 
 
 def _length(walk: Walk, lengths: VName) -> tuple[VName, list[ir.Stm], VName]:
@@ -153,7 +181,7 @@ def _length(walk: Walk, lengths: VName) -> tuple[VName, list[ir.Stm], VName]:
 def _offsets(walk: Walk, found: Segments) -> VName:
     """The exclusive scan of the lengths, with the total at the end."""
     names = walk.flattener.names
-    ends = _emitted(walk, "ends", Prim.I64, ir.PrimOp("add", Prim.I64, (found.count, i64(1))))
+    ends = emitted(walk, "ends", Prim.I64, ir.PrimOp("add", Prim.I64, (found.count, i64(1))))
     before, stms, length = _length(walk, found.lengths)
     index, some = names.fresh("i"), ir.Param(names.fresh("some"), Prim.BOOL)
     part = ir.Param(names.fresh("part"), Prim.I64)
@@ -163,7 +191,7 @@ def _offsets(walk: Walk, found: Segments) -> VName:
         ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), index))),
         ir.Stm((part,), ir.If(some.name, ir.Body((first, *stms), (length,)),
                               ir.Body((), (i64(0),)), (Prim.I64,)))), (part.name,))
-    return _emitted(walk, "off", array_of((ends,), Prim.I64), ir.SegScan(
+    return emitted(walk, "off", array_of((ends,), Prim.I64), ir.SegScan(
         ir.Level.GRID, (ir.SegDim(index, ends),), (operator(walk, "add", Prim.I64, i64(0)),),
         body, (Prim.I64,)))
 
@@ -173,7 +201,7 @@ def _owners(walk: Walk, found: Segments) -> VName:
     names = walk.flattener.names
     assert found.offsets is not None
     type_ = array_of((found.total,), Prim.I64)
-    blank = _emitted(walk, "blank", type_, ir.Replicate((found.total,), i64(0)))
+    blank = emitted(walk, "blank", type_, ir.Replicate((found.total,), i64(0)))
     index, stms, length = _length(walk, found.lengths)
     some, start = ir.Param(names.fresh("some"), Prim.BOOL), ir.Param(names.fresh("o"), Prim.I64)
     place = ir.Param(names.fresh("place"), Prim.I64)
@@ -181,12 +209,12 @@ def _owners(walk: Walk, found: Segments) -> VName:
              ir.Stm((start,), ir.Index(found.offsets, (index,))),
              ir.Stm((place,), ir.If(some.name, ir.Body((), (start.name,)),
                                     ir.Body((), (i64(-1),)), (Prim.I64,)))]
-    marked = _emitted(walk, "marked", type_, ir.SegScatter(
+    marked = emitted(walk, "marked", type_, ir.SegScatter(
         ir.Level.GRID, (ir.SegDim(index, found.count),), (ir.Dest(blank, 1),),
         ir.Body(tuple(stms), (place.name, index))))
     at, own = names.fresh("p"), ir.Param(names.fresh("own"), Prim.I64)
     body = ir.Body((ir.Stm((own,), ir.Index(marked, (at,))),), (own.name,))
-    return _emitted(walk, "own", type_, ir.SegScan(
+    return emitted(walk, "own", type_, ir.SegScan(
         ir.Level.GRID, (ir.SegDim(at, found.total),),
         (operator(walk, "max", Prim.I64, i64(0)),), body, (Prim.I64,)))
 
@@ -200,8 +228,9 @@ def operator(walk: Walk, op: str, prim: Prim, neutral: Const) -> ir.Operator:
     return ir.Operator(ir.Lambda((left, right), body, (prim,)), (neutral,), comm=True)
 
 
-def _emitted(walk: Walk, base: str, type_: Type, exp: ir.Exp) -> VName:
+def emitted(walk: Walk, base: str, type_: Type, exp: ir.Exp, attrs: tuple[str, ...] = ()
+             ) -> VName:
     """The name of an expression's result, as a statement outside of Σ."""
     param = ir.Param(walk.flattener.names.fresh(base), type_)
-    walk.emit(ir.Stm((param,), exp))
+    walk.emit(ir.Stm((param,), exp, attrs))
     return param.name

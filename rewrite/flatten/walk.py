@@ -91,7 +91,8 @@ class Walk:
         if len(stm.pat) != 1:
             return False
         free, name, exp = free_vars(stm), stm.pat[0].name, stm.exp
-        if any(bound in free for held in self.pending for bound in _bound(held)):
+        held = {bound for pending in self.pending for bound in _bound(pending)} & free
+        if held and not self._flush_for(stm, held):
             return False
         if isinstance(exp, ir.Rearrange | ir.Reshape) and self.flattener.apply_rules(self, stm):
             return True
@@ -109,6 +110,22 @@ class Walk:
             return True
         self._arithmetic[name] = chain
         self.nest = self.nest.define([ir.Stm(stm.pat, exp, stm.attrs, stm.loc)])
+        return True
+
+    def _flush_for(self, stm: ir.Stm, held: set[VName]) -> bool:
+        """Run the pending statements if ``stm`` is a view whose size they compute.
+
+        Writes to the view, and reads of it, then need not wait with them.
+        """
+        (param,) = stm.pat
+        if self.level is not ir.Level.GRID or not isinstance(stm.exp, ir.VIEWS) or isinstance(
+                param.type, Prim) or self.regular(param.type):
+            return False
+        if not all(self.regular(p.type) for pending in self.pending for p in pending.pat
+                   if p.name in held or self._is_used_later(p.name)):
+            return False
+        self.need(held)
+        self.flush()
         return True
 
     # Emission

@@ -6,8 +6,8 @@ Without it a driver copies by way of other memory, and each read waits for that.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyopencl as cl
@@ -20,10 +20,28 @@ CELLS = 64
 """The number of values that have a place at a time."""
 STAGED = 1 << 16
 """The bytes of arrays that have a place; copying larger arrays once more would save no time."""
+Elements: TypeAlias = Sequence[tuple[Any, str, int]]
+"""Elements of buffers: the handle of the buffer, the type, the index."""
 MOST_PLACES = 256
 """The most choices of arrays whose places are remembered."""
 APART = 64
 """Arrays begin at multiples of so many bytes."""
+
+
+def neighbours(elements: Elements) -> Iterator[tuple[int, int]]:
+    """The runs of elements that lie side by side in one buffer and in cells: first, and count.
+
+    >>> list(neighbours([("a", "i64", 3), ("a", "i64", 4), ("b", "i64", 5), ("b", "i32", 6)]))
+    [(0, 2), (2, 1), (3, 1)]
+    """
+    first = 0
+    for number in range(1, len(elements) + 1):
+        handle, prim, index = elements[number - 1]
+        if (number < len(elements) and number + 1 < CELLS and Prim(prim).bytes == CELL
+                and elements[number][0] is handle and elements[number][1:] == (prim, index + 1)):
+            continue
+        yield first, number - first
+        first = number
 
 
 class PinnedCells:
@@ -46,6 +64,12 @@ class PinnedCells:
             found = self._known[number, prim] = self._cells[
                 first:first + prim.bytes].view(prim.dtype) if (
                     number < CELLS) else np.empty(1, prim.dtype)
+        return found
+
+    def cells(self, number: int, prim: Prim, count: int) -> np.ndarray[Any, Any]:
+        """The places of ``count`` values from a number on, as one array; they lie side by side."""
+        first = CELL * number
+        found: np.ndarray[Any, Any] = self._cells[first:first + CELL * count].view(prim.dtype)
         return found
 
     def arrays(self, wanted: Sequence[tuple[Prim, tuple[int, ...]]]

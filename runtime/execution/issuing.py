@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.first_launch import is_narrow
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
+from runelift.runtime.devices.readback import Elements, neighbours
 from runelift.runtime.devices.waiting import LONG
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.kernels import KernelSite
@@ -94,17 +95,15 @@ class Issuer:
 
     def values_at(self, elements: Sequence[tuple[Any, str, int]]) -> list[Any]:
         """Elements of buffers with these handles, as :meth:`reads` finds them."""
-        found, events = [], []
-        for number, (handle, prim, index) in enumerate(elements, 1):
-            out = self.device.readback.cell(number, PRIMS[prim])
-            offset = index * out.itemsize
+        events = []
+        found = self._cells_of(elements)
+        for handle, out, offset in self._transfers(elements):
             if self.recorder is None:
                 self.device.reads.read(handle, out, offset)
             else:
                 events.append(_enqueue_read(self.queue, handle, out, offset,
                                             is_blocking=False))
                 self._command(events[-1])
-            found.append(out)
         if self.recorder is not None and not self.issued:
             self.recorder.waited()
         if self._fallible:
@@ -114,18 +113,29 @@ class Issuer:
         self._quiet = True
         return [out.item() for out in found]
 
+    def _cells_of(self, elements: Elements) -> list[np.ndarray[Any, Any]]:
+        """The places on the host for elements of buffers."""
+        return [self.device.readback.cell(number, PRIMS[prim])
+                for number, (_, prim, _) in enumerate(elements, 1)]
+
+    def _transfers(self, elements: Elements) -> Iterator[tuple[Any, np.ndarray[Any, Any], int]]:
+        """The reads that bring elements to the host: handle, place, and offset in bytes."""
+        for first, count in neighbours(elements):
+            handle, name, index = elements[first]
+            prim = PRIMS[name]
+            out = (self.device.readback.cell(first + 1, prim) if count == 1 else
+                   self.device.readback.cells(first + 1, prim, count))
+            yield handle, out, index * prim.bytes
+
     def comparison(self, elements: Sequence[tuple[Any, str, int]], values: Sequence[Any]
                    ) -> Callable[[], bool]:
         """A call that reads elements as :meth:`values_at`, and tells if they have these values.
 
         Values are compared bit by bit.  No kernel before may fail.
         """
-        read, cell, reads, cells = self.device.reads.read, self.device.readback.cell, [], []
-        for number, ((handle, name, index), value) in enumerate(
-                zip(elements, values, strict=True), 1):
-            out = cell(number, PRIMS[name])
-            reads.append(partial(read, handle, out, index * out.itemsize))
-            cells.append((out, np.array([value], out.dtype).tobytes()))
+        reads = [partial(self.device.reads.read, *each) for each in self._transfers(elements)]
+        cells = [(out, np.array([value], out.dtype).tobytes())
+                 for out, value in zip(self._cells_of(elements), values, strict=True)]
 
         def compare() -> bool:
             for call in reads:

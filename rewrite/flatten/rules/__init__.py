@@ -1,4 +1,4 @@
-r"""The rules of incremental flattening, G0 to G9.
+r"""The rules of incremental flattening, G0 to G21.
 
 Each rule is one function.  Its docstring is the inference rule: ``Σ ⊢ e ⇒ s`` reads "under the
 map nest Σ, the expression e becomes the host statements s".  It returns None when it fired,
@@ -7,7 +7,8 @@ of what the other rules leave and distribute Σ over a body, are performed by th
 (:mod:`~runelift.rewrite.flatten.walk`).
 
 Source: Henriksen et al., Incremental Flattening for Nested Data Parallelism, PPoPP 2019,
-section 3, with the implementation's extensions (spec B.2).
+section 3, with the implementation's extensions (spec B.2).  Rules from G10 on are about widths
+that differ between the points of Σ (:mod:`~runelift.rewrite.flatten.segments`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from runelift.rewrite.flatten.rules import (
     maps,
     ragged,
     ragged_versions,
+    ragged_writes,
     reductions,
     sequential,
     writes,
@@ -44,12 +46,17 @@ FLATTENING: tuple[FlatteningRule, ...] = (
     reductions.redomap_with_inner_parallelism,
     reductions.reduction_without_inner_parallelism,
     ragged.reduction_of_segments,
+    ragged_writes.scan_of_segments,
     writes.scatter_under_nest,
+    ragged_writes.scatter_of_segments,
     writes.accumulate_under_nest,
     writes.vector_hist_interchange,
     writes.hist_under_nest,
+    ragged_writes.hist_of_segments,
     writes.update_under_nest,
+    ragged_writes.update_of_segments,
     writes.concat_under_nest,
+    ragged_writes.concat_of_segments,
 )
 """All rules; rules with the same head are tried in this order."""
 

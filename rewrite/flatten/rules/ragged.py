@@ -7,14 +7,14 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Sharing
 from runelift.ir.traverse import statements_inside
-from runelift.ir.types import Atom, array_of, i64, shape_of
+from runelift.ir.types import Atom, array_of, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
-from runelift.rewrite.flatten.nest import Nest, show_nest, whole
+from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, is_identity, scalar_operator
 from runelift.rewrite.flatten.rules.reductions import operator_needs_nest, split_map
 from runelift.rewrite.flatten.segments import (
+    bind_parts,
     by_number,
-    define_number,
     elements_nest,
     ragged_of,
     segments_of,
@@ -32,10 +32,10 @@ def map_over_segments(walk: Walk, stm: ir.Stm) -> str | None:
     """
     soac = stm.exp
     assert isinstance(soac, ir.Map)
-    if why := _unfit(walk, soac.width):
+    if why := unfit(walk, soac.width):
         return why
     assert isinstance(soac.width, VName)
-    if why := _shapes_differ(walk, soac.lam) or walk.prepare(stm):
+    if why := shapes_differ(walk, soac.lam) or walk.prepare(stm):
         return why
     walk.check_definitions(stm)
     inner, index = elements_nest(walk, soac.width)
@@ -51,7 +51,7 @@ def map_over_segments(walk: Walk, stm: ir.Stm) -> str | None:
                  for p, type_ in zip(stm.pat, soac.lam.ret, strict=True))
     for param, atom in zip(host, flat.result, strict=True):
         walk.emit(ir.Stm((param,), ir.AtomExp(atom)))
-    _bind_parts(walk, stm.pat, host, soac.width)
+    bind_parts(walk, stm.pat, host, soac.width)
     return None
 
 
@@ -65,16 +65,16 @@ def reduction_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
     """
     soac = stm.exp
     assert isinstance(soac, ir.Redomap)
-    if why := _unfit(walk, soac.width):
+    if why := unfit(walk, soac.width):
         return why
     assert isinstance(soac.width, VName)
     if not all(scalar_operator(op) for op in soac.ops):
         return "its operator works on arrays"
-    if why := operator_needs_nest(walk, soac.ops) or _shapes_differ(walk, soac.lam):
+    if why := operator_needs_nest(walk, soac.ops) or shapes_differ(walk, soac.lam):
         return why
     count, body = sum(len(op.neutral) for op in soac.ops), soac.lam.body
     if not is_identity(soac.lam) and (
-            has_parallelism(body) or len(soac.lam.ret) > count or _makes_arrays(walk, body)):
+            has_parallelism(body) or len(soac.lam.ret) > count or makes_arrays(walk, body)):
         walk.flattener.derivation.fired("G13", stm, "split into a map and a reduction")
         with walk.flattener.derivation.inside():
             for part in split_map(walk, stm):
@@ -114,7 +114,7 @@ def _emit_reduction(walk: Walk, stm: ir.Stm, soac: ir.Redomap, width: VName) -> 
     walk.bind(stm.pat, host)
 
 
-def _unfit(walk: Walk, width: Atom) -> str | None:
+def unfit(walk: Walk, width: Atom) -> str | None:
     """The reason why an operation has no segments over the grid, if any."""
     if walk.invariant(width):
         return Unlike("its width is the same at all points of the nest")
@@ -123,7 +123,7 @@ def _unfit(walk: Walk, width: Atom) -> str | None:
     return None
 
 
-def _shapes_differ(walk: Walk, lam: ir.Lambda) -> str | None:
+def shapes_differ(walk: Walk, lam: ir.Lambda) -> str | None:
     """The reason why the results of a lambda cannot be elements of one array, if any."""
     inside = {p.name for s in lam.body.stms for p in s.pat}
     if any(size in inside or not walk.invariant(size) for type_ in lam.ret
@@ -132,25 +132,9 @@ def _shapes_differ(walk: Walk, lam: ir.Lambda) -> str | None:
     return None
 
 
-def _makes_arrays(walk: Walk, body: ir.Body) -> bool:
+def makes_arrays(walk: Walk, body: ir.Body) -> bool:
     """True if a body makes an array whose size differs between points."""
     stms = [s for s in statements_inside([body]) if not isinstance(s.exp, ir.VIEWS)]
     inside = {p.name for s in statements_inside([body]) for p in s.pat}
     return any(size in inside or not walk.invariant(size)
                for s in stms for p in s.pat for size in shape_of(p.type))
-
-
-def _bind_parts(walk: Walk, pat: tuple[ir.Param, ...], host: tuple[ir.Param, ...],
-                width: VName) -> None:
-    """Bind names to the parts of flat arrays that belong to a segment."""
-    offsets = with_offsets(walk, width).offsets
-    assert offsets is not None
-    start = ir.Param(walk.flattener.names.fresh("start"), Prim.I64)
-    walk.flattener.learn_params([start])
-    number = define_number(walk)
-    walk.nest = walk.nest.define([ir.Stm((start,), ir.Index(offsets, (number,)))])
-    walk.nest = walk.nest.define(
-        ir.Stm((param,), ir.Index(array.name, (
-            ir.SliceDim(start.name, width, i64(1)), *map(whole, shape_of(param.type)[1:]))),
-               loc=walk.loc)
-        for param, array in zip(pat, host, strict=True))

@@ -111,7 +111,7 @@ def vector_hist_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     if any(not walk.invariant(a) for a in (soac.width, op.bins, inner.width)):
         return "the vectors have another length at each point of the nest"
     if not is_identity(soac.lam):
-        _, split = _split_lambda(walk, stm, soac.width, soac.lam, soac.arrays)
+        _, split = split_lambda(walk, stm, soac.width, soac.lam, soac.arrays)
         walk.need(p.name for p in split.pat)
         walk.statement(split)
         soac = replace(soac, arrays=tuple(p.name for p in split.pat))
@@ -175,7 +175,7 @@ def _split_off(walk: Walk, stm: ir.Stm, soac: Write) -> tuple[ir.Stm, Write]:
     """Flatten the parallelism in the lambda of a write; the statement and write without it."""
     if not has_parallelism(soac.lam.body):
         return stm, soac
-    lam, split = _split_lambda(walk, stm, soac.width, soac.lam, soac.arrays)
+    lam, split = split_lambda(walk, stm, soac.width, soac.lam, soac.arrays)
     with walk.flattener.derivation.inside():
         walk.need(p.name for p in split.pat)
         walk.statement(split)
@@ -183,7 +183,7 @@ def _split_off(walk: Walk, stm: ir.Stm, soac: Write) -> tuple[ir.Stm, Write]:
     return replace(stm, exp=soac), soac
 
 
-def _split_lambda(walk: Walk, stm: ir.Stm, width: Atom, lam: ir.Lambda,
+def split_lambda(walk: Walk, stm: ir.Stm, width: Atom, lam: ir.Lambda,
                   arrays: tuple[VName, ...]) -> tuple[ir.Lambda, ir.Stm]:
     """A SOAC's lambda as a separate map, and an identity in its place."""
     flattener = walk.flattener

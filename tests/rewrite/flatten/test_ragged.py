@@ -42,6 +42,37 @@ PROGRAMS: dict[str, str] = {
     "in a loop": """entry main [n] (ks: [n]i64): [n]i64 =
       map (\\k -> loop s = k for t < 3 do
                     i64.sum (map (\\i -> i * t) (iota (k / 2))) + s % 3) ks""",
+    "scans": """entry main [n] (ks: [n]i64): [n](i64, i64) =
+      map (\\k -> let ys = scan (+) 0 (map (\\i -> i * i % 7) (iota k))
+                  in (if k > 0 then ys[k - 1] + ys[k / 2] else 0, i64.maximum ys)) ks""",
+    "two scans": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> let (as, bs) = unzip (scan (\\(a, b) (c, d) -> (a + c, i64.max b d)) (0, 0)
+                                      (map (\\i -> (i % 3, i * 7 % 11)) (iota k)))
+                  in i64.sum (map2 (*) as bs)) ks""",
+    "filter": """entry main [n] (ks: [n]i64): [n](i64, i64) =
+      map (\\k -> let ys = filter (\\i -> i * i % 7 < 3) (iota k)
+                  in (i64.sum ys * length ys, if length ys > 2 then ys[2] else 0)) ks""",
+    "filter of rows": """entry main [n] (ks: [n]i64): [n](i64, i64) =
+      map (\\k -> let ys = filter (< k) (map (* 3) (iota n))
+                  in (i64.sum (map (\\y -> y * k) ys), length ys)) ks""",
+    "partition": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> let (as, bs) = partition (\\i -> i * i % 7 < 3) (iota k)
+                  in i64.sum as * 2 - i64.sum (map2 (*) bs (indices bs))) ks""",
+    "concatenation": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> let ys = map (* 2) (iota k) ++ [k, 1] ++ map (* 3) (iota (k / 2))
+                  in i64.sum (map2 (*) ys (map (+ k) (indices ys)))) ks""",
+    "scatter": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> let ys = scatter (replicate k 1) (map (\\i -> i * 2 - 1) (iota k)) (iota k)
+                  in i64.sum (map2 (*) ys (iota k))) ks""",
+    "scatter into rows": """entry main [n] (ks: [n]i64): [n][5]i64 =
+      map (\\k -> scatter (replicate 5 k) (map (\\i -> i * 2 - 1) (iota k)) (iota k)) ks""",
+    "histogram": """entry main [n] (ks: [n]i64): [n](i64, [3]i64) =
+      map (\\k -> let ys = hist (+) 0 k (map (\\i -> i * i % 10) (iota k)) (iota k)
+                  in (i64.sum (map2 (*) ys (iota k)),
+                      hist i64.max 0 3 (map (% 4) (iota k)) (iota k))) ks""",
+    "update": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> let ys = map (* 3) (iota (k + 2)) with [k / 2] = k
+                  in i64.sum (map2 (*) ys (indices ys))) ks""",
     "product operator": """entry main [n] (ks: [n]i64): [n](i64, i32) =
       map (\\k -> reduce (\\(a, b) (c, d) -> (a * c, b * i32.i64 c + d)) (1, 0)
                   (map (\\i -> (i + 1, i32.i64 i)) (iota k))) ks""",

@@ -1,0 +1,353 @@
+"""Scans and writes whose width, or whose destination, differs between the points of Σ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from runelift.ir import syntax as ir
+from runelift.ir.analysis.placement import SCRATCH
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of, zero
+from runelift.rewrite.engine.checks import bounds_checks
+from runelift.rewrite.flatten.book import Unlike, flattening
+from runelift.rewrite.flatten.nest import Nest, show_nest
+from runelift.rewrite.flatten.parallelism import has_parallelism, is_identity, scalar_operator
+from runelift.rewrite.flatten.rules.common import array_name, enter, fresh_param
+from runelift.rewrite.flatten.rules.ragged import makes_arrays, shapes_differ, unfit
+from runelift.rewrite.flatten.rules.reductions import operator_needs_nest, split_map
+from runelift.rewrite.flatten.rules.writes import split_lambda
+from runelift.rewrite.flatten.segments import (
+    bind_parts,
+    define_number,
+    elements_nest,
+    emitted,
+    flat_array,
+    segments_of,
+    with_offsets,
+)
+from runelift.rewrite.flatten.walk import Walk
+
+
+@flattening("G14", ir.Scanomap)
+def scan_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
+    """Σ ⊢ scanomap ⊕ e f xs ⇒ scan ⊕' (Σ ▷ l ⊢ (j = 0, f x))      l differs between points
+
+    (a, x) ⊕' (b, y) is (a or b, if b then y else x ⊕ y).  So nothing passes from one segment to the
+    next.  Provided ⊕ and e do not depend on the point of Σ.
+    """
+    soac = stm.exp
+    assert isinstance(soac, ir.Scanomap)
+    if why := unfit(walk, soac.width):
+        return why
+    assert isinstance(soac.width, VName)
+    if not all(scalar_operator(op) for op in soac.ops):
+        return "its operator works on arrays"
+    if why := operator_needs_nest(walk, soac.ops) or shapes_differ(walk, soac.lam):
+        return why
+    body = soac.lam.body
+    if not is_identity(soac.lam) and (has_parallelism(body) or makes_arrays(walk, body)):
+        walk.flattener.derivation.fired("G14", stm, "split into a map and a scan")
+        with walk.flattener.derivation.inside():
+            for part in split_map(walk, stm):
+                walk.need(p.name for p in part.pat)
+                walk.statement(part)
+        return None
+    if why := walk.prepare(stm):
+        return why
+    walk.check_definitions(stm)
+    nest, index = elements_nest(walk, soac.width)
+    nest = nest.define(nest.element(param, array, index, walk.loc)
+                       for param, array in zip(soac.lam.params, soac.arrays, strict=True))
+    begins = fresh_param(walk, "begins", Prim.BOOL)
+    first = ir.Stm((begins,), ir.PrimOp("eq", Prim.I64, (index, i64(0))))
+    space, kernel = walk.flattener.fresh_kernel(nest.space, nest.kernel_body(
+        (first, *body.stms), (begins.name, *body.result)))
+    ret = (Prim.BOOL, *soac.lam.ret)
+    total = segments_of(walk, soac.width).total
+    host = [ir.Param(walk.flattener.names.fresh(base), array_of((total,), type_)) for base, type_ in
+            zip(["begins", *(p.name.base for p in stm.pat)], ret, strict=True)]
+    walk.flattener.derivation.fired("G14", stm, f"a scan over {show_nest(nest)}, which begins anew "
+                                    "in each segment")
+    walk.emit(ir.Stm(tuple(host), ir.SegScan(
+        walk.level, space, (_beginning(walk, soac.ops),), kernel, ret), stm.attrs, stm.loc))
+    bind_parts(walk, stm.pat, host[1:], soac.width)
+    return None
+
+
+def _beginning(walk: Walk, ops: Sequence[ir.Operator]) -> ir.Operator:
+    """All operators as one, which begins anew where the right operand is marked."""
+    copies = walk.flattener.copy_operators(tuple(ops))
+    left, right, values = list[ir.Param](), list[ir.Param](), list[Atom]()
+    stms = list[ir.Stm]()
+    for op in copies:
+        count = len(op.neutral)
+        left += op.lam.params[:count]
+        right += op.lam.params[count:]
+        stms += op.lam.body.stms
+        values += op.lam.body.result
+    types = tuple(p.type for p in left)
+    before, after, either = (fresh_param(walk, base, Prim.BOOL) for base in ("a", "b", "c"))
+    results = tuple(fresh_param(walk, "r", type_) for type_ in types)
+    chosen = ir.If(after.name, ir.Body((), tuple(p.name for p in right)),
+                   ir.Body(tuple(stms), tuple(values)), types)
+    body = ir.Body((ir.Stm((either,), ir.PrimOp("or", Prim.BOOL, (before.name, after.name))),
+                    ir.Stm(results, chosen)), (either.name, *(p.name for p in results)))
+    lam = ir.Lambda((before, *left, after, *right), body, (Prim.BOOL, *types))
+    return ir.Operator(lam, (zero(Prim.BOOL), *(a for op in copies for a in op.neutral)))
+
+
+@flattening("G18", ir.Scatter)
+def scatter_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
+    """Σ ⊢ scatter d is vs ⇒ scatter d' (off[i] + is) vs over all points      sizes differ
+
+    d' has the destinations of all points one after the other.  A place outside of that of a point
+    is ignored.
+    """
+    soac = stm.exp
+    assert isinstance(soac, ir.Scatter)
+    types = [walk.flattener.types[dest.array] for dest in soac.dests]
+    if why := _unfit_writes(walk, [soac.width, *(shape_of(t)[0] for t in types)], types):
+        return why
+    if any(dest.rank != 1 for dest in soac.dests):
+        return "its destination has several dimensions"
+    if has_parallelism(soac.lam.body) or makes_arrays(walk, soac.lam.body):
+        lam, mapped = split_lambda(walk, stm, soac.width, soac.lam, soac.arrays)
+        walk.need(p.name for p in mapped.pat)
+        walk.statement(mapped)
+        soac = replace(soac, lam=lam, arrays=tuple(p.name for p in mapped.pat))
+        stm = replace(stm, exp=soac)
+    if why := walk.prepare(stm):
+        return why
+    walk.check_definitions(stm)
+    dests = [_Destination(walk, dest.array) for dest in soac.dests]
+    nest = _points(walk, soac.width, soac.lam, soac.arrays)
+    values, stms, result = list(soac.lam.body.result), list(soac.lam.body.stms), list[Atom]()
+    for number, dest in enumerate(dests):
+        place = dest.place(values[2 * number], stms)
+        result += [place, values[2 * number + 1]]
+        nest = dest.known_in(nest)
+    space, body = walk.flattener.fresh_kernel(
+        nest.space, nest.kernel_body(tuple(stms), tuple(result)))
+    host = tuple(dest.result() for dest in dests)
+    walk.flattener.derivation.fired("G18", stm, f"writes of {show_nest(nest)}")
+    walk.emit(ir.Stm(host, ir.SegScatter(walk.level, space, tuple(
+        ir.Dest(dest.flat, 1) for dest in dests), body), stm.attrs, stm.loc))
+    for param, array, dest in zip(stm.pat, host, dests, strict=True):
+        dest.bind(param, array)
+    return None
+
+
+@flattening("G17", ir.Hist)
+def hist_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
+    """Σ ⊢ hist d ⊕ e is vs ⇒ hist d' ⊕ e (off[i] + is) vs over all points      sizes differ
+
+    d' has the bins of all points one after the other.  Bin b of a point counts if 0 ≤ b < bins.
+    """
+    soac = stm.exp
+    assert isinstance(soac, ir.Hist)
+    types = [walk.flattener.types[d] for op in soac.ops for d in op.dests]
+    if why := _unfit_writes(walk, [soac.width, *(shape_of(t)[0] for t in types)], types):
+        return why
+    if not all(scalar_operator(op.op) for op in soac.ops):
+        return "its operator works on arrays"
+    if why := operator_needs_nest(walk, tuple(op.op for op in soac.ops)):
+        return why
+    if has_parallelism(soac.lam.body) or makes_arrays(walk, soac.lam.body):
+        return "its map part has parallelism"
+    if why := walk.prepare(stm):
+        return why
+    walk.check_definitions(stm)
+    dests = [[_Destination(walk, d) for d in op.dests] for op in soac.ops]
+    nest = _points(walk, soac.width, soac.lam, soac.arrays)
+    values, stms = list(soac.lam.body.result), list(soac.lam.body.stms)
+    for number, into in enumerate(dests):
+        values[number] = into[0].place(values[number], stms)
+        nest = into[0].known_in(nest)
+    space, body = walk.flattener.fresh_kernel(
+        nest.space, nest.kernel_body(tuple(stms), tuple(values)))
+    ops = tuple(ir.HistOp(into[0].size, tuple(dest.flat for dest in into),
+                          walk.flattener.copy_operators((op.op,))[0])
+                for op, into in zip(soac.ops, dests, strict=True))
+    host = tuple(dest.result() for into in dests for dest in into)
+    walk.flattener.derivation.fired("G17", stm, f"bins of {show_nest(nest)}")
+    walk.emit(ir.Stm(host, ir.SegHist(walk.level, space, ops, body), stm.attrs, stm.loc))
+    for param, array, dest in zip(stm.pat, host, (d for into in dests for d in into), strict=True):
+        dest.bind(param, array)
+    return None
+
+
+@flattening("G18", ir.Update)
+def update_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
+    """Σ ⊢ xs with [d] <- v ⇒ scatter xs' (off[i] + d) v over Σ      lengths of xs differ
+
+    The bounds are the bounds of xs at a point.
+    """
+    update = stm.exp
+    assert isinstance(update, ir.Update)
+    (param,) = stm.pat
+    if not walk.nest.space:
+        return Unlike("it is outside of all nests")
+    if why := _unfit_writes(walk, shape_of(param.type)[:1], [param.type]):
+        return why
+    (index,) = update.dims
+    if isinstance(index, ir.SliceDim):
+        return "it is an update of a slice"
+    if why := walk.prepare(stm):
+        return why
+    dest = _Destination(walk, update.array)
+    stms = list(bounds_checks(walk.flattener.names, (index,), shape_of(param.type), stm.loc)
+                ) if update.checked else []
+    place = dest.place(index, stms)
+    nest = dest.known_in(walk.nest)
+    space, body = walk.flattener.fresh_kernel(
+        nest.space, nest.kernel_body(tuple(stms), (place, update.value)))
+    host = dest.result()
+    walk.flattener.derivation.fired("G18", stm, f"an element at each point of {show_nest(nest)}")
+    walk.emit(ir.Stm((host,), ir.SegScatter(walk.level, space, (ir.Dest(dest.flat, 1),), body),
+                     stm.attrs, stm.loc))
+    dest.bind(param, host)
+    return None
+
+
+@flattening("G21", ir.Concat)
+def concat_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
+    """Σ ⊢ concat xs ys ⇒ scatter (scatter blank (off[i] + j) xs) (off[i] + |xs| + j) ys
+
+    Provided lengths differ between points.  There is one copy for each part.
+    """
+    concat = stm.exp
+    assert isinstance(concat, ir.Concat)
+    (param,) = stm.pat
+    if not walk.nest.space:
+        return Unlike("it is outside of all nests")
+    if why := _unfit_writes(walk, [concat.size], [param.type]):
+        return why
+    if why := walk.prepare(stm):
+        return why
+    assert isinstance(concat.size, VName)
+    walk.check_definitions(stm)
+    flattener = walk.flattener
+    total = segments_of(walk, concat.size).total
+    flat = emitted(walk, "blank", array_of((total,), elem_of(param.type)),
+                   ir.Replicate((total,), zero(elem_of(param.type))), (SCRATCH,))
+    dest = _Destination(walk, param.name, concat.size, flat)
+    before: Atom = i64(0)
+    flattener.derivation.fired("G21", stm, f"{len(concat.arrays)} parts at each point of "
+                               f"{show_nest(walk.nest)}")
+    for array in concat.arrays:
+        length = shape_of(flattener.types[array])[0]
+        lam = _identity(walk, array)
+        nest = _points(walk, length, lam, (array,), index := fresh_param(walk, "j", Prim.I64))
+        stms, moved = list[ir.Stm](), fresh_param(walk, "place", Prim.I64)
+        stms.append(ir.Stm((moved,), ir.PrimOp("add", Prim.I64, (before, index.name))))
+        place = dest.place(moved.name, stms)
+        nest = dest.known_in(nest)
+        space, body = flattener.fresh_kernel(nest.space, nest.kernel_body(
+            tuple(stms), (place, lam.params[0].name)))
+        host = dest.result()
+        walk.emit(ir.Stm((host,), ir.SegScatter(
+            walk.level, space, (ir.Dest(dest.flat, 1),), body), stm.attrs, stm.loc))
+        dest.flat = host.name
+        following = fresh_param(walk, "before", Prim.I64)
+        walk.nest = walk.nest.define([ir.Stm((following,), ir.PrimOp(
+            "add", Prim.I64, (before, length)))])
+        before = following.name
+    dest.bind(param, host)
+    return None
+
+
+def _unfit_writes(walk: Walk, widths: Sequence[Atom], types: Sequence[Type]) -> str | None:
+    """The reason why writes are not into segments over the grid, if any."""
+    if walk.level is not ir.Level.GRID:
+        return Unlike("it stands inside of a group")
+    if not walk.nest.space or all(walk.invariant(width) for width in widths):
+        return Unlike("its sizes are the same at all points of the nest")
+    if any(len(shape_of(type_)) != 1 for type_ in types):
+        return "its elements are rows"
+    return None
+
+
+def _identity(walk: Walk, array: VName) -> ir.Lambda:
+    """The function that returns an element of an array."""
+    element = fresh_param(walk, "x", elem_of(walk.flattener.types[array]))
+    return ir.Lambda((element,), ir.Body((), (element.name,)), (element.type,))
+
+
+def _points(walk: Walk, width: Atom, lam: ir.Lambda, arrays: tuple[VName, ...],
+            index: ir.Param | None = None) -> Nest:
+    """Σ with one more dimension, in which the parameters of ``lam`` and ``index`` are defined."""
+    if walk.invariant(width):
+        nest = enter(walk, width, lam, arrays)
+        here = nest.indices[-1]
+    else:
+        assert isinstance(width, VName)
+        nest, here = elements_nest(walk, width)
+        nest = nest.define(nest.element(param, array, here, walk.loc)
+                           for param, array in zip(lam.params, arrays, strict=True))
+    return nest if index is None else nest.define([ir.Stm((index,), ir.AtomExp(here))])
+
+
+class _Destination:
+    """An array at each point of Σ that is written to; ``flat`` has the elements for all points."""
+
+    def __init__(self, walk: Walk, array: VName, width: Atom | None = None,
+                 flat: VName | None = None) -> None:
+        self.walk = walk
+        type_ = walk.flattener.types[array] if width is None else array_of(
+            (width,), elem_of(walk.flattener.types[array]))
+        (self.length,) = shape_of(type_)
+        self.elem = elem_of(type_)
+        self.start = fresh_param(walk, "start", Prim.I64)
+        if walk.invariant(self.length):
+            whole = array_name(walk.expand(array, type_))
+            self.size: Atom = self.length
+            for size in walk.nest.widths:
+                self.size = emitted(walk, "size", Prim.I64,
+                                    ir.PrimOp("mul", Prim.I64, (self.size, size)))
+            self.flat = emitted(walk, array.base, array_of((self.size,), self.elem),
+                                ir.Reshape((self.size,), whole))
+            self._starts: ir.Exp = ir.PrimOp("mul", Prim.I64, (define_number(walk), self.length))
+        else:
+            assert isinstance(self.length, VName)
+            found = with_offsets(walk, self.length)
+            assert found.offsets is not None
+            self.size = found.total
+            self.flat = flat_array(walk, array, self.length) if flat is None else flat
+            self._starts = ir.Index(found.offsets, (define_number(walk),))
+
+    def known_in(self, nest: Nest) -> Nest:
+        """A nest inside of Σ in which the place where the array begins is known."""
+        number = {n: d for n, d in self.walk.nest.defs.items() if n not in nest.defs}
+        return nest.define([d for n, d in number.items() if n not in nest.indices]).define(
+            [ir.Stm((self.start,), self._starts)])
+
+    def place(self, index: Atom, stms: list[ir.Stm]) -> Atom:
+        """The place of an element of the array at a point, -1 if it has none; adds statements."""
+        walk = self.walk
+        above, below, inside = (fresh_param(walk, "inside", Prim.BOOL) for _ in range(3))
+        moved, place = (fresh_param(walk, "place", Prim.I64) for _ in range(2))
+        stms += [
+            ir.Stm((above,), ir.PrimOp("le", Prim.I64, (i64(0), index))),
+            ir.Stm((below,), ir.PrimOp("lt", Prim.I64, (index, self.length))),
+            ir.Stm((inside,), ir.PrimOp("and", Prim.BOOL, (above.name, below.name))),
+            ir.Stm((moved,), ir.PrimOp("add", Prim.I64, (self.start.name, index))),
+            ir.Stm((place,), ir.If(inside.name, ir.Body((), (moved.name,)),
+                                   ir.Body((), (i64(-1),)), (Prim.I64,)))]
+        return place.name
+
+    def result(self) -> ir.Param:
+        """A name for the array after the writes."""
+        return ir.Param(self.walk.flattener.names.fresh(self.flat),
+                        array_of((self.size,), self.elem))
+
+    def bind(self, param: ir.Param, host: ir.Param) -> None:
+        """Bind a name to the part of the result that belongs to a point."""
+        walk = self.walk
+        if isinstance(self.length, VName) and not walk.invariant(self.length):
+            bind_parts(walk, [param], [host], self.length)
+            return
+        shaped = walk.expanded_pat([param])
+        walk.emit(ir.Stm(shaped, ir.Reshape(shape_of(shaped[0].type), host.name)))
+        walk.bind([param], shaped)
