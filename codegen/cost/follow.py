@@ -119,8 +119,12 @@ class Follower:
                     if self._if(stm, here, stms[k + 1:]):
                         return
                 case imp.Declare(name, prim, init):
-                    self._values[name] = self._start(prim) if init is None else self._value(
+                    value = self._start(prim) if init is None else self._value(
                         init, here, name in self._sums.meaningful)
+                    if stm.expected is not None and (
+                            variables(stm.expected) <= self._values.keys()):
+                        value = self._quiet(stm.expected)
+                    self._values[name] = value
                 case imp.Assign(name, value):
                     self._assign(name, self._value(value, here, name in self._sums.meaningful))
                 case imp.Store(mem, index, value, prim):

@@ -107,3 +107,9 @@ def test_many_parts_of_a_processor() -> None:
     """Further work-items get parts where there are enough steps."""
     s = Segments([0, 9000, 3, 0, 4000, 1], Sharing.MERGE)
     s.check((s.builder.affine(),), s.x, s.place, device={plan.NUM_GROUPS: 3})
+
+
+@pytest.mark.parametrize("sharing", REDUCING, ids=lambda s: s.value)
+def test_a_simulator_finds_no_race(sharing: Sharing) -> None:
+    s = Segments(LENGTHS["huge"], sharing)
+    s.check((s.builder.affine(),), s.x, s.place, on="Oclgrind")
