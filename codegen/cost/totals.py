@@ -31,8 +31,10 @@ class Work(NamedTuple):
     ``steps`` are the steps of the longest work-item.  ``waits`` are its loads that follow one
     another: one in each iteration of a loop.  ``streams`` are its loads in loops that do nothing
     but load and compute.  A work-item asks for several such loads at a time.  ``barriers`` are
-    passed by a group.  ``uneven`` is how many times as long as the mean work-item the longest one
-    is, if loops have announced it.
+    passed by a group.
+
+    If loops have announced their iterations, ``steps``, ``waits`` and ``streams`` are the numbers
+    of a mean work-item, and the longest work-item is ``uneven`` times as long.
     """
 
     items: float

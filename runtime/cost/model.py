@@ -61,7 +61,7 @@ def launch_time(costs: DeviceCosts, units: int, groups: int, group: int, room: i
     sectors = (near + work.apart) * per * lanes * costs.sector
     passes = waves * max(1.0, group / costs.abreast)
     if work.uneven > 1:  # the longest work-item is in one of the passes
-        passes = (passes + work.uneven - 1) / work.uneven
+        passes += work.uneven - 1
     chain = passes * (
         work.steps * costs.step + work.barriers * costs.barrier
         + work.waits * (costs.hit + missed * costs.latency + sectors)

@@ -13,7 +13,7 @@ from runelift.ir.traverse import needed_for
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, Segments, show_nest
 from runelift.rewrite.flatten.parallelism import segops
-from runelift.rewrite.flatten.policy import Candidates, obey_attributes
+from runelift.rewrite.flatten.policy import Candidates, keeps_lanes, obey_attributes
 from runelift.rewrite.flatten.rules.common import enter, irregular, node_of
 from runelift.rewrite.flatten.rules.maps import emit_versions, outer_version, single_version
 from runelift.rewrite.flatten.segments import segments_of
@@ -40,7 +40,7 @@ def map_with_ragged_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
 
     Provided widths of e differ between the points of Σ' = Σ, ⟨x ∈ xs⟩, and are known before e runs.
     Par is average parallelism, work through span.  If all lengths are equal, Par(row) is the
-    number of points.
+    number of points.  There is the version by neighbours only under the policy ``full``.
     """
     soac = node_of(stm, ir.Map)
     if walk.level is not ir.Level.GRID or irregular(walk, stm):
@@ -53,7 +53,8 @@ def map_with_ragged_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
     regular = obey_attributes(stm, frozenset(REGULAR.values()))
     kinds = walk.flattener.policy(Candidates(stm, soac.lam.body, regular, len(walk.nest.space)))
-    wanted = [kind for kind in REGULAR if REGULAR[kind] in kinds]
+    wanted = [kind for kind in REGULAR if REGULAR[kind] in kinds
+              and (kind is not Kind.LANES or keeps_lanes(walk.flattener.policy))]
     if wanted == [Kind.ROW]:
         return Unlike("the policy or an attribute wants the outer version only")
     return _emit_versions(walk, stm, nest, widths, wanted)

@@ -652,10 +652,10 @@ entry main [n] (ks: [n]i64): [n]i64 = map (\\k -> i64.sum (map (\\i -> i * i) (i
 """
 
 
-@pytest.mark.parametrize("version", [0, 1, 2])
+@pytest.mark.parametrize("version", [0, 1])
 def test_versions_for_all_lengths_are_repeated_for_other_lengths(version: int) -> None:
     """Facts about lengths are compared in the end, and only the decision has to be as it was."""
-    names = ["main.suff_row_0", "main.suff_lanes_1", "main.suff_group_2"]
+    names = ["main.suff_row_0", "main.suff_group_1"]
     program = runelift.compile(RAGGED, tuning={
         name: 1 if number == version else 1 << 40 for number, name in enumerate(names)})
     for lengths in ([5, 0, 2], [5, 0, 2], [5, 0, 2], [1, 900, 0], [0, 0, 0], [7, 7, 7]):
@@ -668,7 +668,7 @@ def test_versions_for_all_lengths_are_repeated_for_other_lengths(version: int) -
 
 def test_another_decision_is_followed() -> None:
     program = runelift.compile(RAGGED, tuning={
-        "main.suff_row_0": 3, "main.suff_lanes_1": 1 << 40, "main.suff_group_2": 1 << 40})
+        "main.suff_row_0": 3, "main.suff_group_1": 1 << 40})
     for lengths in ([5, 5, 5], [5, 5, 5], [5, 5, 5], [6, 6, 5], [0, 0, 900], [5, 5, 5]):
         found, _ = program.run("main", [np.array(lengths)])
         _agree(found, [[sum(i * i for i in range(k)) for k in lengths]])
