@@ -52,6 +52,8 @@ SHORT = 16
 """Loops of at most so many iterations, a number that the kernel has, are unrolled by compilers."""
 LOOP_STEPS = 3
 """Steps of an iteration for the loop itself."""
+LOADS_BEFORE = 3
+"""Loads that follow one another before a loop over a segment: its length, place, first element."""
 SWAPS = 4
 """The atomic operations that take as long as an update by compare-and-swap (measured)."""
 
@@ -117,8 +119,12 @@ class Follower:
                     if self._if(stm, here, stms[k + 1:]):
                         return
                 case imp.Declare(name, prim, init):
-                    self._values[name] = self._start(prim) if init is None else self._value(
+                    value = self._start(prim) if init is None else self._value(
                         init, here, name in self._sums.meaningful)
+                    if stm.expected is not None and (
+                            variables(stm.expected) <= self._values.keys()):
+                        value = self._quiet(stm.expected)
+                    self._values[name] = value
                 case imp.Assign(name, value):
                     self._assign(name, self._value(value, here, name in self._sums.meaningful))
                 case imp.Store(mem, index, value, prim):
@@ -311,7 +317,12 @@ class Follower:
         distance = None if bound is None else bound.add(start, -1)
         if distance is not None and self.forms.unknown(distance):
             distance = None
-        expected = self._expected(loop) if distance is None else None
+        expected = None
+        if distance is None and (found := self._expected(loop)) is not None:
+            mean, longest = found
+            expected = mean, mean
+            here.region.reach("uneven", self.graph.over(longest, mean))
+            here.region.add("waits", here.longest, LOADS_BEFORE)
         self._loop(loop.body, here, loop, step, distance, expected=expected)
 
     def _expected(self, loop: imp.For) -> tuple[Expr, Expr] | None:
@@ -349,7 +360,8 @@ class Follower:
         weight = graph.mul(here.weight, trips)
         taken = [self._lane, self._group, *(frame.item for frame in here.frames)]
         frame = Frame(self.forms.item(longest, taken), unrolled, trips, here.weight, here.share,
-                      graph.mul(here.longest, longest), loop is None or self._is_serial(body))
+                      graph.mul(here.longest, longest), loop is None or self._is_serial(body),
+                      announced=expected is not None)
         inside = Here(here.region, weight, frame.longest,
                       graph.mul(here.part, graph.least(trips, 1)), 1, here.lanes,
                       (*here.frames, frame))

@@ -51,7 +51,8 @@ class Frame:
     ``before``: of the work-items that run the body around the loop, the share that reach the loop.
     ``longest`` is how often the longest work-item runs the body.  ``serial``: loads of an iteration
     wait for the iteration before.  That iteration stores, waits for other work-items, or decides if
-    there is a next iteration.
+    there is a next iteration.  ``announced``: elements decide the bound, and the loop says what to
+    expect.
     """
 
     item: Atom
@@ -61,6 +62,7 @@ class Frame:
     before: Expr
     longest: Expr
     serial: bool
+    announced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,7 @@ class Sums:
         if not access.writes:
             self._wait(index, here)
         scattered = 1 if index is None else self._scattered(index, here.lanes)
-        region.add("random", graph.mul(executed, scattered))
+        region.add("random", graph.mul(self._places(index, executed, size, here), scattered))
         if index is None or scattered == 1:
             self._reach(access, None, executed, here)
             return
@@ -195,6 +197,23 @@ class Sums:
             apart = graph.most(graph.sub(graph.mul(groups, found.all), kept), 0)
             region.add("apart", apart, SECTOR)
         self._reach(access, index, executed, here)
+
+    def _places(self, index: Form | None, executed: Expr, size: int, here: Here) -> Expr:
+        """The sectors that accesses to scattered places need.
+
+        A work-item that goes through a segment finds the next elements in the sector of the last.
+        """
+        loop = next((f for f in reversed(here.frames) if not f.unrolled), None)
+        if index is None or loop is None or not loop.announced:
+            return executed
+        flat = self.forms.resolved(self.forms.unclamped(index))
+        atoms = flat.atoms()
+        if loop.item not in atoms or any(
+                each.kind == "element" and loop.item in each.varies for each in atoms):
+            return executed
+        part = self.graph.least(1, self.graph.over(self._step(flat, loop, size), SECTOR))
+        return self.graph.least(executed, self.graph.add(
+            self.graph.mul(executed, part), loop.outer))
 
     def _scattered(self, index: Form, lanes: Expr) -> Expr:
         """The share of accesses to places that elements decide for each work-item alone.

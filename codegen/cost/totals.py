@@ -32,6 +32,9 @@ class Work(NamedTuple):
     another: one in each iteration of a loop.  ``streams`` are its loads in loops that do nothing
     but load and compute.  A work-item asks for several such loads at a time.  ``barriers`` are
     passed by a group.
+
+    If loops have announced their iterations, ``steps``, ``waits`` and ``streams`` are the numbers
+    of a mean work-item, and the longest work-item is ``uneven`` times as long.
     """
 
     items: float
@@ -54,6 +57,7 @@ class Work(NamedTuple):
     waits: float
     streams: float
     barriers: float
+    uneven: float = 0.0
 
 
 class KernelCost:

@@ -40,6 +40,8 @@ def work_source(kernel: imp.Kernel) -> str:
     lines += Printer(follower.graph, top).lines
     fields = {name: name if name in sums else "0.0" for name in Work._fields}
     fields["items"] = "groups * group * part" if "part" in maxima else "float(groups * group)"
+    if "uneven" in maxima:
+        fields["uneven"] = "uneven"
     reached = " + ".join(name for name in follower.buffers if name in maxima)
     if reached:
         moved = f"{fields['read']} + {fields['written']}"

@@ -277,7 +277,10 @@ class _Names:
                 if trips is not None:
                     self.used |= variables(trips.count) | variables(trips.among) | variables(
                         trips.longest)
-            case imp.Declare(name) | imp.DeclareArray(name):
+            case imp.Declare(name, expected=expected):
+                self.bound.add(name)
+                self.used |= set() if expected is None else variables(expected)
+            case imp.DeclareArray(name):
                 self.bound.add(name)
             case imp.Peek(name, prim, mem):
                 self.bound.add(name)

@@ -14,9 +14,11 @@ work-items one after the other; the other devices interleave accesses.
 | map | ``segred_columns`` | its points reduce columns, without interleaving; strips pay |
 | map | ``segmap_wide`` | its points have neither loops nor arrays; the width is above 1 |
 | map | ``hostplan/dispatch`` | always: a work-item per point |
+| reduction | ``segred_ragged`` | segments differ in length: as the version says |
 | reduction | ``segred_columns`` | its segments are columns, without interleaving; strips pay |
 | reduction | ``segred_blocked`` | its segments have elements in common; blocks of segments pay |
 | reduction | ``segred`` | always: a work-item, a group or several groups per segment |
+| scan | ``segscan_ragged`` | segments differ in length: as the version says |
 | scan | ``segscan_two_pass`` | it has several segments; they are short: a work-item per segment |
 | scan | ``segscan_single_pass`` | always; groups may wait for each other on the device |
 | scan | ``segscan_two_pass`` | always: totals of tiles, a scan of these, tiles again |
@@ -24,6 +26,7 @@ work-items one after the other; the other devices interleave accesses.
 | scatter | ``hostplan/dispatch`` | always: a work-item per point |
 
 ``product_operands`` and ``product_results`` find places of products in several dimensions.
+``merge_path`` and ``merge_parts`` share out ragged segments, ``ragged_facts`` describes them.
 ``segments`` finds the segments of a map and what they have in common.  ``scan_tiles`` is the part
 that both scans share.  ``coarsen`` and ``local_tiles`` transform the code of blocked reductions.
 """

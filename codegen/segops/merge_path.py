@@ -9,7 +9,8 @@ come before it.  A search in the offsets finds them.
   together, with a probe each.  The ends of the tile's segments go to local memory.  Each work-item
   walks through its chunk and notes the segments of elements.  Then neighbouring work-items read
   neighbouring elements, and put the operands to local memory.
-- On other devices a work-item has a part of the path.
+- On other devices a work-item has a part of the path
+  (:mod:`~runelift.codegen.segops.merge_parts`).
 
 :mod:`~runelift.codegen.segops.segred_merge` reduces segments along a path,
 :mod:`~runelift.codegen.segops.segscan_merge` scans them.
@@ -26,7 +27,7 @@ from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.collectives import group_scan, truth
 from runelift.codegen.kernel.launch_builder import LID, LSIZE
 from runelift.codegen.kernel.sequential import KernelBuilder
-from runelift.codegen.passes.accesses import IS_FIRST, PADDING, padded
+from runelift.codegen.passes.accesses import IS_FIRST, PADDING
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Quantity
@@ -42,10 +43,8 @@ from runelift.ir.prim import Prim
 from runelift.ir.ragged import Ragged
 from runelift.ir.sizes import Size, ceil_div, least
 from runelift.ir.syntax import SegRed, SegScan
-from runelift.ir.types import i64
+from runelift.ir.types import Const, i64
 
-LEAST_STEPS = 4096
-"""The least steps of a part for which a processor gets a further work-item."""
 STEP_BYTES = 4
 """The bytes of local memory for a step: where a segment ends, and the segment of an element."""
 SMALL = Prim.U16
@@ -54,62 +53,15 @@ Totals = Sequence[Sequence[imp.Var]]
 """Totals per operator and value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """The ``count`` parts of a path of ``steps``, and what each leaves for later parts.
-
-    ``tails`` are the totals behind the last end of a segment in a part, per operator and value.
-    ``firsts`` are the first segments that end in a part, or -1.
-    """
-
-    exp: SegRed | SegScan
-    prims: list[list[Prim]]
-    steps: VName
-    count: VName
-    tails: list[list[VName]]
-    firsts: VName
-
-    def leave(self, k: KernelBuilder, part: Exp, first: Exp, totals: Totals) -> None:
-        """Emit the stores of what a part leaves."""
-        k.emit(imp.Store(self.firsts, part, first, Prim.I64), *self.put(part, totals))
-
-    def put(self, part: Exp, totals: Totals) -> list[imp.Stm]:
-        """The stores of totals at a part."""
-        return [imp.Store(m, part, t, p) for mems, ts, ps in zip(
-            self.tails, totals, self.prims, strict=True) for m, t, p in zip(
-                mems, ts, ps, strict=True)]
-
-    def tail(self, k: KernelBuilder, part: Exp) -> list[list[imp.Var]]:
-        """The totals that a part has left, or got."""
-        return [[k.declare("tail", p, imp.Load(m, part, p)) for m, p in zip(mems, ps, strict=True)]
-                for mems, ps in zip(self.tails, self.prims, strict=True)]
-
-
 def steps_of(lowering: launches.Lowering, exp: SegRed | SegScan) -> VName:
     """The number of steps of a path."""
     return lowering.scalar("steps", lowering.size(exp.space[0].width)
                            + lowering.size(ragged_of(exp).total))
 
 
-def parts_of(lowering: launches.Lowering, exp: SegRed | SegScan, steps: VName,
-             count: Size) -> Parts:
-    """So many parts of a path, and memory for what they leave."""
-    number, prims = lowering.scalar("parts", count), _prims(exp)
-    return Parts(exp, prims, steps, number,
-                 [[lowering.temporary("tail", p, Size.var(number)) for p in ps] for ps in prims],
-                 lowering.temporary("first", Prim.I64, Size.var(number)))
-
-
-def parts_of_items(lowering: launches.Lowering, exp: SegRed | SegScan) -> Parts:
-    """The parts of single work-items: enough for all cores."""
-    steps = steps_of(lowering, exp)
-    return parts_of(lowering, exp, steps, least(lowering.groups, ceil_div(
-        Size.var(steps), Size.of(LEAST_STEPS))))
-
-
 def tiles_of(lowering: launches.Lowering, exp: SegRed | SegScan) -> Scan:
     """The tiles of a path, as in a scan of its steps; adds the step that chooses them."""
-    fresh, prims = lowering.names.fresh, _prims(exp)
+    fresh, prims = lowering.names.fresh, prims_of(exp)
     shape = ScanTileShape(
         fresh("group"), fresh("staged"), fresh("chunk"), fresh("window"), fresh("patience"),
         steps_of(lowering, exp), sum(p.bytes for ps in prims for p in ps) + STEP_BYTES,
@@ -132,14 +84,8 @@ def by_patience(lowering: launches.Lowering, scan: Scan, once: Callable[[], None
     launches.choose(lowering, patient, first, second)
 
 
-def if_several(lowering: launches.Lowering, parts: Parts, make: Callable[[], None]) -> None:
-    """Add what ``make`` adds, for several parts only."""
-    several = lowering.names.fresh("several")
-    lowering.steps += [plan.Compute(several, "lt", Prim.I64, (i64(1), parts.count)),
-                       plan.Branch(several, launches.branch(lowering, make, "several parts"), ())]
-
-
-def _prims(exp: SegRed | SegScan) -> list[list[Prim]]:
+def prims_of(exp: SegRed | SegScan) -> list[list[Prim]]:
+    """The types of totals, per operator."""
     return [[launches.require_scalar(t) for t in o.lam.ret] for o in exp.ops]
 
 
@@ -166,6 +112,11 @@ class Path:
         """The number of elements."""
         return self.k.scalar(self.ragged.total)
 
+    @property
+    def mean(self) -> Exp:
+        """The mean length of segments, but at least 1."""
+        return most_of(lit(1), op("quot", self.elements, most_of(lit(1), self.segments)))
+
     def offset(self, segment: Exp) -> Exp:
         """The place of the first element of a segment."""
         return offset(self.k, self.ragged, segment)
@@ -188,53 +139,9 @@ class Path:
         k = self.k
         fewest, most = self.bounds(steps)
         low, high = k.declare("low", Prim.I64, fewest), k.declare("high", Prim.I64, most)
-        _halve(k, low, high, bits(self.segments), lambda middle: self.ended(middle, steps))
+        _halve(k, low, high, bits(self.segments), lambda middle: self.ended(middle, steps),
+               Prim.I64)
         return low
-
-
-class PartOfItem:
-    """The part of the path that a work-item goes through, segment by segment."""
-
-    def __init__(self, k: KernelBuilder, parts: Parts, outs: Sequence[View]) -> None:
-        """Find the first segment and element of the part, and where it ends."""
-        self.k, self.parts, self.path = k, parts, Path(k, parts.exp, outs)
-        steps = imp.Var(parts.steps)
-        self.number = k.declare("part", Prim.I64, launches.GID)
-        length = k.declare("chunk", Prim.I64, ceil_quot(steps, imp.Var(parts.count)))
-        begin = k.declare("begin", Prim.I64, least_of(op("mul", self.number, length), steps))
-        end = k.declare("end", Prim.I64, least_of(op("add", begin, length), steps))
-        self.first, self.last = self.path.search(begin), self.path.search(end)
-        self.element = k.declare("element", Prim.I64, op("sub", begin, self.first))
-        self.bound = op("sub", end, self.last)
-
-    def each(self, fold: Callable[[Exp, Exp], None], finish: Callable[[Exp], None]) -> None:
-        """Emit the loop over segments that end in the part, and what is left of another.
-
-        ``fold`` takes the elements of a segment from ``element`` on up to a place.  ``finish`` is
-        the work at the end of a segment.
-        """
-        k, path = self.k, self.path
-
-        def segment(number: Exp) -> None:
-            until = k.declare("stop", Prim.I64, path.offset(op("add", number, lit(1))))
-            fold(number, until)
-            finish(number)
-            k.emit(imp.Assign(self.element.name, until))
-
-        k.loop(self.last, segment, start=self.first, base="s")
-        announce(k, path.segments, imp.Var(self.parts.count))
-        with k.block() as rest:
-            fold(self.last, k.declare("stop", Prim.I64, self.bound))
-        k.emit(imp.If(op("lt", self.last, path.segments), tuple(rest)))
-
-    def leave(self, totals: Totals) -> None:
-        """Emit the stores of what the part leaves."""
-        self.parts.leave(self.k, self.number, imp.Select(
-            op("lt", self.first, self.last), self.first, lit(-1), Prim.I64), totals)
-
-    def launch(self, lowering: launches.Lowering, kind: str) -> None:
-        """Launch the kernel."""
-        lowering.launch(self.k, kind, Size.var(self.parts.count), Size.of(1))
 
 
 class Tile:
@@ -303,7 +210,10 @@ class Tile:
         begin = k.declare("begin", Prim.I64, op("mul", self.number, full))
         end = k.declare("end", Prim.I64, least_of(
             op("add", begin, full), imp.Var(self.shape.points)))
-        self.first, last = self._search([begin, end])
+        low, last = self._search([begin, end])
+        self.first = imp.Var(k.names.fresh("first"))
+        k.emit(imp.Declare(self.first.name, Prim.I64, low, expected=op(
+            "quot", begin, op("add", self.path.mean, lit(1)))))
         self.element = k.declare("element", Prim.I64, op("sub", begin, self.first))
         self.rows = k.declare("rows", Prim.I64, op("sub", last, self.first))
         self.steps = k.declare("length", Prim.I64, op("sub", end, begin))
@@ -320,6 +230,15 @@ class Tile:
     def first_end(self) -> Exp:
         """The first segment that ends in the tile, or -1."""
         return imp.Select(op("lt", lit(0), self.rows), self.first, lit(-1), Prim.I64)
+
+    def segment_of(self, row: Exp) -> Exp:
+        """The number of a segment of the tile, which is an i32 there."""
+        return op("add", self.first, wide(row))
+
+    @property
+    def begins_first(self) -> Exp:
+        """True if the work-item's chunk begins in the first segment of the tile."""
+        return imp.Apply("eq", Prim.I32, (self.row, imp.Lit(Const(0, Prim.I32))))
 
     def _search(self, diagonals: Sequence[Exp]) -> list[imp.Var]:
         """The number of segments that have ended after so many steps, for each number of steps.
@@ -383,7 +302,7 @@ class Tile:
         staged = self.count if alone is None else k.declare("staged", Prim.I64, imp.Select(
             alone, lit(0), self.count, Prim.I64))
         k.loop(self.rows, lambda r: k.emit(imp.Store(
-            self.ends, padded(r), small(op("sub", self.path.offset(
+            self.ends, cell(short(r)), imp.Convert(Prim.I64, SMALL, op("sub", self.path.offset(
                 op("add", self.first, op("add", r, lit(1)))), self.element)), SMALL)),
                start=LID, step=LSIZE, base="r")
         announce(k, self.path.segments, self.items)
@@ -391,38 +310,46 @@ class Tile:
         if alone is not None:
             k.emit(imp.If(alone, (imp.Assign(self.walked.name, lit(0)),)))
         self.walk(lambda row: [], lambda row, place: [
-            imp.Store(self.owners, padded(place), small(row), SMALL)])
+            imp.Store(self.owners, cell(place), imp.Convert(Prim.I32, SMALL, row), SMALL)])
         k.loop(staged, lambda place: self._operands(totals, place), start=LID, step=LSIZE,
                base="x")
         announce(k, self.path.elements, self.items)
 
     def _end_of(self, row: Exp) -> Exp:
         """The end of a segment of the tile, counted from the first element."""
-        return imp.Convert(SMALL, Prim.I64, imp.Load(self.ends, padded(row), SMALL))
+        return imp.Convert(SMALL, Prim.I32, imp.Load(self.ends, cell(row), SMALL))
 
     def _find_chunk(self) -> None:
         """Find the segment and the element where the work-item's chunk begins."""
         k = self.k
         at = k.declare("at", Prim.I64, least_of(op("mul", LID, self.chunk), self.steps))
         self.walked = k.declare("walked", Prim.I64, least_of(self.chunk, op("sub", self.steps, at)))
-        self.row = k.declare("row", Prim.I64, most_of(lit(0), op("sub", at, self.count)))
-        high = k.declare("high", Prim.I64, least_of(at, self.rows))
-        _halve(k, self.row, high, bits(self.rows), lambda middle: at_most(
-            self._end_of(middle), op("sub", op("sub", at, middle), lit(1))))
-        self.begin = k.declare("place", Prim.I64, op("sub", at, self.row))
+        self.row = k.declare("row", Prim.I32, short(most_of(lit(0), op("sub", at, self.count))))
+        high = k.declare("high", Prim.I32, short(least_of(at, self.rows)))
+        place = k.declare("diagonal", Prim.I32, short(at))
+        _halve(k, self.row, high, bits(self.rows), lambda middle: imp.Apply("lt", Prim.I32, (
+            self._end_of(middle), op("sub", place, middle, prim=Prim.I32))))
+        self.begin = k.declare("place", Prim.I32, op("sub", place, self.row, prim=Prim.I32))
 
     def walk(self, at_end: Callable[[Exp], Sequence[imp.Stm]],
              at_element: Callable[[Exp, Exp], Sequence[imp.Stm]]) -> None:
         """Emit a walk through the work-item's chunk."""
         k = self.k
-        row, place = k.declare("r", Prim.I64, self.row), k.declare("x", Prim.I64, self.begin)
+        row, place = k.declare("r", Prim.I32, self.row), k.declare("x", Prim.I32, self.begin)
+        rows = k.declare("rows", Prim.I32, short(self.rows))
+        never = k.declare("never", Prim.I32, short(op("add", self.count, lit(1))))
+
+        def end_of_row() -> Exp:
+            return imp.Select(imp.Apply("lt", Prim.I32, (row, rows)), self._end_of(row), never,
+                              Prim.I32)
+
+        end = k.declare("stop", Prim.I32, end_of_row())
 
         def step(_: Exp) -> None:
-            ends = imp.Select(op("lt", row, self.rows), at_most(self._end_of(row), place),
-                              truth(False), Prim.BOOL)
-            k.emit(imp.If(ends, (
-                *at_end(row), imp.Assign(row.name, op("add", row, lit(1)))), (
-                *at_element(row, place), imp.Assign(place.name, op("add", place, lit(1))))))
+            k.emit(imp.If(imp.Apply("le", Prim.I32, (end, place)), (
+                *at_end(row), imp.Assign(row.name, after(row)),
+                imp.Assign(end.name, end_of_row())), (
+                *at_element(row, place), imp.Assign(place.name, after(place)))))
 
         k.loop(self.walked, step, base="t")
         announce(k, imp.Var(self.shape.points), self.items)
@@ -430,25 +357,27 @@ class Tile:
     def _operands(self, totals: Totals, place: Exp) -> None:
         """Emit the code that brings the operands of an element to local memory."""
         k = self.k
-        row = k.declare("owner", Prim.I64, imp.Convert(SMALL, Prim.I64, imp.Load(
-            self.owners, padded(place), SMALL)))
+        row = imp.Var(k.names.fresh("owner"))
+        k.emit(imp.Declare(row.name, Prim.I64, wide(imp.Convert(
+            SMALL, Prim.I32, imp.Load(self.owners, cell(short(place)), SMALL))),
+                           expected=op("quot", place, self.path.mean)))
         start = k.declare("begin", Prim.I64, imp.Select(
-            op("lt", lit(0), row), op("add", self.element, self._end_of(op("sub", row, lit(1)))),
+            op("lt", lit(0), row), op("add", self.element, wide(self._end_of(op(
+                "sub", short(row), imp.Lit(Const(1, Prim.I32)), prim=Prim.I32)))),
             self.start, Prim.I64))
         each = self.path.segment(totals, op("add", self.first, row), start)
         values = each.element(k.declare("j", Prim.I64, op(
             "sub", op("add", self.element, place), start)))
-        k.emit(*(imp.Store(m, padded(place), v, p) for m, v, p in zip(
-            self.stages, values, self.scan.values(), strict=True) if not isinstance(v, View)))
+        k.emit(*self.restage(short(place), [v for v in values if not isinstance(v, View)]))
 
     def staged(self, place: Exp) -> list[imp.Var]:
         """The operands of an element, or what has been put in their place."""
-        return [self.k.declare("value", p, imp.Load(m, padded(place), p))
+        return [self.k.declare("value", p, imp.Load(m, cell(place), p))
                 for m, p in zip(self.stages, self.scan.values(), strict=True)]
 
     def restage(self, place: Exp, values: Sequence[Exp]) -> list[imp.Stm]:
         """The stores of values in place of operands."""
-        return [imp.Store(m, padded(place), v, p)
+        return [imp.Store(m, cell(place), v, p)
                 for m, v, p in zip(self.stages, values, self.scan.values(), strict=True)]
 
     # Totals
@@ -476,65 +405,44 @@ class Tile:
         self.k.emit(imp.If(later, self.combine(carries, totals)))
 
 
-def join(lowering: launches.Lowering, parts: Parts, found: Callable[
-        [KernelBuilder, Exp, Totals], None]) -> None:
-    """Add a kernel in which a group finds the total before each part, behind the last end.
-
-    Each work-item has a run of parts.  ``found`` gets the builder, a part, and the total before.
-    """
-    k, exp = lowering.builder_of_groups(), parts.exp
-    part = launches.even_part(k, imp.Var(parts.count), LID, LSIZE)
-    totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
-    fresh = k.declare("fresh", Prim.BOOL, truth(False))
-
-    def take(number: Exp, into: Totals, after: Sequence[imp.Stm]) -> None:
-        """Take in a part, whose tail counts alone if a segment ends there."""
-        tail = parts.tail(k, number)
-        with k.block() as begin:
-            launches.reset(k, exp.ops, into)
-            k.emit(*after)
-        k.emit(imp.If(at_most(lit(0), imp.Load(parts.firsts, number, Prim.I64)), tuple(begin)))
-        k.accumulate_all(exp.ops, into, [t for ts in tail for t in ts])
-
-    k.loop(part.end, lambda p: take(p, totals, [imp.Assign(fresh.name, truth(True))]),
-           start=part.start, base="p")
-    carries = [group_scan(k, o, t, lowering.group, fresh, k.constants[1])
-               for o, t in zip(exp.ops, totals, strict=True)]
-    with k.block() as none:
-        launches.reset(k, exp.ops, carries)
-    k.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, lit(0))), tuple(none)))
-
-    def complete(number: Exp) -> None:
-        before = [[k.declare("before", p, c) for p, c in zip(ps, cs, strict=True)]
-                  for ps, cs in zip(parts.prims, carries, strict=True)]
-        take(number, carries, [])
-        found(k, number, before)
-
-    k.loop(part.end, complete, start=part.start, base="p")
-    k.code = list(insert_barriers(k.code, constants=k.constants))
-    lowering.launch_groups(k, "merge_joined", Size.of(1))
-
-
 def _halve(k: KernelBuilder, low: imp.Var, high: imp.Var, turns: Exp,
-           before: Callable[[Exp], Exp]) -> None:
+           before: Callable[[Exp], Exp], prim: Prim = Prim.I32) -> None:
     """Emit a binary search for the first number from ``low`` on that is not ``before``."""
     def halve(_: Exp) -> None:
-        middle = k.declare("middle", Prim.I64, op("quot", op("add", low, high), lit(2)))
-        k.emit(imp.If(op("lt", low, high), (imp.If(
-            before(middle), (imp.Assign(low.name, op("add", middle, lit(1))),),
+        middle = k.declare("middle", prim, imp.Apply("shr", prim, (
+            op("add", low, high, prim=prim), imp.Lit(Const(1, prim)))))
+        k.emit(imp.If(imp.Apply("lt", prim, (low, high)), (imp.If(
+            before(middle), (imp.Assign(low.name, op(
+                "add", middle, imp.Lit(Const(1, prim)), prim=prim)),),
             (imp.Assign(high.name, middle),)),)))
 
     k.loop(turns, halve, base="turn")
 
 
+def cell(place: Exp) -> Exp:
+    """The cell of local memory for an element of a tile, an i32; see :func:`~.padded`."""
+    return wide(op("add", place, imp.Apply("shr", Prim.I32, (
+        place, imp.Lit(Const(PADDING.bit_length() - 1, Prim.I32)))), prim=Prim.I32))
+
+
+def short(number: Exp) -> Exp:
+    """A number of elements of a tile as an i32, which is counted more quickly."""
+    return imp.Convert(Prim.I64, Prim.I32, number)
+
+
+def wide(number: Exp) -> Exp:
+    """A number of elements of a tile as an i64."""
+    return imp.Convert(Prim.I32, Prim.I64, number)
+
+
+def after(number: Exp) -> Exp:
+    """The number, an i32, and one more."""
+    return op("add", number, imp.Lit(Const(1, Prim.I32)), prim=Prim.I32)
+
+
 def bits(count: Exp) -> Exp:
     """The turns of a binary search among so many numbers."""
     return op("sub", lit(64), imp.Apply("clz", Prim.I64, (count,)))
-
-
-def small(count: Exp) -> Exp:
-    """A number of elements of a tile."""
-    return imp.Convert(Prim.I64, SMALL, count)
 
 
 def least_of(left: Exp, right: Exp) -> Exp:

@@ -23,18 +23,20 @@ from runelift.codegen.kernel.launch_builder import LID, LSIZE
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import lit, op
-from runelift.codegen.segops.merge_path import (
+from runelift.codegen.segops.merge_parts import (
     PartOfItem,
     Parts,
+    if_several,
+    join,
+    parts_of,
+    parts_of_items,
+)
+from runelift.codegen.segops.merge_path import (
     Tile,
     Totals,
     at_most,
     by_patience,
-    if_several,
-    join,
     negated,
-    parts_of,
-    parts_of_items,
     tiles_of,
 )
 from runelift.codegen.segops.ragged import announce, expect
@@ -189,14 +191,15 @@ class _Fold(Tile):
                 k.accumulate_all(ops, self.totals, self.staged(place))
             return code
 
-        self.walk(lambda row: [imp.If(fresh, self._written(row, self.totals), tuple(keep)),
+        self.walk(lambda row: [imp.If(fresh, self._written(self.segment_of(row), self.totals),
+                                      tuple(keep)),
                                *renew], at_element)
         carries = self.exchange(self.totals, fresh)
-        leading = imp.Apply("eq", Prim.I64, (self.row, lit(0)))
+        leading = self.begins_first
         k.emit(imp.If(fresh, (
             imp.If(op("lt", lit(0), LID), self.combine(carries, self.heads)),
             imp.Assign(self.leads.name, leading),
-            imp.If(negated(leading), self._written(self.row, self.heads)))))
+            imp.If(negated(leading), self._written(self.segment_of(self.row), self.heads)))))
         self.complete(self.totals, carries, fresh)
 
     def _fold_alone(self) -> imp.Var:
@@ -213,11 +216,11 @@ class _Fold(Tile):
 
     def write_leading(self) -> None:
         """Emit the stores of the total of the segment that ends first."""
-        self.k.emit(imp.If(self.leads, self._written(lit(0), self.heads)))
+        self.k.emit(imp.If(self.leads, self._written(self.first, self.heads)))
 
-    def _written(self, row: Exp, totals: Totals) -> tuple[imp.Stm, ...]:
-        """The stores of the totals of a segment of the tile."""
-        return tuple(out.write([op("add", self.first, row)], t) for out, t in zip(
+    def _written(self, segment: Exp, totals: Totals) -> tuple[imp.Stm, ...]:
+        """The stores of the totals of a segment."""
+        return tuple(out.write([segment], t) for out, t in zip(
             self.outs, [t for ts in totals for t in ts], strict=False))
 
 

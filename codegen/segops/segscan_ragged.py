@@ -22,17 +22,20 @@ from runelift.codegen.kernel.launch_builder import LID, LSIZE
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import View, lit, op
-from runelift.codegen.segops.merge_path import (
+from runelift.codegen.segops.merge_parts import (
     PartOfItem,
     Parts,
+    if_several,
+    join,
+    parts_of,
+    parts_of_items,
+)
+from runelift.codegen.segops.merge_path import (
     Tile,
     Totals,
     by_patience,
-    if_several,
-    join,
     negated,
-    parts_of,
-    parts_of_items,
+    short,
     tiles_of,
 )
 from runelift.codegen.segops.ragged import (
@@ -229,13 +232,13 @@ class _ScannedTile(Tile):
         """Emit the addition of the totals before chunks, and the stores of results."""
         k, later = self.k, op("lt", lit(0), LID)
         linked = k.declare("linked", Prim.BOOL, imp.Apply("and", Prim.BOOL, (
-            open_, imp.Apply("eq", Prim.I64, (self.row, lit(0))))))
+            open_, self.begins_first)))
         taken = tuple(imp.Assign(c.name, e) for cs, es in zip(self.carries, earlier, strict=True)
                       for c, e in zip(cs, es, strict=True))
         k.emit(imp.If(linked, (imp.If(later, self.combine(earlier, self.carries), taken),)))
 
         def add(number: Exp) -> None:
-            place = k.declare("p", Prim.I64, op("add", self.begin, number))
+            place = k.declare("p", Prim.I32, op("add", self.begin, short(number), prim=Prim.I32))
             flat = self.staged(place)
             rest = iter(flat)
             values = [[next(rest) for _ in ps] for ps in self.scan.prims]
@@ -247,6 +250,6 @@ class _ScannedTile(Tile):
         outs = self.lowering.results
         k.loop(self.count, lambda place: k.emit(*(
             out.write([op("add", self.element, place)], value)
-            for out, value in zip(outs, self.staged(place), strict=False))),
+            for out, value in zip(outs, self.staged(short(place)), strict=False))),
                start=LID, step=LSIZE, base="x")
         announce(k, self.path.elements, self.items)

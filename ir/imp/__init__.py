@@ -118,11 +118,15 @@ Exp: TypeAlias = Var | Lit | Apply | Convert | Load | Select | WorkItem
 
 @dataclass(frozen=True, slots=True)
 class Declare:
-    """A new scalar variable; uninitialised if ``init`` is None."""
+    """A new scalar variable; uninitialised if ``init`` is None.
+
+    ``expected``: a value that stands for it in models of cost, if elements decide the value.
+    """
 
     name: VName
     prim: Prim
     init: Exp | None = None
+    expected: Exp | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,14 @@ def divides_groups(policy: Policy) -> bool:
     return policy is divided
 
 
+def keeps_lanes(policy: Policy) -> bool:
+    """True if there are versions in which neighbours share a segment.
+
+    None of eight distributions of lengths gained by them (H200, 2026-11-29).
+    """
+    return policy is full
+
+
 def policy(name: str) -> Policy:
     """The policy called ``name``, of Runelift or of a package; UserError if there is none."""
     base = base_policy(name)

@@ -59,7 +59,10 @@ def launch_time(costs: DeviceCosts, units: int, groups: int, group: int, room: i
     else:  # what a work-item has in a sector is there if its next iteration wants it
         missed = max(0.0, 1.0 - (near + work.apart) * per)
     sectors = (near + work.apart) * per * lanes * costs.sector
-    chain = waves * max(1.0, group / costs.abreast) * (
+    passes = waves * max(1.0, group / costs.abreast)
+    if work.uneven > 1:  # the longest work-item is in one of the passes
+        passes += work.uneven - 1
+    chain = passes * (
         work.steps * costs.step + work.barriers * costs.barrier
         + work.waits * (costs.hit + missed * costs.latency + sectors)
         + work.streams * (costs.stream + missed * costs.ahead + sectors))

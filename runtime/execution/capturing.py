@@ -6,11 +6,16 @@ A captured command has a number for each buffer, so that it can be issued again 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 from runelift.ir.base.errors import RuneliftError
+from runelift.ir.guards import Kind
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.ragged import Fact
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
 from runelift.runtime.execution.commands import Copy, Expect, Launch, RunLoop, Slot
@@ -19,9 +24,12 @@ from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.kernels import KernelSite
 from runelift.runtime.execution.run import Ending, Force, Run
 from runelift.runtime.execution.submitting import SCAN_STATUS, Capture, CommandBuffer
+from runelift.runtime.versions.choose import Facts, LocalBytes
 
 MOST_CAPTURED_COMMANDS = 1 << 13
 """Runs of more commands are too long to gain by it."""
+ALL_LENGTHS = frozenset({Kind.ROW, Kind.LANES, Kind.GROUP})
+"""The kinds of version whose commands are right whatever the lengths of segments are."""
 MOST_CAPTURED_BYTES = 1 << 30
 """The most memory of a captured run; a command buffer needs the sum of all its buffers."""
 
@@ -40,6 +48,8 @@ class CapturingRun(Run):
         self._slots = {id(b.handle): Slot(n) for n, b in enumerate(self._inputs)}
         self._handles: list[Any] = []  # so that nothing else has their identity
         self._unrepeatable = False
+        self._read: Sequence[tuple[Buffer, str, int]] = ()
+        self._late = list[Expect]()
 
     def command_buffer(self) -> CommandBuffer | None:
         """The command buffer of the run, which is over; None if it cannot be repeated."""
@@ -74,6 +84,7 @@ class CapturingRun(Run):
     def conclude(self, ending: Ending, *values: Any) -> tuple[Any, ...]:
         """Conclude; the epilogue is not captured, but run every time."""
         capture = self._capture
+        capture.commands += self._late
         capture.ending, capture.fallible = ending, self._fallible
         capture.values = tuple(self._slot(v.handle) if isinstance(v, Buffer) else v for v in values)
         return super().conclude(ending, *values)
@@ -122,13 +133,55 @@ class CapturingRun(Run):
 
     def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
         """Elements of buffers.  A run that repeats this one expects them, before the epilogue."""
-        fallible = self._fallible
+        fallible, self._read = self._fallible, elements
         found = super().reads(*elements)
         if self._capture.ending is None and not self._unrepeatable:
             self._capture.commands.append(Expect(
                 tuple([(self._slot(buffer.handle), prim, index)
                        for buffer, prim, index in elements]), tuple(found), fallible))
         return found
+
+    def encounter(self, number: int, pars: tuple[int, ...], facts: Facts,
+                  local: LocalBytes, sizes: dict[str, int]) -> Iterable[int]:
+        """The versions of a site to try; the facts that decided may be compared in the end.
+
+        That is so if the version is right for all lengths of segments, so that it need not wait for
+        the comparison.
+        """
+        order = list(super().encounter(number, pars, facts, local, sizes))
+        version = self.executable.generated.sites[number].versions[order[0]] if order else None
+        if version is not None and version.kind in ALL_LENGTHS and version.guard is not None and (
+                version.guard.lengths is not None):
+            names = [size.variable for size in version.guard.lengths.sizes()[1:]
+                     if size.variable is not None]
+            self._compare_late([sizes[str(name)] for name in names], partial(
+                self._decides_alike, number, order[0], names, facts, local, sizes))
+        return order
+
+    def _compare_late(self, found: Sequence[int],
+                      decides: Callable[[Sequence[Any]], bool]) -> None:
+        """Expect the facts that were just read after all other commands; their buffer stays."""
+        commands = self._capture.commands
+        if not commands or not isinstance(commands[-1], Expect) or self._unrepeatable or (
+                len(found) != len(Fact)):
+            return
+        wanted = [(self._read[0][0], Prim.I64.value, place) for place in range(len(found))]
+        if list(self._read) == wanted and list(commands[-1].values) == list(found):
+            self._late.append(replace(cast(Expect, commands.pop()), decides=decides))
+            self._handles.append(self._read[0][0])
+
+    def _decides_alike(self, number: int, version: int, names: Sequence[VName], facts: Facts,
+                       local: LocalBytes, sizes: Mapping[str, int], found: Sequence[int]) -> bool:
+        """True if these facts about lengths lead to the version that the captured run chose."""
+        site = self.executable.generated.sites[number]
+        now = {**sizes, **{str(n): value for n, value in zip(names, found, strict=True)}}
+        changed = dict(zip(names, found, strict=True))
+        guards = [each.guard for each in site.versions]
+        pars = tuple(0 if guard is None else guard.par.value(
+            {name: now[str(name)] for name in guard.par.variables()}) for guard in guards)
+        costs = tuple(changed.get(name, value)
+                      for name, value in zip(site.facts, facts, strict=True))
+        return self.chooser.versions(number, pars, costs, local, now)[0] == version
 
     # Runs that cannot be repeated
 

@@ -9,8 +9,8 @@ buffers, a :class:`Slot` stands for each buffer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from runelift.runtime.devices.kernel import BoundKernel
@@ -110,12 +110,14 @@ class Expect:
     """A read of elements that had ``values`` in the captured run, on which the host decided.
 
     ``elements`` are buffers, as slots or handles, with the types and indices of the elements.
-    ``fallible``: kernels before may have failed.
+    ``fallible``: kernels before may have failed.  ``decides`` says if other values lead to the
+    same decision; without it, all values must be as they were.
     """
 
     elements: tuple[tuple[Any, str, int], ...]
     values: tuple[Any, ...]
     fallible: bool
+    decides: Callable[[Sequence[Any]], bool] | None = field(default=None, compare=False)
 
     def filled(self, slots: Slots) -> Expect:
         """The read with buffers, or other numbers, in place of slots."""

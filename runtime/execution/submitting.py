@@ -372,7 +372,7 @@ class CommandBuffer:
                                byte_count=bound.size, src_offset=bound.offset)
             case RunLoop():
                 return partial(run_loop, run, bound)
-            case Expect(fallible=True):
+            case Expect(fallible=fallible, decides=decides) if fallible or decides is not None:
                 return partial(_expect, run, bound, self._fallible)
             case Expect():
                 return partial(_compare, run.comparison(bound.elements, bound.values))
@@ -407,9 +407,14 @@ def _compare(comparison: Call) -> None:
 
 
 def _expect(run: Run, expected: Expect, fallible: bool) -> None:
-    """Read values that decide, after kernels that may have failed; Diverged if one differs."""
+    """Read values that decide, after kernels that may have failed; Diverged if one differs.
+
+    Other values may lead to the same decision.
+    """
     run.begin(fallible=expected.fallible)
-    if list(map(bits, run.values_at(expected.elements))) != list(map(bits, expected.values)):
+    found = run.values_at(expected.elements)
+    if list(map(bits, found)) != list(map(bits, expected.values)) and (
+            expected.decides is None or not expected.decides(found)):
         raise Diverged
     run.begin(fallible=fallible)
 

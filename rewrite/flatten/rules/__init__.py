@@ -1,4 +1,4 @@
-r"""The rules of incremental flattening, G0 to G9.
+r"""The rules of incremental flattening, G0 to G21.
 
 Each rule is one function.  Its docstring is the inference rule: ``Σ ⊢ e ⇒ s`` reads "under the
 map nest Σ, the expression e becomes the host statements s".  It returns None when it fired,
@@ -7,7 +7,8 @@ of what the other rules leave and distribute Σ over a body, are performed by th
 (:mod:`~runelift.rewrite.flatten.walk`).
 
 Source: Henriksen et al., Incremental Flattening for Nested Data Parallelism, PPoPP 2019,
-section 3, with the implementation's extensions (spec B.2).
+section 3, with the implementation's extensions (spec B.2).  Rules from G10 on are about widths
+that differ between the points of Σ (:mod:`~runelift.rewrite.flatten.segments`).
 """
 
 from __future__ import annotations

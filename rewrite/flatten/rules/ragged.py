@@ -9,7 +9,7 @@ from runelift.ir.ragged import Sharing
 from runelift.ir.traverse import statements_inside
 from runelift.ir.types import Atom, array_of, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
-from runelift.rewrite.flatten.nest import Nest, show_nest
+from runelift.rewrite.flatten.nest import Nest, Segments, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, is_identity, scalar_operator
 from runelift.rewrite.flatten.rules.reductions import operator_needs_nest, split_map
 from runelift.rewrite.flatten.segments import (
@@ -92,13 +92,7 @@ def _emit_reduction(walk: Walk, stm: ir.Stm, soac: ir.Redomap, width: VName) -> 
     """Emit the segmented reduction, and bind its results at each point."""
     flattener, sharing = walk.flattener, walk.flattener.sharing
     found = (with_offsets if sharing is Sharing.MERGE else segments_of)(walk, width)
-    number, nest = by_number(walk)
-    index = flattener.names.fresh("j")
-    flattener.learn_params([ir.Param(index, Prim.I64)])
-    nest = Nest((ir.SegDim(number, found.count),
-                 ir.SegDim(index, ragged_of(found, sharing))), nest.defs)
-    nest = nest.define(nest.element(param, array, index, walk.loc)
-                       for param, array in zip(soac.lam.params, soac.arrays, strict=True))
+    nest = segments_nest(walk, found, soac.lam, soac.arrays, sharing)
     space, body = flattener.fresh_kernel(
         nest.space, nest.kernel_body(soac.lam.body.stms, soac.lam.body.result))
     segred = ir.SegRed(walk.level, space, flattener.copy_operators(soac.ops), body, soac.lam.ret)
@@ -112,6 +106,18 @@ def _emit_reduction(walk: Walk, stm: ir.Stm, soac: ir.Redomap, width: VName) -> 
         for param, flat in zip(host, results, strict=True):
             walk.emit(ir.Stm((param,), ir.Reshape(shape_of(param.type), flat.name)))
     walk.bind(stm.pat, host)
+
+
+def segments_nest(walk: Walk, found: Segments, lam: ir.Lambda, arrays: tuple[VName, ...],
+                  sharing: Sharing) -> Nest:
+    """⟨Σ, j < l⟩ with the parameters of ``lam``; points of Σ are numbered."""
+    number, nest = by_number(walk)
+    index = walk.flattener.names.fresh("j")
+    walk.flattener.learn_params([ir.Param(index, Prim.I64)])
+    nest = Nest((ir.SegDim(number, found.count),
+                 ir.SegDim(index, ragged_of(found, sharing))), nest.defs)
+    return nest.define(nest.element(param, array, index, walk.loc)
+                       for param, array in zip(lam.params, arrays, strict=True))
 
 
 def unfit(walk: Walk, width: Atom) -> str | None:

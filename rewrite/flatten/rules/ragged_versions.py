@@ -12,7 +12,8 @@ from runelift.ir.sizes import Size, ceil_div
 from runelift.ir.traverse import needed_for
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, Segments, show_nest
-from runelift.rewrite.flatten.policy import Candidates, obey_attributes
+from runelift.rewrite.flatten.parallelism import segops
+from runelift.rewrite.flatten.policy import Candidates, keeps_lanes, obey_attributes
 from runelift.rewrite.flatten.rules.common import enter, irregular, node_of
 from runelift.rewrite.flatten.rules.maps import emit_versions, outer_version, single_version
 from runelift.rewrite.flatten.segments import segments_of
@@ -39,7 +40,7 @@ def map_with_ragged_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
 
     Provided widths of e differ between the points of Σ' = Σ, ⟨x ∈ xs⟩, and are known before e runs.
     Par is average parallelism, work through span.  If all lengths are equal, Par(row) is the
-    number of points.
+    number of points.  There is the version by neighbours only under the policy ``full``.
     """
     soac = node_of(stm, ir.Map)
     if walk.level is not ir.Level.GRID or irregular(walk, stm):
@@ -52,7 +53,8 @@ def map_with_ragged_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
     regular = obey_attributes(stm, frozenset(REGULAR.values()))
     kinds = walk.flattener.policy(Candidates(stm, soac.lam.body, regular, len(walk.nest.space)))
-    wanted = [kind for kind in REGULAR if REGULAR[kind] in kinds]
+    wanted = [kind for kind in REGULAR if REGULAR[kind] in kinds
+              and (kind is not Kind.LANES or keeps_lanes(walk.flattener.policy))]
     if wanted == [Kind.ROW]:
         return Unlike("the policy or an attribute wants the outer version only")
     return _emit_versions(walk, stm, nest, widths, wanted)
@@ -63,7 +65,7 @@ def _ragged_widths(walk: Walk, lam: ir.Lambda) -> list[VName]:
     own = {p.name for p in lam.params} | {p.name for stm in lam.body.stms for p in stm.pat}
     found = dict[VName, None]()
     for stm in lam.body.stms:
-        if isinstance(stm.exp, ir.Map | ir.Redomap) and "sequential" not in stm.attrs:
+        if isinstance(stm.exp, ir.SOACS) and "sequential" not in stm.attrs:
             width = stm.exp.width
             if isinstance(width, VName) and width in own and all(
                     isinstance(s.exp, ir.PrimOp | ir.Convert | ir.Index | ir.AtomExp)
@@ -100,8 +102,11 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
             if not parallel:
                 flattener.derivation.refused("G3", stm, "nothing inside can be distributed")
                 break
-            alternatives.append(ir.Version(None if kind is Kind.MERGE else flattener.guard(
-                stm, kind, len(nest.space), _par(kind, nest, found), lengths), kind, body))
+            if kind is kinds[-1]:
+                alternatives.append(ir.Version(None, kind if _is_shared(body) else Kind.FLAT, body))
+            elif _is_shared(body):
+                alternatives.append(ir.Version(flattener.guard(
+                    stm, kind, len(nest.space), _par(kind, nest, found), lengths), kind, body))
     if len(alternatives) == 1 and Kind.ROW in kinds:
         del flattener.derivation.steps[mark:]
         return "nothing inside can be distributed"
@@ -140,6 +145,11 @@ def _shared(walk: Walk, lam: ir.Lambda, nest: Nest, found: dict[VName, Segments]
         assert isinstance(width, VName)
         inside = inside.with_segments(width, segments)
     return flattener.body(inside, ir.Body(copy.stms, results), lam.ret)
+
+
+def _is_shared(body: ir.Body) -> bool:
+    """True if an operation of a body depends on who executes the elements of segments."""
+    return any(segop.space and segop.space[-1].ragged is not None for segop in segops(body))
 
 
 def _par(kind: Kind, nest: Nest, found: list[Segments]) -> Size:

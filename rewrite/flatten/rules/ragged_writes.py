@@ -9,13 +9,14 @@ from runelift.ir import syntax as ir
 from runelift.ir.analysis.placement import SCRATCH
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+from runelift.ir.ragged import Sharing
 from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.checks import bounds_checks
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, is_identity, scalar_operator
 from runelift.rewrite.flatten.rules.common import array_name, enter, fresh_param
-from runelift.rewrite.flatten.rules.ragged import makes_arrays, shapes_differ, unfit
+from runelift.rewrite.flatten.rules.ragged import makes_arrays, segments_nest, shapes_differ, unfit
 from runelift.rewrite.flatten.rules.reductions import operator_needs_nest, split_map
 from runelift.rewrite.flatten.rules.writes import split_lambda
 from runelift.rewrite.flatten.segments import (
@@ -32,10 +33,9 @@ from runelift.rewrite.flatten.walk import Walk
 
 @flattening("G14", ir.Scanomap)
 def scan_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
-    """Σ ⊢ scanomap ⊕ e f xs ⇒ scan ⊕' (Σ ▷ l ⊢ (j = 0, f x))      l differs between points
+    """Σ ⊢ scanomap ⊕ e f xs ⇒ segscan ⟨Σ, j < l⟩ ⊕ e f      l, the width, differs between points
 
-    (a, x) ⊕' (b, y) is (a or b, if b then y else x ⊕ y).  So nothing passes from one segment to the
-    next.  Provided ⊕ and e do not depend on the point of Σ.
+    Nothing passes from one segment to the next.  Provided ⊕ and e do not depend on the point of Σ.
     """
     soac = stm.exp
     assert isinstance(soac, ir.Scanomap)
@@ -57,45 +57,18 @@ def scan_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
     if why := walk.prepare(stm):
         return why
     walk.check_definitions(stm)
-    nest, index = elements_nest(walk, soac.width)
-    nest = nest.define(nest.element(param, array, index, walk.loc)
-                       for param, array in zip(soac.lam.params, soac.arrays, strict=True))
-    begins = fresh_param(walk, "begins", Prim.BOOL)
-    first = ir.Stm((begins,), ir.PrimOp("eq", Prim.I64, (index, i64(0))))
+    found = with_offsets(walk, soac.width)
+    nest = segments_nest(walk, found, soac.lam, soac.arrays, Sharing.FLAT)
     space, kernel = walk.flattener.fresh_kernel(nest.space, nest.kernel_body(
-        (first, *body.stms), (begins.name, *body.result)))
-    ret = (Prim.BOOL, *soac.lam.ret)
-    total = segments_of(walk, soac.width).total
-    host = [ir.Param(walk.flattener.names.fresh(base), array_of((total,), type_)) for base, type_ in
-            zip(["begins", *(p.name.base for p in stm.pat)], ret, strict=True)]
-    walk.flattener.derivation.fired("G14", stm, f"a scan over {show_nest(nest)}, which begins anew "
-                                    "in each segment")
-    walk.emit(ir.Stm(tuple(host), ir.SegScan(
-        walk.level, space, (_beginning(walk, soac.ops),), kernel, ret), stm.attrs, stm.loc))
-    bind_parts(walk, stm.pat, host[1:], soac.width)
+        body.stms, body.result))
+    host = tuple(ir.Param(walk.flattener.names.fresh(p.name), array_of((found.total,), type_))
+                 for p, type_ in zip(stm.pat, soac.lam.ret, strict=True))
+    walk.flattener.derivation.fired("G14", stm, f"segscan over {show_nest(nest)}")
+    walk.emit(ir.Stm(host, ir.SegScan(
+        walk.level, space, walk.flattener.copy_operators(soac.ops), kernel, soac.lam.ret),
+        stm.attrs, stm.loc))
+    bind_parts(walk, stm.pat, host, soac.width)
     return None
-
-
-def _beginning(walk: Walk, ops: Sequence[ir.Operator]) -> ir.Operator:
-    """All operators as one, which begins anew where the right operand is marked."""
-    copies = walk.flattener.copy_operators(tuple(ops))
-    left, right, values = list[ir.Param](), list[ir.Param](), list[Atom]()
-    stms = list[ir.Stm]()
-    for op in copies:
-        count = len(op.neutral)
-        left += op.lam.params[:count]
-        right += op.lam.params[count:]
-        stms += op.lam.body.stms
-        values += op.lam.body.result
-    types = tuple(p.type for p in left)
-    before, after, either = (fresh_param(walk, base, Prim.BOOL) for base in ("a", "b", "c"))
-    results = tuple(fresh_param(walk, "r", type_) for type_ in types)
-    chosen = ir.If(after.name, ir.Body((), tuple(p.name for p in right)),
-                   ir.Body(tuple(stms), tuple(values)), types)
-    body = ir.Body((ir.Stm((either,), ir.PrimOp("or", Prim.BOOL, (before.name, after.name))),
-                    ir.Stm(results, chosen)), (either.name, *(p.name for p in results)))
-    lam = ir.Lambda((before, *left, after, *right), body, (Prim.BOOL, *types))
-    return ir.Operator(lam, (zero(Prim.BOOL), *(a for op in copies for a in op.neutral)))
 
 
 @flattening("G18", ir.Scatter)
@@ -182,7 +155,7 @@ def hist_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
 def update_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ xs with [d] <- v ⇒ scatter xs' (off[i] + d) v over Σ      lengths of xs differ
 
-    The bounds are those of xs at a point.
+    The bounds are the bounds of xs at a point.
     """
     update = stm.exp
     assert isinstance(update, ir.Update)
@@ -290,7 +263,7 @@ def _points(walk: Walk, width: Atom, lam: ir.Lambda, arrays: tuple[VName, ...],
 
 
 class _Destination:
-    """An array at each point of Σ that is written to; ``flat`` has those of all points."""
+    """An array at each point of Σ that is written to; ``flat`` has the elements for all points."""
 
     def __init__(self, walk: Walk, array: VName, width: Atom | None = None,
                  flat: VName | None = None) -> None:

@@ -11,7 +11,7 @@ from runelift.codegen.plan import plan
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Ragged, Sharing
 from runelift.ir.syntax import Index, Level, Operator, Param, SegDim, SegRed
-from runelift.ir.types import ArrayType, array_of, i64
+from runelift.ir.types import ArrayType, array_of
 from tests.codegen.harness import CHUNK, LOCKSTEP, PATIENCE, WINDOW, Builder, agree
 
 I64 = Prim.I64
@@ -42,9 +42,9 @@ class Segments:
             Param(offs, ArrayType(I64, (more,))): ends,
             Param(xs, ArrayType(prim, (self.m,))): data}
         self.body = b.inner()
-        start = self.body.let(I64, Index(offs, (i,)))
+        start, own = (self.body.let(I64, Index(array, (i,))) for array in (offs, lens))
         self.x = self.body.let(prim, Index(xs, (self.body.add(start, j),)))
-        self.place = self.body.add(self.body.mul(i, i64(100)), j)
+        self.place = self.body.add(self.body.mul(i, own), j)
 
     def check(self, ops: tuple[Operator, ...], *values: Any, kept: int = 0, prim: Prim = I64,
               device: dict[Any, int] | None = None, on: str = "Portable") -> None:
@@ -107,3 +107,9 @@ def test_many_parts_of_a_processor() -> None:
     """Further work-items get parts where there are enough steps."""
     s = Segments([0, 9000, 3, 0, 4000, 1], Sharing.MERGE)
     s.check((s.builder.affine(),), s.x, s.place, device={plan.NUM_GROUPS: 3})
+
+
+@pytest.mark.parametrize("sharing", REDUCING, ids=lambda s: s.value)
+def test_a_simulator_finds_no_race(sharing: Sharing) -> None:
+    s = Segments(LENGTHS["huge"], sharing)
+    s.check((s.builder.affine(),), s.x, s.place, on="Oclgrind")

@@ -103,7 +103,8 @@ def cases() -> list[Any]:
 
 @pytest.mark.parametrize("name", cases())
 def test_versions_agree_with_the_interpreter(name: str, simulator: str) -> None:
-    program = runelift.compile(PROGRAMS[name], device=simulator)
+    program = runelift.compile(PROGRAMS[name], device=simulator,
+                               policy="full" if name == "csr" else "all")
     forces = plans(program.tree.entry("main"))
     assert len(forces) > 1
     for shape, lengths in LENGTHS.items():
@@ -118,6 +119,9 @@ def test_versions_agree_with_the_interpreter(name: str, simulator: str) -> None:
 
 def test_kinds_and_guards() -> None:
     tree = runelift.compile(PROGRAMS["csr"], device="interpreter").tree.entry("main")
+    assert [v.kind for v in tree.leaves()] == [Kind.ROW, Kind.GROUP, Kind.MERGE]
+    assert list(tree.guards()) == ["main.suff_row_0", "main.suff_group_1"]
+    tree = runelift.compile(PROGRAMS["csr"], device="interpreter", policy="full").tree.entry("main")
     assert [v.kind for v in tree.leaves()] == [Kind.ROW, Kind.LANES, Kind.GROUP, Kind.MERGE]
     assert list(tree.guards()) == [
         "main.suff_row_0", "main.suff_lanes_1", "main.suff_group_2"]

@@ -24,7 +24,7 @@ from runelift.runtime.devices.memory import OutOfMemory, Pool
 from runelift.runtime.execution import calls
 from runelift.runtime.execution.bound_commands import BoundCommands
 from runelift.runtime.execution.capturing import CapturingRun
-from runelift.runtime.execution.commands import Copy, Launch, RunLoop, Slot
+from runelift.runtime.execution.commands import Copy, Expect, Launch, RunLoop, Slot
 from runelift.runtime.execution.policy import CallPolicy
 from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Outcome
@@ -645,3 +645,32 @@ def test_local_memory_is_set_again_where_nobody_knows_how_much_there_is(
             kernel.forget_args()
         kernel.set_args([np.int32(3)], (64,))
         assert handle.set_arg.call_count == count
+
+
+RAGGED = """
+entry main [n] (ks: [n]i64): [n]i64 = map (\\k -> i64.sum (map (\\i -> i * i) (iota k))) ks
+"""
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_versions_for_all_lengths_are_repeated_for_other_lengths(version: int) -> None:
+    """Facts about lengths are compared in the end, and only the decision has to be as it was."""
+    names = ["main.suff_row_0", "main.suff_group_1"]
+    program = runelift.compile(RAGGED, tuning={
+        name: 1 if number == version else 1 << 40 for number, name in enumerate(names)})
+    for lengths in ([5, 0, 2], [5, 0, 2], [5, 0, 2], [1, 900, 0], [0, 0, 0], [7, 7, 7]):
+        found, _ = program.run("main", [np.array(lengths)])
+        _agree(found, [[sum(i * i for i in range(k)) for k in lengths]])
+    (commands,) = _command_buffers(program)
+    assert commands.repeats
+    assert isinstance(commands._commands[-1], Expect)
+
+
+def test_another_decision_is_followed() -> None:
+    program = runelift.compile(RAGGED, tuning={
+        "main.suff_row_0": 3, "main.suff_group_1": 1 << 40})
+    for lengths in ([5, 5, 5], [5, 5, 5], [5, 5, 5], [6, 6, 5], [0, 0, 900], [5, 5, 5]):
+        found, _ = program.run("main", [np.array(lengths)])
+        _agree(found, [[sum(i * i for i in range(k)) for k in lengths]])
+    (commands,) = _command_buffers(program)
+    assert not commands.repeats

@@ -31,6 +31,7 @@ from runelift.runtime.geometry.map_width import MAP_WIDTH, MapWidthRequest
 from runelift.runtime.geometry.product_tile import PRODUCT_TILE, ProductTileRequest, slab_width
 from runelift.runtime.geometry.scan_tile import SCAN_TILE, ScanTileRequest
 from runelift.runtime.geometry.segment_block import SEGMENT_BLOCK, SegmentBlockRequest
+from runelift.runtime.geometry.segment_team import SEGMENT_TEAM, SegmentTeamRequest
 from runelift.runtime.geometry.shape import Geometry, GeometryLimits, Place, power_of_two_below
 from runelift.runtime.geometry.strip import STRIP, StripRequest
 from runelift.runtime.geometry.subgroup_size import SUBGROUP_SIZE, SubGroupSizeRequest
@@ -163,6 +164,17 @@ def test_blocks_of_segments_have_room(
         assert found.cells == found.points * found.steps
         assert 1 in (found.split, found.points) or (
             found.points * found.group * asked.bytes < limits.local_bytes)
+
+
+@given(devices(), sizes, sizes, st.integers(1, 300), st.booleans(), powers, wishes)
+def test_teams_of_segments_have_room(limits: GeometryLimits, segments: int, elements: int,
+                                     size: int, alone: bool, group: int, lanes: int) -> None:
+    found = SEGMENT_TEAM.choose(
+        SegmentTeamRequest(segments, elements, size, alone, group, lanes), limits)
+    assert 1 <= found.lanes <= found.group <= min(limits.max_group, max(group, 1))
+    assert {power_of_two_below(found.group), power_of_two_below(found.lanes)} == {*found}
+    assert found.group == 1 or found.group * size <= limits.local_bytes
+    assert not alone or found.lanes == found.group
 
 
 @given(devices(), st.builds(StripRequest, sizes, sizes, st.integers(1, 3), sizes))
