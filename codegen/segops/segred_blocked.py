@@ -84,7 +84,8 @@ def lower_blocked(lowering: launches.Lowering, segments: Segments | None,
         lowering.parameters.found = known
         lowering.steps += others
         return
-    sizes = replace(sizes, roots=alone.roots, loops=alone.loops)
+    sizes = replace(sizes, roots=alone.roots, loops=alone.loops,
+                    apart=asked is not None and alone.apart)
     known = dict(lowering.parameters.found)
     try:
         if asked is not None and not asked.copies:
@@ -93,7 +94,6 @@ def lower_blocked(lowering: launches.Lowering, segments: Segments | None,
         tiled = launches.branch(lowering, together.launch, "blocks, boxes")
         sizes = replace(
             sizes, boxes=together.boxes, of_elements=together.of_elements,
-            apart=together.of_elements and together.apart,
             wanted_tile=lowering.setting(Quantity.TILE)
             if asked is None else i64(asked.tile or max(MOST_TILE, asked.depth)))
         if asked is None and 1 < len(sizes.boxes) <= MOST_CHOSEN_BOXES:
@@ -319,9 +319,16 @@ class _BlockedKernel:
             self.k.emit(self._loop(first, op("mul", self.y, self.steps), whole, together, code,
                                    self._several()))
             return
-        self.k.loop(whole, lambda part: self.k.emit(self._loop(
-            first, op("add", part, self.y), op("add", part, self.across), self.split, code,
-            self._several())), step=together, base="part")
+        k = self.k
+
+        def row(part: Exp, number: Exp) -> None:
+            place = op("add", self.y, op("mul", self.split, number))
+            k.emit(imp.Declare(first, Prim.I64, op("add", part, place)),
+                   *coarsen(k.names, code, self._several(), self.unroll))
+
+        k.loop(whole, lambda part: k.loop(op("quot", self.across, self.split), partial(row, part),
+                                          base="row", unroll=self.unroll),
+               step=together, base="part")
 
     def _loop(self, index: VName, start: Exp, bound: Exp, step: Exp, code: Sequence[imp.Stm],
               lanes: Lanes) -> imp.For:
