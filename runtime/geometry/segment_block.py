@@ -59,6 +59,8 @@ LEAST_TILE_ITERATIONS = 8
 """The least iterations for which local memory is used."""
 TILE_PARTS = 8
 """The parts in which a work-item goes through a tile of elements, if there is room for so many."""
+LEAST_COPYING = 128
+"""The least work-items of a group that copies elements of segments, if they can share these."""
 LEAST_ACROSS = 16
 """The least number of segments of a group that are beside each other."""
 ITEMS_PER_UNIT = 1024
@@ -217,21 +219,22 @@ def _scheduled(asked: SegmentBlockRequest, limits: GeometryLimits) -> SegmentBlo
     """The block that a schedule asks for.
 
     Work-items share a segment where too few would have work otherwise, as long as there is room for
-    their totals and for tiles.  Tiles of elements become shorter, and then the steps fewer, until
-    their boxes fit.
+    their totals and for tiles.  Groups are not of the largest size if work-items keep many values.
+    Tiles of elements become shorter, and then the steps fewer, until their boxes fit.
     """
     across = asked.wanted_across
-    most = min(MOST_SHARING, asked.length // LEAST_STEPS, *((across,) if asked.apart else ()))
+    most = min(MOST_SHARING, asked.length // LEAST_STEPS, *((across,) if asked.apart else ()),
+               limits.max_group // across // (2 if asked.loops else 1))
     points = _possible_points(asked, limits, asked.wanted_points, across, 1)
     items, found = asked.segments // points, _scheduled_block(asked, limits, points, 1)
     enough = limits.units * (BOXED_ITEMS_PER_UNIT if found.tile and not asked.of_elements
-                             else ITEMS_PER_UNIT) if limits.shares.staged else 0
-    while not asked.wanted_split and items * found.split < enough and 2 * found.split <= most and (
-            2 * found.group <= limits.shares.max_group):
+                             else ITEMS_PER_UNIT)
+    while limits.shares.staged and not asked.wanted_split and 2 * found.split <= most and (
+            items * found.split < enough or (
+                asked.of_elements and found.tile and found.group < LEAST_COPYING)):
         more = _scheduled_block(asked, limits, points, 2 * found.split)
-        if points * more.group * asked.bytes >= limits.local_bytes or (
-                more.tile < found.tile and not asked.of_elements) or more.steps < found.steps or (
-                found.tile and not more.tile):
+        if points * more.group * asked.bytes >= limits.local_bytes or more.steps < found.steps or (
+                found.tile and more.tile < (1 if asked.of_elements else found.tile)):
             break
         found = more
     return found

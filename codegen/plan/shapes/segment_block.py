@@ -41,8 +41,8 @@ class SegmentBlockShape(Shape):
     at a time.  ``tile`` is 0 if it does not, and a wanted tile of 1 means that.  The wanted arrays
     are a bit for each box, 0 for all.  If ``of_elements``, a tile has elements of segments instead.
 
-    A schedule wants ``across``.  It also says where elements of a work-item lie ``apart``, as far as
-    the group is wide.  A tile of elements has a multiple of ``across`` times ``steps`` then.
+    A schedule wants ``across``.  Elements of a work-item may lie ``apart``, as far as the
+    group is wide.  A tile of elements has a multiple of ``across`` times ``steps`` then.
     """
 
     group: Answer
