@@ -41,7 +41,7 @@ TITLES = ("default", "without", "with")
 LONGEST = 0.3
 """A row is left out if a call takes so many seconds."""
 ORDER = (0, 2, 1)
-"""Sizes by number: what a time limit cuts off is between two others."""
+"""Sizes by number; a time limit cuts off the medium one."""
 
 
 def main() -> None:
