@@ -39,7 +39,7 @@ from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 LOCAL = "materialise(local)"
 TITLES = ("default", "without", "with")
 LONGEST = 0.3
-"""A row is left out if a call takes so many seconds."""
+"""A row has one turn if a call takes so many seconds."""
 ORDER = (0, 2, 1)
 """Sizes by number; a time limit cuts off the medium one."""
 

@@ -1,9 +1,9 @@
 """Values of a work-item's own segments, loaded once for all tiles of their elements.
 
 A load whose index does not depend on the element gives each element of a segment an equal value.
-The place of a body in an n-body problem is such a value.  Compilers take such loads out of a loop, but not
-beyond the barriers around a tile.  So they are made before the tiles, and kept in private arrays
-with a cell for each segment of a work-item.
+The place of a body in an n-body problem is such a value.  Compilers take such loads out of a loop,
+but not beyond the barriers around a tile.  So they are made before the tiles, and kept in private
+arrays with a cell for each segment of a work-item.
 
 Source: stage 4, private memory, of the paper of :mod:`~runelift.ir.analysis.patterns`.
 """

@@ -165,8 +165,8 @@ def kernels_of(source: Source, schedule: str) -> list[object]:
     return list(kernels(plan.steps))
 
 
-GPU: dict[str, Any] = {"shares": ShareLimits(32, 256, 1024, 16, 32, True, 1), "units": 132, "max_group": 1024,
-       "local_bytes": 48 << 10}
+GPU: dict[str, Any] = {"shares": ShareLimits(32, 256, 1024, 16, 32, True, 1), "units": 132,
+                       "max_group": 1024, "local_bytes": 48 << 10}
 SHARED = {
     "conv1d": ("[700]f32 [300]f32", (1024, 32, 32, 4, 16, 64, 2048)),
     "nbody": ("1i32 0.01f32" + " [300]f32" * 7, (512, 16, 32, 4, 4, 16, 1024)),
