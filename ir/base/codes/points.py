@@ -62,7 +62,7 @@ entry main (xs: [100]f32): [100]f32 = #[split_join(20)] map (* 2) xs
     Explanation(
         "unknown-place", "a step of a schedule at a place that the program does not have",
         "A place is the path of a statement: the entry point, then the names of the statements "
-        "around it, then its own name.  'runelift explain --schedule' lists the places where "
+        "around it, then its own name.  'runelift explain schedule' lists the places where "
         "points match.  If the program has changed, so may its places.",
         wrong="main.zs split_join(16)\n" + _PROGRAM,
         cure="main.ys split_join(16)\n" + _PROGRAM,

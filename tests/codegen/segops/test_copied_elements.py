@@ -117,11 +117,11 @@ def test_operators_that_do_not_commute_keep_their_order() -> None:
 
 def explained(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, schedule: str
               ) -> str:
-    """The output of ``explain --schedule``."""
+    """The output of ``explain schedule``."""
     program, steps = tmp_path / "p.fut", tmp_path / "p.schedule"
     program.write_text(text)
     steps.write_text(schedule)
-    command(["explain", "--schedule", "--file", str(steps), str(program)])
+    command(["explain", "schedule", "--file", str(steps), str(program)])
     return capsys.readouterr().out
 
 
