@@ -55,7 +55,7 @@ entry main (xs: [100]f32): [100]f32 = #[split_join(20)] map (* 2) xs
         "malformed-schedule", "a file that is no schedule",
         "A line of a schedule is a step: a place, and a point with its arguments.  The line 'fuse' "
         "stands for fusion.  Lines that begin with '--' are comments.  'runelift explain "
-        "--schedule' prints the schedule of a program.",
+        "schedule' prints the schedule of a program.",
         wrong="split_join(16)\n" + _PROGRAM,
         cure="-- Sixteen elements together.\nmain.ys split_join(16)\n" + _PROGRAM,
         suffix=".schedule"),
