@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,6 +33,7 @@ from runelift.runtime.tuner.costs.log import NO_TIME
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.job import ParameterSearch, TuningJob
 from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning
+from runelift.runtime.tuner.measure import machine_load
 from runelift.runtime.tuner.measure.machine_load import busy_part, patience_factor
 from runelift.runtime.tuner.measure.measurable import Args
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
@@ -268,6 +270,18 @@ def test_other_work_is_seen_in_the_ticks_of_processors() -> None:
     assert busy_part(lambda: next(looks), waited.append) == 0.75
     assert all(waited)
     assert 0 <= busy_part(lambda: None, waited.append) <= 1
+
+
+def test_work_on_processors_that_a_process_may_not_use_does_not_count(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tmp_path / "stat"
+    table.write_text("cpu 11 0 0 111 0 0 0 0 0 0\ncpu0 1 0 0 1 0 0 0 0 0 0\n"
+                     "cpu1 10 0 0 10 0 0 0 0 0 0\ncpu10 0 0 0 100 0 0 0 0 0 0\nintr 5\n")
+    monkeypatch.setattr(machine_load, "TIMES", table)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {1, 10}, raising=False)
+    assert machine_load.ticks() == [10, 0, 0, 110, 0, 0, 0, 0]
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {7}, raising=False)
+    assert machine_load.ticks() is None
 
 
 def test_patience_grows_with_load_and_with_the_spread_of_the_default() -> None:
