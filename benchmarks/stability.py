@@ -16,7 +16,7 @@ In the end:
 - ``choices``: the choices of programs that are not stable, and how often each was made;
 - ``loss``: the greatest loss of a file that is certain in runs in turn afterwards; 3 % is allowed;
 - ``verdicts``: the datasets of all tunings, how many of them were called certainly faster, and how
-  many of these gains runs in turn refute; on a quiet machine none may be refuted;
+  many of these gains runs in turn refute (without load none may be);
 - ``seconds``: of the longest tuning; 75 are allowed;
 - ``failed``: commands that failed; none is allowed.
 
