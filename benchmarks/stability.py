@@ -15,8 +15,8 @@ In the end:
   the most frequent versions; 0.9 is asked for;
 - ``choices``: the choices of programs that are not stable, and how often each was made;
 - ``loss``: the greatest loss of a file that is certain in runs in turn afterwards; 3 % is allowed;
-- ``verdicts``: the datasets of all tunings, how many of them were called certainly faster, and how
-  many of these gains runs in turn refute (without load none may be);
+- ``verdicts``: datasets of all tunings, certain gains among them, and gains that runs in turn
+  refute (none is allowed without load);
 - ``seconds``: of the longest tuning; 75 are allowed;
 - ``failed``: commands that failed; none is allowed.
 
