@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from runelift.runtime.tuner.costs.cost_model import DatasetCosts
 from runelift.runtime.tuner.measure.paired_comparison import UNTUNED
@@ -25,6 +25,10 @@ CANDIDATES = 3
 """The most single versions that run beside the default and the tuned choice, ..."""
 NEAR = 1.5
 """... of versions that take no more times as long as the best version, by the records."""
+
+
+Settings: TypeAlias = frozenset[tuple[str, int]]
+"""Settings of kernels, by the names of their parameters."""
 
 
 class Candidates(NamedTuple):
@@ -49,7 +53,7 @@ def choices_on(entry: EntryTuning, costs: DatasetCosts, tuned: Mapping[str, Guar
     ``tuned`` are choices by name.  Single versions run with the settings of the first, too.
     Several single versions run, as records may mislead.
     """
-    forest, defaults = entry.forest, entry.defaults
+    forest = entry.forest
     known = not entry.costs.incomplete.get(costs.name)
     same = dict[tuple[object, ...], Choice]()
 
@@ -59,7 +63,7 @@ def choices_on(entry: EntryTuning, costs: DatasetCosts, tuned: Mapping[str, Guar
             return made
         return same.setdefault((costs.launched(meant), settings_of(entry, thresholds)), made)
 
-    found = {DEFAULT: choice(UNTUNED, defaults),
+    found = {DEFAULT: _untuned(entry, costs, same if known else {}),
              **{name: choice(each, each) for name, each in tuned.items()}}
     base, count = next(iter(tuned.values())), len(found)
     forced = sorted(single_versions(forest, base), key=lambda each: _seconds(costs, each))
@@ -74,7 +78,42 @@ def choices_on(entry: EntryTuning, costs: DatasetCosts, tuned: Mapping[str, Guar
     return found
 
 
-def settings_of(entry: EntryTuning, thresholds: Mapping[str, int]) -> frozenset[tuple[str, int]]:
+def in_fixed_order(entry: EntryTuning, costs: DatasetCosts, choices: Mapping[str, Choice],
+                   settings: Settings) -> tuple[str, ...]:
+    """The choices with some settings that lead to different runs, the default's versions first."""
+    found = dict[tuple[int, ...], str]()
+    for name, choice in choices.items():
+        if settings_of(entry, choice.thresholds) == settings:
+            found.setdefault(_launched(entry, costs, choice), name)
+    usual = entry.by_default(costs.name)
+    return tuple(found[path] for path in sorted(found, key=lambda path: (path != usual, path)))
+
+
+def runs_like(entry: EntryTuning, costs: DatasetCosts, choices: Mapping[str, Choice],
+              thresholds: Mapping[str, int]) -> str | None:
+    """The name of a choice that leads to the runs that thresholds lead to; None if none does."""
+    path = costs.launched(thresholds)
+    settings = settings_of(entry, thresholds)
+    return next((name for name in in_fixed_order(entry, costs, choices, settings)
+                 if _launched(entry, costs, choices[name]) == path), None)
+
+
+def _launched(entry: EntryTuning, costs: DatasetCosts, choice: Choice) -> tuple[int, ...]:
+    """The versions that a choice leads to."""
+    usual = None if choice.thresholds else entry.by_default(costs.name)
+    return costs.launched(choice.thresholds or entry.defaults) if usual is None else usual
+
+
+def _untuned(entry: EntryTuning, costs: DatasetCosts, same: dict[tuple[object, ...], Choice]
+             ) -> Choice:
+    """The choice that runs untuned, which is noted among choices that lead to equal runs."""
+    untuned = next((each for each in (entry.untuned or entry.costs).datasets
+                    if each.name == costs.name), costs)
+    made = Choice(UNTUNED, versions_run(entry.forest, untuned, entry.defaults))
+    return same.setdefault((untuned.launched(entry.defaults), frozenset()), made)
+
+
+def settings_of(entry: EntryTuning, thresholds: Mapping[str, int]) -> Settings:
     """The settings of kernels of an entry point that come with thresholds."""
     return frozenset((name, value) for name, value in thresholds.items()
                      if name.startswith(f"{entry.forest.entry}.") and name not in entry.defaults)

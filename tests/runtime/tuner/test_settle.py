@@ -39,7 +39,14 @@ from runelift.runtime.tuner.measure.measurable import Args
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.side_by_side import DEFAULT, TUNED, SideBySide, speedup
-from runelift.runtime.tuner.measure.turns import decided, halves_agree, hopeful, joined, quiet_runs
+from runelift.runtime.tuner.measure.turns import (
+    Turns,
+    decided,
+    halves_agree,
+    hopeful,
+    joined,
+    quiet_runs,
+)
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.tuner.searched_gains import SearchedGain
@@ -353,7 +360,7 @@ def test_runs_whose_halves_disagree_prove_nothing() -> None:
     assert halves_agree(one, [1.01] * 30)
     assert halves_agree(one, one)
     found = SideBySide("a", "main", {DEFAULT: tuple(other), TUNED: tuple(one)}, {})
-    assert not decided(found, [TUNED], NORMAL.comparison)
+    assert not decided(found, Turns([TUNED], NORMAL.comparison, 0.0))
     assert TimesOfTwo("a", (other, one), paired=True).verdict == "not certain"
 
 
@@ -361,7 +368,7 @@ def test_runs_whose_halves_disagree_prove_nothing() -> None:
     ([1.0] * 9, True), ([2.0] * 9, True), ([0.5] * 9, True), ([0.5, 2.0] * 9, False)])
 def test_runs_go_on_until_they_decide(tuned: list[float], over: bool) -> None:
     found = SideBySide("a", "main", {DEFAULT: (1.0,) * len(tuned), TUNED: tuple(tuned)}, {})
-    assert decided(found, [TUNED], NORMAL.comparison) == over
+    assert decided(found, Turns([TUNED], NORMAL.comparison, 0.0)) == over
 
 
 # Little time
