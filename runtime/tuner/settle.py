@@ -60,8 +60,8 @@ ALONE = "alone"
 """The name of a choice that runs beside the tuned choice: what is kept if that is not."""
 FIRST_PART = 0.7
 """The part of the time for the first runs in turn; the other part is for a choice fitted anew."""
-LOADED = Candidates(most=5, near=4.0)
-"""The single versions that run where records are noisy."""
+LOADED = Candidates(most=5, near=100.0)
+"""The single versions that run where records are noisy: a run may wait for others that long."""
 ROUNDS = 2
 """Runs of each choice that there must be time for: one warms up.
 
@@ -240,12 +240,18 @@ def _within(seconds: float, entry: EntryTuning | None, dataset: Dataset,
         return dict(choices)
     needed = {id(each): costs.total(each.thresholds or entry.defaults)
               for each in choices.values()}
-    for rounds, kept in ((ENOUGH, choices), (ROUNDS, {
-            name: each for name, each in choices.items() if not name.startswith(BEST)})):
-        whole = rounds * sum({id(each): needed[id(each)] for each in kept.values()}.values())
-        if not whole > seconds:  # the time of a version that was not measured is not known
-            return dict(kept)
-    return {}
+
+    def in_time(kept: Mapping[str, Choice], rounds: int) -> bool:
+        """True unless runs take longer; the time of a version that was not measured is unknown."""
+        return not rounds * sum({id(each): needed[id(each)] for each in kept.values()}.values()
+                                ) > seconds
+
+    kept = dict(choices)
+    for name in reversed([each for each in choices if each.startswith(BEST)]):  # slowest first
+        if in_time(kept, ENOUGH):
+            return kept
+        del kept[name]
+    return kept if in_time(kept, ROUNDS) else {}
 
 
 # Judging

@@ -32,7 +32,7 @@ few.
 FEWEST_LOADED = 24
 """Rounds from which on only quiet runs count under load."""
 HOPELESS = 0.8
-"""The upper limit of the speed of a single version with which it runs no further."""
+"""The speed of the quickest run of a single version with which it runs no further."""
 LOADED_ROUNDS = 90
 """Rounds under load at least, if there is time."""
 BUSY = 0.3
@@ -87,11 +87,11 @@ def run_until_decided(program: Measurable, dataset: Dataset, choices: Mapping[st
 
 
 def hopeful(found: SideBySide) -> SideBySide:
-    """The comparison without single versions that are far slower than the default for certain."""
+    """The comparison without single versions whose quickest run is far slower than the default."""
     def is_hopeless(name: str) -> bool:
         return name.startswith(BEST) and not any(
             found.same(name, other) for other in found.seconds if not other.startswith(BEST)
-        ) and speedup([found], name)[2] < HOPELESS
+        ) and HOPELESS * min(found.seconds[name]) > found.median(DEFAULT)
 
     if DEFAULT not in found.seconds:
         return found
