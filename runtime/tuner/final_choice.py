@@ -42,6 +42,8 @@ class Candidates(NamedTuple):
     near: float
 
 
+NONE = Candidates(0, 0.0)
+"""No single versions, where these are known to be no better."""
 USUAL = Candidates(CANDIDATES, NEAR)
 """The single versions of records that are hardly disturbed."""
 
@@ -57,13 +59,16 @@ def choices_on(entry: EntryTuning, costs: DatasetCosts, tuned: Mapping[str, Guar
     known = not entry.costs.incomplete.get(costs.name)
     same = dict[tuple[object, ...], Choice]()
 
-    def choice(thresholds: Mapping[str, int], meant: Mapping[str, int]) -> Choice:
-        made = Choice(thresholds, versions_run(forest, costs, meant))
-        if not known:
-            return made
-        return same.setdefault((costs.launched(meant), settings_of(entry, thresholds)), made)
+    plain = next((each for each in (entry.untuned or entry.costs).datasets
+                  if each.name == costs.name), costs)
 
-    found = {DEFAULT: _untuned(entry, costs, same if known else {}),
+    def choice(thresholds: Mapping[str, int], meant: Mapping[str, int]) -> Choice:
+        settings = settings_of(entry, thresholds)
+        of = costs if settings else plain  # predicted times depend on settings
+        made = Choice(thresholds, versions_run(forest, of, meant))
+        return same.setdefault((of.launched(meant), settings), made) if known else made
+
+    found = {DEFAULT: choice(UNTUNED, entry.defaults),
              **{name: choice(each, each) for name, each in tuned.items()}}
     base, count = next(iter(tuned.values())), len(found)
     forced = sorted(single_versions(forest, base), key=lambda each: _seconds(costs, each))
@@ -92,8 +97,7 @@ def in_fixed_order(entry: EntryTuning, costs: DatasetCosts, choices: Mapping[str
 def runs_like(entry: EntryTuning, costs: DatasetCosts, choices: Mapping[str, Choice],
               thresholds: Mapping[str, int]) -> str | None:
     """The name of a choice that leads to the runs that thresholds lead to; None if none does."""
-    path = costs.launched(thresholds)
-    settings = settings_of(entry, thresholds)
+    path, settings = costs.launched(thresholds), settings_of(entry, thresholds)
     return next((name for name in in_fixed_order(entry, costs, choices, settings)
                  if _launched(entry, costs, choices[name]) == path), None)
 
@@ -102,15 +106,6 @@ def _launched(entry: EntryTuning, costs: DatasetCosts, choice: Choice) -> tuple[
     """The versions that a choice leads to."""
     usual = None if choice.thresholds else entry.by_default(costs.name)
     return costs.launched(choice.thresholds or entry.defaults) if usual is None else usual
-
-
-def _untuned(entry: EntryTuning, costs: DatasetCosts, same: dict[tuple[object, ...], Choice]
-             ) -> Choice:
-    """The choice that runs untuned, which is noted among choices that lead to equal runs."""
-    untuned = next((each for each in (entry.untuned or entry.costs).datasets
-                    if each.name == costs.name), costs)
-    made = Choice(UNTUNED, versions_run(entry.forest, untuned, entry.defaults))
-    return same.setdefault((untuned.launched(entry.defaults), frozenset()), made)
 
 
 def settings_of(entry: EntryTuning, thresholds: Mapping[str, int]) -> Settings:

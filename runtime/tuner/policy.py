@@ -175,7 +175,9 @@ class ParameterPolicy:
     thorough: int = 1
     """Times as many settings as usual are tried."""
     rival_factor: float = 3.0
-    """Versions with up to so many times the best time can still win by their parameters."""
+    """Versions with up to so many times the best time can still win by their parameters, ..."""
+    decide: bool = False
+    """... if parameters decide about versions: else versions are chosen without them."""
     version_runs: int = 3
     """Runs that time a version, ..."""
     once_seconds: float = 0.5
@@ -293,6 +295,7 @@ NORMAL = TuningPolicy()
 """The policy of ``--effort normal``, and where none is given."""
 QUICK = replace(NORMAL, parameters=ParameterPolicy(seconds=0.0, thorough=0))
 """The policy of ``--effort quick``: no parameters."""
-FULL = replace(NORMAL, parameters=ParameterPolicy(seconds=300.0, by=3600.0, thorough=4),
+FULL = replace(NORMAL, parameters=ParameterPolicy(seconds=300.0, by=3600.0, thorough=4,
+                                                  decide=True),
                budget=BudgetPolicy(seconds=900.0))
 """The policy of ``--effort full``: four times as many settings, for five times as long."""

@@ -19,12 +19,14 @@ from runelift.runtime.tuner import confirm_size_guards
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.final_choice import (
+    NONE,
     USUAL,
     Candidates,
     choices_on,
     in_fixed_order,
     runs_like,
     settings_of,
+    single_versions,
     with_best,
 )
 from runelift.runtime.tuner.fit.fit import fit
@@ -60,6 +62,8 @@ ALONE = "alone"
 """The name of a choice that runs beside the tuned choice: what is kept if that is not."""
 FIRST_PART = 0.7
 """The part of the time for the first runs in turn; the other part is for a choice fitted anew."""
+PLAIN_PARTS = 0.5, 0.4
+"""These parts if runs with settings of kernels follow."""
 LOADED = Candidates(most=5, near=100.0)
 """The single versions that run where records are noisy: a run may wait for others that long."""
 ROUNDS = 2
@@ -70,28 +74,64 @@ Single versions run only if there is time for enough rounds.
 
 
 def settle_choice(job: TuningJob, state: State) -> State:
-    """The choice that runs in turn bear out, with the times of these runs."""
+    """The choice that runs in turn bear out, with the times of these runs.
+
+    Versions are chosen without settings of kernels, unless the policy lets versions win by these:
+    which settings a search finds is chance, above all beside other work.  Settings are kept if
+    they make these versions faster.
+    """
     turns = InTurn(job, state.wrong)
+    if job.policy.parameters.decide or job.aim is Objective.MEMORY or not (
+            state.values.keys() - state.thresholds.thresholds.keys()):
+        return _settled(job, turns, state, FIRST_PART, 1.0)
+    plain = _settled(job, turns, state.without_settings("in the end, they did not help"),
+                     *PLAIN_PARTS)
+    return _with_settings(job, turns, state, plain)
+
+
+def _settled(job: TuningJob, turns: InTurn, state: State, first: float, second: float) -> State:
+    """The choice that runs in turn bear out, in parts of the time for first and further runs."""
     names = {TUNED: state}
     if state.guarded.finer or state.values != state.thresholds.thresholds:
-        alone = state.without_settings("in the end, they did not help")
-        names |= {ALONE: alone}
-    found = turns.run(names, turns.end_of(FIRST_PART))
-    options = [option for name, each in names.items()
-               for option in _options(job, name, each, found, turns.least_gain)]
-    taken = next((each for each in options if each.verdict.proved), None)
-    kept = _undone(state, options[0].verdict) if taken is None else taken.state
-    final = tuple(by_default(with_best(each.found, TUNED)) if taken is None
-                  else with_best(each.found, taken.name)
-                  for each in (found if taken is None else taken.runs) if each.found.seconds)
+        names |= {ALONE: state.without_settings("in the end, they did not help")}
+    found = turns.run(names, turns.end_of(first))
+    taken = next((option for name, each in names.items()
+                  for option in _options(job, name, each, found, turns.least_gain)
+                  if option.verdict.proved), None)
+    kept = taken.state if taken is not None else _undone(state, judged(
+        found, TUNED, DEFAULT, job, _earlier(job, state, TUNED), turns.least_gain))
+    final = tuple(map(by_default, _with_best(found, TUNED))) if taken is None else (
+        _with_best(taken.runs, taken.name))
     anew = _like_first(job, kept, found)
     if anew is not None:
-        again = turns.run({TUNED: anew, ALONE: kept}, turns.end)
+        again = turns.run({TUNED: anew, ALONE: kept}, turns.end_of(second))
         if judged(again, TUNED, DEFAULT, job, {}, turns.least_gain).proved and not (
                 judged(again, TUNED, ALONE, job, {}, turns.least_gain).slower):
-            return replace(anew, final=tuple(with_best(each.found, TUNED) for each in again
-                                             if each.found.seconds))
+            return replace(anew, final=_with_best(again, TUNED))
     return replace(kept, final=final)
+
+
+def _with_settings(job: TuningJob, turns: InTurn, state: State, plain: State) -> State:
+    """The state's settings with the versions of the ``plain`` choice, if runs in turn gain by them.
+
+    Else the plain choice.
+    """
+    paths = {costs.name: costs.launched(entry.choice)
+             for entry in plain.concluded().thresholds.entries for costs in entry.costs.datasets}
+    wanted = {costs.name: next((each for each in single_versions(entry.forest, state.guarded)
+                                if costs.launched(each) == paths[costs.name]), plain.guarded)
+              for entry in state.concluded().thresholds.entries
+              for costs in entry.costs.datasets if costs.name in paths}
+    made = _fitted_to(job, state, wanted) or state
+    again = turns.run({TUNED: made, ALONE: plain}, turns.end, NONE)
+    if all(judged(again, TUNED, over, job, {}, turns.least_gain).proved
+           for over in (DEFAULT, ALONE)):
+        return replace(made, final=_with_best(again, TUNED))
+    return plain
+
+
+def _with_best(runs: Sequence[RunsInTurn], name: str) -> tuple[SideBySide, ...]:
+    return tuple(with_best(each.found, name) for each in runs if each.found.seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +227,14 @@ class InTurn:
         policy = self.job.policy.comparison
         return policy.stake if self.busy > BUSY else policy.tolerance / 2
 
-    def run(self, states: Mapping[str, State], end: float) -> list[RunsInTurn]:
+    def run(self, states: Mapping[str, State], end: float, candidates: Candidates | None = None
+            ) -> list[RunsInTurn]:
         """Run all choices on each dataset until they are decided, or its time is up.
 
         Single versions run with the settings of the first of the ``states``.
         """
+        if candidates is None:
+            candidates = LOADED if self.busy > BUSY else USUAL
         entries = _entries(next(iter(states.values())))
         tuned = {name: each.guarded for name, each in states.items()}
         datasets = [each for each in self.job.datasets if each.name not in self.wrong]
@@ -200,9 +243,10 @@ class InTurn:
             now = time.perf_counter()
             share = max(0.0, end - now) / (len(datasets) - number)
             entry = entries.get(dataset.entry)
-            choices = _within(share, entry, dataset, self._choices(entry, dataset, tuned))
+            whole = self._choices(entry, dataset, tuned, candidates)
+            choices = _within(share, entry, dataset, whole)
             if not choices or now > end:
-                choices = self._choices(entry, dataset, tuned)
+                choices = whole
                 made: SideBySide | None = SideBySide(dataset.name, dataset.entry, {}, {})
             else:
                 made = run_until_decided(self.job.program, dataset, choices, Turns(
@@ -221,12 +265,12 @@ class InTurn:
                      for costs in entry.costs.datasets if costs.name == dataset.name), ())
 
     def _choices(self, entry: EntryTuning | None, dataset: Dataset,
-                 tuned: Mapping[str, GuardedThresholds]) -> dict[str, Choice]:
+                 tuned: Mapping[str, GuardedThresholds], candidates: Candidates
+                 ) -> dict[str, Choice]:
         if entry is not None:
             for costs in entry.costs.datasets:
                 if costs.name == dataset.name:
-                    return choices_on(entry, costs, tuned,
-                                      LOADED if self.busy > BUSY else USUAL)
+                    return choices_on(entry, costs, tuned, candidates)
         default = Choice(UNTUNED)
         return {DEFAULT: default, **{name: Choice(each) if each else default
                                      for name, each in tuned.items()}}
@@ -348,11 +392,21 @@ def _earlier(job: TuningJob, state: State, name: str) -> dict[str, bool]:
 
 def _like_first(job: TuningJob, kept: State, runs: Sequence[RunsInTurn]) -> State | None:
     """A choice with the first versions that are alike the best in turn; None if it is that."""
+    if job.aim is Objective.MEMORY:
+        return None
+    base = kept.concluded()
+    return _fitted_to(job, kept, {
+        name: first for entry in base.thresholds.entries
+        for name, first in _first_versions(entry, base, runs, job.policy.comparison).items()})
+
+
+def _fitted_to(job: TuningJob, kept: State, wanted: Mapping[str, Mapping[str, int]]
+               ) -> State | None:
+    """A choice that is fitted to what is ``wanted`` on datasets; None if it is that already."""
     base = kept.concluded()
     entries, guards = dict[str, EntryTuning](), {each.entry: each for each in kept.guards}
-    for entry in base.thresholds.entries if job.aim is not Objective.MEMORY else ():
+    for entry in base.thresholds.entries:
         name = entry.forest.entry
-        wanted = _first_versions(entry, base, runs, job.policy.comparison)
         if all(costs.launched(wanted.get(costs.name, entry.choice)) == costs.launched(entry.choice)
                for costs in entry.costs.datasets):
             continue
