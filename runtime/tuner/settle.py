@@ -1,9 +1,9 @@
 """The last stage of a choice: it runs beside the default in turn, and is undone unless that helps.
 
 All choices alternate, so that a drift of the machine affects them alike.  Other work on the machine
-is answered by more turns.  On each dataset the first version is wanted that is alike the best, in a
-fixed order: the default's, then the others.  Thresholds and size guards are fitted to them; what
-these lead to has run already, or is run once more.
+is answered by more turns.  On each dataset the first version is wanted that is alike the best.  The
+default's version is the first, and further versions have a fixed order.  Thresholds and size guards
+are fitted to them.  What these lead to has run already, or is run once more.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ FIRST_PART = 0.7
 PLAIN_PARTS = 0.5, 0.4
 """These parts if runs with settings of kernels follow."""
 LOADED = Candidates(most=5, near=100.0)
-"""The single versions that run where records are noisy: a run may wait for others that long."""
+"""The single versions that run where records are noisy: a run may wait for other work that long."""
 ROUNDS = 2
 """Runs of each choice that there must be time for: one warms up.
 
@@ -76,9 +76,9 @@ Single versions run only if there is time for enough rounds.
 def settle_choice(job: TuningJob, state: State) -> State:
     """The choice that runs in turn bear out, with the times of these runs.
 
-    Versions are chosen without settings of kernels, unless the policy lets versions win by these:
-    which settings a search finds is chance, above all beside other work.  Settings are kept if
-    they make these versions faster.
+    Versions are chosen without settings of kernels, unless the policy lets settings decide.
+    Because: which settings a search finds is chance, above all beside other work.  Settings are
+    kept if they make the chosen versions faster.
     """
     turns = InTurn(job, state.wrong)
     if job.policy.parameters.decide or job.aim is Objective.MEMORY or not (
@@ -146,7 +146,7 @@ class Option:
 
 def _options(job: TuningJob, name: str, state: State, runs: Sequence[RunsInTurn],
              least_gain: float) -> list[Option]:
-    """What may be kept of a state, the first choice first.
+    """The options of a state, the first choice first.
 
     Where versions are alike, a fixed one comes first.  If no dataset is slower then, nothing else
     may be kept.
@@ -449,7 +449,7 @@ def _first_versions(entry: EntryTuning, base: State, runs: Sequence[RunsInTurn],
 
 def _named(anew: State, name: str, state: State, runs: Sequence[RunsInTurn]
            ) -> list[RunsInTurn] | None:
-    """The runs with those of a choice, if all of its runs have been made; else None.
+    """The runs, in which a choice has a name, too; None if runs of it have not been made.
 
     The choice is made of a ``state`` that has a ``name``.
     """

@@ -105,7 +105,7 @@ def tuned(costs: Mapping[tuple[int, int], float], seed: int, busy: float
 def test_repeated_tunings_choose_alike(gain: float, default: bool, sweeps: bool) -> None:
     """In nine of ten tunings, a third of which each is without load, with some, and with much."""
     costs, choices = tied(gain, default=default), Counter[str]()
-    count = 60 if sweeps else 15
+    count = 60 if sweeps else 6
     for seed in range(count):
         chosen, losses = tuned(costs, seed, (0.0, 0.7, 1.0)[seed % 3])
         choices[str(chosen)] += 1
