@@ -516,7 +516,7 @@ def test_autotune_writes_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(MeasuredProgram, "try_settings", try_settings)
     monkeypatch.setattr(MeasuredProgram, "time", lambda self, *args, thresholds=None, **options: (
         clock(self, *args, thresholds=thresholds, **options) and (
-            0.5 if thresholds and thresholds.items() >= least.items() else 1.0)))
+            0.005 if thresholds and thresholds.items() >= least.items() else 0.01)))
     assert main(["autotune", str(path), "--budget", "5s", "--time-limit", "none"]) == 0
     assert runelift.compile(path).thresholds == least
     facts = json.loads((tmp_path / "p.fut.tuning.json").read_text())
