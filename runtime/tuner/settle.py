@@ -225,7 +225,7 @@ class InTurn:
     def least_gain(self) -> float:
         """The fraction that a dataset must gain: under load, small gains are chance."""
         policy = self.job.policy.comparison
-        return policy.stake if self.busy > BUSY else policy.tolerance / 2
+        return policy.alike if self.busy > BUSY else policy.tolerance / 2
 
     def run(self, states: Mapping[str, State], end: float, candidates: Candidates | None = None
             ) -> list[RunsInTurn]:
