@@ -10,15 +10,15 @@ A row is a shape of lengths (:mod:`runelift.runtime.data.lengths`).  Its forms t
 - forced versions by their kinds; the version with a work-item for each row is ``row``;
 - ``flags`` and ``expanded`` are flattened by hand: a scan of pairs with flags, and an index of the
   row for each element.  The faster one is ``hand``;
-- ``regular`` sums a matrix, ``whole`` all elements, ``closed`` rows whose places have a closed form;
+- ``regular`` sums a matrix, ``whole`` all elements, ``closed`` rows whose places are known;
 - ``peer`` is the nested program by a Futhark compiler.
 
 A second table has a sparse matrix with such rows times a vector, beside SciPy and CuPy, if
 these are installed.
 
 Times are medians, with the spread (median absolute deviation).  On a GPU they are from the first to
-the last command on the device, else of a call with inputs on the device.  All results are compared with
-NumPy's.  Ratios that miss their target have a ``!``.
+the last command on the device, else of a call with inputs on the device.  All results are compared
+with NumPy's.  Ratios that miss their target have a ``!``.
 """
 
 from __future__ import annotations
