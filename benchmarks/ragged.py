@@ -71,8 +71,8 @@ entry closed [m] (n: i64) (xs: [m]f32): [n]f32 =
   tabulate n (\\i -> f32.sum xs[i * (i + 1) / 2:i * (i + 1) / 2 + i + 1])
 """
 BY_HAND = ("flags", "expanded")
-HOPELESS = 20.0
-"""A form whose first run takes so many times the untuned program's is run once."""
+LONG = 0.1
+"""A form whose run takes this part of a row's time is not run again."""
 BEST, UNTUNED, LEFT_OUT = 1.05, 1.5, 1.25
 """Targets of the tuned and untuned time by that of the best version; tuned without the shape."""
 
@@ -202,8 +202,7 @@ def take_turns(forms: Sequence[Form], seconds: float) -> None:
     for each in forms:
         each.run()  # it may build kernels
         each.samples.append(min(each.run(), each.run()))
-    first = forms[0].samples[0]
-    worth = [each for each in forms if each.samples[0] < HOPELESS * first]
+    worth = [each for each in forms if each.samples[0] < LONG * seconds] or forms
     began = time.perf_counter()
     while len(worth[0].samples) < 5 or time.perf_counter() - began < seconds:
         for each in worth:
