@@ -4,6 +4,7 @@ A script is an expression of the language, with the names of the program that it
 also have what the language does not:
 
 * values from files (``$loaddata "FILE"``, ``$loadbytes "FILE"``),
+* lengths of rows (``$ragged "N SHAPE CAP"``), drawn at random,
 * ``empty([0]f32)``,
 * functions of several parameters that are applied to one tuple.
 
@@ -25,11 +26,12 @@ from runelift.ir.base.source import Source, Span
 
 ENTRY = "script'input"
 """The name of the entry point."""
-BUILTINS = ("loaddata", "loadbytes")
+BUILTINS = {"loaddata": "FILE", "loadbytes": "FILE", "ragged": "N SHAPE CAP"}
+"""The functions that give values, and what stands in their quotes."""
 
 _GIVEN = re.compile(r"""
     "(?: [^"\\] | \\. )*"
-  | \$ (?P<builtin> [\w']* ) (?: \s* "(?P<file> [^"\n]* )" )?
+  | \$ (?P<builtin> [\w']* ) (?: \s* "(?P<quoted> [^"\n]* )" )?
   | \b empty \s* \( (?P<type> [^()]* ) \)
 """, re.VERBOSE)
 
@@ -52,11 +54,12 @@ def given(script: Source) -> list[Given]:
         if match["type"] is not None:
             found.append(Given(_name(found), "empty", match["type"], span))
         elif match["builtin"] is not None:
-            if match["builtin"] not in BUILTINS or match["file"] is None:
+            if match["builtin"] not in BUILTINS or match["quoted"] is None:
                 raise ProgramError(Diagnostic(
                     "malformed-data", span, f"'{match[0].strip()}' is no input: there are "
-                    + " and ".join(f'${name} "FILE"' for name in BUILTINS) + "."))
-            found.append(Given(_name(found), match["builtin"], match["file"], span))
+                    + ", ".join(f'${name} "{quoted}"' for name, quoted in BUILTINS.items())
+                    + "."))
+            found.append(Given(_name(found), match["builtin"], match["quoted"], span))
     return found
 
 

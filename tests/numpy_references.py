@@ -369,3 +369,89 @@ def knapsack(weights: Ints, worths: Ints, capacity: int) -> int:
             if total + weight <= capacity:
                 best[total + weight] = max(best.get(total + weight, 0), value + worth)
     return max(best.values())
+
+
+def _rows(start: Ints, length: Ints) -> list[slice]:
+    """The places of rows."""
+    return [slice(o, o + n) for o, n in zip(start, length, strict=True)]
+
+
+def csr(start: Ints, length: Ints, columns: Ints, values: Floats, v: Floats) -> Floats:
+    """A sparse matrix times a vector."""
+    products = values.astype(np.float64) * v[columns]
+    return np.array([products[row].sum() for row in _rows(start, length)])
+
+
+def words(text: Ints) -> NDArray[np.bool_]:
+    """For each word of a text: it reads the same backwards."""
+    return np.array([word == word[::-1] for word in bytes(text).split()], bool)
+
+
+def triangle(packed: Floats, v: Floats) -> Floats:
+    """A packed lower triangular matrix times a vector."""
+    matrix = np.zeros((len(v), len(v)))
+    matrix[np.tril_indices(len(v))] = packed
+    return matrix @ v
+
+
+def cells(side: int, counts: Ints, xs: Floats, ys: Floats) -> tuple[Floats, Floats]:
+    """Forces between all pairs of bodies; those that are not near exert none."""
+    dx, dy = (each[:, None] - each for each in (xs.astype(np.float64), ys.astype(np.float64)))
+    r2 = dx ** 2 + dy ** 2
+    force = np.where(r2 < 1, (1 - r2) ** 2, 0)
+    return (force * dx).sum(axis=1), (force * dy).sum(axis=1)
+
+
+def bfs(start: Ints, length: Ints, near: Ints, source: int) -> Ints:
+    """The distances of vertices from one, with a queue."""
+    rows, depth, queue = _rows(start, length), np.full(len(start), -1), [source]
+    depth[source] = 0
+    for vertex in queue:
+        for other in near[rows[vertex]]:
+            if depth[other] < 0:
+                depth[other] = depth[vertex] + 1
+                queue.append(other)
+    return depth
+
+
+def sieve(n: int) -> Ints:
+    """The primes up to a number, by division."""
+    return np.array([p for p in range(2, n + 1)
+                     if all(p % d for d in range(2, int(p ** 0.5) + 1))], np.int64)
+
+
+quicksort = np.sort
+
+
+def quickhull(xs: Floats, ys: Floats) -> Ints:
+    """The corners of the convex hull clockwise, from the leftmost one (Andrew 1979)."""
+    def turns(a: int, b: int, c: int) -> bool:
+        return bool((xs[b] - xs[a]) * (ys[c] - ys[a]) < (ys[b] - ys[a]) * (xs[c] - xs[a]))
+
+    hull: list[int] = []
+    order = np.lexsort((ys, xs)).tolist()
+    for way in (order, order[::-1]):
+        chain: list[int] = []
+        for point in way:
+            while len(chain) > 1 and not turns(chain[-2], chain[-1], point):
+                chain.pop()
+            chain.append(point)
+        hull += chain[:-1]
+    return np.array(hull)
+
+
+def integral(a: float, b: float, tolerance: float) -> tuple[float, int]:
+    """A closed form, and the number of intervals by recursion."""
+    def f(x: float) -> float:
+        return 1e6 / (1 + 1e6 * x * x)
+
+    def simpson(low: float, high: float) -> float:
+        return (high - low) / 6 * (f(low) + 4 * f((low + high) / 2) + f(high))
+
+    def count(low: float, high: float, limit: float) -> int:
+        middle = (low + high) / 2
+        error = simpson(low, middle) + simpson(middle, high) - simpson(low, high)
+        return 1 if abs(error) / 15 <= limit else (
+            count(low, middle, limit / 2) + count(middle, high, limit / 2))
+
+    return 1000 * float(np.arctan(1000 * b) - np.arctan(1000 * a)), count(a, b, tolerance)

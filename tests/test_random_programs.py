@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import runelift
+from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.interpret import interpret
 from runelift.runtime.devices.info import DeviceKind, find_devices
 from runelift.runtime.execution import submitting
@@ -20,10 +22,13 @@ from tests.random_programs.check import check, forced
 from tests.random_programs.groups import GROUPS
 from tests.random_programs.halves import HALVES
 from tests.random_programs.nests import LARGE, NESTS, nests
+from tests.random_programs.ragged import LARGE as LARGE_ROWS
+from tests.random_programs.ragged import RAGGED, ragged
 from tests.random_programs.updates import UPDATES
 
 PROGRAMS = int(os.environ.get("RUNELIFT_RANDOM_PROGRAMS", "160"))
 CHUNK = 25
+RAGGED_PROGRAMS = int(os.environ.get("RUNELIFT_RAGGED_PROGRAMS", "150"))
 SEEDS = int(os.environ.get("RUNELIFT_RANDOM_SEEDS", "12"))
 
 
@@ -59,6 +64,25 @@ def test_random_updates(seed: int) -> None:
 def test_random_halves(first: int) -> None:
     for seed in range(first, first + 3):
         check(HALVES, seed, None)
+
+
+@pytest.mark.sweep(every=50)
+@pytest.mark.parametrize("first", range(0, RAGGED_PROGRAMS, 3))
+def test_random_rows_of_different_lengths(first: int) -> None:
+    limits = 0
+    for seed in range(first, first + 3):
+        try:
+            check(RAGGED, seed, "pocl")
+        except CompilerLimitation:
+            limits += 1
+    assert limits < 3
+
+
+@pytest.mark.sweep(every=20)
+@pytest.mark.parametrize("seed", range(RAGGED_PROGRAMS // 10))
+def test_random_rows_longer_than_groups(seed: int) -> None:
+    with suppress(CompilerLimitation):
+        check(ragged(LARGE_ROWS, 4), seed, "pocl")
 
 
 @pytest.mark.parametrize("seed", range(PROGRAMS, PROGRAMS + PROGRAMS // 100))

@@ -1,6 +1,7 @@
 """The examples against NumPy, at sizes that do not divide by any tile or work-group.
 
-Only the flat version runs here: `test_examples.py` compares all of them, on less data.
+Only the flat version runs here: `test_examples.py` compares all of them, on less data.  Examples
+that are also flattened by hand have an entry point `by_hand`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.runtime.data.lengths import draw
 from runelift.runtime.versions.forest import plans
 from tests import numpy_references as references
 
@@ -107,6 +109,35 @@ def knapsack_inputs(rng: np.random.Generator) -> list[Any]:
     return [*rng.integers(-10 ** 6, 10 ** 6, (2, 11)), np.int64(2500)]
 
 
+def csr_inputs(rng: np.random.Generator) -> list[Any]:
+    length = draw(97, "power", 70)
+    return [np.cumsum(length) - length, length, rng.integers(0, 31, length.sum()),
+            uniform(rng, length.sum()), uniform(rng, 31)]
+
+
+def words_inputs(rng: np.random.Generator) -> list[Any]:
+    text = bytearray(b" ")
+    for length in draw(151, "geometric", 64, 1):
+        half = bytes(rng.integers(97, 123, length // 2, dtype=np.uint8))
+        text += half + b"x" * (length % 2) + half[::-1 if rng.random() < 0.6 else 1]
+        text += b" "
+    return [np.frombuffer(bytes(text), np.uint8)]
+
+
+def cells_inputs(rng: np.random.Generator) -> list[Any]:
+    counts = draw(36, "power", 30, 2) * rng.integers(0, 2, 36)
+    cells = np.repeat(np.arange(36), counts)
+    return [6, counts, *((corner + rng.random(len(cells))).astype(np.float32)
+                         for corner in (cells % 6, cells // 6))]
+
+
+def bfs_inputs(rng: np.random.Generator) -> list[Any]:
+    edges = rng.integers(0, 131, (2, 150))
+    near, others = np.hstack([edges, edges[::-1]])
+    length = np.bincount(near, minlength=131)
+    return [np.cumsum(length) - length, length, others[np.argsort(near, kind="stable")], 5]
+
+
 INPUTS: dict[str, Callable[[np.random.Generator], list[Any]]] = {
     "hotspot": hotspot_inputs,
     "sgemm": sgemm_inputs,
@@ -135,6 +166,15 @@ INPUTS: dict[str, Callable[[np.random.Generator], list[Any]]] = {
     "fft": lambda rng: [uniform(rng, 512), uniform(rng, 512)],
     "lcs": lcs_inputs,
     "knapsack": knapsack_inputs,
+    "csr": csr_inputs,
+    "words": words_inputs,
+    "triangle": lambda rng: [rng.random(70 * 71 // 2), rng.random(70)],
+    "cells": cells_inputs,
+    "bfs": bfs_inputs,
+    "sieve": lambda rng: [2001],
+    "quicksort": lambda rng: [rng.integers(-300, 300, 1001, dtype=np.int32)],
+    "quickhull": lambda rng: [*rng.standard_normal((2, 501))],
+    "integral": lambda rng: [-0.25, 1.0, 1e-8],
 }
 
 
@@ -145,7 +185,8 @@ def test_flat_version_agrees_with_numpy(name: str) -> None:
     if not isinstance(expected, tuple):
         expected = (expected,)
     program = runelift.compile(EXAMPLES / f"{name}.fut", device="pocl", tuning={})
-    *_, flat = plans(program.tree.entry("main"))
-    found, _ = program.run("main", arguments, force=flat)
-    for ours, theirs in zip(found, expected, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=2e-3, atol=2e-4)
+    for entry in sorted({"main", "by_hand"} & {*program.entries}):
+        *_, flat = plans(program.tree.entry(entry))
+        found, _ = program.run(entry, arguments, force=flat)
+        for ours, theirs in zip(found, expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=2e-3, atol=2e-4)

@@ -45,17 +45,17 @@ def guarded_read(scope: Scope, stm: ir.Stm) -> Replacement:
                    ir.Body((), (Const() as value,)), _) if (
                 read.name == result and isinstance(read.type, Prim) and scope.depth
                 and not scope.consumes(array)):
-            tests = _tests(scope, cond)
-            if tests is None:
+            tests, source = _tests(scope, cond), scope.resolve(array)  # branches are not resolved
+            if tests is None or not isinstance(source, VName) or scope.consumes(source):
                 return None
-            sizes = shape_of(scope.type(array))
+            sizes = shape_of(scope.type(source))
             margins = [_margin(scope, dim, size, tests) for dim, size in zip(dims, sizes,
                                                                              strict=True)]
             if not any(margins) or tests != {t for m in margins if m for t in m.tests} or (
                     checked and not all(m or scope.inside(dim, size) for m, dim, size in zip(
                         margins, dims, sizes, strict=True))):
                 return None
-            return _padded_read(scope, stm, array, dims, margins, value)
+            return _padded_read(scope, stm, source, dims, margins, value)
     return None
 
 

@@ -19,7 +19,6 @@ from pathlib import Path
 from runelift.ir.base.files import read_source
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.pipeline import compile_source
-from runelift.runtime.data.outline import arguments_of_sizes
 from runelift.runtime.devices.profiles import profile
 from runelift.runtime.predictions.modelled_device import ModelledDevice, modelled
 from runelift.runtime.predictions.predict import Prediction, predict_call
@@ -95,7 +94,7 @@ def forest(loaded: LoadedProgram, entry: str) -> Forest:
 
 def row(loaded: LoadedProgram, shape: Shape, device: str) -> Row:
     """The row of an entry point at some sizes."""
-    args = arguments_of_sizes(loaded.interface(shape.entry), shape.sizes)
+    args = shape.outlined(loaded.interface(shape.entry))
     tree = forest(loaded, shape.entry)
     found = predict_call(loaded, shape.entry, args)
     best = min((predict_call(loaded, shape.entry, args, force=plan).totals.seconds

@@ -10,13 +10,16 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import runelift
-from runelift.ir.base.errors import VersionUnavailable
+from runelift.ir.base.errors import CompilerLimitation, VersionUnavailable
 from runelift.ir.interpret import interpret
 from runelift.ir.parse import parse
 from runelift.ir.pretty import pretty
@@ -27,16 +30,22 @@ from runelift.runtime.versions.forest import Forest, plans
 from tests.random_programs.groups import GROUPS
 from tests.random_programs.halves import HALVES
 from tests.random_programs.nests import LARGE, NESTS, nests
+from tests.random_programs.ragged import LARGE as LARGE_ROWS
+from tests.random_programs.ragged import RAGGED, ragged
 from tests.random_programs.updates import UPDATES
 from tests.random_programs.writer import Family
 from tests.replays import results_agree
 
 FAMILIES = {"nests": NESTS, "wide": nests(LARGE), "groups": GROUPS, "updates": UPDATES,
-            "halves": HALVES}
+            "halves": HALVES, "ragged": RAGGED, "ragged_wide": ragged(LARGE_ROWS, 4)}
 REPLAYED = 4
 """Of so many programs, one is also run with all versions at each encounter."""
 MIXES = 3
 """How many random combinations of versions a program runs in, besides those that cover all."""
+SET = 3
+"""Of so many programs of a family with ``settings``, one runs with other parameters of kernels."""
+MOST_SETTINGS = 1000
+"""A random setting is one of so many of an operation."""
 
 
 def forced(forest: Forest, seed: int) -> list[dict[str, int]]:
@@ -45,6 +54,27 @@ def forced(forest: Forest, seed: int) -> list[dict[str, int]]:
     mixed = [{name: int(rng.integers(len(site.alternatives)))
               for name, site in forest.sites().items()} for _ in range(MIXES)]
     return [*plans(forest), *mixed]
+
+
+def other_settings(program: Program, seed: int) -> list[dict[str, int]]:
+    """Parameters of kernels: the least values, with groups of one work-item, and random ones."""
+    rng = np.random.default_rng(seed)
+    least: dict[str, int] = {}
+    drawn: dict[str, int] = {}
+    for space in program.spaces("main"):
+        settings = list(islice(space.settings(), MOST_SETTINGS))
+        least |= space.named(settings[0])
+        drawn |= space.named(settings[int(rng.integers(len(settings)))])
+    return [least, drawn] if least else []
+
+
+def results_with(program: Program, args: list[Any], force: Mapping[str, int],
+                 setting: Mapping[str, int] | None, expected: Sequence[Any]) -> None:
+    """Check the results of some versions with some parameters of kernels, if they can run here."""
+    with suppress(VersionUnavailable):  # a device need not have room for each of them
+        found, _ = program.run("main", args, force=force, thresholds=setting)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other, f"parameters {setting}")
 
 
 def check(family: Family, seed: int, device: str | None) -> Program:
@@ -62,12 +92,10 @@ def check(family: Family, seed: int, device: str | None) -> Program:
         for args in family.inputs(seed):
             expected = interpret(compiled.core, "main", args)
             for force in forced(forest, seed):
-                try:
-                    found, _ = program.run("main", args, force=force)
-                except VersionUnavailable:  # a device need not have room for each of them
-                    continue
-                for one, other in zip(found, expected, strict=True):
-                    np.testing.assert_array_equal(one, other)
+                results_with(program, args, force, None, expected)
+            if family.settings and seed % SET == 0:
+                for force, setting in product(plans(forest), other_settings(program, seed)):
+                    results_with(program, args, force, setting, expected)
             if seed % REPLAYED == 0 and forest.trees:
                 force = "replayed"
                 results_agree(program, "main", args, expected)
@@ -123,18 +151,21 @@ def check_peer(family: Family, seed: int, program: Program, futhark: str) -> boo
 
 def main(name: str, first: str, count: str, device: str = "", futhark: str = "") -> int:
     """Check programs; 1 if some fail."""
-    family, failed, compared = FAMILIES[name], 0, 0
+    family, failed, limited, compared = FAMILIES[name], 0, 0, 0
     for number in range(int(count)):
         seed = int(first) + number
         try:
             program = check(family, seed, device or None)
             compared += bool(futhark) and check_peer(family, seed, program, futhark)
+        except CompilerLimitation as limitation:
+            limited += 1
+            print(f"seed {seed}: {limitation}")
         except Exception:
             failed += 1
             traceback.print_exc()
         if number % 5 == 4 or number + 1 == int(count):
-            print(f"{number + 1} programs, {failed} failed, {compared} compared with Futhark",
-                  flush=True)
+            print(f"{number + 1} programs, {failed} failed, {limited} beyond the compiler, "
+                  f"{compared} compared with Futhark", flush=True)
     return int(failed > 0)
 
 

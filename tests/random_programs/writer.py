@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 STEMS = {"xs": "n", "ys": "n", "row": "n", "v": "one", "b": "some", "bs": "some",
+         **dict.fromkeys(("l", "m", "w"), "w"),
          **dict.fromkeys(("h", "hx", "hy", "hz"), "half")}
 """The kind of a name by its stem; others are numbers (i32), kind ``a``."""
 
@@ -88,12 +89,16 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Programs of one grammar: names that all may use, nesting and arguments by seed."""
+    """Programs of one grammar: names that all may use, nesting and arguments by seed.
+
+    ``settings``: some programs also run with other parameters of kernels.
+    """
 
     grammar: Mapping[str, Kind]
     scope: Mapping[str, str]
     depth: Callable[[int], int]
     inputs: Callable[[int], list[list[Any]]]
+    settings: bool = False
 
     def text(self, seed: int) -> str:
         """The program of a seed."""

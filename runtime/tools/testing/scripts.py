@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from runelift.ir.base.errors import Diagnostic, ProgramError, UserError
 from runelift.ir.base.files import read_bytes
 from runelift.ir.base.source import Source
+from runelift.runtime.data import lengths
 from runelift.runtime.data.text import Reader, Value, prim_of
 from runelift.runtime.data.values import load_values
 from runelift.runtime.devices.info import DeviceInfo
@@ -46,8 +48,18 @@ def _value(asked: Given, folder: Path) -> Sequence[Value]:
             return load_values(path)
         case "loadbytes":
             return [np.frombuffer(read_bytes(path), np.uint8)]
+        case "ragged":
+            return [_lengths(asked)]
         case _:
             return [Reader(asked.span.source, asked.span.start, asked.span.end).value()]
+
+
+def _lengths(asked: Given) -> Value:
+    """The lengths that a script asks for; ProgramError where it does."""
+    try:
+        return lengths.parse(asked.argument)
+    except UserError as error:
+        raise ProgramError(Diagnostic("malformed-data", asked.span, str(error))) from None
 
 
 def _type(parts: Sequence[Value]) -> str:

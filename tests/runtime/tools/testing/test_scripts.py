@@ -11,6 +11,7 @@ import pytest
 
 from runelift.ir.base.errors import ProgramError, UserError
 from runelift.ir.base.source import Source
+from runelift.runtime.data.lengths import draw
 from runelift.runtime.devices.info import select
 from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tools.testing.scripts import evaluate
@@ -83,6 +84,16 @@ def test_files_lie_beside_the_program(tmp_path: Path) -> None:
             values_of(script, tmp_path)
 
 
+def test_lengths_are_drawn() -> None:
+    (drawn,) = values_of('{ $ragged "1000 power 64" }')
+    assert drawn.dtype == np.int64
+    np.testing.assert_array_equal(drawn, draw(1000, "power", 64))
+    (most,) = values_of('{ i64.maximum ($ragged "5 ascending 3 7") }')
+    assert most == 3
+    (one, other) = values_of('{ ($ragged "90 uniform 9 1", $ragged "90 uniform 9 2") }')
+    assert one.tolist() != other.tolist()
+
+
 def test_scripts_end_at_their_brace() -> None:
     case = case_of(source_of('-- "big" script input { {a = "}"}.a } output { 1 }\n'))
     assert isinstance(case.input, Source)
@@ -107,6 +118,9 @@ def test_the_script_names_the_dataset() -> None:
     ("{ points (4 + }", "2:30", "Unexpected end"),
     ('{ $loadimg "x.png" }', "2:19", "'$loadimg \"x.png\"' is no input"),
     ("{ double ($loaddata) }", "2:27", "'$loaddata' is no input"),
+    ('{ $ragged "3 power" }', "2:19", "Lengths are written as N SHAPE CAP"),
+    ('{ $ragged "3 normal 9" }', "2:19", "'normal' is no shape of lengths: there are uniform, "),
+    ('{ $ragged "-3 power 9" }', "2:19", "at least 0"),
     ("{ empty([0]f8) }", "2:28", "Expected a primitive type"),
 ])
 def test_errors_stand_in_the_block(script: str, place: str, message: str, tmp_path: Path) -> None:

@@ -1,0 +1,19 @@
+-- Rows of different lengths: a sparse matrix by a vector, and sums of numbers that are not stored.
+
+-- sizes csr: n=2000000,len=uniform:8,start=offsets,k=total,m=2000000
+-- sizes csr: n=10000,len=equal:1000,start=offsets,k=total,m=10000
+-- sizes csr: n=300000,len=geometric:256,start=offsets,k=total,m=300000
+-- sizes csr: n=1000000,len=power:100000,start=offsets,k=total,m=1000000
+-- sizes csr: n=100000,len=one:10000000,start=offsets,k=total,m=100000
+-- sizes csr: n=1000000,len=empty:0,start=offsets,k=total,m=1000000
+-- sizes csr: n=200,len=alternating:100000,start=offsets,k=total,m=200
+-- sizes csr: n=4500,len=ascending:4500,start=offsets,k=total,m=4500
+-- sizes csr: n=13,len=power:9,start=offsets,k=total,m=3; n=7,len=one:19,start=offsets,k=total,m=5
+entry csr [n][k][m] (start: [n]i64) (len: [n]i64) (cols: [k]i32) (vals: [k]f32) (v: [m]f32): [n]f32 =
+  map2 (\o l -> f32.sum (map (\(c, x) -> x * v[i64.i32 c % m]) (zip cols vals)[o:o + l])) start len
+
+-- sizes squares: n=2000000,ks=uniform:8; n=10000,ks=equal:1000; n=300000,ks=geometric:256
+-- sizes squares: n=1000000,ks=power:100000; n=100000,ks=one:10000000; n=1000000,ks=empty:0
+-- sizes squares: n=200,ks=alternating:100000; n=4500,ks=ascending:4500
+-- sizes squares: n=31,ks=geometric:40; n=5,ks=alternating:70
+entry squares [n] (ks: [n]i64): [n]i64 = map (\k -> i64.sum (map (\i -> i * i) (iota k))) ks
