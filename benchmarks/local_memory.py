@@ -1,51 +1,65 @@
 """Time schedules with and without their steps of local memory, beside the program as it is.
 
-``python benchmarks/local_memory.py [--device NAME] [--only PART,PART] [--turns N] [--json FILE]``
+``python benchmarks/local_memory.py [--device NAME] [--only PART,PART] [--seconds N] [--turns N]
+[--json FILE]``
 
 The programs and sizes are of :mod:`optimizer`, the schedules of :file:`examples/stages`.  Columns
 are times of a call with inputs and outputs on the device.  ``default`` has no schedule,
 ``without`` has one but for its steps ``materialise(local)``, and ``with`` has all of it.  ``gain``
 is what the copies gain, ``default`` how many times as long the schedule takes as the program
-without one.
+without one.  ``MiB`` are the bytes that sub-groups load from and store to global memory, by the
+formulas of the kernels, without the copies and with them.
 
 The three take turns, so that all have the same load; times are medians.  Their results are
-compared.
+compared.  Sizes are measured one after the other for all programs.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from optimizer import EXAMPLES, ROWS, SIZES, Row
 
 import runelift
+from runelift.codegen.cost.totals import Work
 from runelift.ir.base.errors import RuneliftError
+from runelift.runtime.cost.model import LaunchTime
 from runelift.runtime.data.compare import first_difference
+from runelift.runtime.predictions import predict as predictions
 from runelift.runtime.programs.program import Program
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 
 LOCAL = "materialise(local)"
-PROGRAMS = "conv1d,nbody,coulomb"
+TITLES = ("default", "without", "with")
+LONGEST = 0.3
+"""A row has one turn if a call takes so many seconds."""
+ORDER = (0, 2, 1)
+"""Sizes by number; a time limit cuts off the medium one."""
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device")
-    parser.add_argument("--only", default=PROGRAMS, help="parts of a program's name and size, with "
-                        "commas between (default: %(default)s)")
-    parser.add_argument("--turns", type=int, default=15, help="runs of each (default: %(default)s)")
+    parser.add_argument("--only", default="", help="parts of a program's name and size, with "
+                        "commas between (default: all)")
+    parser.add_argument("--seconds", type=float, default=80,
+                        help="begin no row later (default: %(default)s)")
+    parser.add_argument("--turns", type=int, default=9, help="runs of each (default: %(default)s)")
     parser.add_argument("--json", type=Path, help="where results are written")
     options = parser.parse_args()
-    found = list[dict[str, Any]]()
-    for row in ROWS:
-        for number, size in enumerate(SIZES):
-            if any(part in f"{row.name} {size}" for part in options.only.split(",")):
+    found, begun = list[dict[str, Any]](), time.perf_counter()
+    for number in ORDER:
+        for row in ROWS:
+            if any(part in f"{row.name} {SIZES[number]}" for part in options.only.split(",")) and (
+                    time.perf_counter() - begun < options.seconds):
                 found.append(measured(row, number, options.device, options.turns))
                 print(shown(found[-1], first=len(found) == 1), flush=True)
     if options.json:
@@ -58,19 +72,23 @@ def schedules_of(name: str) -> tuple[str, str]:
     return "".join(line for line in text.splitlines(keepends=True) if LOCAL not in line), text
 
 
+@cache
+def programs_of(name: str, device: str | None) -> Mapping[str, Program]:
+    """A program without a schedule, with a part of it, and with all of it."""
+    return {title: runelift.compile(EXAMPLES / f"{name}.fut", device=device, tuning={},
+                                    schedule=schedule)
+            for title, schedule in zip(TITLES, (None, *schedules_of(name)), strict=True)}
+
+
 def measured(row: Row, number: int, device: str | None, turns: int) -> dict[str, Any]:
-    """The times of a program for a size, in microseconds."""
+    """The times of a program for a size, in microseconds, and bytes of global memory."""
     args, found = row.inputs(number), dict[str, list[float]]()
-    programs, placed = dict[str, Program](), dict[str, Sequence[Any]]()
-    for title, schedule in zip(("default", "without", "with"), (None, *schedules_of(row.name)),
-                               strict=True):
-        programs[title] = runelift.compile(EXAMPLES / f"{row.name}.fut", device=device, tuning={},
-                                           schedule=schedule)
-        placed[title] = MeasuredProgram(programs[title]).place(args)
+    programs = programs_of(row.name, device)
     info = programs["default"].device_info
     fact: dict[str, Any] = {"device": info.label if info else "none", "program": row.name,
-                            "size": SIZES[number], "copies": "box" in kernels(programs["with"])}
+                            "size": SIZES[number], "copies": has_copies(programs["with"])}
     try:
+        placed = {title: MeasuredProgram(each).place(args) for title, each in programs.items()}
         results = {title: each.run("main", placed[title])[0] for title, each in programs.items()}
         fact["agree"] = all(first_difference(results["default"], each) is None
                             for each in results.values())
@@ -78,26 +96,47 @@ def measured(row: Row, number: int, device: str | None, turns: int) -> dict[str,
             for title, each in programs.items():
                 found.setdefault(title, []).append(
                     MeasuredProgram(each).time("main", placed[title]) * 1e6)
+            if max(max(times) for times in found.values()) > LONGEST * 1e6:
+                break
+        fact["bytes"] = {title: moved_bytes(programs[title], args) for title in TITLES}
     except RuneliftError as error:
         return fact | {"error": str(error).splitlines()[0]}
     return fact | {title: median(times) for title, times in found.items()}
 
 
-def kernels(program: Program) -> str:
-    """The text of all kernels."""
-    return str(program.source("kernels"))
+def has_copies(program: Program) -> bool:
+    """True if a kernel copies to local memory what work-items share."""
+    text = str(program.source("kernels"))
+    return "_boxed" in text or "segmap_tiled" in text
+
+
+class _Moving(predictions._Tracing):
+    """Predicts calls; their bytes are all that compute units ask for, also of their caches."""
+
+    def launched(self, work: Work, time: LaunchTime) -> None:
+        """Add the work and the time of a launch."""
+        super().launched(work._replace(distinct=work.read + work.written), time)
+
+
+def moved_bytes(program: Program, args: Sequence[Any]) -> float:
+    """The bytes that the kernels of a call load from and store to global memory."""
+    found = _Moving(program.loaded.executable("main"), {}, {})
+    return found.call(predictions._bound(program.loaded, "main", args)).totals.bytes
 
 
 def shown(fact: dict[str, Any], *, first: bool) -> str:
     """A row of the table, below its head if it is the first one."""
-    head = (f"device: {fact['device']}\n{'program':18}{'default':>12}{'without':>12}{'with':>12}"
-            f"{'gain':>8}{'default':>9}  (times in us)\n") if first else ""
-    label = f"{fact['program'] + ' ' + fact['size']:18}"
+    head = (f"device: {fact['device']}\n{'program':16}{'default':>9}{'without':>9}{'with':>9}"
+            f"{'gain':>7}{'default':>9}{'MiB without':>13}{'with':>9}  (times in us)\n"
+            ) if first else ""
+    label = f"{fact['program'] + ' ' + fact['size']:16}"
     if "error" in fact:
         return f"{head}{label}{fact['error'][:100]}"
-    default, without, whole = (fact[title] for title in ("default", "without", "with"))
-    return (f"{head}{label}{default:>12.0f}{without:>12.0f}{whole:>12.0f}{without / whole:>7.2f}x"
-            f"{whole / default:>8.2f}x" + "  RESULTS DIFFER" * (not fact["agree"])
+    default, without, whole = (fact[title] for title in TITLES)
+    before, after = (fact["bytes"][title] / 2**20 for title in TITLES[1:])
+    return (f"{head}{label}{default:>9.0f}{without:>9.0f}{whole:>9.0f}{without / whole:>6.2f}x"
+            f"{whole / default:>8.2f}x{before:>13.4g}{after:>9.4g}"
+            + "  RESULTS DIFFER" * (not fact["agree"])
             + "  NOTHING COPIED" * (not fact["copies"]))
 
 

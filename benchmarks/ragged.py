@@ -10,15 +10,15 @@ A row is a shape of lengths (:mod:`runelift.runtime.data.lengths`).  Its forms t
 - forced versions by their kinds; the version with a work-item for each row is ``row``;
 - ``flags`` and ``expanded`` are flattened by hand: a scan of pairs with flags, and an index of the
   row for each element.  The faster one is ``hand``;
-- ``regular`` sums a matrix, ``whole`` all elements, ``closed`` rows whose places have a closed form;
+- ``regular`` sums a matrix, ``whole`` all elements, ``closed`` rows whose places are known;
 - ``peer`` is the nested program by a Futhark compiler.
 
 A second table has a sparse matrix with such rows times a vector, beside SciPy and CuPy, if
 these are installed.
 
 Times are medians, with the spread (median absolute deviation).  On a GPU they are from the first to
-the last command on the device, else of a call with inputs on the device.  All results are compared with
-NumPy's.  Ratios that miss their target have a ``!``.
+the last command on the device, else of a call with inputs on the device.  All results are compared
+with NumPy's.  Ratios that miss their target have a ``!``.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ entry closed [m] (n: i64) (xs: [m]f32): [n]f32 =
   tabulate n (\\i -> f32.sum xs[i * (i + 1) / 2:i * (i + 1) / 2 + i + 1])
 """
 BY_HAND = ("flags", "expanded")
-HOPELESS = 20.0
-"""A form whose first run takes so many times the untuned program's is run once."""
+LONG = 0.1
+"""A form whose run takes this part of a row's time is not run again."""
 BEST, UNTUNED, LEFT_OUT = 1.05, 1.5, 1.25
 """Targets of the tuned and untuned time by that of the best version; tuned without the shape."""
 
@@ -202,8 +202,7 @@ def take_turns(forms: Sequence[Form], seconds: float) -> None:
     for each in forms:
         each.run()  # it may build kernels
         each.samples.append(min(each.run(), each.run()))
-    first = forms[0].samples[0]
-    worth = [each for each in forms if each.samples[0] < HOPELESS * first]
+    worth = [each for each in forms if each.samples[0] < LONG * seconds] or forms
     began = time.perf_counter()
     while len(worth[0].samples) < 5 or time.perf_counter() - began < seconds:
         for each in worth:

@@ -1,9 +1,12 @@
 """Programs that a search over schedules speeds up: untuned, tuned, and with schedules, in turn.
 
 Run: python benchmarks/schedules.py [--search 60s] [--device NAME] [PROGRAM...]
+     python benchmarks/schedules.py --candidates [--device NAME] [--only PART,PART]
 
 Each program is tuned twice, without schedules and with them.  Then the three forms run in turn.
 The kinds differ: windows that may be stored, a sum inside of a product, columns, and blocks.
+
+With ``--candidates``, schedules of the examples run with other numbers (:mod:`candidates`).
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
+import candidates
 import numpy as np
 
 import runelift
@@ -97,8 +101,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--search", default="60s", help="the time of each search")
     parser.add_argument("--device", default="pocl")
+    parser.add_argument("--candidates", action="store_true",
+                        help="time schedules of the examples with other numbers instead")
+    parser.add_argument("--only", default=candidates.USUAL, help="with --candidates: parts of "
+                        "programs' names, with commas between (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=80,
+                        help="with --candidates: begin no row later (default: %(default)s)")
+    parser.add_argument("--turns", type=int, default=9,
+                        help="with --candidates: runs of each (default: %(default)s)")
     parser.add_argument("programs", nargs="*", help=", ".join(PROGRAMS))
     options = parser.parse_args()
+    if options.candidates:
+        candidates.show(options.device, options.only.split(","), options.seconds, options.turns)
+        return
     for name in options.programs or PROGRAMS:
         compare(name, options.search, options.device)
 

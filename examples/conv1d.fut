@@ -1,7 +1,7 @@
 -- One-dimensional convolution: every point of a signal is a weighted sum of those that follow it.
 --
 -- What to look at: neighbouring points share all but one of the elements that they read, and all
--- points share the filter.  `runelift explain --access` calls the first a neighbourhood.
+-- points share the filter.  `runelift explain access` calls the first a neighbourhood.
 -- ==
 -- input { [1f32, 2f32, 3f32, 4f32] [1f32, 0f32, -1f32] }
 -- output { [-2f32, -2f32] }

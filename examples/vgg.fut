@@ -2,7 +2,7 @@
 --
 -- What to look at: the layer is a product of output channels and pixels, whose windows are views.
 -- So a kernel shares filters between pixels, and windows between output channels, and there is no
--- matrix of windows (`runelift explain --kernels`).  One text serves wide images with few channels
+-- matrix of windows (`runelift explain kernels`).  One text serves wide images with few channels
 -- and small images with many.
 --
 -- Source of the sizes: Simonyan and Zisserman 2015, "Very deep convolutional networks for

@@ -1,6 +1,6 @@
 -- A layer of a neural network: each filter over windows of a padded image with several channels.
 --
--- What to look at: padding and windows are views of the image (`runelift explain --kernels`), so
+-- What to look at: padding and windows are views of the image (`runelift explain kernels`), so
 -- neither is stored.  A window reaches over the border, where its elements are zeros.
 -- ==
 -- entry: main

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from runelift.frontend.check import Memory, check_module
+from runelift.frontend.check.indexing import negative_indices
 from runelift.frontend.depth import require_depth
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate
 from runelift.frontend.elaborate.builder import Effort
@@ -22,6 +24,7 @@ from runelift.ir.base.errors import (
     CompilerLimitation,
     Diagnostic,
     ProgramError,
+    ProgramWarning,
     TooLarge,
     UserError,
 )
@@ -56,8 +59,12 @@ def check(source: Source, *, promises: bool = False) -> None:
     by laws of arithmetic are warned of.  With ``promises``, operators are tried on random values,
     too, and breaking a promise is an error.
     """
+    module = checked(source)
+    for each in sorted(negative_indices(module), key=lambda each: each.span.start):
+        if each.span.source.name == source.name:
+            warnings.warn(ProgramWarning(each), stacklevel=2)
     with suppress(TooLarge):
-        program = elaborate(checked(source), Names(), effort=CHECKED)
+        program = elaborate(module, Names(), effort=CHECKED)
         if promises or any(map(doubtful, statements_inside([fun.body for fun in program.funs]))):
             # late: start-up; most programs have no operator that breaks a promise by known laws
             from runelift.frontend.promises import broken_promises, warn

@@ -55,19 +55,24 @@ def bodies_inside(exp: ir.Exp) -> tuple[ir.Body, ...]:
 
 def statements_inside(bodies: Iterable[ir.Body]) -> Iterator[ir.Stm]:
     """The statements of bodies, each followed by the statements inside of it."""
-    for body in bodies:
-        for stm in body.stms:
-            yield stm
-            yield from statements_inside(bodies_inside(stm.exp))
+    left = [stm for body in bodies for stm in body.stms][::-1]
+    while left:
+        stm = left.pop()
+        yield stm
+        if type(stm.exp) not in FLAT:
+            inside = [each for body in bodies_inside(stm.exp) for each in body.stms]
+            left += reversed(inside)
 
 
 def statements_at_host(body: ir.Body) -> Iterator[ir.Stm]:
     """The statements of a body and of all bodies inside, but not inside segmented operations."""
-    for stm in body.stms:
+    left = [*reversed(body.stms)]
+    while left:
+        stm = left.pop()
         yield stm
         if not isinstance(stm.exp, ir.SEGOPS):
-            for inner in bodies_of(stm.exp):
-                yield from statements_at_host(inner)
+            inside = [each for inner in bodies_of(stm.exp) for each in inner.stms]
+            left += reversed(inside)
 
 
 def lambdas_of(exp: ir.Exp) -> tuple[ir.Lambda, ...]:
@@ -369,8 +374,7 @@ def map_inside(exp: ir.Exp, body: Callable[[ir.Body], ir.Body],
     """``exp`` with the bodies and lambdas directly inside it mapped; the same object if equal."""
     if is_flat(exp):
         return exp
-    new = map_exp(Mapper(_same, _same_name, body, lam), exp)
-    return exp if new == exp else new
+    return map_exp(Mapper(_same, _same_name, body, lam), exp)
 
 
 def _same(atom: Atom) -> Atom:

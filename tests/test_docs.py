@@ -219,7 +219,7 @@ def test_schedules_that_are_shown_are_current(tmp_path: Path, pytestconfig: pyte
     path.write_text(program)
 
     def current(block: re.Match[str]) -> str:
-        assert main(["explain", "--schedule", str(path), *block[2].split()]) == 0
+        assert main(["explain", "schedule", str(path), *block[2].split()]) == 0
         return f"{block[1]}```\n{capsys.readouterr().out}```"
 
     text = re.sub(r"(<!-- shown(.*?) -->\n)```\n.*?```", current, page.read_text(), flags=re.S)

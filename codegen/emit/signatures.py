@@ -5,6 +5,7 @@ Runs of kernels whose texts are kept need no more than this.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from runelift.ir import imp
@@ -16,6 +17,7 @@ FAILURE_ARGS = 32
 """The most i64 arguments of a failure."""
 TEAM_CELLS = "room"
 """The name of an argument of kernels with teams: the cells of a team in a local array."""
+_SHARED = re.compile(r"^// (\w+) = (\w+)$", re.MULTILINE)
 
 
 def function_names(kernels: Iterable[str]) -> dict[str, str]:
@@ -28,6 +30,15 @@ def function_names(kernels: Iterable[str]) -> dict[str, str]:
     """
     return {name: f"{name.rpartition('_')[0]}_{number}"
             for number, name in enumerate(dict.fromkeys(kernels), 1)}
+
+
+def shared_functions(text: str) -> dict[str, str]:
+    """The functions of kernels that are like another one in a program, by their names there.
+
+    >>> shared_functions("__kernel void f_1() {}\\n\\n// f_2 = f_1\\n")
+    {'f_2': 'f_1'}
+    """
+    return dict(_SHARED.findall(text))
 
 
 def parameters(kernel: imp.Kernel) -> tuple[imp.KernelParam, ...]:

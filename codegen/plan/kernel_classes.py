@@ -1,7 +1,7 @@
 """Classes of kernels: the forms that operations of a host plan take.
 
 The class of a kernel says how it divides its work and where it keeps elements.  Programs that mean
-the same should reach the same classes, however they are written.  ``runelift explain --kernels``
+the same should reach the same classes, however they are written.  ``runelift explain kernels``
 prints them for each code version, with launches and stored intermediates.
 """
 

@@ -405,10 +405,12 @@ def bodies(step: Step) -> tuple[tuple[Step, ...], ...]:
 
 def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
     """The steps, and all steps inside them."""
-    for step in steps:
+    left = [*steps][::-1]
+    while left:
+        step = left.pop()
         yield step
-        for body in bodies(step):
-            yield from all_steps(body)
+        inside = [each for body in bodies(step) for each in body]
+        left += reversed(inside)
 
 
 def apart_from_fills(steps: Iterable[Step]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:

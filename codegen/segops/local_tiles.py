@@ -250,15 +250,19 @@ def _fetch(k: CodeBuilder, arrays: Sequence[_Array], group: GroupIndices, inner:
            count: Exp, *, lines: bool = False) -> list[Stm]:
     """The code that copies the elements of arrays, between barriers.
 
-    With ``lines``, all work-items of a group copy what lies in one line.
+    With ``lines``, all work-items of a group copy what lies in one line, and lines of equal length
+    together.
     """
+    together = dict[frozenset[VName], list[_Array]]()
     with k.block() as fetch:
         k.emit(imp.Barrier(imp.Space.LOCAL))
         for array in arrays:
             if lines and len(array.sides) == 1:
-                array.fetch_line(k, group, inner, count)
+                together.setdefault(array.sides[0].names, []).append(array)
             else:
                 array.fetch(k, group, inner, count)
+        for some in together.values():
+            _fetch_lines(k, some, group, inner, count)
         k.emit(imp.Barrier(imp.Space.LOCAL))
     return fetch
 
@@ -466,7 +470,7 @@ class _Array:
         near = max(range(len(lengths)), key=lambda n: (
             group.place in self.sides[n].names, inner in self.sides[n].names))
         others = [length for n, length in enumerate(lengths) if n != near]
-        used = self._used(k, group, inner, count, near)
+        used = self.used(k, group, inner, count, near)
 
         def column(place: Exp) -> None:
             def row(number: Exp) -> None:
@@ -483,13 +487,7 @@ class _Array:
 
         k.loop(used, column, start=imp.Var(group.x), step=imp.Var(group.across), base="column")
 
-    def fetch_line(self, k: CodeBuilder, group: GroupIndices, inner: VName, count: Exp) -> None:
-        """Copy the elements of the only dimension that the ``count`` iterations of a tile need."""
-        k.loop(self._used(k, group, inner, count, 0),
-               lambda place: self._copy(k, group, inner, count, [place]),
-               start=LID, step=LSIZE, base="column")
-
-    def _used(self, k: CodeBuilder, group: GroupIndices, inner: VName, count: Exp, number: int
+    def used(self, k: CodeBuilder, group: GroupIndices, inner: VName, count: Exp, number: int
               ) -> Exp:
         """The length of the used part of a side."""
         length = _length(group, self.sides[number])
@@ -501,6 +499,12 @@ class _Array:
     def _copy(self, k: CodeBuilder, group: GroupIndices, inner: VName, count: Exp,
               places: Sequence[Exp]) -> None:
         """Copy an element, or the last one if it does not exist."""
+        element = self.element(k, group, inner, count, places)
+        k.emit(imp.Store(self.local, self.place(group, places), element, self.prim))
+
+    def element(self, k: CodeBuilder, group: GroupIndices, inner: VName, count: Exp,
+                places: Sequence[Exp]) -> Exp:
+        """The element of the array that belongs to a place in the box."""
         beyond = {group.place: op("sub", op("sub", group.wide, lit(1)), group.last),
                   inner: op("sub", imp.Var(group.tile), count)}
         source, walked = self.base, dict[frozenset[VName], Exp]()
@@ -512,8 +516,22 @@ class _Array:
             walked[side.names] = inside
             source = op("add", source, op("mul", inside, side.factor))
         load = imp.Load(self.mem, source, self.prim)
-        element = load if self.margin is None else self.margin.around(k, load, walked)
-        k.emit(imp.Store(self.local, self.place(group, places), element, self.prim))
+        return load if self.margin is None else self.margin.around(k, load, walked)
+
+
+def _fetch_lines(k: CodeBuilder, arrays: Sequence[_Array], group: GroupIndices, inner: VName,
+                 count: Exp) -> None:
+    """Copy the elements of lines of equal length; all loads of a work-item are before its stores.
+
+    So they are under way together.
+    """
+    def copy(place: Exp) -> None:
+        found = [k.declare("copied", array.prim, array.element(k, group, inner, count, [place]))
+                 for array in arrays]
+        k.emit(*(imp.Store(array.local, array.place(group, [place]), element, array.prim)
+                 for array, element in zip(arrays, found, strict=True)))
+
+    k.loop(arrays[0].used(k, group, inner, count, 0), copy, start=LID, step=LSIZE, base="column")
 
 
 def _walks(group: GroupIndices, side: _Side) -> tuple[int, int, int, int]:

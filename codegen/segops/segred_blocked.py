@@ -38,6 +38,7 @@ from runelift.codegen.plan.shapes.shape import NO_WISH
 from runelift.codegen.plan.views import View, ceil_quot, lit, op, unflat_index
 from runelift.codegen.segops.coarsen import Lanes, coarsen
 from runelift.codegen.segops.local_tiles import BoxedCode, GroupIndices, with_boxes, with_tiles
+from runelift.codegen.segops.own_values import Segment, with_own_values
 from runelift.codegen.segops.segments import Segments
 from runelift.ir import imp
 from runelift.ir.analysis.blocks import Blocks, blocks_of
@@ -84,7 +85,8 @@ def lower_blocked(lowering: launches.Lowering, segments: Segments | None,
         lowering.parameters.found = known
         lowering.steps += others
         return
-    sizes = replace(sizes, roots=alone.roots, loops=alone.loops)
+    sizes = replace(sizes, roots=alone.roots, loops=alone.loops,
+                    apart=asked is not None and alone.apart)
     known = dict(lowering.parameters.found)
     try:
         if asked is not None and not asked.copies:
@@ -93,7 +95,6 @@ def lower_blocked(lowering: launches.Lowering, segments: Segments | None,
         tiled = launches.branch(lowering, together.launch, "blocks, boxes")
         sizes = replace(
             sizes, boxes=together.boxes, of_elements=together.of_elements,
-            apart=together.of_elements and together.apart,
             wanted_tile=lowering.setting(Quantity.TILE)
             if asked is None else i64(asked.tile or max(MOST_TILE, asked.depth)))
         if asked is None and 1 < len(sizes.boxes) <= MOST_CHOSEN_BOXES:
@@ -296,22 +297,22 @@ class _BlockedKernel:
         together = k.declare("together", Prim.I64, op("mul", self.steps, (
             stride if self.apart else self.split)))
 
-        def some(start: Exp) -> None:
+        start, first = imp.Var(k.names.fresh("n")), imp.Var(k.names.fresh("first"))
+        several, single = ((imp.Declare(inner, Prim.I64, place), *with_own_values(
+            k, self._code(totals, op("add", start, imp.Var(inner)), self._places(group)),
+            Segment(self.r, sizes.points), self.changed, (start.name, inner), length))
+            for place in (op("add", first, op("mul", stride, imp.Var(self.u))), first))
+        with k.block() as tile:
             count = k.declare("count", Prim.I64, _least(imp.Var(sizes.tile),
                                                         op("sub", length, start)))
             whole = k.declare("whole", Prim.I64, op("sub", count, op("rem", count, together)))
-            first = imp.Var(k.names.fresh("first"))
-            several, single = (self._code(totals, op("add", start, imp.Var(inner)), (
-                *self._places(group), imp.Declare(inner, Prim.I64, place))) for place in (
-                    op("add", first, op("mul", stride, imp.Var(self.u))), first))
             found = with_tiles(k, (several, single), self.changed, group, inner, count)
             self.boxes = found.boxes
             k.emit(*found.fetch)
             self._each_part(whole, first.name, found.codes[0], together)
             k.emit(self._loop(first.name, op("add", whole, self.y), count, self.split,
                               found.codes[1], self._single()))
-
-        k.loop(length, some, step=imp.Var(sizes.tile), base="n")
+        k.emit(imp.For(start.name, lit(0), length, imp.Var(sizes.tile), tuple(tile)))
 
     def _each_part(self, whole: Exp, first: VName, code: Sequence[imp.Stm], together: Exp) -> None:
         """Emit the loops over the parts of a tile that work-items go through at a time."""
@@ -319,9 +320,16 @@ class _BlockedKernel:
             self.k.emit(self._loop(first, op("mul", self.y, self.steps), whole, together, code,
                                    self._several()))
             return
-        self.k.loop(whole, lambda part: self.k.emit(self._loop(
-            first, op("add", part, self.y), op("add", part, self.across), self.split, code,
-            self._several())), step=together, base="part")
+        k = self.k
+
+        def row(part: Exp, number: Exp) -> None:
+            place = op("add", self.y, op("mul", self.split, number))
+            k.emit(imp.Declare(first, Prim.I64, op("add", part, place)),
+                   *coarsen(k.names, code, self._several(), self.unroll))
+
+        k.loop(whole, lambda part: k.loop(op("quot", self.across, self.split), partial(row, part),
+                                          base="row", unroll=self.unroll),
+               step=together, base="part")
 
     def _loop(self, index: VName, start: Exp, bound: Exp, step: Exp, code: Sequence[imp.Stm],
               lanes: Lanes) -> imp.For:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from runelift.frontend.check import foreign
 from runelift.frontend.check.aliases import Origin
 from runelift.frontend.check.forms import COMPOSITIONS, call_text, tail
 from runelift.frontend.check.types import PRIMS, Abbreviation, Scheme, prelude_scheme
@@ -22,30 +23,31 @@ from runelift.frontend.check.unify import (
     Substitution,
     TypeMismatch,
 )
-from runelift.frontend.check.wording import Wording, advice, size_advice
+from runelift.frontend.check.wording import DECLARED, Wording, advice, difference, size_advice
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.layered import Layered
 from runelift.frontend.syntax.prelude import (
-    FOREIGN,
     FUNCTIONS,
     UNSUPPORTED,
     member,
     members,
     signature,
 )
-from runelift.frontend.syntax.types import Type, params_in, replace_names, with_changing
-from runelift.ir.base.errors import Code, Diagnostic, Label, ProgramError, did_you_mean
+from runelift.frontend.syntax.types import Type, params_in, replace_names, show, with_changing
+from runelift.ir.base.errors import (
+    Code,
+    Diagnostic,
+    Label,
+    ProgramError,
+    Replacement,
+    did_you_mean,
+)
 from runelift.ir.base.source import Span
 from runelift.ir.names import Names, VName
 from runelift.ir.sizes import Size
 
 SizeMaker: TypeAlias = Callable[[], Size]
 """Makes the size of an array type that does not name one."""
-
-
-_FOREIGN_OPERATORS = {"and": "The operator is &&.", "or": "The operator is ||.",
-                      "mod": "The operator is %.", "div": "The operator is /."}
-"""Operators of other languages, with a hint for each."""
 
 
 _NAME_SIZES = ("A size that is another one for each call must have a name on both sides: name the "
@@ -190,11 +192,13 @@ class Base(ABC):
                 hint = hint or _NAME_SIZES
             labels, notes = self._about(call)
             labels += self._reason(expected, span, call, because)
+            declared = ([self._declare(found, because.span)] if what == DECLARED
+                        and isinstance(because, Label) and not self.solved.specified else [])
             raise self._error(
                 "size-mismatch", span, call_text(call, span)
                 + f'Sizes "{left or "[]"}" and "{right or "[]"}" do not match. '
                 + words.mismatch(expected, found, what),
-                *filter(None, [hint]), *notes,
+                *filter(None, [hint]), *declared, *notes,
                 *size_advice(self.solved, error.left, error.right, (left, right), what),
                 labels=labels) from None
 
@@ -216,7 +220,7 @@ class Base(ABC):
         ``specified``: it is a member of a module, and the place is in the module's type.
         """
         if not specified:
-            self.expect(declared, found, tail(body).span, "the declared result",
+            self.expect(declared, found, tail(body).span, DECLARED,
                         because=Label(place, "declared here"))
             return
         binding = self.scope.find(str(body.name)) if isinstance(body, ast.Name) else None
@@ -226,6 +230,16 @@ class Base(ABC):
                         f"member '{specified}'", because=Label(place, "specified here"))
         finally:
             self.solved.specified = False
+
+    def _declare(self, found: Type, place: Span) -> str:
+        """The hint to declare a result as it is; sizes of inner names have no name there."""
+        known = {v for size in self.scope.sizes.values() for v in size.variables()}
+        known |= {v for binding in self.scope.values.values() if binding.size is not None
+                  for v in binding.size.variables()}
+        words = self._wording()
+        new = show(self.solved.resolve(found), lambda size: difference(
+            words.size(size)) if size.variables() <= known else "")
+        return Replacement(f"Declare the result as it is: {new}", new, place)
 
     def _not_applicable(self, exp: ast.Exp, type_: Type, number: int,
                         args: tuple[ast.Exp, ...]) -> ProgramError:
@@ -243,9 +257,9 @@ class Base(ABC):
             return self._error(
                 "not-a-function", args[0].span, f'Cannot apply {shown} to "{args[0].span.text}". '
                 f"{shown} is no function, but {self._noun(type_)}.",
-                *([_FOREIGN_OPERATORS.get(args[0].span.text,
-                                          "An operator may be missing between them.")]
-                  if applied else []), labels=labels)
+                *([foreign.operator(args[0].span)
+                   or "An operator may be missing between them."] if applied else []),
+                labels=labels)
         return self._error(
             "too-many-arguments", args[number].span, f"Cannot apply {shown} to {len(args)} "
             f"arguments. It takes {number} argument{'s' * (number != 1)}, and returns "
@@ -330,8 +344,8 @@ class Base(ABC):
             near = difflib.get_close_matches(name.name, known, n=1)
             return (), [did_you_mean('.'.join((*name.quals, each)), span, str(name))
                         for each in near]
-        if name.name in FOREIGN:
-            return (), [FOREIGN[name.name]]
+        if hints := foreign.meant(name.name, span):
+            return (), hints
         owners = [prim for prim in ("i32", "f32", "f64") if member(prim, name.name) is not None]
         if owners:
             return (), [f"Write {' or '.join(f'{prim}.{name}' for prim in owners)}."]

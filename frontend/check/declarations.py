@@ -38,10 +38,12 @@ from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.prelude import ACCUMULATOR
-from runelift.ir.base.errors import Label, ProgramError, in_order
+from runelift.ir.base.errors import Diagnostic, Label, ProgramError, in_order
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
+
+_BINDERS = ast.PatName | ast.LetFun | ast.LetWith | ast.SizeParam
 
 
 def check_module(module: ast.Flat, memory: Memory | None = None) -> None:
@@ -61,7 +63,8 @@ def check_module(module: ast.Flat, memory: Memory | None = None) -> None:
             checker.declaration(dec)
         except ProgramError as error:
             said = isinstance(dec, ast.ValDec) and dec.sealed and checker.errors
-            checker.errors += () if said else error.diagnostics
+            checker.errors += () if said else (*error.diagnostics,
+                                               *checker.further_unknown(dec, error))
             checker.broken.add(dec.name)  # avoids errors that follow from this one
     if checker.errors:  # a parametric module may be wrong each time that it is applied
         first = {(error.code, error.span): error for error in reversed(checker.errors)}
@@ -103,6 +106,26 @@ class Checker(Settling):
                 self._abbreviation(dec)
             case ast.ValDec():
                 self._value(dec)
+
+    def further_unknown(self, dec: ast.CoreDec, error: ProgramError) -> list[Diagnostic]:
+        """The other unknown names of a declaration with an unknown name, each once.
+
+        A name that is bound anywhere in the declaration is taken to be known.
+        """
+        if error.code != "unknown-name" or (error.span and error.span.text == "lambda"):
+            return []
+        bound = {node.name for node in walk(dec) if isinstance(node, _BINDERS)}
+        first = {name.name.name: name for name in reversed(
+            [node for node in walk(dec) if isinstance(node, ast.Name) and not node.name.quals])}
+        found = list[Diagnostic]()
+        for name, node in first.items():
+            if name not in bound and node.span != error.span:
+                try:
+                    self._lookup(node.name, node.span)
+                except ProgramError as other:
+                    found += [each for each in other.diagnostics if each.code == "unknown-name"
+                              and each.message != error.diagnostics[0].message]
+        return found
 
     # Declarations that were checked before
 

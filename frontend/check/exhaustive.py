@@ -45,9 +45,11 @@ def _missing(rows: list[Row], types: list[Type]) -> list[str] | None:
     if heads and all(head is None for head, _ in heads):
         left = _missing([others for _, others in heads], rest)  # its parts decide nothing
         return None if left is None else ["_", *left]
+    literals = _by_literal([head for head, _ in heads])
     for tag, parts in _shapes(first, [head for head, _ in heads]):
         inner: list[Row] = []
-        for head, others in heads:
+        for head, others in ([heads[n] for n in literals.get(tag, literals[_NO_LITERAL])]
+                             if literals else heads):
             fitting = _parts(head, tag, parts)
             if fitting is not None:
                 inner.append((*fitting, *others))
@@ -55,6 +57,26 @@ def _missing(rows: list[Row], types: list[Type]) -> list[str] | None:
         if found is not None:
             return [_render(first, tag, found[:len(parts)]), *found[len(parts):]]
     return None
+
+
+_NO_LITERAL = object()
+"""The key of the rows that fit every value."""
+
+
+def _by_literal(heads: list[ast.Pattern | None]) -> dict[object, list[int]]:
+    """The numbers of the rows that fit each literal, in order; empty if a pattern has parts.
+
+    Many cases are of one literal each, and looking at each row for each of them would be long.
+    """
+    found: dict[object, list[int]] = {}
+    everything = [number for number, head in enumerate(heads) if head is None]
+    for number, head in enumerate(heads):
+        if isinstance(head, ast.PatLiteral):
+            found.setdefault(head.literal.value, []).append(number)
+        elif head is not None:
+            return {}
+    return {_NO_LITERAL: everything} | {
+        value: sorted((*rows, *everything)) for value, rows in found.items()}
 
 
 def _strip(pattern: ast.Pattern | None) -> ast.Pattern | None:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
 
+from runelift.frontend.check import foreign
+from runelift.frontend.check.foreign import argument
 from runelift.frontend.check.patterns import Patterns
+from runelift.frontend.check.types import PRIMS
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.nodes import Node, walk
 from runelift.frontend.syntax.types import Array, MetaVar, Record, Tuple, Type
-from runelift.ir.base.errors import did_you_mean
+from runelift.ir.base.errors import Diagnostic, Label, Replacement, did_you_mean
 from runelift.ir.base.numerals import whole_number
 from runelift.ir.base.source import Span
 from runelift.ir.prim import SIGNED, Prim
@@ -35,7 +40,8 @@ class Indexing(Patterns):
     def _is_i64(self, type_: Type) -> bool:
         return self.solved.head(type_) is Prim.I64
 
-    def _field(self, type_: Type, name: str, span: Span) -> Type:
+    def _field(self, type_: Type, name: str, span: Span, record: ast.Exp | None = None) -> Type:
+        """The type of a field; ``record`` is the expression that ``span`` has with the field."""
         head = self.solved.head(type_)
         match head:
             case Record(fields):
@@ -51,11 +57,26 @@ class Indexing(Patterns):
                 return member
         raise self._error("unknown-field", span,
                           f"A value of type {self._show(head)} has no field '{name}'.",
-                          *_field_advice(head, name, span) or self._function_advice(name))
+                          *_field_advice(head, name, span) or self._other_advice(
+                              head, name, span, record),
+                          labels=self._hidden_module(record))
 
-    def _function_advice(self, name: str) -> list[str]:
-        """A hint that an apparent field is a function, if there is one of this name."""
-        return [f"Functions stand before their arguments: {name} e"] * self._is_known(name)
+    def _other_advice(self, type_: Type, name: str, span: Span, record: ast.Exp | None
+                      ) -> list[str]:
+        """Hints about a field that is one in other languages, or that is a function."""
+        if record is None:
+            return []
+        return foreign.method(name, self.solved.resolve(type_), record.span.text, span) or (
+            [f"Functions stand before their arguments: {name} {argument(record.span.text)}"]
+            * self._is_known(name))
+
+    def _hidden_module(self, record: ast.Exp | None) -> tuple[Label, ...]:
+        """The place of a definition that hides a module of the library."""
+        name = str(record.name) if isinstance(record, ast.Name) else ""
+        binding = self.scope.find(name) if name in PRIMS else None
+        if binding is None or binding.span is None:
+            return ()
+        return (Label(binding.span, f"this '{name}' hides the module {name}"),)
 
     def _index(self, type_: Type, dims: tuple[ast.IndexDim, ...], span: Span) -> Type:
         slices: list[Size] = []
@@ -108,6 +129,28 @@ class Indexing(Patterns):
             return (stop - start) * step
         rounded = stop - start + step - (1 if step > 0 else -1)
         return applied("//", rounded, Size.of(step))
+
+
+def negative_indices(module: Node) -> Iterator[Diagnostic]:
+    """Warnings of literal indices before the first element, which other languages count back."""
+    for node in walk(module):
+        if not isinstance(node, ast.IndexExp):
+            continue
+        for place, dim in enumerate(node.dims):
+            if isinstance(dim, ast.Negate) and isinstance(dim.arg, ast.Literal):
+                yield _negative(node, place, dim)
+
+
+def _negative(exp: ast.IndexExp, place: int, dim: ast.Negate) -> Diagnostic:
+    """The warning of an index that is a negative literal."""
+    array, back = exp.array.span.text, dim.arg.span.text
+    hints: tuple[str, ...] = ("Indices count from the first element.",)
+    if place == 0 and "(" not in array:
+        new = f"length {argument(array)} - {back}"
+        hints = (Replacement(f"The element that is meant has the index {new}.", new, dim.span),)
+    return Diagnostic("index-out-of-bounds", dim.span,
+                      f"Index {dim.span.text} is before the first element.", hints=hints,
+                      severity="warning")
 
 
 def _field_advice(type_: Type, name: str, span: Span) -> list[str]:

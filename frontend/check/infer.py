@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
+from runelift.frontend.check import foreign
 from runelift.frontend.check.base import Binding
 from runelift.frontend.check.forms import (
     COMPOSITIONS,
@@ -28,7 +29,7 @@ from runelift.frontend.check.restrictions import later_sizes
 from runelift.frontend.check.stars import unique_pattern
 from runelift.frontend.check.structure import structure, with_names
 from runelift.frontend.check.sums import sum_type
-from runelift.frontend.check.types import Scheme
+from runelift.frontend.check.types import PRIMS, Scheme
 from runelift.frontend.check.unify import NAMELESS, SizeMismatch, TypeMismatch
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
@@ -77,7 +78,7 @@ class Inference(Loops):
             case ast.Range():
                 return self._range(exp)
             case ast.Project(span, record, name):
-                return self._field(self.infer(record), name, span)
+                return self._field(self.infer(record), name, span, record)
             case ast.IndexExp(span, array, dims):
                 return self._index(self.infer(array), dims, span)
             case ast.UpdateExp(span, array, dims, value):
@@ -92,6 +93,7 @@ class Inference(Loops):
                             "a new field")
                 return self._with_field(type_, path, new)
             case ast.Apply(_, fun, args):
+                self._require_function(exp)
                 return self._apply_to(self.infer(fun), args, exp, expected)
             case ast.BinExp():
                 return self._binary(exp)
@@ -142,6 +144,8 @@ class Inference(Loops):
             case ast.LoopExp():
                 return self._loop(exp)
             case ast.Ascript(span, value, type_exp):
+                if foreign.is_python_lambda(value):
+                    self.infer(value)
                 declared = self._read(type_exp)
                 self.expect(declared, self.infer(value), span, "a value")
                 return declared
@@ -198,6 +202,22 @@ class Inference(Loops):
         return loosen(ty.replace_names(type_, {}, fresh), self.solved)
 
     # Application
+
+    def _require_function(self, exp: ast.Apply) -> None:
+        """Refuse what is no function here, but one in other languages, as it is meant there."""
+        fun, span = exp.fun, exp.span
+        if not isinstance(fun, ast.Name) or fun.name.quals or self._is_known(fun.name.name):
+            return
+        name = fun.name.name
+        if name == "lambda":
+            raise self._error("unknown-name", fun.span, f"Unknown variable '{name}'.",
+                              *foreign.lambda_of(exp))
+        if name in foreign.CONVERSIONS and len(exp.args) == 1:
+            (arg,) = exp.args
+            found = self.solved.resolve(self.infer(arg))
+            raise self._error("unknown-name", fun.span, f"'{name}' is no function"
+                              + ", but a type." * (name in PRIMS) + "." * (name not in PRIMS),
+                              *foreign.converted(name, found, arg, span))
 
     def _apply_to(self, type_: ty.Type, args: tuple[ast.Exp, ...], exp: ast.Exp,
                   expected: ty.Type | None = None) -> ty.Type:

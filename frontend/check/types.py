@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeAlias
 
+from runelift.frontend.check import foreign
 from runelift.frontend.check.restrictions import constructive_sizes
 from runelift.frontend.check.stars import unique_parts
 from runelift.frontend.check.unify import NAMELESS
@@ -16,7 +17,7 @@ from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.parser import parse_type
-from runelift.frontend.syntax.prelude import ACCUMULATOR, FOREIGN_TYPES, LIFTED, signature
+from runelift.frontend.syntax.prelude import ACCUMULATOR, LIFTED, signature
 from runelift.ir.base.errors import Diagnostic, ProgramError, did_you_mean
 from runelift.ir.base.source import Span
 from runelift.ir.names import Names, VName
@@ -226,14 +227,14 @@ class TypeReader:
         if name in PRIMS and args:
             raise ProgramError(Diagnostic(
                 "type-arguments", span, f"Type '{name}' takes no arguments.",
-                hints=(f"An array of it is written []{name}.",)))
+                hints=(foreign.array(name, span),)))
         if name in PRIMS:
             return PRIMS[name]
         if name in self.broken:
             raise ProgramError()
         known = [*self.variables, *self.abbreviations, *PRIMS]
         near = difflib.get_close_matches(name, known, n=1)
-        hints = ((f"Write {FOREIGN_TYPES[name]}.",) if name in FOREIGN_TYPES else
+        hints = (foreign.type_meant(name, span) if name in foreign.TYPES else
                  tuple(did_you_mean(each, span, name) for each in near))
         if not hints and len(name) == 1:
             hints = (f"If it stands for any type, declare it as a type parameter: '{name}",)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 
+from runelift.frontend.check.foreign import argument
 from runelift.frontend.check.unify import NAMELESS, Substitution
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.types import Array, Arrow, MetaVar, Record, Sum, Tuple, Type, show
@@ -20,7 +21,9 @@ from runelift.ir.sizes import Size
 
 _KINDS = {frozenset(FLOATS): "float", frozenset(INTS): "integer", frozenset(NUMBERS): "number",
           frozenset((*INTS, Prim.BOOL)): "integer or bool", frozenset(SIGNED): "signed integer"}
-_WHOLE = {"a value": "Expression", "the declared result": "Function body",
+DECLARED = "the declared result"
+"""The role of a function's body whose type is declared."""
+_WHOLE = {"a value": "Expression", DECLARED: "Function body",
           "the next value of the loop": "Loop body"}
 """Names for an expression of a wrong type."""
 
@@ -88,6 +91,12 @@ class Wording:
         return self._letters.setdefault(meta.id, next(free, f"t{meta.id}"))
 
 
+def difference(sum_: str) -> str:
+    """A sum with a negative constant in front, as people write it: ``n - 1``."""
+    first, _, rest = sum_.partition(" + ")
+    return f"{rest} - {first[1:]}" if rest and first[0] == "-" and first[1:].isdigit() else sum_
+
+
 def _article(word: str) -> str:
     return word if word == "bool" else f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
 
@@ -96,7 +105,12 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
            call: ast.Exp | None) -> str | None:
     """The likely intention if ``found``, the type of ``text``, does not fit; None if unclear."""
     wanted, given = solved.resolve(expected), solved.resolve(found)
+    if isinstance(call, ast.BinExp) and (
+            said := _chained(call) or _negated(call, given) or _power(solved, call, given)):
+        return said
     match wanted, given:
+        case Array(), Tuple(items) if isinstance(call, ast.Apply) and len(call.args) > 1:
+            return _apart(call, text)
         case Prim(), Prim() if wanted in NUMBERS and given in NUMBERS:
             return _written("Convert it", text, f"{wanted}.{given}")
         case Array(_, Prim() as elem), Array(_, Prim() as other) if (
@@ -104,7 +118,7 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
             return _written("Convert its elements", text, f"map {elem}.{other}")
         case Prim(), MetaVar() if (wanted in INTS and isinstance(call, ast.BinExp)
                                    and _is_float(solved, given)):
-            return f"Convert the other operand: f64.{wanted} {_atomic(call.left.span.text)}"
+            return f"Convert the other operand: f64.{wanted} {argument(call.left.span.text)}"
         case MetaVar(), Prim() if given in INTS and _is_float(solved, wanted):
             return _written("Convert it", text, f"f64.{given}")
         case Prim.BOOL, (Prim() | MetaVar()) if given in INTS or given in FLOATS:
@@ -123,6 +137,48 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
         case (Prim() | MetaVar()), Array() if isinstance(call, ast.BinExp):
             return "Operators work on single values; map and map2 apply them to all elements."
     return None
+
+
+_COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+
+
+def _chained(call: ast.BinExp) -> str | None:
+    """The advice for ``a < b < c``; None if it is another expression."""
+    left = call.left
+    if not (isinstance(left, ast.BinExp) and {str(call.op), str(left.op)} <= _COMPARISONS):
+        return None
+    new = f"{left.span.text} && {left.right.span.text} {call.op} {call.right.span.text}"
+    return Replacement(f"Write both comparisons: {new}", new, call.span)
+
+
+def _negated(call: ast.BinExp, left: Type) -> str | None:
+    """The advice for ``f -1``, which is a subtraction from a function."""
+    text, place = call.op_span.source.text, call.op_span
+    if (str(call.op) != "-" or not isinstance(left, Arrow)
+            or text[place.end:place.end + 1].isspace() or not text[place.start - 1].isspace()):
+        return None
+    first = call.right.fun if isinstance(call.right, ast.Apply) else call.right
+    new = f"(-{first.span.text})"
+    return Replacement(f"A negative argument stands in parentheses: {new}", new,
+                       place.to(first.span))
+
+
+def _power(solved: Substitution, call: ast.BinExp, operand: Type) -> str | None:
+    """The advice for ``x ^ 2`` of numbers that are no integers: it is no power."""
+    if str(call.op) == "^" and (operand in FLOATS or _is_float(solved, operand)):
+        return Replacement("A power is written **, and ^ is an operation on bits.", "**",
+                           call.op_span)
+    return None
+
+
+def _apart(call: ast.Apply, text: str) -> str | None:
+    """The advice to write each component of a tuple as an argument."""
+    items = next((arg.items for arg in call.args
+                  if isinstance(arg, ast.TupleExp) and arg.span.text == text), None)
+    if items is None:
+        return None
+    new = " ".join(argument(item.span.text) for item in items)
+    return Replacement(f"Arguments stand behind each other, without a tuple: {new}", new)
 
 
 def _is_float(solved: Substitution, type_: Type) -> bool:
@@ -146,14 +202,9 @@ def _written(advice: str, text: str, function: str = "") -> str:
     """
     lost = text.count(")") - text.count("(")
     text = "(" * lost + text
-    new = f"{function} {_atomic(text)}" if function else f"{text} != 0"
+    new = f"{function} {argument(text)}" if function else f"{text} != 0"
     hint = f"{advice}: {new}"
     return hint if lost else Replacement(hint, f"({new})")
-
-
-def _atomic(text: str) -> str:
-    """``text`` as an argument."""
-    return text if text.replace("_", "").replace(".", "").isalnum() else f"({text})"
 
 
 def size_advice(solved: Substitution, left: Size, right: Size, names: tuple[str, str],

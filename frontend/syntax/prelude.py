@@ -32,28 +32,6 @@ ACCUMULATOR = "intrinsics.acc"
 UNSUPPORTED = {"jvp": _AD, "vjp": _AD, "jvp2": _AD, "vjp2": _AD}
 """Functions of Futhark's prelude that stand for a feature which Runelift does not have."""
 
-FOREIGN = {
-    "len": "Write length.", "size": "Write length.", "print": "A program has no output but its "
-    "result.", "fold": "Write reduce, or foldl.", "foldr1": "Write foldr.", "sort": "There is no "
-    "sort in the prelude.", "concatMap": "Write flatten (map f xs).", "range": "Write 0..<n.",
-    "zipWith": "Write map2.", "append": "Write concat.", "not": "Write !.", "mod": "Write %.",
-    "return": "The value of a function is its body: there is no return.",
-    "unsafe": "Write #[unsafe] before the expression.", "rearrange": "Write transpose and map.",
-    "shape": "Name the sizes: def f [n][m] (xss: [n][m]i32) = n",
-    "math": "Write f32.sqrt, f64.sqrt, ...: the functions are members of the types.",
-    "empty": "Write [] with a type: ([] : [0]i32)", "stream_map": "Write map.",
-    "stream_red": "Write reduce and map.", "/=": "Write !=.",
-}
-"""Hints for names of other languages, and of Futhark's past."""
-
-FOREIGN_TYPES = {
-    "int": "i32 or i64", "long": "i64", "short": "i16", "char": "u8", "byte": "u8",
-    "unsigned": "u32", "float": "f32", "double": "f64", "real": "f64", "string": "[]u8",
-    "String": "[]u8", "Int": "i64", "Float": "f32", "Double": "f64", "Bool": "bool",
-    "boolean": "bool", "size_t": "i64", "void": "()",
-}
-"""The types here for types of other languages."""
-
 ASSUMED = "?"
 """A value of any type: a member of a module of which only the module type is known."""
 

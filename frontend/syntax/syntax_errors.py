@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from runelift.frontend.syntax.tokens import RESERVED
-from runelift.ir.base.errors import Diagnostic, Label
+from runelift.ir.base.errors import Diagnostic, Label, Replacement
 from runelift.ir.base.source import Source, Span
 
 END = "end of the file"
@@ -108,19 +108,60 @@ class Advice:
     """A hint for a text that matches ``before`` up to the place of an error, and ``at`` from it.
 
     ``expected``: a terminal that could stand at the place; with a ``-``, one that could not.
+    ``new`` replaces the text from the place to the end of ``at``.  A group ``start`` of ``before``
+    is an earlier beginning, a group ``end`` of it another end.  ``new`` may name groups.
     """
 
     hint: str
     before: str = ""
     at: str = ""
     expected: str = ""
+    new: str = ""
 
+    def applies(self, source: Source, start: int, expected: Collection[str]) -> str | None:
+        """The hint if it is about this place, where only ``expected`` can stand."""
+        text, low = source.text, max(0, start - 400)
+        before = re.search(self.before, text[low:start])
+        at = re.compile(self.at).match(text, start)
+        if before is None or at is None:
+            return None
+        if not (self.expected in ("", *expected)
+                or (self.expected[0] == "-" and self.expected[1:] not in expected)):
+            return None
+        if not self.new:
+            return self.hint
+        groups = {name: " ".join(each.replace(",", " ").split()) for name, each in
+                  (before.groupdict() | at.groupdict()).items()}
+        span = Span(source, low + before.start("start") if "start" in groups else start,
+                    low + before.end("end") if "end" in groups else at.end())
+        return Replacement(self.hint, self.new.format(**groups), span)
+
+
+_FUNCTION = r"A function is written: \x -> e"
+_ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\v": r"\v", "\0": r"\0"}
+"""Characters that are in a program only if a string of Python has made them."""
 
 _ADVICE = (
+    Advice(_FUNCTION, before=r"(?P<start>\blambda\s+(?P<x>[\w', ]+?)\s*(?P<end>:))[^:\n]*$",
+           new=r"\{x} ->"),
+    Advice(_FUNCTION, before=r"(?P<start>\b(fun|fn|function)\s+)(?P<x>[\w' ]+?)\s*$", at="->",
+           new=r"\{x} ->"),
+    Advice('In a string of Python, "\\n" is a new line: write r before the string.',
+           before=r"\(\n\s*$", at="->"),
+    Advice("A number has a digit before its point.", at=r"(?P<digits>\.\d+)", new="0{digits}"),
+    Advice("A number has a digit behind its point.", before=r"(?P<start>\b(?P<digits>\d+))$",
+           at=r"\.(?!\.)", new="{digits}.0"),
+    Advice("A product of matrices is written: map (\\row -> map (\\col -> f32.sum (map2 (*) row "
+           "col)) (transpose b)) a", at="@"),
+    Advice(r"An array of results is written: map (\x -> e) xs", before=r"\[[^\[\]]*$", at=r"for\b"),
+    Advice("A choice is written: if c then a else b",
+           before=r"\bif\b(?![^\n]*\bthen\b)[^\n]*[{:][^\n]*$"),
+    Advice("An operator that counts up is no part of the language: write i + 1.",
+           before=r"\w\s*$", at=r"\+\+\s*(?=[;)\n]|$)"),
     Advice("Write '#[unsafe] e' instead of 'unsafe e'.", before=r"\bunsafe\s*$"),
-    Advice(r"A function is written: \x -> e", at="=>"),
-    Advice(r"A function is written: \x -> e", before=r"\\[\w ()]+$", at=r"\."),
-    Advice(r"A function is written: \x -> e", before=r"\(\s*[\w']+\s*$", at="->"),
+    Advice(_FUNCTION, at="=>"),
+    Advice(_FUNCTION, before=r"\\[\w ()]+$", at=r"\."),
+    Advice(_FUNCTION, before=r"\((?P<start>\s*(?P<x>[\w']+)\s*)$", at="->", new=r"\{x} ->"),
     Advice("A record type is written: {x: t, y: u}", before=r"\btype\b[^={]*=\s*\(\s*[\w']+\s*$",
            at=":"),
     Advice("A record type is written: {x: t, y: u}",
@@ -192,7 +233,9 @@ def syntax_error(source: Source, found: Found, begin: int = 0,
     waiting = [*around, *openings(source.text, begin, found.start)]
     place = Span(source, found.start, found.start + (len(found.word) or 1))
     incomplete = _is_next(found, place, in_module=bool(around))
-    hint = None if incomplete else _advice(source.text, found.start, found.expected)
+    hint = None if incomplete else _advice(source, found.start, found.expected)
+    if isinstance(hint, Replacement) and hint.span is not None:
+        place = hint.span
     labels: tuple[Label, ...] = ()
     if waiting and waiting[-1].closing in found.expected and (hint is None or not found.word):
         last = waiting[-1]
@@ -200,7 +243,7 @@ def syntax_error(source: Source, found: Found, begin: int = 0,
     if incomplete:
         hint = "The declaration before is not complete."
     hint = hint or _missing(found.word, found.expected, waiting)
-    message = f"Unexpected '{found.word}'." if found.word else f"Unexpected {END}."
+    message = f"Unexpected '{place.text or found.word}'." if found.word else f"Unexpected {END}."
     return Diagnostic("syntax-error", place, message, labels, (hint,) if hint else ())
 
 
@@ -223,12 +266,10 @@ def _missing(found: str, expected: Collection[str], waiting: list[Opening]) -> s
     return f"Expected {' or '.join(words)}." if 0 < len(words) <= 6 else None
 
 
-def _advice(text: str, start: int, expected: Collection[str]) -> str | None:
+def _advice(source: Source, start: int, expected: Collection[str]) -> str | None:
     """The first advice that fits the place."""
-    before = text[max(0, start - 400):start]
-    for each in _ADVICE:
-        if (re.search(each.before, before) and re.compile(each.at).match(text, start)
-                and (each.expected in ("", *expected)
-                     or (each.expected[0] == "-" and each.expected[1:] not in expected))):
-            return each.hint
-    return None
+    line = source.text[source.text.rfind("\n", 0, start) + 1:start]
+    if (escaped := next((c for c in line if c in _ESCAPES), None)) is not None:
+        return (f"The text has the character that Python makes of \"{_ESCAPES[escaped]}\": "
+                "write r before the string.")
+    return next(filter(None, (each.applies(source, start, expected) for each in _ADVICE)), None)

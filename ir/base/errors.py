@@ -7,7 +7,7 @@ the program is ours.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -56,18 +56,23 @@ class Label:
 
 
 class Replacement(str):
-    """A hint that is followed by writing ``new`` in place of the text that the error is about."""
+    """A hint that is followed by writing ``new`` in place of the text that the error is about.
+
+    The text is that of ``span`` if the hint has one, else that of the diagnostic.
+    """
 
     new: str
+    span: Span | None
 
-    def __new__(cls, hint: str, new: str) -> Replacement:
+    def __new__(cls, hint: str, new: str, span: Span | None = None) -> Replacement:
         """Make a hint with the text ``new`` that a tool may put in place of the span."""
         made = super().__new__(cls, hint)
         made.new = new
+        made.span = span
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (str(self), self.new)
+        return type(self), (str(self), self.new, self.span)
 
 
 def did_you_mean(near: str, span: Span, old: str, new: str | None = None) -> str:
@@ -176,18 +181,30 @@ def unknown_entry(name: str, known: Iterable[str]) -> UserError:
     return UserError(f"Unknown entry point '{name}'.  The program has {names}.")
 
 
+MOST_SHOWN = 20
+"""The most errors of a program that a text has: an error often explains further errors."""
+
+
+def rendered(diagnostics: Sequence[Diagnostic], width: int | None = None) -> str:
+    """The first errors as text, and the number of those left out."""
+    shown = [each.render(width) for each in diagnostics[:MOST_SHOWN]]
+    if (more := len(diagnostics) - MOST_SHOWN) > 0:
+        shown.append(f"… and {more} more error{'s' * (more != 1)}")
+    return "\n\n".join(shown)
+
+
 class ProgramError(UserError):
     """The source program is wrong; carries one diagnostic or more."""
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
-        super().__init__("\n\n".join(d.render() for d in diagnostics))
+        super().__init__(rendered(diagnostics))
         self.diagnostics = diagnostics
         self.is_brief = False
         """The text has a few lines about the first diagnostic only."""
 
     @property
     def full(self) -> str:
-        """The text of all diagnostics."""
+        """The text of the first :data:`MOST_SHOWN` diagnostics."""
         return str(self.args[0])
 
     @property

@@ -56,6 +56,7 @@ class Flattener:
     level: ir.Level = ir.Level.GRID
     types: dict[VName, Type] = field(default_factory=dict)
     host_defs: dict[VName, ir.Stm] = field(default_factory=dict)
+    learned: dict[int, ir.Body] = field(default_factory=dict)
     numbering: Numbering = field(default_factory=Numbering)
     disabled: frozenset[str] = frozenset()
     unwanted: frozenset[str] = frozenset()
@@ -81,7 +82,9 @@ class Flattener:
                 body.result, ret, strict=True) if isinstance(name, VName))
         walk = Walk(self, nest)
         result = walk.body(body)
-        return ir.Body(tuple(walk.out), result), walk.parallel
+        found = ir.Body(tuple(walk.out), result)
+        self.learned[id(found)] = found  # each statement as it was emitted
+        return found, walk.parallel
 
     def apply_rules(self, walk: Walk, stm: ir.Stm) -> str | None:
         """Apply the first rule that fires on ``stm`` and name it; None if it stays sequential."""
@@ -124,6 +127,8 @@ class Flattener:
 
     def learn_body(self, body: ir.Body) -> None:
         """Remember the types that ``body`` binds."""
+        if self.learned.get(id(body)) is body:
+            return
         for stm in body.stms:
             self.learn(stm)
 

@@ -344,7 +344,7 @@ def _unknown_place(fun: Fun, step: Step) -> ProgramError:
     known = [each.path for each in places(fun)]
     near = get_close_matches(step.place, known, n=1)
     hint = f"Did you mean '{near[0]}'?" if near else (
-        "'runelift explain --schedule' lists the places where points match.")
+        "'runelift explain schedule' lists the places where points match.")
     return _error("unknown-place", step.span, f"There is no statement '{step.place}' at this "
                   "step of the schedule.", step, hint)
 

@@ -190,6 +190,8 @@ class _Rest:
             return None
         stm = self.body.stms[self.next]
         self.next += 1
+        if not self.present:
+            return stm
         renamed = {n: self.present[n] for n in free_vars(stm) if n in self.present}
         return substitute_stm(stm, renamed) if renamed else stm
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.consumption import consumed_by, root_of
+from runelift.ir.base.by_identity import by_identity
 from runelift.ir.names import Names, VName
 from runelift.ir.traverse import free_vars, rename_body, substitute_body
 from runelift.rewrite.engine.rule import rule
@@ -79,15 +80,16 @@ def _end(stm: ir.Stm, place: int, name: VName, last: Mapping[VName, int]) -> int
     return last.get(stm.pat[0].name) if stm.pat else None
 
 
-def _read_by(stm: ir.Stm) -> set[VName]:
+@by_identity
+def _read_by(stm: ir.Stm) -> frozenset[VName]:
     """The arrays of which scalar code reads elements."""
     match stm.exp:
         case ir.Index(array):
-            return {array}
+            return frozenset((array,))
         case ir.If(_, then_, else_):
-            return {array for side in (then_, else_) for inner in side.stms
-                    for array in _read_by(inner)}
-    return set()
+            return frozenset(array for side in (then_, else_) for inner in side.stms
+                             for array in _read_by(inner))
+    return frozenset()
 
 
 def _with_code(stm: ir.Stm, sunk: Mapping[VName, ir.Stm], names: Names) -> ir.Stm:

@@ -19,6 +19,7 @@ from runelift.ir.base.errors import (
     RuneliftError,
     TooLarge,
     UserError,
+    rendered,
 )
 from runelift.ir.base.files import read_source
 from runelift.ir.base.source import Source, Span
@@ -30,7 +31,7 @@ def as_text(error: RuneliftError, width: int | None = None) -> str:
     Lines of programs are cut to ``width`` columns.
     """
     if isinstance(error, ProgramError) and width is not None and error.diagnostics:
-        return "\n\n".join(each.render(width) for each in error.diagnostics)
+        return rendered(error.diagnostics, width)
     if isinstance(error, CompilerLimitation) and not isinstance(error, TooLarge):
         return f"not supported: {error}"
     if isinstance(error, ProgramError):
@@ -75,12 +76,12 @@ def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:
     """A diagnostic: its place, message, hints, and other places (``labels``).
 
     ``end_line`` and ``end_column`` are the place after it.  ``fixes`` are the hints that are
-    followed by writing ``text`` at the place.
+    followed by writing ``text`` at a place, which may be another one.
     """
     return {"severity": diagnostic.severity, "code": diagnostic.code, **_place(diagnostic.span),
             "message": diagnostic.message, "hints": diagnostic.hints,
-            "fixes": [{"hint": hint, "text": hint.new} for hint in diagnostic.hints
-                      if isinstance(hint, Replacement)],
+            "fixes": [{"hint": hint, "text": hint.new, **_place(hint.span or diagnostic.span)}
+                      for hint in diagnostic.hints if isinstance(hint, Replacement)],
             "labels": [{**_place(label.span), "message": label.text}
                        for label in diagnostic.labels]}
 

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,10 @@ class DeviceInfo:
                        shares=replace(self.shares, staged=False, columns=0))
 
 
+WATCHED = ("runelift.runtime.processes.child_main", "runelift.runtime.host.supervisor")
+"""Modules of processes whose ends another process explains."""
+
+
 def register_runtimes() -> list[str]:
     """Make installed but unregistered OpenCL runtimes known to the loader; what was done.
 
@@ -160,6 +165,10 @@ def register_runtimes() -> list[str]:
     if "pyopencl" in sys.modules:
         return []
     pocl_cache.provide()
+    if (place := pocl_cache.folder()) is not None and not any(
+            module in sys.modules for module in WATCHED):
+        # start-up: a command has no need of it
+        import_module("runelift.runtime.devices.driver.crash_marks").watch(place)
     if VARIABLE in os.environ:
         return []
     files = {path.name: path.read_bytes() for path in registered(SYSTEM)}

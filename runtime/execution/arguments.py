@@ -73,6 +73,8 @@ def _cure(spec: ValueSpec, arg: Any, value: np.ndarray[Any, Any], rank: int) -> 
     if value.ndim != rank:
         return (f"it has {value.ndim} dimension{'s' * (value.ndim != 1)}, and {rank or 'none'} "
                 f"{'is' if rank == 1 else 'are'} needed; see `np.reshape`.")
+    if rank and type(arg).__module__.partition(".")[0] == "torch":
+        return f"pass `{name}.to(torch.{wanted})`"
     if rank and not isinstance(arg, np.ndarray):
         return f"pass `np.array({name}, np.{kind})`"
     return f"pass `{name}.astype(np.{kind})`" if rank else f"pass `np.{kind}({name})`"

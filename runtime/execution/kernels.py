@@ -21,6 +21,7 @@ from runelift.codegen.emit.signatures import (
     function_names,
     is_free,
     parameters,
+    shared_functions,
     subgroups_of,
     uses_subgroups,
 )
@@ -413,9 +414,11 @@ class Kernels:
         started = time.perf_counter()
         program = self._program(*source)
         names = self._functions(site.launch.kernel.name for site in sites)
+        shared = shared_functions(source[0])
         for site in sites:
             name = site.launch.kernel.name
-            kernel = cl.Kernel(program, names.get(name, name))
+            function = names.get(name, name)
+            kernel = cl.Kernel(program, shared.get(function, function))
             if not self._in_subgroups(kernel) and uses_subgroups(site.launch.kernel):
                 kernel = cl.Kernel(self._without_subgroups(site, constants),
                                    self._functions([name]).get(name, name))

@@ -21,11 +21,16 @@ def program_text(kernels: Iterable[Kernel], bases: dict[str, int],
                  constants: Mapping[VName, int] | None = None, *,
                  functions: Mapping[str, str] | None = None,
                  origins: Origins | None = None) -> str:
-    """The text of a program (:func:`runelift.codegen.emit.opencl.opencl_program`)."""
-    # late: start-up; texts of kernels are kept
-    from runelift.codegen.emit.opencl import opencl_program
+    """The text of a program (:func:`runelift.codegen.emit.opencl.opencl_program`).
 
-    return opencl_program(kernels, bases, constants, functions=functions, origins=origins)
+    With ``functions``, kernels that are alike are one function, unless lines have their places.
+    """
+    # late: start-up; texts of kernels are kept
+    from runelift.codegen.emit import alike
+
+    if functions and origins is None:
+        return alike.program_of_functions(kernels, bases, constants, functions)
+    return alike.opencl_program(kernels, bases, constants, functions=functions, origins=origins)
 
 
 def persistent_text(kernel: PersistentKernel, bases: Mapping[str, int], late: int) -> str:

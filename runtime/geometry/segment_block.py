@@ -57,6 +57,10 @@ MOST_TILE_ITERATIONS = 128
 """The most iterations of a loop whose elements local memory holds."""
 LEAST_TILE_ITERATIONS = 8
 """The least iterations for which local memory is used."""
+TILE_PARTS = 8
+"""The parts in which a work-item goes through a tile of elements, if there is room for so many."""
+LEAST_COPYING = 128
+"""The least work-items of a group that copies elements of segments, if they can share these."""
 LEAST_ACROSS = 16
 """The least number of segments of a group that are beside each other."""
 ITEMS_PER_UNIT = 1024
@@ -214,19 +218,34 @@ def block(asked: SegmentBlockRequest, limits: GeometryLimits) -> SegmentBlockAns
 def _scheduled(asked: SegmentBlockRequest, limits: GeometryLimits) -> SegmentBlockAnswer:
     """The block that a schedule asks for.
 
-    Work-items share a segment where too few would have work otherwise.  Tiles of elements become
-    shorter, and then the steps fewer, until their boxes fit.
+    Work-items share a segment where too few would have work otherwise, as long as there is room for
+    their totals and for tiles.  Groups are not of the largest size if work-items keep many values.
+    Tiles of elements become shorter, and then the steps fewer, until their boxes fit.
     """
-    across, most, split = asked.wanted_across, asked.length // LEAST_STEPS, 1
-    points = _possible_points(asked, limits, asked.wanted_points, across, split)
-    enough = ITEMS_PER_UNIT * limits.units if limits.shares.staged else 0
-    while not asked.wanted_split and asked.segments // points * split < enough and (
-            2 * split * across <= limits.shares.max_group and 2 * split <= min(MOST_SHARING, most)
-            and 4 * split * points * across * asked.bytes <= limits.local_bytes):
-        split *= 2
+    across = asked.wanted_across
+    most = min(MOST_SHARING, asked.length // LEAST_STEPS, *((across,) if asked.apart else ()),
+               limits.max_group // across // (2 if asked.loops else 1))
+    points = _possible_points(asked, limits, asked.wanted_points, across, 1)
+    items, found = asked.segments // points, _scheduled_block(asked, limits, points, 1)
+    enough = limits.units * (BOXED_ITEMS_PER_UNIT if found.tile and not asked.of_elements
+                             else ITEMS_PER_UNIT)
+    while limits.shares.staged and not asked.wanted_split and 2 * found.split <= most and (
+            items * found.split < enough or (
+                asked.of_elements and found.tile and found.group < LEAST_COPYING)):
+        more = _scheduled_block(asked, limits, points, 2 * found.split)
+        if points * more.group * asked.bytes >= limits.local_bytes or more.steps < found.steps or (
+                found.tile and more.tile < (1 if asked.of_elements else found.tile)):
+            break
+        found = more
+    return found
+
+
+def _scheduled_block(asked: SegmentBlockRequest, limits: GeometryLimits, points: int, split: int
+                     ) -> SegmentBlockAnswer:
+    """The block of a schedule if so many work-items share a segment, with a tile that fits."""
     wanted = SegmentBlockAnswer(
-        across * split, across, split, points, asked.wanted_steps, points * asked.wanted_steps,
-        _wished_tile(asked, limits.shares))
+        asked.wanted_across * split, asked.wanted_across, split, points, asked.wanted_steps,
+        points * asked.wanted_steps, _wished_tile(asked, limits.shares))
     room = limits.local_bytes - (points * wanted.group * asked.bytes if split > 1 else 0)
     if asked.of_elements:
         return _with_elements(asked, wanted, room)
@@ -235,13 +254,18 @@ def _scheduled(asked: SegmentBlockRequest, limits: GeometryLimits) -> SegmentBlo
 
 def _with_elements(asked: SegmentBlockRequest, wanted: SegmentBlockAnswer, room: int
                    ) -> SegmentBlockAnswer:
-    """The block with a tile of elements that fits into ``room`` bytes; without any if none does."""
+    """The block with a tile of elements that fits into ``room`` bytes; without any if none does.
+
+    A work-item goes through a tile in several parts, so that barriers are few.
+    """
     kept = KEPT_ROOT_ELEMENTS if asked.roots else STRAIGHT_ELEMENTS
     steps = power_of_two_below(max(1, min(wanted.steps, kept // wanted.points, MOST_STEPS)))
     least_tile = wanted.across if asked.apart else wanted.split
     while steps:
         found = wanted._replace(steps=steps, cells=wanted.points * steps)
-        tile = power_of_two_below(max(1, wanted.tile // (least_tile * steps))) * least_tile * steps
+        parts = power_of_two_below(max(
+            1, wanted.tile // (least_tile * steps), TILE_PARTS * wanted.split // least_tile))
+        tile = parts * least_tile * steps
         while tile >= least_tile * steps:
             if _boxes_bytes(asked.copied, found._replace(tile=tile),
                             flat=not asked.height) <= room:

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from runelift.runtime.tuner.costs.cost_model import DatasetCosts
 from runelift.runtime.tuner.measure.paired_comparison import UNTUNED
@@ -27,6 +27,10 @@ NEAR = 1.5
 """... of versions that take no more times as long as the best version, by the records."""
 
 
+Settings: TypeAlias = frozenset[tuple[str, int]]
+"""Settings of kernels, by the names of their parameters."""
+
+
 class Candidates(NamedTuple):
     """The single versions that run beside the default and the tuned choice.
 
@@ -38,6 +42,8 @@ class Candidates(NamedTuple):
     near: float
 
 
+NONE = Candidates(0, 0.0)
+"""No single versions, where these are known to be no better."""
 USUAL = Candidates(CANDIDATES, NEAR)
 """The single versions of records that are hardly disturbed."""
 
@@ -49,17 +55,20 @@ def choices_on(entry: EntryTuning, costs: DatasetCosts, tuned: Mapping[str, Guar
     ``tuned`` are choices by name.  Single versions run with the settings of the first, too.
     Several single versions run, as records may mislead.
     """
-    forest, defaults = entry.forest, entry.defaults
+    forest = entry.forest
     known = not entry.costs.incomplete.get(costs.name)
     same = dict[tuple[object, ...], Choice]()
 
-    def choice(thresholds: Mapping[str, int], meant: Mapping[str, int]) -> Choice:
-        made = Choice(thresholds, versions_run(forest, costs, meant))
-        if not known:
-            return made
-        return same.setdefault((costs.launched(meant), settings_of(entry, thresholds)), made)
+    plain = next((each for each in (entry.untuned or entry.costs).datasets
+                  if each.name == costs.name), costs)
 
-    found = {DEFAULT: choice(UNTUNED, defaults),
+    def choice(thresholds: Mapping[str, int], meant: Mapping[str, int]) -> Choice:
+        settings = settings_of(entry, thresholds)
+        of = costs if settings else plain  # predicted times depend on settings
+        made = Choice(thresholds, versions_run(forest, of, meant))
+        return same.setdefault((of.launched(meant), settings), made) if known else made
+
+    found = {DEFAULT: choice(UNTUNED, entry.defaults),
              **{name: choice(each, each) for name, each in tuned.items()}}
     base, count = next(iter(tuned.values())), len(found)
     forced = sorted(single_versions(forest, base), key=lambda each: _seconds(costs, each))
@@ -74,7 +83,32 @@ def choices_on(entry: EntryTuning, costs: DatasetCosts, tuned: Mapping[str, Guar
     return found
 
 
-def settings_of(entry: EntryTuning, thresholds: Mapping[str, int]) -> frozenset[tuple[str, int]]:
+def in_fixed_order(entry: EntryTuning, costs: DatasetCosts, choices: Mapping[str, Choice],
+                   settings: Settings) -> tuple[str, ...]:
+    """The choices with some settings that lead to different runs, the default's versions first."""
+    found = dict[tuple[int, ...], str]()
+    for name, choice in choices.items():
+        if settings_of(entry, choice.thresholds) == settings:
+            found.setdefault(_launched(entry, costs, choice), name)
+    usual = entry.by_default(costs.name)
+    return tuple(found[path] for path in sorted(found, key=lambda path: (path != usual, path)))
+
+
+def runs_like(entry: EntryTuning, costs: DatasetCosts, choices: Mapping[str, Choice],
+              thresholds: Mapping[str, int]) -> str | None:
+    """The name of a choice that leads to the runs that thresholds lead to; None if none does."""
+    path, settings = costs.launched(thresholds), settings_of(entry, thresholds)
+    return next((name for name in in_fixed_order(entry, costs, choices, settings)
+                 if _launched(entry, costs, choices[name]) == path), None)
+
+
+def _launched(entry: EntryTuning, costs: DatasetCosts, choice: Choice) -> tuple[int, ...]:
+    """The versions that a choice leads to."""
+    usual = None if choice.thresholds else entry.by_default(costs.name)
+    return costs.launched(choice.thresholds or entry.defaults) if usual is None else usual
+
+
+def settings_of(entry: EntryTuning, thresholds: Mapping[str, int]) -> Settings:
     """The settings of kernels of an entry point that come with thresholds."""
     return frozenset((name, value) for name, value in thresholds.items()
                      if name.startswith(f"{entry.forest.entry}.") and name not in entry.defaults)

@@ -99,6 +99,12 @@ class ComparisonPolicy:
     """
     worthwhile: float = 0.01
     """Fraction that all datasets together must gain by thresholds: less is chance."""
+    alike: float = 0.07
+    """Fraction by which versions differ that are told apart in the end.
+
+    Of versions that are alike, a fixed one is chosen: repeated tunings then agree, also under load,
+    which disturbs runs by a few percent.
+    """
     guard_datasets: int = 3
     """Datasets at least that say how size guards serve datasets left out of the fit."""
     guard_gain: float = 0.02
@@ -170,7 +176,9 @@ class ParameterPolicy:
     thorough: int = 1
     """Times as many settings as usual are tried."""
     rival_factor: float = 3.0
-    """Versions with up to so many times the best time can still win by their parameters."""
+    """Versions with up to so many times the best time can still win by their parameters, ..."""
+    decide: bool = False
+    """... if parameters decide about versions: else versions are chosen without them."""
     version_runs: int = 3
     """Runs that time a version, ..."""
     once_seconds: float = 0.5
@@ -288,6 +296,7 @@ NORMAL = TuningPolicy()
 """The policy of ``--effort normal``, and where none is given."""
 QUICK = replace(NORMAL, parameters=ParameterPolicy(seconds=0.0, thorough=0))
 """The policy of ``--effort quick``: no parameters."""
-FULL = replace(NORMAL, parameters=ParameterPolicy(seconds=300.0, by=3600.0, thorough=4),
+FULL = replace(NORMAL, parameters=ParameterPolicy(seconds=300.0, by=3600.0, thorough=4,
+                                                  decide=True),
                budget=BudgetPolicy(seconds=900.0))
 """The policy of ``--effort full``: four times as many settings, for five times as long."""

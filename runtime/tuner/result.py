@@ -40,11 +40,21 @@ class EntryTuning:
     aim: Objective = Objective.RELATIVE
     front: MemoryFront | None = None
     finer: Mapping[str, SizeGuard] = field(default_factory=dict)
+    untuned: Costs | None = None
+    """The costs without settings of kernels, where ``costs`` are with settings.
+
+    With settings, predicted times may lead to other versions by default.
+    """
 
     @property
     def choice(self) -> GuardedThresholds:
         """The thresholds with the size guards before them: what runs."""
         return GuardedThresholds(self.fit.thresholds, self.finer)
+
+    def by_default(self, dataset: str) -> tuple[int, ...] | None:
+        """The versions that run untuned on a dataset; None if its costs are not known."""
+        return next((each.launched(self.defaults) for each in (self.untuned or self.costs).datasets
+                     if each.name == dataset), None)
 
     @property
     def known(self) -> Costs:

@@ -1,8 +1,9 @@
 """The last stage of a choice: it runs beside the default in turn, and is undone unless that helps.
 
 All choices alternate, so that a drift of the machine affects them alike.  Other work on the machine
-is answered by more turns.  Where single versions prove better than the choice, thresholds and size
-guards are fitted to them and run once more.
+is answered by more turns.  On each dataset the first version is wanted that is alike the best.  The
+default's version is the first, and further versions have a fixed order.  Thresholds and size guards
+are fitted to them.  What these lead to has run already, or is run once more.
 """
 
 from __future__ import annotations
@@ -18,10 +19,14 @@ from runelift.runtime.tuner import confirm_size_guards
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.final_choice import (
+    NONE,
     USUAL,
     Candidates,
     choices_on,
+    in_fixed_order,
+    runs_like,
     settings_of,
+    single_versions,
     with_best,
 )
 from runelift.runtime.tuner.fit.fit import fit
@@ -38,19 +43,29 @@ from runelift.runtime.tuner.measure.side_by_side import (
     by_default,
     speedup,
 )
-from runelift.runtime.tuner.measure.turns import BUSY, Turns, halves_agree, run_until_decided
+from runelift.runtime.tuner.measure.turns import (
+    BUSY,
+    Turns,
+    first_alike,
+    halves_agree,
+    run_until_decided,
+)
 from runelift.runtime.tuner.policy import ComparisonPolicy
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.tuner.searched_gains import searched_before
 from runelift.runtime.tuner.state import State
 from runelift.runtime.versions.size_guards import GuardedThresholds
 
+FIRST = "first"
+"""The name of a choice that has a fixed version where versions are alike."""
 ALONE = "alone"
 """The name of a choice that runs beside the tuned choice: what is kept if that is not."""
 FIRST_PART = 0.7
 """The part of the time for the first runs in turn; the other part is for a choice fitted anew."""
-LOADED = Candidates(most=5, near=4.0)
-"""The single versions that run where records are noisy."""
+PLAIN_PARTS = 0.5, 0.4
+"""These parts if runs with settings of kernels follow."""
+LOADED = Candidates(most=5, near=100.0)
+"""The single versions that run where records are noisy: a run may wait for other work that long."""
 ROUNDS = 2
 """Runs of each choice that there must be time for: one warms up.
 
@@ -59,37 +74,97 @@ Single versions run only if there is time for enough rounds.
 
 
 def settle_choice(job: TuningJob, state: State) -> State:
-    """The choice that runs in turn bear out, with the times of these runs."""
+    """The choice that runs in turn bear out, with the times of these runs.
+
+    Versions are chosen without settings of kernels, unless the policy lets settings decide.
+    Because: which settings a search finds is chance, above all beside other work.  Settings are
+    kept if they make the chosen versions faster.
+    """
     turns = InTurn(job, state.wrong)
+    if job.policy.parameters.decide or job.aim is Objective.MEMORY or not (
+            state.values.keys() - state.thresholds.thresholds.keys()):
+        return _settled(job, turns, state, FIRST_PART, 1.0)
+    plain = _settled(job, turns, state.without_settings("in the end, they did not help"),
+                     *PLAIN_PARTS)
+    return _with_settings(job, turns, state, plain)
+
+
+def _settled(job: TuningJob, turns: InTurn, state: State, first: float, second: float) -> State:
+    """The choice that runs in turn bear out, in parts of the time for first and further runs."""
     names = {TUNED: state}
     if state.guarded.finer or state.values != state.thresholds.thresholds:
-        alone = state.without_settings("in the end, they did not help")
-        names |= {ALONE: alone}
-    found = turns.run(_entries(state), {n: each.guarded for n, each in names.items()},
-                      turns.end_of(FIRST_PART))
-    verdicts = {name: judged(found, name, DEFAULT, job, _earlier(job, state, name),
-                           turns.least_gain)
-                for name in names}
-    taken = next((name for name in names if verdicts[name].proved), None)
-    kept = _undone(names[TUNED], verdicts[TUNED]) if taken is None else names[taken]
-    final = tuple(_reported(each.found, taken) for each in found if each.found.seconds)
-    anew = _anew(job, kept, found, taken)
+        names |= {ALONE: state.without_settings("in the end, they did not help")}
+    found = turns.run(names, turns.end_of(first))
+    taken = next((option for name, each in names.items()
+                  for option in _options(job, name, each, found, turns.least_gain)
+                  if option.verdict.proved), None)
+    kept = taken.state if taken is not None else _undone(state, judged(
+        found, TUNED, DEFAULT, job, _earlier(job, state, TUNED), turns.least_gain))
+    final = tuple(map(by_default, _with_best(found, TUNED))) if taken is None else (
+        _with_best(taken.runs, taken.name))
+    anew = _like_first(job, kept, found)
     if anew is not None:
-        again = turns.run(_entries(anew), {TUNED: anew.guarded, ALONE: kept.guarded}, turns.end)
-        if judged(again, TUNED, DEFAULT, job, {}, turns.least_gain).proved and (
-                taken is None or judged(again, TUNED, ALONE, job, {}, turns.least_gain).proved):
-            return replace(anew, final=tuple(with_best(each.found, TUNED) for each in again
-                                             if each.found.seconds))
+        again = turns.run({TUNED: anew, ALONE: kept}, turns.end_of(second))
+        if judged(again, TUNED, DEFAULT, job, {}, turns.least_gain).proved and not (
+                judged(again, TUNED, ALONE, job, {}, turns.least_gain).slower):
+            return replace(anew, final=_with_best(again, TUNED))
     return replace(kept, final=final)
+
+
+def _with_settings(job: TuningJob, turns: InTurn, state: State, plain: State) -> State:
+    """The state's settings with the versions of the ``plain`` choice, if runs in turn gain by them.
+
+    Else the plain choice.
+    """
+    paths = {costs.name: costs.launched(entry.choice)
+             for entry in plain.concluded().thresholds.entries for costs in entry.costs.datasets}
+    wanted = {costs.name: next((each for each in single_versions(entry.forest, state.guarded)
+                                if costs.launched(each) == paths[costs.name]), plain.guarded)
+              for entry in state.concluded().thresholds.entries
+              for costs in entry.costs.datasets if costs.name in paths}
+    made = _fitted_to(job, state, wanted) or state
+    again = turns.run({TUNED: made, ALONE: plain}, turns.end, NONE)
+    if all(judged(again, TUNED, over, job, {}, turns.least_gain).proved
+           for over in (DEFAULT, ALONE)):
+        return replace(made, final=_with_best(again, TUNED))
+    return plain
+
+
+def _with_best(runs: Sequence[RunsInTurn], name: str) -> tuple[SideBySide, ...]:
+    return tuple(with_best(each.found, name) for each in runs if each.found.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A state that may be kept, its name in runs in turn, and what these say of it."""
+
+    name: str
+    state: State
+    runs: Sequence[RunsInTurn]
+    verdict: Judgement
+
+
+def _options(job: TuningJob, name: str, state: State, runs: Sequence[RunsInTurn],
+             least_gain: float) -> list[Option]:
+    """The options of a state, the first choice first.
+
+    Where versions are alike, a fixed one comes first.  If no dataset is slower then, nothing else
+    may be kept.
+    """
+    earlier, found = _earlier(job, state, name), list[Option]()
+    anew = _like_first(job, state, runs)
+    ran = None if anew is None else _named(anew, name, state, runs)
+    if anew is not None and ran is not None:
+        found.append(Option(FIRST, anew, ran, judged(
+            ran, FIRST, DEFAULT, job, earlier, least_gain)))
+    if all(each.verdict.slower for each in found):
+        found.append(Option(name, state, runs, judged(
+            runs, name, DEFAULT, job, earlier, least_gain)))
+    return found
 
 
 def _entries(state: State) -> dict[str, EntryTuning]:
     return {entry.forest.entry: entry for entry in state.concluded().thresholds.entries}
-
-
-def _reported(found: SideBySide, taken: str | None) -> SideBySide:
-    """The comparison as reports show it; with the default in place of a choice that was undone."""
-    return by_default(with_best(found, TUNED)) if taken is None else with_best(found, taken)
 
 
 def _undone(state: State, verdict: Judgement) -> State:
@@ -109,6 +184,14 @@ class RunsInTurn:
 
     found: SideBySide
     choices: Mapping[str, Choice]
+
+    def also(self, name: str, equal: str) -> RunsInTurn:
+        """The runs, with a further name of an equal choice."""
+        found = self.found
+        return RunsInTurn(replace(
+            found, versions={**found.versions, name: found.versions.get(equal, ())}, seconds={
+                **found.seconds, **({name: found.seconds[equal]} if equal in found.seconds else {})
+            }), {**self.choices, name: self.choices[equal]})
 
 
 @dataclass(frozen=True)
@@ -142,36 +225,52 @@ class InTurn:
     def least_gain(self) -> float:
         """The fraction that a dataset must gain: under load, small gains are chance."""
         policy = self.job.policy.comparison
-        return policy.stake if self.busy > BUSY else policy.tolerance / 2
+        return policy.alike if self.busy > BUSY else policy.tolerance / 2
 
-    def run(self, entries: Mapping[str, EntryTuning], tuned: Mapping[str, GuardedThresholds],
-            end: float) -> list[RunsInTurn]:
-        """Run all choices on each dataset until they are decided, or its time is up."""
+    def run(self, states: Mapping[str, State], end: float, candidates: Candidates | None = None
+            ) -> list[RunsInTurn]:
+        """Run all choices on each dataset until they are decided, or its time is up.
+
+        Single versions run with the settings of the first of the ``states``.
+        """
+        if candidates is None:
+            candidates = LOADED if self.busy > BUSY else USUAL
+        entries = _entries(next(iter(states.values())))
+        tuned = {name: each.guarded for name, each in states.items()}
         datasets = [each for each in self.job.datasets if each.name not in self.wrong]
         found = list[RunsInTurn]()
         for number, dataset in enumerate(datasets):
             now = time.perf_counter()
             share = max(0.0, end - now) / (len(datasets) - number)
             entry = entries.get(dataset.entry)
-            choices = _within(share, entry, dataset, self._choices(entry, dataset, tuned))
+            whole = self._choices(entry, dataset, tuned, candidates)
+            choices = _within(share, entry, dataset, whole)
             if not choices or now > end:
-                choices = self._choices(entry, dataset, tuned)
+                choices = whole
                 made: SideBySide | None = SideBySide(dataset.name, dataset.entry, {}, {})
             else:
-                made = run_until_decided(
-                    self.job.program, dataset, choices, Turns(
-                        list(tuned), self.job.policy.comparison, self.busy, now + share))
+                made = run_until_decided(self.job.program, dataset, choices, Turns(
+                    list(tuned), self.job.policy.comparison, self.busy, now + share,
+                    self._order(entry, dataset, choices, next(iter(tuned.values())))))
             if made is not None:
                 found.append(RunsInTurn(made, choices))
         return found
 
+    def _order(self, entry: EntryTuning | None, dataset: Dataset, choices: Mapping[str, Choice],
+               tuned: GuardedThresholds) -> Sequence[str]:
+        """The choices of which one is chosen, in a fixed order."""
+        if entry is None or self.job.aim is Objective.MEMORY:
+            return ()
+        return next((in_fixed_order(entry, costs, choices, settings_of(entry, tuned))
+                     for costs in entry.costs.datasets if costs.name == dataset.name), ())
+
     def _choices(self, entry: EntryTuning | None, dataset: Dataset,
-                 tuned: Mapping[str, GuardedThresholds]) -> dict[str, Choice]:
+                 tuned: Mapping[str, GuardedThresholds], candidates: Candidates
+                 ) -> dict[str, Choice]:
         if entry is not None:
             for costs in entry.costs.datasets:
                 if costs.name == dataset.name:
-                    return choices_on(entry, costs, tuned,
-                                      LOADED if self.busy > BUSY else USUAL)
+                    return choices_on(entry, costs, tuned, candidates)
         default = Choice(UNTUNED)
         return {DEFAULT: default, **{name: Choice(each) if each else default
                                      for name, each in tuned.items()}}
@@ -185,12 +284,18 @@ def _within(seconds: float, entry: EntryTuning | None, dataset: Dataset,
         return dict(choices)
     needed = {id(each): costs.total(each.thresholds or entry.defaults)
               for each in choices.values()}
-    for rounds, kept in ((ENOUGH, choices), (ROUNDS, {
-            name: each for name, each in choices.items() if not name.startswith(BEST)})):
-        whole = rounds * sum({id(each): needed[id(each)] for each in kept.values()}.values())
-        if not whole > seconds:  # the time of a version that was not measured is not known
-            return dict(kept)
-    return {}
+
+    def in_time(kept: Mapping[str, Choice], rounds: int) -> bool:
+        """True unless runs take longer; the time of a version that was not measured is unknown."""
+        return not rounds * sum({id(each): needed[id(each)] for each in kept.values()}.values()
+                                ) > seconds
+
+    kept = dict(choices)
+    for name in reversed([each for each in choices if each.startswith(BEST)]):  # slowest first
+        if in_time(kept, ENOUGH):
+            return kept
+        del kept[name]
+    return kept if in_time(kept, ROUNDS) else {}
 
 
 # Judging
@@ -285,17 +390,25 @@ def _earlier(job: TuningJob, state: State, name: str) -> dict[str, bool]:
 # A choice fitted to what runs in turn have shown
 
 
-def _anew(job: TuningJob, kept: State, runs: Sequence[RunsInTurn], taken: str | None
-          ) -> State | None:
-    """A choice with the single versions that proved better; None if there are none."""
+def _like_first(job: TuningJob, kept: State, runs: Sequence[RunsInTurn]) -> State | None:
+    """A choice with the first versions that are alike the best in turn; None if it is that."""
+    if job.aim is Objective.MEMORY:
+        return None
+    base = kept.concluded()
+    return _fitted_to(job, kept, {
+        name: first for entry in base.thresholds.entries
+        for name, first in _first_versions(entry, base, runs, job.policy.comparison).items()})
+
+
+def _fitted_to(job: TuningJob, kept: State, wanted: Mapping[str, Mapping[str, int]]
+               ) -> State | None:
+    """A choice that is fitted to what is ``wanted`` on datasets; None if it is that already."""
     base = kept.concluded()
     entries, guards = dict[str, EntryTuning](), {each.entry: each for each in kept.guards}
     for entry in base.thresholds.entries:
         name = entry.forest.entry
-        wanted = {each.found.dataset: better.thresholds or entry.defaults for each in runs
-                  if each.found.entry == name and _has_settings_of(entry, base, each)
-                  and (better := _better_single(each, taken or DEFAULT, job)) is not None}
-        if not wanted:
+        if all(costs.launched(wanted.get(costs.name, entry.choice)) == costs.launched(entry.choice)
+               for costs in entry.costs.datasets):
             continue
         preferred = replace(entry, costs=_preferring(entry, wanted))
         preferred = replace(preferred, unmoved=entry.unmoved - wanted.keys(), fit=fit(
@@ -316,6 +429,46 @@ def _anew(job: TuningJob, kept: State, runs: Sequence[RunsInTurn], taken: str | 
     return anew if changed else None
 
 
+def _first_versions(entry: EntryTuning, base: State, runs: Sequence[RunsInTurn],
+                    policy: ComparisonPolicy) -> dict[str, Mapping[str, int]]:
+    """The thresholds or versions that come first of choices alike, by dataset.
+
+    Only choices count that ran with the settings of kernels that are kept.
+    """
+    settings = settings_of(entry, base.values)
+    of, found = {each.name: each for each in entry.costs.datasets}, dict[str, Mapping[str, int]]()
+    for each in runs:
+        costs = of.get(each.found.dataset) if each.found.entry == entry.forest.entry else None
+        if costs is not None and each.found.rounds >= ENOUGH:
+            order = in_fixed_order(entry, costs, each.choices, settings)
+            first = first_alike(each.found, order, policy)
+            if first is not None:
+                found[costs.name] = each.choices[first].thresholds or entry.defaults
+    return found
+
+
+def _named(anew: State, name: str, state: State, runs: Sequence[RunsInTurn]
+           ) -> list[RunsInTurn] | None:
+    """The runs, in which a choice has a name, too; None if runs of it have not been made.
+
+    The choice is made of a ``state`` that has a ``name``.
+    """
+    entries, found = _entries(anew), list[RunsInTurn]()
+    for each in runs:
+        entry, equal = entries.get(each.found.entry), name
+        costs = None if entry is None else next(
+            (one for one in entry.costs.datasets if one.name == each.found.dataset), None)
+        if entry is not None and costs is not None:
+            if entry.costs.incomplete.get(costs.name):
+                return None
+            if costs.launched(anew.guarded) != costs.launched(state.guarded):
+                equal = runs_like(entry, costs, each.choices, anew.guarded) or ""
+                if equal not in each.found.seconds:
+                    return None
+        found.append(each.also(FIRST, equal))
+    return found
+
+
 def _preferring(entry: EntryTuning, wanted: Mapping[str, Mapping[str, int]]) -> Costs:
     """The costs with which each dataset prefers what is wanted there, or else what it runs.
 
@@ -327,21 +480,3 @@ def _preferring(entry: EntryTuning, wanted: Mapping[str, Mapping[str, int]]) -> 
         dataset.preferring(wanted[dataset.name], much) if dataset.name in wanted
         else dataset.preferring(entry.choice, policy.preference)
         for dataset in entry.costs.datasets))
-
-
-def _better_single(runs: RunsInTurn, over: str, job: TuningJob) -> Choice | None:
-    """The quickest single version, if it is notably better than a choice for certain."""
-    found = runs.found
-    single = [name for name in found.seconds if name.startswith(BEST)]
-    best = min(single, key=found.median, default=None)
-    if best is None or over not in found.seconds:
-        return None
-    ratio, low, _ = speedup([found], best, over)
-    return runs.choices[best] if ratio > 1 + job.policy.comparison.stake and low > 1 else None
-
-
-def _has_settings_of(entry: EntryTuning, kept: State, runs: RunsInTurn) -> bool:
-    """True if the single versions ran with the settings that are kept."""
-    wanted = settings_of(entry, kept.values)
-    return all(settings_of(entry, choice.thresholds) == wanted
-               for name, choice in runs.choices.items() if name.startswith(BEST))

@@ -131,7 +131,8 @@ def _concluded(entry: EntryTuning, latest: EntryTuning, guarded: GuardedThreshol
     sites = entry.forest.sites()
     finer = {site: guard for site, guard in guarded.finer.items() if site in sites}
     thresholds = {name: guarded.get(name, value) for name, value in entry.fit.thresholds.items()}
-    return replace(entry, costs=latest.costs, fit=_with(latest, thresholds), finer=finer)
+    return replace(entry, costs=latest.costs, untuned=entry.untuned or entry.costs,
+                   fit=_with(latest, thresholds), finer=finer)
 
 
 def _with(entry: EntryTuning, thresholds: dict[str, int]) -> Fit:

@@ -40,10 +40,9 @@ class SegmentBlockShape(Shape):
     A group may copy the arrays in ``boxes`` to local memory, for ``tile`` iterations of such a loop
     at a time.  ``tile`` is 0 if it does not, and a wanted tile of 1 means that.  The wanted arrays
     are a bit for each box, 0 for all.  If ``of_elements``, a tile has elements of segments instead.
-    Where elements of a work-item lie ``apart``, as far as the group is wide, it has a multiple of
-    ``across`` times ``steps``.
 
-    A schedule wants ``across``.
+    A schedule wants ``across``.  Elements of a work-item may lie ``apart``, as far as the
+    group is wide.  A tile of elements has a multiple of ``across`` times ``steps`` then.
     """
 
     group: Answer

@@ -22,7 +22,7 @@ CODES = (
     Explanation(
         "unknown-parameter", "a value for a parameter that the program does not have",
         "Option --param sets thresholds, parameters of kernels and those of #[param].  'runelift "
-        "tree' and 'runelift explain --parameters' list them.  Names depend on the text of the "
+        "tree' and 'runelift explain parameters' list them.  Names depend on the text of the "
         "program.  In a tuning file such a name is ignored, with a warning.  The example has a "
         "line for each --param.",
         wrong="""\
@@ -34,7 +34,7 @@ main.suff_outer_par_0=4096
         "impossible-setting", "values of parameters that do not go together",
         "The kernels of a setting must fit the device, and values must make sense beside each "
         "other.  The message shows the condition with the values of both sides, and where it comes "
-        "from, and values of other parameters that go with them.  'runelift explain --parameters' "
+        "from, and values of other parameters that go with them.  'runelift explain parameters' "
         "lists all conditions.  In a tuning file such a setting is ignored, with a warning.  The "
         "example has a line for each --param.",
         wrong="""\

@@ -55,14 +55,14 @@ entry main (xs: [100]f32): [100]f32 = #[split_join(20)] map (* 2) xs
         "malformed-schedule", "a file that is no schedule",
         "A line of a schedule is a step: a place, and a point with its arguments.  The line 'fuse' "
         "stands for fusion.  Lines that begin with '--' are comments.  'runelift explain "
-        "--schedule' prints the schedule of a program.",
+        "schedule' prints the schedule of a program.",
         wrong="split_join(16)\n" + _PROGRAM,
         cure="-- Sixteen elements together.\nmain.ys split_join(16)\n" + _PROGRAM,
         suffix=".schedule"),
     Explanation(
         "unknown-place", "a step of a schedule at a place that the program does not have",
         "A place is the path of a statement: the entry point, then the names of the statements "
-        "around it, then its own name.  'runelift explain --schedule' lists the places where "
+        "around it, then its own name.  'runelift explain schedule' lists the places where "
         "points match.  If the program has changed, so may its places.",
         wrong="main.zs split_join(16)\n" + _PROGRAM,
         cure="main.ys split_join(16)\n" + _PROGRAM,

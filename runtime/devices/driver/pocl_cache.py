@@ -115,10 +115,10 @@ def drop_new(before: Path) -> None:
     os.environ[VARIABLE] = str(before)
 
 
-def move_away(why: str) -> bool:
-    """Move the cache away after a crash, and say so; True if the run is to be tried once more.
+def move_away(why: str, *, again: bool = True) -> bool:
+    """Move the cache away after a crash, and say so; True if it was moved.
 
-    A process does it once.
+    The run is tried ``again`` then.  A process does it once.
     """
     place = folder()
     try:
@@ -131,6 +131,6 @@ def move_away(why: str) -> bool:
     except OSError:
         return False
     _moved.append(away)
-    print(f"runelift: {why}; PoCL's cache may be damaged, so it is now '{away}', and the run is "
-          "tried once more.", file=sys.stderr)
+    print(f"runelift: {why}; PoCL's cache may be damaged, so it is now '{away}'"
+          + (", and the run is tried once more." if again else "."), file=sys.stderr)
     return True

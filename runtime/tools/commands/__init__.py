@@ -6,7 +6,7 @@ that is called, by its name, so that each command starts quickly.
 
 from __future__ import annotations
 
-HELP = frozenset({"-h", "--help"})
+HELP = frozenset({"-h", "--help", "--help-all"})
 STOPPED = "interrupted."
 INTERRUPTED = 130
 """The exit status of a command that Ctrl-C ended."""

@@ -23,6 +23,7 @@ import numpy as np
 from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.ir.base.source import Source
 from runelift.ir.prim import Prim
+from runelift.ir.types import Const
 from runelift.runtime.data.outline import outline
 from runelift.runtime.data.values import load_values
 from runelift.runtime.programs.program import Program
@@ -126,9 +127,24 @@ def inputs(args: argparse.Namespace | DatasetOptions, program: Program,
         if args.only is None or args.only in case.dataset]
     if not found:
         named = "" if args.only is None else f" whose name contains '{args.only}'"
-        raise UserError(f"'{args.program}' has no dataset to run{named}.  Add a test block with "
-                        "one, or use --input FILE.")
+        raise UserError(f"'{args.program}' has no dataset to run{named}.  "
+                        + (_block(program, entries[0]) if entries and args.only is None else
+                           "Add a test block with one, or use --input FILE."))
     return found
+
+
+def _block(program: Program, entry: str) -> str:
+    """The advice to add a test block, with the types of an entry point's parameters."""
+    params = program.interface(entry).params
+    most = max((len(each.shape or ()) for each in params), default=0)
+    size = {0: 1, 1: 1_000_000, 2: 1000}.get(most, 100)
+    given = " ".join(
+        "".join(f"[{dim.value if isinstance(dim, Const) else size}]" for dim in each.shape or ())
+        + (f"{size}i64" if each.prim is Prim.I64 and not each.shape else each.prim.value)
+        for each in params)
+    named = [] if entry == "main" else [f"-- entry: {entry}"]
+    lines = ["-- ==", *named, f"-- random input {{ {given} }}"]
+    return "Add a test block before its entry point, or use --input FILE:\n  " + "\n  ".join(lines)
 
 
 def _types(program: Program, entry: str) -> list[Prim]:

@@ -11,6 +11,7 @@ import argparse
 import errno
 import importlib
 import os
+import re
 import sys
 import textwrap
 import traceback
@@ -34,7 +35,7 @@ from runelift.runtime.devices.bindings import HINT, bindings_problem
 from runelift.runtime.host import supervisor
 from runelift.runtime.host.gc_policy import collect_rarely, freeze_at_exit
 from runelift.runtime.records.format import tables_within
-from runelift.runtime.tools.commands import HELP, INTERRUPTED, STOPPED, json_output
+from runelift.runtime.tools.commands import HELP, INTERRUPTED, STOPPED, everyday, json_output
 from runelift.runtime.tools.commands.streams import visible_streams
 from runelift.runtime.tools.commands.styles import columns, show
 
@@ -74,6 +75,8 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong with the command line and exit."""
+        message = _with_advice(message, [name for each in self._actions for name in (
+            each.option_strings or tuple(each.choices or ()))])
         if json_output.is_wanted():
             print(json_output.as_text(None, [json_output.error(message)]))
             self.exit(USER_ERROR)
@@ -85,9 +88,32 @@ class _Parser(argparse.ArgumentParser):
             ) -> tuple[argparse.Namespace, list[str]]:
         """The options; one that a command does not know is refused with that command's usage."""
         found, unknown = super().parse_known_args(args, namespace)
+        rest = next((each.dest for each in self._actions if each.nargs == "*"), None)
+        if rest is not None and not any(map(_OPTION.match, unknown)):
+            getattr(found, rest).extend(unknown)  # words behind options
+            unknown = []
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
+
+
+_OPTION = re.compile(r"-[^\d.]")
+_WRONG = re.compile(r"invalid choice: '(?P<choice>[^']*)' \(|"
+                    r"unrecognized arguments: (?P<option>-\S+)")
+
+
+def _with_advice(message: str, known: Sequence[str]) -> str:
+    """A message of the parser, with the command or option that may be meant."""
+    if (found := _WRONG.search(message)) is None:
+        return message
+    # late: start-up; only mistakes need it
+    import difflib
+
+    wrong = (found["choice"] or found["option"] or "").partition("=")[0]
+    near = difflib.get_close_matches(wrong, known, n=1)
+    if near and found["choice"]:
+        return f"There is no '{wrong}'.  Did you mean '{near[0]}'?"
+    return f"{message}.  Did you mean '{near[0]}'?" if near else message
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -99,8 +125,11 @@ class _Help(argparse.RawDescriptionHelpFormatter):
             for part in text.strip().split("\n\n"))
 
 
-def make_parser(command: str | None) -> argparse.ArgumentParser:
-    """The parser of the command line; only ``command`` gets its own arguments."""
+def make_parser(command: str | None, *, everything: bool = True) -> argparse.ArgumentParser:
+    """The parser of the command line; only ``command`` gets its own arguments.
+
+    Its help has ``everything``, or the everyday options.
+    """
     parser = _Parser(prog="runelift", formatter_class=_Help, description=(
         "Compile nested data-parallel programs into several versions, run, time and tune them."),
         epilog="Exit status: 0 success, 1 an error of yours, 2 a program that is right but not "
@@ -115,6 +144,7 @@ def make_parser(command: str | None) -> argparse.ArgumentParser:
                 name, help=summary, description=module.__doc__, formatter_class=_Help,
                 epilog=_shown(module.EXAMPLES))
             module.configure(sub)
+            everyday.arrange(sub, name, everything=everything)
             sub.set_defaults(execute=module.execute)
         else:
             commands.add_parser(name, help=summary)
@@ -145,7 +175,8 @@ def _execute(arguments: list[str]) -> int:
     command = next((a for a in arguments if not a.startswith("-")), None)
     try:
         with _ahead(command, arguments):
-            args = make_parser(command).parse_args(arguments)
+            args = make_parser(command, everything=everyday.HELP_ALL in arguments).parse_args(
+                arguments)
             if hasattr(args, "policy"):
                 args.policy = policy_with(args.policy, without=args.disable,
                                           ignores_attributes=args.ignore_attributes)

@@ -52,6 +52,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stage", choices=STAGES, default="flat",
                         help="the stage (default: %(default)s)")
     parser.add_argument("--dot", action="store_true", help="print the tree for Graphviz")
+    parser.add_argument("--preamble", action="store_true",
+                        help="with --stage kernels, also the macros and functions before kernels")
     add_entry(parser)
     add_policy(parser)
     add_rules(parser)
@@ -70,12 +72,24 @@ def execute(args: argparse.Namespace) -> int:
     if args.json:
         print_json({"stage": args.stage, "entry": args.entry, "text": text})
     elif args.stage in LANGUAGES:
+        if args.stage == "kernels" and not args.preamble:
+            text = _without_preamble(text)
         show_code(text, LANGUAGES[args.stage])
     elif args.stage == "tree":
         show(text)
     else:
         print(text)
     return 0
+
+
+def _without_preamble(text: str) -> str:
+    """The source of kernels from the first kernel on, with the comment above it."""
+    start = text.find("\n__kernel") + 1
+    above = text[:start].splitlines(keepends=True)
+    while above and above[-1].startswith("//"):
+        start -= len(above.pop())
+    left = text.count("\n", 0, start)
+    return f"// {left} lines of macros and functions: --preamble\n{text[start:]}" if left else text
 
 
 def _tree(args: argparse.Namespace, program: Program) -> str:

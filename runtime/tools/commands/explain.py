@@ -1,20 +1,18 @@
 """Explain the code of an error, with an example and its cure, or how a program is flattened.
 
-For a program, it says which rule fired on which expression, the result, and why other rules did not
-apply.  With --parameters, it lists the parameters of the kernels on a device, which 'run --param'
-sets and 'autotune' chooses, and the constraints on them.  With --kernels, it lists the classes of
-the kernels that each code version may run, their launches, and stored intermediates.  With
---memory, it lists the device memory that each code version needs, for the datasets of the program
-or for --sizes.  With --cost, it lists what each code version is predicted to cost, without a run.
---as-device h200 stands for a device that is not there.  With --access, it lists the class of each
-reference to an array, which says what elements work-items have in common.  With --barriers, it
-lists the barriers of kernels, and the accesses that each of them separates; --dot draws the graph
-of accesses.  With --schedule, it prints the rewrite points of the program, a step a line, and which
-other points match.  With --steps, it adds the program after each step.  With --file FILE, it
-explains the program with another schedule.  With --html, it writes a page for a browser: passes,
-flattening, versions and kernels.  Lines that belong together can be marked there.
+The topics about a program:
 
-Without an argument, list the codes.
+    rules       which rule fired on which expression, and why other rules did not (the default)
+    kernels     the kernels of each code version, their launches, stored intermediates
+    parameters  the parameters of kernels, which 'run --param' sets and 'autotune' chooses
+    memory      the device memory of each code version, for datasets or --sizes
+    cost        predicted times of each code version; --as-device h200 is a device not here
+    schedule    the rewrite points, a step a line; --steps adds the program after each step
+    access      the elements of arrays that work-items have in common
+    barriers    the barriers of kernels, and the accesses between; --dot draws their graph
+
+With --html, write a page for a browser: passes, flattening, versions and kernels.  Lines that
+belong together can be marked there.  Without an argument, list the codes.
 """
 
 from __future__ import annotations
@@ -38,6 +36,7 @@ from runelift.runtime.tools.commands.options import (
     add_rules,
     add_tuning,
     print_json,
+    warn,
 )
 from runelift.runtime.tools.commands.rewriting_options import add_rewriting
 from runelift.runtime.tools.commands.styles import show, show_page
@@ -52,54 +51,37 @@ EXPLAINERS = {
 some need much."""
 FLATTENING = "explain_flattening"
 """The module for programs without such an option."""
+TOPICS = ("rules", *(name for name in EXPLAINERS if name != "html"))
+"""The words in front of a program: what is explained about it."""
 EXAMPLES = ("runelift explain examples/matmul.fut", "runelift explain examples/matmul.fut --html",
-            "runelift explain examples/matmul.fut --cost --as-device h200 --only thin",
+            "runelift explain cost examples/matmul.fut --as-device h200 --only thin",
             "runelift explain type-mismatch")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift explain``."""
-    parser.add_argument("subject", nargs="?", metavar="CODE|FILE",
-                        help="the code of an error, as in error[CODE], or a program (.fut)")
-    parser.add_argument("--parameters", action="store_true",
-                        help="list the parameters of the kernels with their values (0: as the "
-                             "sizes suggest)")
-    parser.add_argument("--kernels", action="store_true",
-                        help="list the classes of kernels of each code version, launches and "
-                             "stored intermediates")
-    parser.add_argument("--memory", action="store_true",
-                        help="list the device memory of each code version before it runs, as a "
-                             "formula and for datasets, with the arrays that are alive then")
-    parser.add_argument("--cost", action="store_true",
-                        help="list launches, bytes, operations, the longest work-item and the "
-                             "predicted time of each code version at each choice, for datasets or "
-                             "--sizes; with --html and --over, draw the times over a size")
+    parser.add_argument("words", nargs="*", metavar="[TOPIC] CODE|FILE",
+                        help="the code of an error, as in error[CODE], or a program (.fut), "
+                             f"perhaps with a topic before it: {', '.join(TOPICS)}")
+    for name in TOPICS[1:]:  # spellings of before
+        parser.add_argument(f"--{name}", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--as-device", metavar="DEVICE",
-                        help="with --cost: as if on this device, which need not be here, by the "
+                        help="cost: as if on this device, which need not be here, by the "
                              "name of its profile or the path of one (.json)")
     parser.add_argument("--over", metavar="NAME",
-                        help="with --cost: vary this size from 1 to 10^8, as far as arrays fit "
+                        help="cost: vary this size from 1 to 10^8, as far as arrays fit "
                              "the device")
     parser.add_argument("--sizes", metavar="NAME=N", nargs="+", default=[],
-                        help="with --memory or --cost: these sizes and parameters in place of "
-                             "datasets")
+                        help="memory and cost: these sizes and parameters in place of datasets")
     add_only(parser)
-    parser.add_argument("--access", action="store_true",
-                        help="list how the kernels of a program access arrays")
-    parser.add_argument("--schedule", action="store_true",
-                        help="print the schedule of a program: its rewrite points, with further "
-                             "ones that match in comments; 'run --schedule' takes the output")
     parser.add_argument("--steps", action="store_true",
-                        help="with --schedule, also the program after each step")
+                        help="schedule: also the program after each step")
     parser.add_argument("--file", type=Path, metavar="FILE",
                         help="explain the program with this schedule (default: the points that "
-                             "are written in it, or for --schedule the tuning file's schedule)")
-    parser.add_argument("--barriers", action="store_true",
-                        help="list the barriers of the kernels, with the accesses that each one "
-                             "separates")
-    parser.add_argument("--kernel", metavar="NAME", help="with --barriers, of this kernel only")
+                             "are written in it, or for 'schedule' the tuning file's schedule)")
+    parser.add_argument("--kernel", metavar="NAME", help="barriers: of this kernel only")
     parser.add_argument("--dot", type=Path, metavar="OUT",
-                        help="with --barriers, write the graph of accesses for Graphviz")
+                        help="barriers: write the graph of accesses for Graphviz")
     parser.add_argument("--html", metavar="OUT", nargs="?", const="",
                         help="write a page about the program: source, passes with changes, "
                              "flattening step by step, versions, kernels (default: the name of "
@@ -115,14 +97,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift explain``."""
+    _take_topic(args)
     if not args.barriers and (args.kernel is not None or args.dot is not None):
-        raise UserError("--kernel and --dot go with --barriers.")
+        raise UserError("--kernel and --dot go with 'explain barriers'.")
     if args.steps and not args.schedule:
-        raise UserError("--steps goes with --schedule.")
+        raise UserError("--steps goes with 'explain schedule'.")
     if args.sizes and not (args.memory or args.cost):
-        raise UserError("--sizes goes with --memory or --cost.")
+        raise UserError("--sizes goes with 'explain memory' or 'explain cost'.")
     if not args.cost and (args.as_device is not None or args.over is not None):
-        raise UserError("--as-device and --over go with --cost.")
+        raise UserError("--as-device and --over go with 'explain cost'.")
     if args.subject is None and args.sizes and "=" not in args.sizes[-1]:
         args.subject = args.sizes.pop()  # the program behind the sizes
     if args.subject is None and (args.html or "").endswith(".fut"):
@@ -142,6 +125,20 @@ def execute(args: argparse.Namespace) -> int:
         path = require_file(_program(args.subject))
         import_module(f"{__package__}.{asked or FLATTENING}").explain(args, path)
     return 0
+
+
+def _take_topic(args: argparse.Namespace) -> None:
+    """Take the subject, and set the topic as its option of before does."""
+    topic, *words = args.words if args.words and args.words[0] in TOPICS else ("", *args.words)
+    if len(words) > 1:
+        raise UserError(f"'{words[0]:.80}' is no topic.  The topics are {', '.join(TOPICS)}."
+                        if not topic else "Which program?  Name one file behind the topic.")
+    for name in TOPICS[1:]:
+        if getattr(args, name):
+            warn(f"'explain --{name}' is written 'explain {name}' now.")
+    if topic and topic != TOPICS[0]:
+        setattr(args, topic, True)
+    args.subject = words[0] if words else None
 
 
 def _program(subject: str) -> Path:

@@ -13,7 +13,7 @@ from runelift.runtime.tools.commands.styles import show
 
 
 def explain(args: argparse.Namespace, path: Path) -> None:
-    """Run ``runelift explain --access``."""
+    """Run ``runelift explain access``."""
     compiled = compiled_source(args, path)
     funs = [fun for fun in compiled.versioned.funs if args.entry in (None, fun.name)]
     if not funs:

@@ -1,4 +1,4 @@
-"""Explain the barriers of kernels: ``runelift explain --barriers``."""
+"""Explain the barriers of kernels: ``runelift explain barriers``."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class _Explained:
 
 
 def explain(args: argparse.Namespace, path: Path) -> None:
-    """Run ``runelift explain --cost``."""
+    """Run ``runelift explain cost``."""
     loaded, device = _program(args, path)
     entries = list(loaded.compiled.interfaces)
     if args.entry is not None:

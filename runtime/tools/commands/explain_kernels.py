@@ -14,7 +14,7 @@ from runelift.runtime.tools.commands.styles import show
 
 
 def explain(args: argparse.Namespace, path: Path) -> None:
-    """Run ``runelift explain --kernels``."""
+    """Run ``runelift explain kernels``."""
     program = planned_program(args, path)
     info = program.device_info
     entries = program.entries if args.entry is None else [pick_entry(program, args.entry)]

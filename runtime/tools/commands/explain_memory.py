@@ -17,7 +17,7 @@ from runelift.runtime.tools.explanation import memory as explained_memory
 
 
 def explain(args: argparse.Namespace, path: Path) -> None:
-    """Run ``runelift explain --memory``."""
+    """Run ``runelift explain memory``."""
     program = planned_program(args, path)
     entries = program.entries if args.entry is None else [pick_entry(program, args.entry)]
     if args.sizes and len(entries) > 1:

@@ -14,7 +14,7 @@ from runelift.runtime.tools.explanation.spaces import facts, numbers_of_points, 
 
 
 def explain(args: argparse.Namespace, path: Path) -> None:
-    """Run ``runelift explain --parameters``."""
+    """Run ``runelift explain parameters``."""
     program = planned_program(args, path)
     if program.device_info is None:
         raise UserError("What parameters can be depends on the device, and there is none here; "

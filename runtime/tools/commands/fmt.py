@@ -17,10 +17,10 @@ from pathlib import Path
 
 from runelift.frontend.format import format_source
 from runelift.ir.base.errors import ProgramError, ProgramWarning, UserError
-from runelift.ir.base.files import MOST_SOURCE, read_source, read_stream, require_file
+from runelift.ir.base.files import MOST_SOURCE, read_source, read_stream
 from runelift.ir.base.source import Source
 from runelift.ir.base.written_files import write_atomically
-from runelift.runtime.tools.commands.options import add_json, print_json
+from runelift.runtime.tools.commands.options import add_json, print_json, programs_in
 
 EXAMPLES = ("runelift fmt prog.fut", "runelift fmt --diff examples/")
 STDIN = Path("-")
@@ -87,13 +87,8 @@ def _sources(paths: Sequence[Path]) -> Iterator[Source]:
     for path in dict.fromkeys(paths):
         if path == STDIN:
             yield _stdin()
-        elif path.is_dir():
-            found = sorted(path.rglob("*.fut"))
-            if not found:
-                raise UserError(f"There is no program (.fut) in '{path}'.")
-            yield from map(read_source, found)
         else:
-            yield read_source(require_file(path))
+            yield from map(read_source, programs_in([path]))
 
 
 def _stdin() -> Source:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from runelift.ir.base.errors import UserError
+from runelift.ir.base.files import require_file
 from runelift.ir.base.numerals import whole_number
 from runelift.ir.base.policies import POLICIES, policies
 from runelift.runtime.tools.commands import json_output
@@ -16,6 +20,20 @@ from runelift.runtime.tools.commands.styles import show
 def add_program(parser: argparse.ArgumentParser) -> None:
     """Add the argument for the program's file."""
     parser.add_argument("program", type=Path, metavar="FILE", help="a program (.fut)")
+
+
+def programs_in(paths: Iterable[Path]) -> Iterator[Path]:
+    """The programs among ``paths`` and below the folders among them, each once.
+
+    Raises UserError if there is none in a folder.
+    """
+    seen = set[Path]()
+    for path in paths:
+        found = sorted(path.rglob("*.fut")) if os.path.isdir(path) else [require_file(path)]
+        if not found:
+            raise UserError(f"There is no program (.fut) in '{path}'.")
+        yield from (each for each in found if each not in seen)
+        seen.update(found)
 
 
 def add_entry(parser: argparse.ArgumentParser) -> None:
@@ -119,13 +137,13 @@ def add_memory(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--memory", metavar="SIZE",
                         help="the most device memory that a call may need with its arguments and "
                              "results, such as 30MB or 2GiB: versions that need more do not run "
-                             "('runelift explain --memory' shows how much each needs)")
+                             "('runelift explain memory' shows how much each needs)")
 
 
 def add_schedule(parser: argparse.ArgumentParser) -> None:
     """Add the option for a schedule."""
     parser.add_argument("--schedule", metavar="FILE", type=Path,
-                        help="a schedule, as 'runelift explain --schedule' prints it: rewrite "
+                        help="a schedule, as 'runelift explain schedule' prints it: rewrite "
                              "points that replace those of the program and of its tuning file")
 
 

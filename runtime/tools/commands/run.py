@@ -1,9 +1,8 @@
 """Run an entry point of a program.
 
-Reads the arguments, one value after the other, from a file or standard input.  They are text such
-as '[1, 2, 3] 4.5f32', Futhark's binary format, either of them compressed with gzip, or .npy and
-.npz.  Prints the results in the syntax of such text, or as
-JSON.
+Arguments stand behind the program, or come one after the other from a file or standard input.  They
+are text such as '[1, 2, 3]' and 4.5, Futhark's binary format, either of them compressed with gzip,
+or .npy and .npz.  Prints the results in the syntax of such text, or as JSON.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from runelift.ir.base.errors import UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.data.text import as_lists, type_of
-from runelift.runtime.data.values import load_values, read_stdin, write_values
+from runelift.runtime.data.values import load_values, read_stdin, read_values, write_values
 from runelift.runtime.records.observers import Observers
 from runelift.runtime.records.record import Record
 from runelift.runtime.tools.commands.open_program import (
@@ -45,7 +44,8 @@ from runelift.runtime.versions.version_names import version_name
 if TYPE_CHECKING:
     from runelift.runtime.versions.forest import Forest
 
-EXAMPLES = ("echo '[[1, 2]] [[3], [4]]' | runelift run examples/matmul.fut",
+EXAMPLES = ("runelift run examples/matmul.fut '[[1, 2]]' '[[3], [4]]'",
+            "echo '[[1, 2]] [[3], [4]]' | runelift run examples/matmul.fut",
             "runelift run examples/matmul.fut --input a-and-b.npz --force V3 --record")
 _DIGITS = re.compile(r"[0-9]{1,19}")
 """As many digits as the largest value has."""
@@ -54,9 +54,11 @@ _DIGITS = re.compile(r"[0-9]{1,19}")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift run``."""
     add_program(parser)
+    parser.add_argument("values", nargs="*", metavar="VALUE",
+                        help="an argument, such as 3 or '[1, 2]' (default: standard input)")
     add_entry(parser)
     parser.add_argument("-i", "--input", metavar="FILE", type=Path,
-                        help="the file with the arguments (default: standard input)")
+                        help="the file with the arguments")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("-b", "--binary", action="store_true",
                       help="write the results in the binary format")
@@ -122,6 +124,10 @@ def _waiting(entry: str) -> AbstractContextManager[None]:
 
 
 def _arguments(args: argparse.Namespace, wanted: Sequence[Prim]) -> list[Any]:
+    if args.values and args.input is not None:
+        raise UserError("The arguments come from the command line or from --input, not from both.")
+    if args.values:
+        return read_values(" ".join(args.values).encode(), "<command line>", wanted)
     if args.input is not None:
         return load_values(args.input, wanted)
     if not wanted:

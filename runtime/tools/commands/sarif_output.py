@@ -66,12 +66,12 @@ def _result(found: dict[str, Any], number: int) -> dict[str, Any]:
             {"id": k, "physicalLocation": _place(label), "message": {"text": label["message"]}}
             for k, label in enumerate(found["labels"])]
     if found.get("fixes"):
-        result["fixes"] = [_fix(found, each) for each in found["fixes"]]
+        result["fixes"] = [_fix(each) for each in found["fixes"]]
     return result
 
 
-def _fix(found: dict[str, Any], fix: dict[str, Any]) -> dict[str, Any]:
-    place = _place(found)
+def _fix(fix: dict[str, Any]) -> dict[str, Any]:
+    place = _place(fix)
     return {"description": {"text": fix["hint"]},
             "artifactChanges": [{
                 "artifactLocation": place["artifactLocation"],

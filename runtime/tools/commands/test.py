@@ -13,7 +13,6 @@ counted by cause.  Exits with 0 if nothing failed.
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import secrets
 import sys
@@ -29,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from runelift.frontend.load import load
 from runelift.frontend.promises import promise_run, warn
 from runelift.ir.base.errors import CompilerLimitation, Diagnostic, ProgramError, UserError
-from runelift.ir.base.files import read_source, require_file
+from runelift.ir.base.files import read_source
 from runelift.ir.base.source import Source, Span
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
@@ -42,7 +41,13 @@ from runelift.runtime.devices.info import select
 from runelift.runtime.host.answering import Answering
 from runelift.runtime.programs.compile import compile as compile_program
 from runelift.runtime.tools.commands.open_program import version_names_in_errors
-from runelift.runtime.tools.commands.options import add_compilation, add_entry, add_json, print_json
+from runelift.runtime.tools.commands.options import (
+    add_compilation,
+    add_entry,
+    add_json,
+    print_json,
+    programs_in,
+)
 from runelift.runtime.tools.commands.progress import Display, display
 from runelift.runtime.tools.commands.sanitized import require_simulator, tested
 from runelift.runtime.tools.commands.styles import show
@@ -128,7 +133,7 @@ def execute(args: argparse.Namespace) -> int:
     if not args.interpreter and args.jobs > 1 and select(args.device) is None:
         args.device = INTERPRETER  # which is said here, and by none of the processes
     outcomes: list[dict[str, Any]] = []
-    paths = list(programs(args.paths))
+    paths = list(programs_in(args.paths))
     with display(0) as shown:
         for number, found in enumerate(_tested(args, paths, shown), 1):
             outcomes += found
@@ -217,15 +222,6 @@ def _test_program(args: argparse.Namespace, path: Path, *, shown: Display | None
     else:
         tester.program(path)
     return tester.outcomes
-
-
-def programs(paths: Sequence[Path]) -> Iterator[Path]:
-    """The programs among ``paths`` and below the directories among them."""
-    for path in paths:
-        if os.path.isdir(path):
-            yield from sorted(path.rglob("*.fut"))
-        else:
-            yield require_file(path)
 
 
 class _Mismatch(Exception):

@@ -13,6 +13,7 @@ from runelift.frontend.format import format_text
 from runelift.frontend.syntax import module_ast
 from runelift.frontend.syntax.prelude import FUNCTIONS, members, signature
 from runelift.frontend.syntax.tokens import PATTERNS, PRIMITIVE_TYPES, RESERVED
+from runelift.ir.base.errors import Diagnostic, Replacement
 from runelift.ir.base.source import Span
 from runelift.runtime.tools.editors.analysis import Analysis, shown
 from runelift.runtime.tools.editors.documents import Document
@@ -237,6 +238,21 @@ def formatting(document: Document) -> list[Edit]:
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     return [Edit(starts[i], starts[j], "".join(new[k:m]))
             for tag, i, j, k, m in matcher.get_opcodes() if tag != "equal"]
+
+
+def fixes(document: Document, start: int, end: int) -> list[tuple[Diagnostic, str, Edit]]:
+    """The edits of hints about a range: each with its error or warning and the hint.
+
+    None if the text has changed since its check.
+    """
+    found = document.checked
+    if found is None or found.source is not document.source:
+        return []
+    return [(each, str(hint), Edit(span.start, span.end, hint.new))
+            for each in found.diagnostics if each.span.source is found.source
+            and each.span.start <= end and start <= each.span.end
+            for hint in each.hints if isinstance(hint, Replacement)
+            for span in [hint.span or each.span]]
 
 
 def completions(workspace: Workspace, document: Document, offset: int) -> list[tuple[str, str]]:

@@ -109,13 +109,15 @@ class RuneliftServer(LanguageServer):
     def _publish(self, uri: str, found: Analysis) -> None:
         own = [each for each in found.diagnostics if each.span.source is found.source]
         other = [each for each in found.diagnostics if each.span.source is not found.source]
-        shown = [self._diagnostic(uri, each, each.span) for each in own]
-        shown += [self._diagnostic(uri, each, Span(found.source, 0, 0), f"{each.span}: ")
+        shown = [self.diagnostic(each) for each in own]
+        shown += [self.diagnostic(each, Span(found.source, 0, 0), f"{each.span}: ")
                   for each in other]
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown))
 
-    def _diagnostic(self, uri: str, found: Diagnostic, span: Span, before: str = ""
-                    ) -> lsp.Diagnostic:
+    def diagnostic(self, found: Diagnostic, span: Span | None = None, before: str = ""
+                   ) -> lsp.Diagnostic:
+        """An error or a warning as editors show it, perhaps at another place."""
+        span = span or found.span
         message = "\n".join([before + found.message, *(f"hint: {hint}" for hint in found.hints)])
         severity = (lsp.DiagnosticSeverity.Error if found.severity == "error"
                     else lsp.DiagnosticSeverity.Warning)
@@ -238,6 +240,18 @@ def make_server() -> RuneliftServer:
     def _formatting(params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit]:
         document = server.document(params.text_document.uri)
         return server.edits(document.source, answers.formatting(document))
+
+    @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions(
+        code_action_kinds=[lsp.CodeActionKind.QuickFix]))
+    def _actions(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+        uri = params.text_document.uri
+        document = server.document(uri)
+        text = server.workspace.get_text_document(uri)
+        start, end = map(text.offset_at_position, (params.range.start, params.range.end))
+        return [lsp.CodeAction(
+            hint, lsp.CodeActionKind.QuickFix, [server.diagnostic(each)],
+            edit=lsp.WorkspaceEdit({uri: server.edits(document.source, [edit])}))
+            for each, hint, edit in answers.fixes(document, start, end)]
 
     @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
     def _hints(params: lsp.InlayHintParams) -> list[lsp.InlayHint]:

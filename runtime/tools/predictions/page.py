@@ -1,4 +1,4 @@
-"""The page of ``runelift explain --cost --html``: predicted times of all versions over a size."""
+"""The page of ``runelift explain cost --html``: predicted times of all versions over a size."""
 
 from __future__ import annotations
 

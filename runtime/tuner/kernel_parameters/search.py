@@ -14,6 +14,7 @@ before the halving and take most of the time.
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -36,6 +37,12 @@ from runelift.runtime.tuner.trials.protocol import (
 
 LOCAL = "local"
 """The strategy that tries the neighbours of the best."""
+
+
+PREDICTED_TOGETHER = 50
+"""Settings whose times are predicted before the clock is looked at."""
+PREDICTING_PART = 0.25
+"""The part of the time of a search for predictions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,8 @@ class SettingSearch:
     tries: int = 0
     history: list[Best] = field(default_factory=list)
     _begun: float = 0.0
+    _building: float = 0.0
+    """The most seconds that kernels for settings took to be built together."""
 
     @property
     def _space(self) -> SettingSpace:
@@ -104,7 +113,7 @@ class SettingSearch:
         default = self.space.default
         yield default  # warms up, and is not counted
         if self.strategy == LOCAL or self.samples:
-            entrants = yield from self._entrants()
+            entrants = yield from self._entrants(self.clock() + PREDICTING_PART * seconds)
             alive = [s for s in entrants if s != default and s not in self.impossible]
         else:
             alive = yield from self._explore(times, same, self.clock() +
@@ -162,8 +171,11 @@ class SettingSearch:
             if (now := self.clock()) >= end:
                 return
             if self.ahead > 1 and setting in fresh[::self.ahead]:
+                if now + self._building > end:
+                    return
                 place = fresh.index(setting)
                 yield UpcomingSettings(tuple(fresh[place: place + self.ahead]))
+                self._building = max(self._building, self.clock() - now)
             seconds = yield setting
             self.tries += 1
             if isinstance(seconds, str):
@@ -182,7 +194,7 @@ class SettingSearch:
         note(self.history, Best(self.tries, now - self._begun,
                                 min(map(min, times.values())) / default))
 
-    def _entrants(self) -> Generator[Request, Answer, list[Setting]]:
+    def _entrants(self, until: float) -> Generator[Request, Answer, list[Setting]]:
         """All settings or some of them.
 
         After runs on other inputs, the settings that did best there.
@@ -192,21 +204,29 @@ class SettingSearch:
             return _ranked(list(known), {s: [self.score(s)] for s in known})[:self.policy.handed_on]
         space, policy = self._space, self.policy
         if self.space.count <= policy.exhaustive * policy.thorough:
-            return (yield from self._by_prediction([*space.all()]))
+            return (yield from self._by_prediction([*space.all()], until))
         few = policy.drawn * policy.thorough
         drawn = [*islice(space.draw(), max(few, policy.predicted))]
-        likely = (yield from self._by_prediction(drawn))[:policy.likely * policy.thorough]
+        likely = (yield from self._by_prediction(drawn, until))[:policy.likely * policy.thorough]
         some = dict.fromkeys([*space.first(), *drawn[:few], *likely])
         return (yield from self._by_prediction([*some]))
 
-    def _by_prediction(self, settings: list[Setting]
+    def _by_prediction(self, settings: list[Setting], until: float = math.inf
                        ) -> Generator[Request, Answer, list[Setting]]:
-        """Settings with those first that are predicted to take least, as far as that is known."""
-        seconds = yield PredictedSettings(tuple(settings))
-        if not isinstance(seconds, list):
-            return settings
-        ahead = dict(zip(settings, seconds, strict=True))
-        return sorted(settings, key=lambda s: ahead[s])
+        """Settings with those first that are predicted to take least, as far as that is known.
+
+        After a time, no more are predicted.
+        """
+        ahead = dict[Setting, float]()
+        for start in range(0, len(settings), PREDICTED_TOGETHER):
+            if start and self.clock() > until:
+                break
+            some = settings[start:start + PREDICTED_TOGETHER]
+            seconds = yield PredictedSettings(tuple(some))
+            if not isinstance(seconds, list):
+                return settings
+            ahead |= zip(some, seconds, strict=True)
+        return sorted(settings, key=lambda s: ahead.get(s, math.inf))
 
     def score(self, setting: Setting) -> float:
         """The time of a setting on all inputs, relative to the default; infinite if unknown."""

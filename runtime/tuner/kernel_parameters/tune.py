@@ -32,6 +32,11 @@ from runelift.runtime.tuner.thresholds import tune_thresholds
 from runelift.runtime.tuner.trials.protocol import OperationId, OperationTime
 from runelift.runtime.versions.forest import plans
 
+TRIAL_RUNS = 2
+"""Times as long as a run that trials of one of its operations take at least."""
+CONFIRMING_RUNS = 8
+"""Runs of a dataset that confirm settings: two whose results are compared, and three pairs."""
+
 
 @dataclass(frozen=True, slots=True)
 class OperationResult:
@@ -77,11 +82,15 @@ class ParameterTuning:
 
 @dataclass(frozen=True, slots=True)
 class _SampledOperation:
-    """Meetings of an operation in a run, of which a few stand for all; weights by operation."""
+    """Meetings of an operation in a run, of which a few stand for all; weights by operation.
+
+    The run takes so many ``seconds``.
+    """
 
     dataset: Dataset
     force: dict[str, int]
     weights: dict[OperationId, float]
+    seconds: float
 
 
 def tune_parameters(job: TuningJob, thresholds: Mapping[str, int], *,
@@ -94,8 +103,9 @@ def tune_parameters(job: TuningJob, thresholds: Mapping[str, int], *,
     """
     started = time.perf_counter()
     search, policy = job.parameters or ParameterSearch(), job.policy.parameters
-    scope = _SearchScope(job, thresholds, known)
-    made = _try_settings(scope, search, policy.seconds if seconds is None else seconds)
+    scope = _SearchScope(job, thresholds, known,
+                         started + (policy.seconds if seconds is None else seconds))
+    made = _try_settings(scope, search)
     settled = tuple(map(_settled, made))
     chosen = {name: value for each in settled for name, value in each.chosen.items()}
     if not chosen:
@@ -135,11 +145,15 @@ def _with_settings(memory: EstimateMemory | None, chosen: Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class _SearchScope:
-    """An entry point whose operations are looked at, with its thresholds and ``known`` runs."""
+    """An entry point whose operations are looked at, with its thresholds and ``known`` runs.
+
+    Trials are over by the ``end``.
+    """
 
     job: TuningJob
     thresholds: Mapping[str, int]
     known: Sequence[LoggedRun]
+    end: float = math.inf
 
     @property
     def program(self) -> Measurable:
@@ -151,23 +165,31 @@ class _SearchScope:
         """The numbers that decide what is tried."""
         return self.job.policy.parameters
 
+    def has_time(self, seconds: float) -> bool:
+        """True if there are so many seconds before the end."""
+        return time.perf_counter() + seconds <= self.end
+
 
 def _occasions(scope: _SearchScope, dataset: Dataset) -> list[_SampledOperation]:
     """Runs of a dataset with the operations that matter there: the run that is chosen first."""
     program = scope.program
+    if not scope.has_time(0.0):
+        return []
     try:
         args = program.place(dataset.arguments())
         runs = _rivals(scope, dataset, args)
         best = min(runs.values(), default=0.0)
         found, seen = list[_SampledOperation](), set[str]()
         for force, seconds in sorted(runs.items(), key=lambda run: run[1]):
+            if not scope.has_time(TRIAL_RUNS * seconds):
+                break
             met = program.try_settings(dataset.entry, args, force=dict(force),
                                        thresholds=scope.thresholds)
             weights = _representatives([m for m in met if m[0][0] not in seen],
                                        sum(time for _, time in met), best / seconds, scope.policy)
             seen |= {name for name, _ in weights}
             if weights:
-                found.append(_SampledOperation(dataset, dict(force), weights))
+                found.append(_SampledOperation(dataset, dict(force), weights, seconds))
     except RuneliftError:
         return []
     return found
@@ -177,7 +199,9 @@ def _rivals(scope: _SearchScope, dataset: Dataset, args: Sequence[Any]
             ) -> dict[tuple[tuple[str, int], ...], float]:
     """The versions that can win on a dataset, with the time of a run."""
     times: dict[tuple[tuple[str, int], ...], float] = {}
-    for force in [{}, *plans(scope.job.forest)]:
+    for force in [{}, *(each for each in plans(scope.job.forest) if each)]:
+        if times and not scope.has_time(min(times.values())):
+            break
         measured = [run.time or math.inf for run in scope.known
                     if run.dataset == dataset.name and run.force == force]
         try:
@@ -227,25 +251,24 @@ def _representatives(met: Sequence[OperationTime], whole: float,
 # Trials
 
 
-def _try_settings(scope: _SearchScope, search: ParameterSearch, budget: float
-                  ) -> list[SettingSearch]:
-    """The searches made in a budget of seconds; operations that take more time are tried longer."""
+def _try_settings(scope: _SearchScope, search: ParameterSearch) -> list[SettingSearch]:
+    """The searches made before the end; operations that take more time are tried longer."""
     program = scope.program
     occasions = [o for d in scope.job.datasets for o in _occasions(scope, d)]
     searches = {space.operation.name: SettingSearch(
         space, search.seed, scope.policy, program.builders, search.strategy)
         for space in program.spaces(scope.job.forest.entry)}
-    end = time.perf_counter() + budget
     left = sum(weight for o in occasions for weight in o.weights.values())
     made: dict[str, SettingSearch] = {}
     for occasion in sorted(occasions, key=lambda o: -sum(o.weights.values())):
         args = program.place(occasion.dataset.arguments())
         for operation, weight in sorted(occasion.weights.items(), key=lambda each: -each[1]):
-            if time.perf_counter() > end:
-                return [*made.values()]
+            if not scope.has_time(TRIAL_RUNS * occasion.seconds):
+                left -= weight
+                continue
             name = operation[0]
             halving = made.setdefault(name, searches[name])
-            seconds = max(0.0, end - time.perf_counter()) * weight / left
+            seconds = max(0.0, scope.end - time.perf_counter()) * weight / left
             left -= weight
             search.progress(f"{name} on {occasion.dataset.name}")
             try:
@@ -276,6 +299,8 @@ def _confirmed(scope: _SearchScope, candidates: Sequence[dict[str, int]]
     """The first candidate that is faster on some dataset for certain, and slower on none."""
     why, job, policy = "", scope.job, scope.job.policy.comparison
     for candidate in candidates:
+        if not all(_has_time_to_confirm(scope, dataset) for dataset in job.datasets):
+            return {}, {}, why or "there was no time to run them beside the settings before"
         if any(_differs(scope, dataset, candidate) for dataset in job.datasets):
             return {}, {}, "the settings gave another result"
         verified = {d.name: found for d in job.datasets if (found := PairedRun(
@@ -287,6 +312,18 @@ def _confirmed(scope: _SearchScope, candidates: Sequence[dict[str, int]]
         why = (f"a direct comparison found {', '.join(slower)} slower" if slower else
                "a direct comparison showed no certain gain")
     return {}, {}, why
+
+
+def _has_time_to_confirm(scope: _SearchScope, dataset: Dataset) -> bool:
+    """True if there is time for runs of a dataset, by the time of one run with the thresholds."""
+    if math.isinf(scope.job.end):
+        return True
+    try:
+        args = scope.program.place(dataset.arguments())
+        seconds = scope.program.time(dataset.entry, args, thresholds=scope.thresholds)
+    except RuneliftError:
+        return False
+    return scope.job.seconds_left > CONFIRMING_RUNS * seconds
 
 
 def _differs(scope: _SearchScope, dataset: Dataset, after: Mapping[str, int]) -> bool:

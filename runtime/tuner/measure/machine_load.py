@@ -17,7 +17,7 @@ from runelift.runtime.records.statistics import mad, median
 from runelift.runtime.tuner.policy import ComparisonPolicy
 
 TIMES = Path("/proc/stat")
-"""The ticks of all processors, where a system has this file."""
+"""The ticks of each processor, where a system has this file."""
 IDLE = slice(3, 5)
 """Ticks in which processors idle, or wait for devices."""
 LOOK_SECONDS = 0.05
@@ -26,10 +26,16 @@ Ticks: TypeAlias = Sequence[int]
 
 
 def ticks() -> Ticks | None:
-    """The ticks of all processors by what they do; None where the system does not tell."""
-    with suppress(OSError, ValueError, IndexError):
-        first = TIMES.read_text(encoding="ascii").splitlines()[0]
-        return [int(each) for each in first.split()[1:9]]
+    """The ticks of the processors that this process may use; None where the system does not tell.
+
+    Work on other processors does not disturb a process that is pinned.
+    """
+    with suppress(OSError, ValueError, AttributeError):
+        ours = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+        rows = [fields[1:9] for line in TIMES.read_text(encoding="ascii").splitlines()
+                if (fields := line.split()) and fields[0] in ours]
+        if rows:
+            return [sum(map(int, column)) for column in zip(*rows, strict=True)]
     return None
 
 

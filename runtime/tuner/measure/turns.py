@@ -32,7 +32,7 @@ few.
 FEWEST_LOADED = 24
 """Rounds from which on only quiet runs count under load."""
 HOPELESS = 0.8
-"""The upper limit of the speed of a single version with which it runs no further."""
+"""The speed of the quickest run of a single version with which it runs no further."""
 LOADED_ROUNDS = 90
 """Rounds under load at least, if there is time."""
 BUSY = 0.3
@@ -43,21 +43,22 @@ BUSY = 0.3
 class Turns:
     """The choices that are to be decided, and the time for that.
 
-    ``names`` are choices beside :data:`DEFAULT`, the first of which single versions are compared
-    with.  ``busy`` is the part of the processors that other work has.
+    ``names`` are choices beside :data:`DEFAULT`.  Of choices in a fixed ``order``, one is chosen
+    (:func:`first_alike`).  ``busy`` is the part of the processors that other work has.
     """
 
     names: Sequence[str]
     policy: ComparisonPolicy
     busy: float
     end: float = math.inf
+    order: Sequence[str] = ()
 
     def over(self, found: SideBySide, started: float) -> bool:
         """True if the rounds decide, or have taken long enough."""
         now, policy = time.perf_counter(), self.policy
         many = (self.busy <= BUSY or found.rounds >= LOADED_ROUNDS
                 or DEFAULT not in found.seconds)
-        if many and decided(self.quiet(found), self.names, policy):
+        if many and decided(self.quiet(found), self):
             return True
         patience = policy.patience_seconds * patience_factor(
             self.busy, found.seconds.get(DEFAULT, ()), policy)
@@ -86,11 +87,11 @@ def run_until_decided(program: Measurable, dataset: Dataset, choices: Mapping[st
 
 
 def hopeful(found: SideBySide) -> SideBySide:
-    """The comparison without single versions that are far slower than the default for certain."""
+    """The comparison without single versions whose quickest run is far slower than the default."""
     def is_hopeless(name: str) -> bool:
         return name.startswith(BEST) and not any(
             found.same(name, other) for other in found.seconds if not other.startswith(BEST)
-        ) and speedup([found], name)[2] < HOPELESS
+        ) and HOPELESS * min(found.seconds[name]) > found.median(DEFAULT)
 
     if DEFAULT not in found.seconds:
         return found
@@ -140,25 +141,57 @@ def halves_agree(one: Sequence[float], other: Sequence[float]) -> bool:
     return (early < 0) == (late < 0)
 
 
-def decided(found: SideBySide, tuned: Sequence[str], policy: ComparisonPolicy) -> bool:
+def first_alike(found: SideBySide, order: Sequence[str], policy: ComparisonPolicy) -> str | None:
+    """The first choice that is not slower for certain than the best one, by a notable fraction.
+
+    So of choices that are alike, a fixed one is chosen, whatever chance says of them.
+    """
+    able = [name for name in order if name in found.seconds]
+    best = min(able, key=found.median, default="")
+    return next((name for name in able if not _is_worse(found, name, best, policy)), None)
+
+
+def _is_worse(found: SideBySide, name: str, best: str, policy: ComparisonPolicy) -> bool:
+    """True if a choice is slower than the best, by more than choices that are alike."""
+    if found.same(name, best):
+        return False
+    ratio, low, _ = speedup([found], best, name)
+    return ratio > 1 + policy.alike and low > 1 + policy.alike / 2 and halves_agree(
+        found.seconds[best], found.seconds[name])
+
+
+def decided(found: SideBySide, turns: Turns) -> bool:
     """True if more rounds would hardly change what is kept.
 
-    Each choice is faster or slower than the default for certain, or no slower.  Each single version
-    is better than the choice for certain, or not notably better.
+    It is clear which choice is the first that is alike the best one.  That one, and each choice
+    that has no place in the order, is faster or slower than the default for certain, or no slower.
     """
     if DEFAULT not in found.seconds:
         return True
-    for name in tuned:
+    policy = turns.policy
+    first = first_alike(found, turns.order, policy)
+    if first is not None and not _is_clear(found, turns.order, first, policy):
+        return False
+    ordered = {id(found.seconds[name]) for name in turns.order if name in found.seconds}
+    rest = [name for name in turns.names
+            if name in found.seconds and id(found.seconds[name]) not in ordered]
+    for name in [*rest, *([first] if first is not None and DEFAULT not in turns.order else [])]:
         _, low, high = speedup([found], name)
         if low <= 1 < high and low < 1 - policy.tolerance:
             return False
         if (low > 1 or high < 1) and not halves_agree(found.seconds[name],
                                                      found.seconds[DEFAULT]):
             return False
-    over = tuned[0]
-    for name in found.seconds:
-        if name.startswith(BEST):
-            _, low, high = speedup([found], name, over)
-            if low <= 1 and high > 1 + policy.stake:
-                return False
+    return True
+
+
+def _is_clear(found: SideBySide, order: Sequence[str], first: str, policy: ComparisonPolicy
+              ) -> bool:
+    """True if the choices up to the first that is alike the best are so for certain, or are not."""
+    able = [name for name in order if name in found.seconds]
+    best = min(able, key=found.median)
+    for name in able[:able.index(first) + 1]:
+        _, low, high = speedup([found], best, name)
+        if not found.same(name, best) and low <= 1 + policy.alike < high:
+            return False
     return True

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +17,10 @@ from runelift.ir.base.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.data.dataset import Generator, parse_spec
+from runelift.runtime.devices.info import select
+from runelift.runtime.devices.limits import ShareLimits
+from runelift.runtime.geometry.launch_geometry import LaunchGeometry
+from runelift.runtime.programs.program import Program
 from runelift.runtime.tools.commands.cli import main as command
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -82,7 +89,7 @@ def test_kernels_copy_what_work_items_share(name: str) -> None:
     kernel = boxed(compiled(name))
     assert kernel.count("__local ulong2 *box") == len(CASES[name][2])
     for array in CASES[name][2]:
-        assert re.search(rf"box_\d\[.*?\] = .*\b{array}_\d\[", kernel)
+        assert re.search(rf"(copied_\d|box_\d\[.*?\]) = .*\b{array}_\d\[", kernel)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -110,11 +117,11 @@ def test_operators_that_do_not_commute_keep_their_order() -> None:
 
 def explained(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, schedule: str
               ) -> str:
-    """The output of ``explain --schedule``."""
+    """The output of ``explain schedule``."""
     program, steps = tmp_path / "p.fut", tmp_path / "p.schedule"
     program.write_text(text)
     steps.write_text(schedule)
-    command(["explain", "--schedule", "--file", str(steps), str(program)])
+    command(["explain", "schedule", "--file", str(steps), str(program)])
     return capsys.readouterr().out
 
 
@@ -156,3 +163,58 @@ def kernels_of(source: Source, schedule: str) -> list[object]:
 
     plan = compile_source(source, schedule=Source("s", schedule)).plan("main", interleave=True)
     return list(kernels(plan.steps))
+
+
+GPU: dict[str, Any] = {"shares": ShareLimits(32, 256, 1024, 16, 32, True, 1), "units": 132,
+                       "max_group": 1024, "local_bytes": 48 << 10}
+SHARED = {
+    "conv1d": ("[700]f32 [300]f32", (256, 16, 16, 8, 16, 128, 2048)),
+    "nbody": ("1i32 0.01f32" + " [300]f32" * 7, (512, 16, 32, 4, 4, 16, 1024)),
+    "coulomb": ("17i64 9i64 2i64 0.1f32" + " [300]f32" * 4, (512, 32, 16, 8, 2, 16, 256)),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_examples_fill_a_gpu_and_answers_are_right(name: str, monkeypatch: pytest.MonkeyPatch
+                                                   ) -> None:
+    """Work-items share segments as on a GPU, and tiles are long enough for few barriers."""
+    spec, shape = SHARED[name]
+    source = Source("t", (EXAMPLES / f"{name}.fut").read_text())
+    schedule = Source("s", (EXAMPLES / "stages" / f"{name}.schedule").read_text())
+    info = select("pocl")
+    assert info is not None
+    program = Program(compile_source(source, schedule=schedule), replace(info, **GPU))
+    found, answer = list[tuple[int, ...]](), LaunchGeometry.shape
+
+    def seen(self: LaunchGeometry, shape: str, /, **asked: Any) -> tuple[Any, ...]:
+        found.append(answer(self, shape, **asked))
+        return found[-1]
+
+    monkeypatch.setattr(LaunchGeometry, "shape", seen)
+    args = list(Generator(1, {}).values(map(parse_spec, spec.split())))
+    results, _ = program.run("main", args)
+    assert shape in found
+    expected = runelift.compile(EXAMPLES / f"{name}.fut", device="interpreter").run("main", args)[0]
+    assert first_difference(expected, results) is None
+
+
+def test_values_of_segments_are_loaded_once() -> None:
+    """Before the tiles: positions of the bodies that a work-item has."""
+    source = Source("t", (EXAMPLES / "nbody.fut").read_text())
+    text = (EXAMPLES / "stages" / "nbody.schedule").read_text()
+    program = runelift.compile(source.text, schedule=text, tuning={})
+    before, tiles = boxed(program).split("MEET_ALL;", 1)
+    inside = tiles.split("if (split_1 == 1L)")[0]
+    assert len(re.findall(r"= loop_\d\[i_\d\]", before)) == 6  # for whole parts, and for the rest
+    assert not re.search(r"= loop_\d\[i_\d\]", inside)
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_candidates_copy_to_local_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES.parent / "benchmarks"))
+    candidates = importlib.import_module("candidates")
+    source = Source("t", (EXAMPLES / f"{name}.fut").read_text())
+    texts = candidates.texts_of(name)
+    assert len(texts) >= 6
+    for text in texts.values():
+        assert any(each.kind.endswith("_boxed") for each in kernels_of(source, text)), text

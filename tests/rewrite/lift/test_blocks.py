@@ -148,11 +148,11 @@ def test_products_of_other_forms(text: str, place: str, sums: str) -> None:
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 STENCILS = {
-    "conv1d": ("[90]f32 [17]f32", Blocks(1, 1024, 1, 8, 4, BOTH, 4)),
-    "conv2d": ("[14][70]f32 [5][3]f32", Blocks(8, 256, 8, 1, 4, BOTH, 4, 64)),
+    "conv1d": ("[90]f32 [17]f32", Blocks(1, 128, 1, 8, 16, BOTH, 4)),
+    "conv2d": ("[14][70]f32 [5][3]f32", Blocks(8, 128, 8, 1, 8, BOTH, 4, 64)),
     "coulomb": ("66i64 9i64 2i64 0.1f32 [13]f32 [13]f32 [13]f32 [13]f32",
-                Blocks(8, 64, 8, 1, 4, BOTH, 4)),
-    "nbody": ("1i32 0.01f32" + " [30]f32" * 7, Blocks(1, 256, 1, 4, 4, BOTH, 4)),
+                Blocks(8, 32, 8, 1, 2, BOTH, 2)),
+    "nbody": ("1i32 0.01f32" + " [30]f32" * 7, Blocks(1, 64, 1, 4, 4, BOTH, 2)),
     "syrk": ("0.5f32 [66][17]f32 2f32 [66][66]f32", Blocks(64, 64, 4, 4, 16, BOTH, 4)),
 }
 
@@ -178,7 +178,7 @@ def test_all_examples_with_stages_are_one_kernel() -> None:
         found = asked((EXAMPLES / f"{path.stem}.fut").read_text(), path.read_text())
         assert len(set(found)) == 1, path.stem
         assert found[0].copies == BOTH, path.stem
-        assert found[0].unroll == 4, path.stem
+        assert found[0].unroll in (2, 4), path.stem
 
 
 def pairs(xss: np.ndarray[Any, Any], yss: np.ndarray[Any, Any]

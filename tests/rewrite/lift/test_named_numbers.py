@@ -98,9 +98,9 @@ def test_a_variable_of_the_name_is_warned_of(text: str, name: str) -> None:
 def test_fitting_numbers_are_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "nm.fut"
     path.write_text(one(10))
-    command(["explain", "--parameters", str(path)])
+    command(["explain", "parameters", str(path)])
     assert "t (rewrite points): 1 [2] 5 10" in capsys.readouterr().out
-    command(["explain", "--parameters", "--json", str(path)])
+    command(["explain", "parameters", "--json", str(path)])
     assert json.loads(capsys.readouterr().out)["result"]["t"] == {
         "default": 2, "values": [1, 2, 5, 10], "constraints": []}
 

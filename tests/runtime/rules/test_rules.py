@@ -226,7 +226,7 @@ def files(tmp_path: Path) -> tuple[str, str]:
 def test_commands_take_rules(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     program, rules = files
     for command in (["dump", "--stage", "opt", program], ["explain", program],
-                    ["explain", "--schedule", program], ["test", program],
+                    ["explain", "schedule", program], ["test", program],
                     ["test", "--all-versions", program], ["rules"]):
         assert main([*command, "--rules", rules]) == 0, capsys.readouterr().err
     said = capsys.readouterr().out

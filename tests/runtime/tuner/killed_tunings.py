@@ -1,7 +1,9 @@
 """Tunings of small programs that are killed at random moments, and go on with their logs.
 
-``python -m tests.runtime.tuner.killed_tunings [--tunings N] [--kills N] [--device NAME]``
+``python -m tests.runtime.tuner.killed_tunings [--tunings N] [--kills N] [--device NAME]
+[--writes]``
 
+With ``--writes``, the k-th tuning is killed in the k-th write of its log, of which a part is done.
 Prints the slowest tuning, and each that is wrong: it takes more than a minute, does not go on,
 loses a run of its log, or leaves a process behind.  Each program has a cold cache.
 """
@@ -29,6 +31,29 @@ LEFT_SECONDS = 2.0
 """The seconds after which no process of a killed tuning is left."""
 USUAL_SECONDS = 8.0
 """Kills come within so many seconds."""
+PARTS = 0.0, 0.5, 1.0
+"""The parts of a write that are done before a kill; a last one lacks the end of a line only."""
+KILLED_WRITE = """
+import os, signal, sys
+from runelift.ir.base.written_files import Written
+from runelift.runtime.tools.commands.cli import main
+
+known, left, part = Written.write, int(sys.argv[1]), float(sys.argv[2])
+
+def write(file, content):
+    global left
+    if os.readlink(f"/proc/self/fd/{file.fileno()}").endswith(".tuning.log"):
+        if not left:
+            content = memoryview(content)
+            known(file, content[:len(content) - 1 if part > 1 else int(part * len(content))])
+            os.kill(os.getpid(), signal.SIGKILL)
+        left -= 1
+    return known(file, content)
+
+Written.write = write
+sys.exit(main(sys.argv[3:]))
+"""
+"""A program that is killed in its n-th write of a log, after a part of it is done."""
 MARK = "RUNELIFT_KILLED_TUNING"
 """A variable in the environment of a tuning and of all processes that it starts."""
 BODIES = (
@@ -81,9 +106,11 @@ class KilledTuning:
         self.program.write_text(program_text(self.number, self.numbers))
         self.mark = f"{os.getpid()}.{self.seed}.{self.number}"
 
-    def start(self) -> subprocess.Popen[str]:
-        """Start it, or let it go on."""
-        command = [sys.executable, "-m", "runelift", "autotune", "--device", self.device,
+    def start(self, write: tuple[int, float] | None = None) -> subprocess.Popen[str]:
+        """Start it, or let it go on, until a ``write`` of the log of which a part is done."""
+        program = ["-m", "runelift"] if write is None else [
+            "-c", KILLED_WRITE, *map(str, write)]
+        command = [sys.executable, *program, "autotune", "--device", self.device,
                    "--resume", str(self.program)]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                 text=True, env={**os.environ, MARK: self.mark, "RUNELIFT_CACHE":
@@ -110,6 +137,16 @@ class KilledTuning:
         if time.monotonic() - killed > LEFT_SECONDS:
             yield "a process holds the output"
         time.sleep(max(0.0, killed + LEFT_SECONDS - time.monotonic()))
+        if left := processes(self.mark):
+            yield f"processes are left: {left}"
+
+    def kill_in_write(self, number: int) -> Iterator[str]:
+        """Kill it in a write of its log; the result is all that is wrong then."""
+        said, _ = self.start((number, self.numbers.choice((*PARTS, 2.0)))).communicate()
+        runs, lines = len(self.logged()), self.text().count("\n")
+        if runs not in (lines, lines + 1):
+            yield f"the log has {runs} runs in {lines} lines: {said}"
+        time.sleep(LEFT_SECONDS)
         if left := processes(self.mark):
             yield f"processes are left: {left}"
 
@@ -154,12 +191,14 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--device", default="pocl")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--writes", action="store_true")
     args = parser.parse_args()
     wrong, slowest = 0, (0.0, 0)
     with tempfile.TemporaryDirectory() as folder:
         for number in range(max(args.tunings, args.kills)):
             it = KilledTuning(number, Path(folder), args.device, args.seed)
-            problems = list(it.kill()) if number < args.kills else []
+            problems = [] if number >= args.kills else list(
+                it.kill_in_write(number) if args.writes else it.kill())
             problems += it.finish()
             it.clean()
             wrong += bool(problems)

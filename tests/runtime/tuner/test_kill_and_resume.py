@@ -61,3 +61,13 @@ def test_a_tuning_that_is_killed_at_any_moment_goes_on(tmp_path: Path, number: i
     it = KilledTuning(number, tmp_path)
     assert not list(it.kill())
     assert not list(it.finish())
+
+
+@pytest.mark.sweep(every=6)
+@pytest.mark.parametrize("number", range(12))
+def test_a_tuning_that_is_killed_in_a_write_of_its_log_goes_on(tmp_path: Path, number: int
+                                                               ) -> None:
+    """What is in the log is counted, be its last line whole, half, or without its end."""
+    it = KilledTuning(number, tmp_path)
+    assert not list(it.kill_in_write(number))
+    assert not list(it.finish())

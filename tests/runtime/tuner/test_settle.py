@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,12 +33,20 @@ from runelift.runtime.tuner.costs.log import NO_TIME
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.job import ParameterSearch, TuningJob
 from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning
+from runelift.runtime.tuner.measure import machine_load
 from runelift.runtime.tuner.measure.machine_load import busy_part, patience_factor
 from runelift.runtime.tuner.measure.measurable import Args
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
 from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.measure.side_by_side import DEFAULT, TUNED, SideBySide, speedup
-from runelift.runtime.tuner.measure.turns import decided, halves_agree, hopeful, joined, quiet_runs
+from runelift.runtime.tuner.measure.turns import (
+    Turns,
+    decided,
+    halves_agree,
+    hopeful,
+    joined,
+    quiet_runs,
+)
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.tuner.searched_gains import SearchedGain
@@ -270,6 +279,18 @@ def test_other_work_is_seen_in_the_ticks_of_processors() -> None:
     assert 0 <= busy_part(lambda: None, waited.append) <= 1
 
 
+def test_work_on_processors_that_a_process_may_not_use_does_not_count(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tmp_path / "stat"
+    table.write_text("cpu 11 0 0 111 0 0 0 0 0 0\ncpu0 1 0 0 1 0 0 0 0 0 0\n"
+                     "cpu1 10 0 0 10 0 0 0 0 0 0\ncpu10 0 0 0 100 0 0 0 0 0 0\nintr 5\n")
+    monkeypatch.setattr(machine_load, "TIMES", table)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {1, 10}, raising=False)
+    assert machine_load.ticks() == [10, 0, 0, 110, 0, 0, 0, 0]
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {7}, raising=False)
+    assert machine_load.ticks() is None
+
+
 def test_patience_grows_with_load_and_with_the_spread_of_the_default() -> None:
     policy = NORMAL.comparison
     assert patience_factor(0.0, [1.0] * 9, policy) == 1.0
@@ -339,7 +360,7 @@ def test_runs_whose_halves_disagree_prove_nothing() -> None:
     assert halves_agree(one, [1.01] * 30)
     assert halves_agree(one, one)
     found = SideBySide("a", "main", {DEFAULT: tuple(other), TUNED: tuple(one)}, {})
-    assert not decided(found, [TUNED], NORMAL.comparison)
+    assert not decided(found, Turns([TUNED], NORMAL.comparison, 0.0))
     assert TimesOfTwo("a", (other, one), paired=True).verdict == "not certain"
 
 
@@ -347,7 +368,7 @@ def test_runs_whose_halves_disagree_prove_nothing() -> None:
     ([1.0] * 9, True), ([2.0] * 9, True), ([0.5] * 9, True), ([0.5, 2.0] * 9, False)])
 def test_runs_go_on_until_they_decide(tuned: list[float], over: bool) -> None:
     found = SideBySide("a", "main", {DEFAULT: (1.0,) * len(tuned), TUNED: tuple(tuned)}, {})
-    assert decided(found, [TUNED], NORMAL.comparison) == over
+    assert decided(found, Turns([TUNED], NORMAL.comparison, 0.0)) == over
 
 
 # Little time

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from runelift.runtime.devices.driver import pocl_cache
+from runelift.runtime.devices.driver import crash_marks, pocl_cache
 from runelift.runtime.devices.info import find_devices
 
 PROGRAM = """\
@@ -54,6 +55,18 @@ class Machine:
         assert found
         for each in found:
             os.truncate(each, 5000)
+
+    def script(self, code: str = "", then: str = "") -> subprocess.CompletedProcess[str]:
+        """Run a user's own program: ``code``, a call of a compiled program, and ``then`` more."""
+        self.caches += 1
+        (self.folder / "user.py").write_text(
+            f"{code}\nimport numpy as np, runelift\n"
+            "print(runelift.compile('p.fut', device='pocl').main("
+            "np.array([[1, 2], [3, 4]], np.float32)))\n" + then)
+        return subprocess.run(
+            [sys.executable, "user.py"], cwd=self.folder, capture_output=True, text=True,
+            check=False, env={**os.environ, "RUNELIFT_CACHE": str(
+                self.folder / f"cache{self.caches}"), pocl_cache.VARIABLE: str(self.kernels)})
 
 
 @pytest.fixture
@@ -128,3 +141,44 @@ def test_a_home_that_cannot_be_written_to(machine: Machine, place: str) -> None:
     assert done.stdout == RESULT
     assert f"PoCL's cache '{place}/.cache/pocl/kcache' is not used" in done.stderr
     assert "no usable OpenCL device" not in done.stderr
+
+
+@needs_pocl
+def test_a_script_after_a_script_that_a_damaged_cache_ended(machine: Machine) -> None:
+    """The first one dies, as any process would; the next one says so and works."""
+    first = machine.script()
+    assert (first.returncode, first.stdout, first.stderr) == (0, "[ 6. 14.]\n", "")
+    assert not any((machine.kernels / crash_marks.FOLDER).iterdir())
+    machine.damage()
+    assert -machine.script().returncode in (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT)
+    after = machine.script()
+    assert (after.returncode, after.stdout) == (0, "[ 6. 14.]\n")
+    assert "a process before this one was ended by a signal while it used OpenCL" in after.stderr
+    assert f"it is now '{machine.kernels}.damaged'" in after.stderr
+    again = machine.script()
+    assert (again.returncode, again.stderr) == (0, "")
+
+
+@needs_pocl
+@pytest.mark.parametrize("end", [
+    "os.kill(os.getpid(), signal.SIGKILL)", "os._exit(3)",
+    "ctypes.string_at(0)"])
+def test_scripts_that_end_otherwise_leave_the_cache(end: str, machine: Machine) -> None:
+    """Somebody kills them, or native code of their own fails."""
+    assert machine.script().returncode == 0
+    done = machine.script(then=f"import ctypes, os, signal\n{end}")
+    assert done.returncode in (3, -signal.SIGKILL, -signal.SIGSEGV)
+    assert list((machine.kernels / crash_marks.FOLDER).iterdir())
+    after = machine.script()
+    assert (after.returncode, after.stderr) == (0, "")
+    assert not any((machine.kernels / crash_marks.FOLDER).iterdir())
+    assert not machine.kernels.with_name("pocl.damaged").exists()
+
+
+@needs_pocl
+def test_a_script_that_asks_python_for_traces_gets_them(machine: Machine) -> None:
+    assert machine.script().returncode == 0
+    machine.damage()
+    done = machine.script("import faulthandler\nfaulthandler.enable()")
+    assert done.returncode < 0
+    assert "Fatal Python error" in done.stderr

@@ -1,4 +1,4 @@
-"""Barriers and races on the command line: ``explain --barriers`` and ``test --check-races``."""
+"""Barriers and races on the command line: ``explain barriers`` and ``test --check-races``."""
 
 from __future__ import annotations
 
@@ -78,22 +78,22 @@ def test_the_graph_of_accesses() -> None:
 def test_explain_barriers(program: Path, tmp_path: Path,
                           capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "graph.dot"
-    assert main(["explain", "--barriers", str(program), "--dot", str(out)]) == 0
+    assert main(["explain", "barriers", str(program), "--dot", str(out)]) == 0
     text = capsys.readouterr().out
     assert re.search(r"separates write \S+\[.*\] at \S*scans.fut:6:", text)
     assert re.search(r"\d+ barriers in \d+ of \d+ kernels", text)
     assert out.read_text().count("digraph") == text.count("kernel intragroup") + text.count(
         "kernel segscan")
-    assert main(["explain", "--barriers", str(program), "--json"]) == 0
+    assert main(["explain", "barriers", str(program), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["result"]
     name = found[0]["kernel"]
-    assert main(["explain", "--barriers", str(program), "--kernel", name]) == 0
+    assert main(["explain", "barriers", str(program), "--kernel", name]) == 0
     assert "1 of" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("options", "said"), [
     (["--barriers", "--kernel", "nothing"], "no kernel 'nothing', but "),
-    (["--kernel", "x"], "go with --barriers"),
+    (["--kernel", "x"], "go with 'explain barriers'"),
     (["--barriers", "--dot", "/nowhere/x.dot"], "Cannot write"),
     (["--barriers", "--entry", "other"], "other"),
 ])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import errno
 import json
 import os
@@ -24,7 +25,8 @@ from runelift.runtime.devices.info import find_devices
 from runelift.runtime.memory.byte_sizes import show_bytes
 from runelift.runtime.tools.commands import cli
 from runelift.runtime.tools.commands import test as test_command
-from runelift.runtime.tools.commands.cli import COMMANDS, main
+from runelift.runtime.tools.commands.cli import COMMANDS, main, make_parser
+from runelift.runtime.tools.commands.everyday import EVERYDAY
 from runelift.runtime.tuner.costs.log import read_log
 from tests.time_limit import time_limit
 from tests.warm_commands import WarmCommands
@@ -154,7 +156,93 @@ def test_check(run: Run, program: Path) -> None:
 
 def test_missing_program(run: Run, tmp_path: Path) -> None:
     assert "Cannot read" in run("check", tmp_path / "none.fut").err
-    assert "Is a directory" in run("check", tmp_path).err
+    assert "There is no program (.fut) in" in run("check", tmp_path).err
+
+
+def test_values_stand_behind_the_program(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "plus.fut"
+    path.write_text("entry main [n] (k: i64) (xs: [n]f32) = map (+ f32.i64 k) xs\n"
+                    "entry other (x: i32) = x - 1\n")
+    assert run("run", path, "-3", "[1, 2.5]").out == "[-2.0f32, -0.5f32]\n"
+    assert run("run", "--device", "interpreter", path, "3", "[1]").out == "[4.0f32]\n"
+    assert run("run", path, "--entry", "other", "-7").out == "-8i32\n"
+    both = run("run", path, "3", "[1]", "--input", path)
+    assert both.status == 1
+    assert "not from both" in both.err
+    assert "<command line>" in run("run", path, "3", "[1").err
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["chek", "x.fut"], "Did you mean 'check'?"), (["run", "x.fut", "--inptu", "y"],
+                                                   "Did you mean '--input'?")])
+def test_slips_are_answered_with_what_is_meant(arguments: list[str], said: str,
+                                               capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert said in capsys.readouterr().err
+
+
+def test_programs_are_checked_together(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name, text in (("a.fut", "def f: i32 = x"), ("in/b.fut", "def g: i32 = y"),
+                       ("c.fut", "def h: i32 = 1")):
+        (tmp_path / name).write_text(text)
+    found = run("check", tmp_path / "a.fut", tmp_path)
+    assert found.status == 1
+    assert found.err.count("Unknown variable 'x'.") == 1
+    assert found.err.count("Unknown variable 'y'.") == 1
+
+
+def test_bench_prints_the_block_to_add(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "plus.fut"
+    path.write_text("entry twice [n] (k: i64) (xs: [n][4]f32) = map (map (+ f32.i64 k)) xs\n")
+    said = run("bench", path).err
+    assert "-- entry: twice\n  -- random input { 1000i64 [1000][4]f32 }" in said
+    block = said[said.index("-- =="):].replace("\n  ", "\n").strip()
+    path.write_text(f"{block}\n{path.read_text()}")
+    assert run("bench", path, "--runs", "1").status == 0
+
+
+def test_kernels_come_first(run: Run, program: Path) -> None:
+    short, whole = (run("dump", "--stage", "kernels", program, *more).out
+                    for more in ([], ["--preamble"]))
+    first, rest = short.split("\n", 1)
+    assert first.startswith("// ")
+    assert first.endswith("lines of macros and functions: --preamble")
+    assert whole.endswith(rest)
+    assert "#define" not in rest.partition("__kernel")[0]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_shows_twelve_options_and_the_whole_help_all(
+        command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = []
+    for option in ("--help", "--help-all") if command in EVERYDAY else ("--help",):
+        with pytest.raises(SystemExit):
+            main([command, option])
+        texts.append(re.findall(r"^  (?:-\w[^-]*)?(--[\w-]+)", capsys.readouterr().out, re.M))
+    shown = set(texts[0]) - {"--help", "--help-all"}
+    assert len(shown) <= 12
+    if command in EVERYDAY:
+        parser = make_parser(command)
+        (commands,) = (each for each in parser._actions
+                       if isinstance(each, argparse._SubParsersAction))
+        known = [[name for name in each.option_strings if name.startswith("--")]
+                 for each in commands.choices[command]._actions
+                 if each.option_strings and each.help != argparse.SUPPRESS]
+        assert set(texts[1]) == {names[0] for names in known}
+        assert shown == {names[0] for names in known if not EVERYDAY[command].isdisjoint(names)}
+
+
+def test_all_helps_together_show_few_options() -> None:
+    count = 0
+    for command in COMMANDS:
+        parser = make_parser(command, everything=False)
+        (commands,) = (each for each in parser._actions
+                       if isinstance(each, argparse._SubParsersAction))
+        count += sum(bool(each.option_strings) and each.help != argparse.SUPPRESS
+                     for each in commands.choices[command]._actions)
+    assert count <= 130
 
 
 def test_an_unknown_option_is_answered_with_the_usage_of_its_command(
@@ -357,13 +445,13 @@ def test_explain_parameters_tells_constraints_and_counts(run: Run, tmp_path: Pat
     path = tmp_path / "product.fut"
     path.write_text("entry main [n][m][p] (xss: [n][m]f32) (yss: [m][p]f32): [n][p]f32 =\n"
                     "  map (\\x -> map (\\y -> f32.sum (map2 (*) x y)) (transpose yss)) xss\n")
-    found = run("explain", path, "--parameters").out
+    found = run("explain", "parameters", path).out
     assert re.search(r"^main\.\w+ \(segmap, .*\): \d+ settings of \d+ combinations$", found, re.M)
     assert re.search(r"^  64 >= columns\*rows  -- a work-item keeps .*product\.fut:2:\d+$", found,
                      re.M)
     before, after = re.findall(r"^(\d+) constraints, (\d+) after reduction$", found, re.M)[0]
     assert int(before) > int(after) > 10
-    facts = json.loads(run("explain", path, "--parameters", "--json").out)["result"]
+    facts = json.loads(run("explain", "parameters", path, "--json").out)["result"]
     (rows,) = (each for name, each in facts.items() if name.endswith(".rows"))
     assert {"64 >= columns*rows", "min(1, side) >= min(1, rows)"} <= {
         each["condition"] for each in rows["constraints"]}
@@ -377,11 +465,11 @@ def test_explain_memory_and_run_within_it(run: Run, tmp_path: Path) -> None:
 entry main [n][m] (xss: [n][m]f32): [n]f32 =
   map (\\xs -> f32.maximum (map2 (-) (scan f32.max f32.lowest xs) xs)) xss
 """)
-    found = run("explain", path, "--memory", "--device", "pocl").out
+    found = run("explain", "memory", path, "--device", "pocl").out
     assert "few" in found
     assert "V2 (intra): 4*m*n + 4*n" in found
     assert "(intragroup for ys at " in found
-    facts = json.loads(run("explain", path, "--memory", "--json", "--device", "pocl", "--sizes",
+    facts = json.loads(run("explain", "memory", path, "--json", "--device", "pocl", "--sizes",
                            "n=10", "m=1000").out)["result"]["main"]
     bytes_ = [version["inputs"]["n=10, m=1000"]["bytes"] for version in facts["versions"].values()]
     assert bytes_[1] < bytes_[0] < bytes_[2]
@@ -389,18 +477,18 @@ entry main [n][m] (xss: [n][m]f32): [n]f32 =
     seconds = [version["inputs"]["n=10, m=1000"]["predicted_seconds"]
                for version in facts["versions"].values()]
     assert given["predicted_seconds"] == min(seconds)
-    cost = json.loads(run("explain", path, "--cost", "--json", "--device", "pocl", "--sizes",
+    cost = json.loads(run("explain", "cost", path, "--json", "--device", "pocl", "--sizes",
                           "n=10", "m=1000").out)["result"]["entries"]["main"]
     assert str(min(seconds)) in json.dumps(cost)
     assert f", {show_bytes(given['bytes'])}" in run(
-        "explain", path, "--memory", "--device", "pocl", "--sizes", "n=10", "m=1000").out
+        "explain", "memory", path, "--device", "pocl", "--sizes", "n=10", "m=1000").out
     assert facts["versions"]["main.versions_0/1"]["name"] == "V2 (intra)"
     for wrong, said in ((["n=10"], "The sizes of 'main' are m, n, and --sizes gives n."),
                         (["n=10", "m"], "'m' should be NAME=N")):
-        refused = run("explain", path, "--memory", "--device", "pocl", "--sizes", *wrong)
+        refused = run("explain", "memory", path, "--device", "pocl", "--sizes", *wrong)
         assert refused.status == 1
         assert said in refused.err
-    formulas = run("explain", path, "--memory", "--device", "interpreter")
+    formulas = run("explain", "memory", path, "--device", "interpreter")
     assert "V2 (intra): 4*m*n + 4*n" in formulas.out
     timed = run("bench", path, "--device", "pocl", "--memory", "100MB", "--runs", "1", "--force",
                 "V3", "--json")
@@ -419,9 +507,10 @@ entry main [n][m] (xss: [n][m]f32): [n]f32 =
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    (["--schedule"], "Which program?"), (["--memory"], "Which program?"),
-    (["--steps", "FILE"], "--steps goes with --schedule"),
-    (["FILE", "--sizes", "n=3"], "--sizes goes with --memory")])
+    (["schedule"], "Which program?"), (["--memory"], "Which program?"),
+    (["memory", "FILE", "FILE"], "Name one file"), (["cots", "FILE"], "'cots' is no topic"),
+    (["--steps", "FILE"], "--steps goes with 'explain schedule'"),
+    (["FILE", "--sizes", "n=3"], "--sizes goes with 'explain memory'")])
 def test_explain_says_what_is_missing(run: Run, program: Path, options: list[str], said: str
                                       ) -> None:
     result = run("explain", *(str(program) if each == "FILE" else each for each in options))
@@ -432,7 +521,7 @@ def test_explain_says_what_is_missing(run: Run, program: Path, options: list[str
 def test_the_program_may_stand_behind_the_sizes(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "sums.fut"
     path.write_text("entry main [n][m] (xss: [n][m]f32): [n]f32 = map f32.sum xss\n")
-    result = run("explain", "--memory", "--sizes", "n=3", "m=5", str(path))
+    result = run("explain", "memory", "--sizes", "n=3", "m=5", str(path))
     assert "n=3, m=5" in result.out
 
 

@@ -27,7 +27,7 @@ def dumped(program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], *op
     path = tmp_path / "rows.fut"
     path.write_text(program)
     found = ""
-    for command in (["dump", "--stage", "flat"], ["explain", "--kernels"]):
+    for command in (["dump", "--stage", "flat"], ["explain", "kernels"]):
         assert main([*command, str(path), *options]) == 0
         found += capsys.readouterr().out
     return "\n".join(line for line in found.splitlines() if "main@" not in line)

@@ -1,4 +1,4 @@
-"""``explain --schedule`` says beside a step what it undoes, and where its copies are."""
+"""``explain schedule`` says beside a step what it undoes, and where its copies are."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ dist.ys.ys.ys privatise()
 
 
 class Explained:
-    """The lines of ``explain --schedule``, by the step that they stand behind."""
+    """The lines of ``explain schedule``, by the step that they stand behind."""
 
     def __init__(self, path: Path, capsys: pytest.CaptureFixture[str], text: str, schedule: str
                  ) -> None:
         program, steps = path / "p.fut", path / "p.schedule"
         program.write_text(text)
         steps.write_text(schedule)
-        self.args = ["explain", "--schedule", "--file", str(steps), str(program)]
+        self.args = ["explain", "schedule", "--file", str(steps), str(program)]
         self.capsys = capsys
         main(self.args)
         self.lines = capsys.readouterr().out.splitlines()

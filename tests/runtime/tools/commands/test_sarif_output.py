@@ -131,8 +131,10 @@ def test_errors_and_warnings_with_their_places() -> None:
 def fixed(text: str, found: Diagnostic) -> str | None:
     """The program after the first hint that is a fix, if there is one."""
     hint = next((each for each in found.hints if isinstance(each, Replacement)), None)
-    return None if hint is None else (
-        text[:found.span.start] + hint.new + text[found.span.end:])
+    if hint is None:
+        return None
+    span = hint.span or found.span
+    return text[:span.start] + hint.new + text[span.end:]
 
 
 def test_fixes_cure_their_errors() -> None:

@@ -51,7 +51,7 @@ def test_the_output_of_explain_is_a_schedule(tmp_path: Path, plain: Path,
     program = tmp_path / "written.fut"
     program.write_text(WRITTEN)
     for options in ([], ["--steps"]):
-        assert main(["explain", "--schedule", str(program), *options]) == 0
+        assert main(["explain", "schedule", str(program), *options]) == 0
         text = capsys.readouterr().out
         assert text.startswith("-- The schedule of written.fut")
         assert [line for line in text.splitlines() if not line.startswith("--")] == [
@@ -60,7 +60,7 @@ def test_the_output_of_explain_is_a_schedule(tmp_path: Path, plain: Path,
         assert ("--   entry main" in text) is bool(options)
         found = tmp_path / "found.schedule"
         found.write_text(text)
-        assert main(["explain", "--schedule", "--json", "--file", str(found), str(plain)]) == 0
+        assert main(["explain", "schedule", "--json", "--file", str(found), str(plain)]) == 0
         assert json.loads(capsys.readouterr().out)["result"]["schedule"] == [STEP.strip()]
         assert main(["dump", "--stage", "opt", "--schedule", str(found), str(plain)]) == 0
         assert "[4i64]" in capsys.readouterr().out
@@ -70,11 +70,11 @@ def test_schedules_of_several_versions_are_explained(
         plain: Path, schedule: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = f"{STEP}or\nmain.ys split_join(2)\nor\n"
     schedule.write_text(text)
-    assert main(["explain", "--schedule", "--file", str(schedule), str(plain)]) == 0
+    assert main(["explain", "schedule", "--file", str(schedule), str(plain)]) == 0
     said = capsys.readouterr().out
     assert "-- This needs that 4 divides n." in said
     schedule.write_text(said)
-    assert main(["explain", "--schedule", "--json", "--file", str(schedule), str(plain)]) == 0
+    assert main(["explain", "schedule", "--json", "--file", str(schedule), str(plain)]) == 0
     found = json.loads(capsys.readouterr().out)["result"]
     assert found["schedule"] == text.splitlines()
     assert found["needs"] == ["4 divides n", "2 divides n"]
@@ -193,12 +193,12 @@ def test_schedules_of_versions_are_explained(plain: Path, capsys: pytest.Capture
                                              ) -> None:
     file = plain.with_name("two.schedule")
     file.write_text(f"{STEP}or\nmain.ys split_join(2)\nor\n{STEP}or\n")
-    assert main(["explain", "--schedule", "--file", str(file), str(plain)]) == 0
+    assert main(["explain", "schedule", "--file", str(file), str(plain)]) == 0
     text = capsys.readouterr().out
     assert "-- It gives no version: it gives a program that another schedule gives, too." in text
     again = plain.with_name("again.schedule")
     again.write_text(text)
-    assert main(["explain", "--schedule", "--file", str(again), str(plain)]) == 0
+    assert main(["explain", "schedule", "--file", str(again), str(plain)]) == 0
     assert capsys.readouterr().out == text
     first, second = (compile_program(plain, schedule=each, runs=False).source("kernels")
                      for each in (file, again))

@@ -426,3 +426,19 @@ def test_symbols_and_completion(client: Client, uri: str) -> None:
     members = {each["label"] for each in client.about("completion", uri, 5, 21)}
     assert "sqrt" in members
     assert "map" not in members
+
+
+def test_hints_are_offered_as_edits(client: Client, tmp_path: Path) -> None:
+    text = "entry main [n] (xs: [n]f32): f32 = xs.sum() / f32 n\n"
+    uri = (tmp_path / "hints.fut").as_uri()
+    (found,) = client.open(uri, text)
+    assert found["code"] == "unknown-field"
+    (action,) = client.ask("textDocument/codeAction", {
+        "textDocument": {"uri": uri}, "range": found["range"], "context": {"diagnostics": [found]}})
+    assert action["kind"] == "quickfix"
+    assert action["title"] == "Functions stand before their arguments: f32.sum xs"
+    (edits,) = action["edit"]["changes"].values()
+    assert edited(text, edits) == "entry main [n] (xs: [n]f32): f32 = f32.sum xs / f32 n\n"
+    elsewhere = {"start": {"line": 0, "character": 2}, "end": {"line": 0, "character": 3}}
+    assert client.ask("textDocument/codeAction", {
+        "textDocument": {"uri": uri}, "range": elsewhere, "context": {"diagnostics": []}}) == []

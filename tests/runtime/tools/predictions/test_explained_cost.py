@@ -45,7 +45,7 @@ def rows(tmp_path: Path) -> Path:
 @pytest.fixture
 def explain(capsys: pytest.CaptureFixture[str]) -> Explain:
     def execute(*arguments: object) -> tuple[int, str, str]:
-        return main(["explain", "--cost", *map(str, arguments)]), *capsys.readouterr()
+        return main(["explain", "cost", *map(str, arguments)]), *capsys.readouterr()
 
     return execute
 
@@ -188,7 +188,7 @@ def test_what_is_wrong_is_said(explain: Explain, rows: Path, options: list[str],
 
 def test_the_options_go_together(capsys: pytest.CaptureFixture[str], rows: Path) -> None:
     assert main(["explain", str(rows), "--as-device", "h200"]) == 1
-    assert "--as-device and --over go with --cost." in capsys.readouterr().err
+    assert "--as-device and --over go with 'explain cost'." in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
@@ -197,7 +197,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cost")
     path, out = folder / "nested.fut", folder / "nested.html"
     path.write_text(NESTED)
-    assert main(["explain", str(path), "--cost", "--as-device", "h200", "--sizes",
+    assert main(["explain", "cost", str(path), "--as-device", "h200", "--sizes",
                  "n=10,m=10,p=64", "--over", "p", "--html", str(out)]) == 0
     return out
 

@@ -114,7 +114,7 @@ def test_all_say_what_then_runs(
     def settle(job: TuningJob, state: State) -> State:
         """The times of runs in turn, whatever they prove."""
         monkeypatch.setattr("runelift.runtime.tuner.settle.Judgement.proved", True)
-        monkeypatch.setattr("runelift.runtime.tuner.settle._anew", lambda *given: None)
+        monkeypatch.setattr("runelift.runtime.tuner.settle._like_first", lambda *given: None)
         return settle_choice(job, state)
 
     program, page = tmp_path / "p.fut", tmp_path / "p.html"

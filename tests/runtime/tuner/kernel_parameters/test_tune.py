@@ -310,6 +310,53 @@ def test_thresholds_are_fitted_again_with_the_settings_found(
     assert job.method == MeasuringMethod(thresholds={"t": 7, each.parameter.name: each.values[-1]})
 
 
+class Long(Simulated):
+    """A program whose runs take seconds of a clock; the largest group takes half of that."""
+
+    clock = 0.0
+    seconds = 1.0
+
+    def _run(self, runs: float = 1.0) -> None:
+        Long.clock += runs * self.seconds
+
+    def time(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+             thresholds: Mapping[str, int] | None = None) -> float:
+        found = self.seconds * super().time(entry, args, force=force, thresholds=thresholds)
+        self._run(found / self.seconds)
+        return found
+
+    def difference(self, entry: str, args: Any, before: Mapping[str, int],
+                   after: Mapping[str, int]) -> str | None:
+        self._run(2)
+        return super().difference(entry, args, before, after)
+
+    def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+                     thresholds: Mapping[str, int] | None = None,
+                     searches: Searches | None = None) -> list[OperationTime]:
+        self._run(2 if searches else 1)
+        return super().try_settings(entry, args, force=force, thresholds=thresholds,
+                                    searches=searches)
+
+
+@pytest.mark.parametrize("count", [1, 6])
+@pytest.mark.parametrize("seconds", [0.5, 3.0, 12.0, 40.0])
+def test_trials_of_long_runs_keep_the_limit(seconds: float, count: int,
+                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their limit is 40 s; what they find is confirmed until 51 s, or not taken."""
+    clock = SimpleNamespace(perf_counter=lambda: Long.clock)
+    for module in ("job", "kernel_parameters.tune", "measure.paired_comparison"):
+        monkeypatch.setattr(f"runelift.runtime.tuner.{module}.time", clock)
+    monkeypatch.setattr(Long, "clock", 0.0)
+    space = space_of(MAP)
+    program = Long(MAP, faster(space), faster(space))
+    program.seconds = seconds
+    job = TuningJob(program, Forests((Forest("main", ()),)), [
+        Dataset(f"d{k}", "main", list) for k in range(count)], begun=0.0, end=51.0)
+    found = tune_parameters(job, {}, seconds=40.0)
+    assert Long.clock <= 51 + seconds
+    assert bool(found.chosen) == (seconds * count < 6)
+
+
 # Real kernels
 
 IN_PLACE = """
@@ -469,7 +516,7 @@ def test_autotune_writes_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(MeasuredProgram, "try_settings", try_settings)
     monkeypatch.setattr(MeasuredProgram, "time", lambda self, *args, thresholds=None, **options: (
         clock(self, *args, thresholds=thresholds, **options) and (
-            0.5 if thresholds and thresholds.items() >= least.items() else 1.0)))
+            0.005 if thresholds and thresholds.items() >= least.items() else 0.01)))
     assert main(["autotune", str(path), "--budget", "5s", "--time-limit", "none"]) == 0
     assert runelift.compile(path).thresholds == least
     facts = json.loads((tmp_path / "p.fut.tuning.json").read_text())

@@ -1,0 +1,204 @@
+"""Names of other languages, and what is written here in their place.
+
+A name that only has another spelling here has a :class:`Spelling`, which editors can write.  Other
+names have advice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.types import Array, Type
+from runelift.ir.base.errors import Replacement
+from runelift.ir.base.source import Span
+from runelift.ir.prim import NUMBERS, Prim
+
+SPELLINGS: Mapping[str, str] = {
+    "True": "true", "False": "false", "TRUE": "true", "FALSE": "false",
+    "len": "length", "size": "length", "foldr1": "foldr", "zipWith": "map2",
+    "zipWith3": "map3", "append": "concat", "reversed": "reverse",
+    "reduceByKey": "reduce_by_index", "transposed": "transpose", "roll": "rotate",
+    "stream_map": "map", "fmap": "map", "first": "head", "rest": "tail",
+    "not": "!", "mod": "%", "div": "/", "/=": "!=", "<>": "!=", "===": "==", "!==": "!=",
+    "=/=": "!=", "~=": "!=", ".*": "*", "++.": "++",
+}
+"""Names and operators with another spelling here."""
+
+OPERATORS: Mapping[str, str] = {"and": "&&", "or": "||", "mod": "%", "div": "/", "xor": "^",
+                                "is": "==", "rem": "%%", "quot": "//"}
+"""Words that are operators elsewhere."""
+
+_MEAN = "f32.sum xs / f32.i64 (length xs)"
+_SORT = ("There is no sort in the prelude: examples/radix.fut has one to copy, and packages such "
+         "as github.com/diku-dk/sorts do.")
+_BEST = ("(reduce (\\(a, i) (b, j) -> if {} then (b, j) else (a, i)) ({}, -1) "
+         "(zip xs (indices xs))).1")
+
+ADVICE: Mapping[str, str] = {
+    "print": "A program has no output but its result.",
+    "trace": "A program has no output but its result.",
+    "sort": _SORT, "sorted": _SORT, "argsort": _SORT, "median": _SORT,
+    "mean": f"Write {_MEAN}.", "average": f"Write {_MEAN}.", "avg": f"Write {_MEAN}.",
+    "var": "Write the mean of the squared distances from the mean.",
+    "std": "Write the root of the mean of the squared distances from the mean.",
+    "argmax": f"Write {_BEST.format('b > a', '-f32.inf')}.",
+    "argmin": f"Write {_BEST.format('b < a', 'f32.inf')}.",
+    "dot": "Write f32.sum (map2 (*) xs ys).",
+    "matmul": "Write map (\\row -> map (\\col -> f32.sum (map2 (*) row col)) (transpose b)) a.",
+    "cumsum": "Write scan (+) 0 xs.", "cumprod": "Write scan (*) 1 xs.",
+    "prod": "Write f32.product xs.", "arange": "Write iota n.", "range": "Write 0..<n.",
+    "linspace": "Write map (\\i -> a + f64.i64 i * (b - a) / f64.i64 (n - 1)) (iota n).",
+    "zeros": "Write replicate n 0.", "ones": "Write replicate n 1.", "full": "Write replicate n x.",
+    "where": "Write map3 (\\c x y -> if c then x else y) cs xs ys, or filter.",
+    "clip": "Write map (\\x -> f32.max low (f32.min x high)) xs.",
+    "enumerate": "Write zip (indices xs) xs.",
+    "bincount": "Write hist (+) 0 k is (map (const 1) is).",
+    "return": "The value of a function is its body: there is no return.",
+    "unsafe": "Write #[unsafe] before the expression.",
+    "rearrange": "Write transpose and map.",
+    "shape": "Name the sizes: def f [n][m] (xss: [n][m]i32) = n",
+    "math": "Write f32.sqrt, f64.sqrt, ...: the functions are members of the types.",
+    "np": "Functions have no module in front: sum is f32.sum, max is f32.maximum.",
+    "numpy": "Functions have no module in front: sum is f32.sum, max is f32.maximum.",
+    "torch": "Functions have no module in front: sum is f32.sum, max is f32.maximum.",
+    "empty": "Write [] with a type: ([] : [0]i32)", "stream_red": "Write reduce and map.",
+    "None": "Write a sum type: type maybe 't = #none | #some t",
+    "null": "Write a sum type: type maybe 't = #none | #some t",
+    "lambda": r"A function is written: \x -> e",
+    "fold": "Write reduce, or foldl.", "concatMap": "Write flatten (map f xs).",
+    "foreach": "Write map.", "inf": "Write f32.inf.", "nan": "Write f32.nan.",
+    "self": "There are no objects: a record is an argument.",
+}
+"""Advice about names that stand for more than a name here."""
+
+CONVERSIONS: Mapping[str, str] = {
+    "int": "i64", "long": "i64", "float": "f32", "double": "f64", "bool": "bool",
+    **{prim.value: prim.value for prim in Prim},
+}
+"""The types that functions of these names convert to in other languages."""
+
+TYPES: Mapping[str, str] = {
+    "int": "i32 or i64", "long": "i64", "short": "i16", "char": "u8", "byte": "u8",
+    "unsigned": "u32", "float": "f32", "double": "f64", "real": "f64", "string": "[]u8",
+    "String": "[]u8", "Int": "i64", "Float": "f32", "Double": "f64", "Bool": "bool",
+    "boolean": "bool", "size_t": "i64", "void": "()",
+    **{f"{kind}{bits}": f"{kind[0]}{bits}" for kind in ("int", "float") for bits in (16, 32, 64)},
+    **{f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)}, "int8": "i8",
+}
+"""The types here for types of other languages."""
+
+METHODS: Mapping[str, str] = {
+    "T": "transpose {xs}", "transpose": "transpose {xs}", "copy": "copy {xs}",
+    "length": "length {xs}", "size": "length {xs}", "len": "length {xs}",
+    "sum": "{t}.sum {xs}", "prod": "{t}.product {xs}", "max": "{t}.maximum {xs}",
+    "min": "{t}.minimum {xs}", "mean": "{t}.sum {xs} / {t}.i64 (length {xs})",
+    "flatten": "flatten {xs}", "ravel": "flatten {xs}", "any": "or {xs}", "all": "and {xs}",
+    "reverse": "reverse {xs}", "head": "head {xs}", "last": "last {xs}", "tail": "tail {xs}",
+    "cumsum": "scan (+) 0 {xs}",
+}
+"""Expressions for methods and attributes of arrays in other languages; ``t`` is the element."""
+
+TYPED_METHODS = frozenset({"sum", "prod", "max", "min", "mean"})
+"""The methods that only arrays of numbers have."""
+
+METHOD_ADVICE: Mapping[str, str] = {
+    "shape": "Name the sizes in the type: (xss: [n][m]f32); then they are n and m.",
+    "ndim": "The type says how many dimensions there are.", "dtype": "The type says it.",
+    "astype": "Convert the elements: map i64.f32 xs", "map": "Write map f xs.",
+    "filter": "Write filter f xs.", "reduce": "Write reduce f ne xs.", "dot": ADVICE["dot"],
+    "reshape": "Write unflatten xs, whose type has the new sizes, or flatten xs.",
+    "sort": ADVICE["sort"], "append": "Write xs ++ [x].", "push": "Write xs ++ [x].",
+    "argmax": ADVICE["argmax"], "argmin": ADVICE["argmin"], "std": ADVICE["std"],
+    "index": "Write xs[i].", "get": "Write xs[i].", "item": "Write xs[0].",
+}
+"""Advice about methods and attributes that have no expression above."""
+
+_CALL = re.compile(r"\s*\(\s*\)")
+
+
+def meant(name: str, span: Span) -> list[str]:
+    """Hints about a name of other languages at a place; none if it is not known."""
+    if (spelling := SPELLINGS.get(name)) is not None:
+        return [Replacement(f"Write {spelling}.", spelling)
+                if span.text == name else f"Write {spelling}."]
+    if name in CONVERSIONS:
+        to = CONVERSIONS[name]
+        return [f"A conversion names both types: {to}.{'i64' if to[0] in 'fb' else 'f32'} x"]
+    return [ADVICE[name]] if name in ADVICE else []
+
+
+def operator(span: Span) -> str | None:
+    """The hint for a word between two operands that is an operator elsewhere."""
+    new = OPERATORS.get(span.text)
+    return None if new is None else Replacement(f"The operator is {new}.", new)
+
+
+def type_meant(name: str, span: Span) -> tuple[str, ...]:
+    """Hints about the name of a type of other languages, one of :data:`TYPES`."""
+    types = TYPES[name].split(" or ")
+    hint = f"Write {TYPES[name]}."
+    return (Replacement(hint, types[0]) if len(types) == 1 and span.text == name else hint,)
+
+
+def array(elem: str, span: Span) -> str:
+    """The hint for a type ``elem[n]``, which ``span`` has the text of."""
+    sizes = span.text.removeprefix(elem)
+    if re.fullmatch(r"(\[[\w' *+-]*\])+", sizes):
+        return Replacement(f"An array of it is written {sizes}{elem}.", f"{sizes}{elem}")
+    return f"An array of it is written []{elem}."
+
+
+def converted(name: str, found: Type, arg: ast.Exp, call: Span) -> list[str]:
+    """The hint for a call ``name arg`` of a type as if it were a function; none if it is unclear.
+
+    ``found`` is the type of ``arg``.
+    """
+    to = CONVERSIONS[name]
+    if isinstance(arg, ast.Literal) and not isinstance(arg.value, bool):
+        new = f"{arg.span.text.strip('()')}{to}"
+        return [Replacement(f"A number of this type is written {new}.", new, call)]
+    if not isinstance(found, Prim) or (found not in NUMBERS and to == "bool"):
+        return meant(name, call)
+    if found.value == to:
+        return [Replacement(f"It is {found} already.", arg.span.text, call)]
+    new = f"{to}.{found} {argument(arg.span.text)}"
+    return [Replacement(f"Convert it: {new}", new, call)]
+
+
+def method(name: str, array: Type, record: str, span: Span) -> list[str]:
+    """Hints about ``record.name`` of other languages, which ``span`` has the text of."""
+    if not isinstance(array, Array):
+        return []
+    elem = array.elem
+    if name in METHODS and not (name in TYPED_METHODS and elem not in NUMBERS):
+        new = METHODS[name].format(xs=argument(record), t=elem)
+        call = _CALL.match(span.source.text, span.end)
+        whole = Span(span.source, span.start, call.end()) if call else span
+        shown = f"Functions stand before their arguments: {new}"
+        return [Replacement(shown, new, whole) if span.text == f"{record}.{name}" else shown]
+    return [METHOD_ADVICE[name]] if name in METHOD_ADVICE else []
+
+
+def is_python_lambda(exp: ast.Exp) -> bool:
+    """True if an expression is the beginning of Python's ``lambda x: e``."""
+    return isinstance(exp, ast.Apply) and isinstance(exp.fun, ast.Name) and (
+        exp.fun.span.text == "lambda")
+
+
+def lambda_of(exp: ast.Exp) -> list[str]:
+    """The hint for the beginning of Python's ``lambda x: e``, which stands before its colon."""
+    span, text = exp.span, exp.span.source.text
+    params = span.text.removeprefix("lambda").replace(",", " ")
+    colon = text.find(":", span.end)
+    hint = r"A function is written: \x -> e"
+    if colon < 0 or text[span.end:colon].strip():
+        return [hint]
+    new = "\\" + " ".join(params.split()) + " ->"
+    return [Replacement(hint, new, Span(span.source, span.start, colon + 1))]
+
+
+def argument(text: str) -> str:
+    """``text`` as an argument."""
+    return text if text.replace("_", "").replace(".", "").isalnum() else f"({text})"

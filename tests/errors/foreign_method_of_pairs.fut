@@ -1,0 +1,1 @@
+entry main [n] (xs: [n](f32, i32)): f32 = xs.max()

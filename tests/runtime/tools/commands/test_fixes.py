@@ -1,0 +1,87 @@
+"""``check --fix``: what hints write cures their errors, and nothing else changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runelift.ir.base.errors import Diagnostic, Replacement
+from runelift.ir.base.source import Source
+from runelift.runtime.tools.commands.cli import main
+from runelift.runtime.tools.commands.fixes import diagnostics_of
+
+ERRORS = Path(__file__).parents[3] / "errors"
+
+
+def said(text: str) -> list[Diagnostic]:
+    """What is wrong with a program."""
+    return diagnostics_of(Source("a.fut", text))
+
+
+def replacements() -> Iterator[tuple[str, str, Diagnostic, Replacement]]:
+    """The hints with a text about the wrong programs of the collection."""
+    for path in sorted(ERRORS.glob("*.fut")):
+        text = path.read_text()
+        yield from ((path.stem, text, each, hint) for each in said(text)
+                    for hint in each.hints if isinstance(hint, Replacement))
+
+
+CASES = list(replacements())
+
+
+@pytest.mark.parametrize(("text", "found", "hint"), [case[1:] for case in CASES],
+                         ids=[f"{name}-{hint.new}" for name, _, _, hint in CASES])
+def test_what_a_hint_writes_cures_its_error(text: str, found: Diagnostic,
+                                            hint: Replacement) -> None:
+    span = hint.span or found.span
+    new = text[:span.start] + hint.new + text[span.end:]
+    left = {(each.code, each.message, each.span.text) for each in said(new)}
+    assert (found.code, found.message, found.span.text) not in left
+
+
+def test_collection_has_hints_of_all_kinds() -> None:
+    assert {found.code for _, _, found, _ in CASES} >= {
+        "syntax-error", "unknown-name", "unknown-field", "type-mismatch", "size-mismatch",
+        "type-arguments", "unknown-type", "not-a-function"}
+
+
+@pytest.mark.parametrize(("wrong", "right", "places"), [
+    ("entry main [n] (xs: f32[n]): f32 = xs.sum() / f32 n + .5\n",
+     "entry main [n] (xs: [n]f32): f32 = f32.sum xs / f32.i64 n + 0.5\n", 4),
+    ("entry main [n] (xs: [n]f32): [n]f32 = map (lambda x: x ^ 2) xs\n",
+     "entry main [n] (xs: [n]f32): [n]f32 = map (\\x -> x ** 2) xs\n", 2),
+    ("entry main (x: f32): bool = 0 < x < 1 and True\n",
+     "entry main (x: f32): bool = 0 < x && x < 1 && true\n", 3),
+    ("entry main [n] (xs: [n]f32): f32 = xs[-1]\n",
+     "entry main [n] (xs: [n]f32): f32 = xs[length xs - 1]\n", 1),
+    ("entry main [n] (xs: [n]f32): [n]f32 = rotate -1 xs\n",
+     "entry main [n] (xs: [n]f32): [n]f32 = rotate (-1) xs\n", 1)])
+def test_the_command_writes_all_of_them(wrong: str, right: str, places: int, tmp_path: Path,
+                                        capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.fut"
+    path.write_text(wrong)
+    assert main(["check", "--fix", str(path)]) == 0
+    assert path.read_text() == right
+    assert f"{places} place{'s' * (places != 1)} changed" in capsys.readouterr().out
+    assert main(["check", "--fix", str(path)]) == 0
+    assert path.read_text() == right
+
+
+def test_a_choice_is_left_to_people(tmp_path: Path) -> None:
+    path = tmp_path / "a.fut"
+    text = "entry main [n] (xs: [n]f32): [n]f32 = init xs\n"
+    path.write_text(text)
+    assert main(["check", "--fix", str(path)]) == 1
+    assert path.read_text() == text
+
+
+def test_at_most_twenty_errors_are_printed(tmp_path: Path,
+                                           capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.fut"
+    path.write_text("".join(f"def f{k}: i32 = missing{k}\n" for k in range(33)))
+    assert main(["check", str(path)]) == 1
+    printed = capsys.readouterr().err
+    assert printed.count("error[unknown-name]") == 20
+    assert printed.rstrip().endswith("… and 13 more errors")
