@@ -53,6 +53,10 @@ _NAME_SIZES = ("A size that is another one for each call must have a name on bot
                "(n: i64) -> [n]t -> u and \\n (xs: [n]t) -> e.")
 """The cure of a size that only a call knows."""
 
+IRREGULAR_HINTS = ("If all have the same size, say so in the function: (e :> [n]t).",
+                   "If not, join them: flatmap' f xs has their lengths, flags, offsets and data.")
+"""The cures of rows that may differ in size."""
+
 
 @dataclass(frozen=True, slots=True)
 class Binding:
@@ -151,7 +155,7 @@ class Base(ABC):
         return self._error(
             "irregular-array", span, f"{call_text(call, span)}Its results may have another "
             f"size each time, so they cannot be array elements or the like: {self._show(found)}.",
-            "If all have the same size, say so in the function: (e :> [n]t).")
+            *IRREGULAR_HINTS)
 
     def expect(self, expected: Type, found: Type, span: Span, what: str,
                call: ast.Exp | None = None, hint: str = "",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from runelift.frontend.check.base import IRREGULAR_HINTS
 from runelift.frontend.elaborate.builder import Builder, Scope
 from runelift.frontend.elaborate.values import (
     Accumulator,
@@ -161,8 +162,8 @@ class Arrays:
             if not self.builder.release(size, scope):
                 raise ProgramError(Diagnostic(
                     "irregular-array", span, "The size of the rows of this map is known only "
-                    "inside of it, so it might be another one for each.", hints=(
-                        "If all have the same size, say so in the function: (e :> [n]t).",)))
+                    "inside of it, so it might be another one for each.",
+                    hints=IRREGULAR_HINTS))
         lam = replace(lam, body=self.builder.body(scope, lam.body.result))
         inputs = tuple(self._name(leaf, span) for a in arrays for leaf in leaves(a))
         types = tuple(array_of((width,), type_) for type_ in lam.ret)

@@ -1,0 +1,215 @@
+"""``flatmap``: a map whose rows may differ in size, and which joins them to one array.
+
+Points run in turn.  An iteration appends its row to a buffer that grows twofold, so each element
+is copied a bounded number of times on average::
+
+    loop (room = 0, used = 0, data = [], ...) for i < n do
+      let row = f as[i]
+      let data = if used + length row <= room then data else data ++ blank
+      in (..., used + length row, data with [used :+ length row] = row, ...)
+
+The function is applied once for each point, as it may call itself.  If its rows have one size,
+``flatmap`` is a map and a reshape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from runelift.frontend.elaborate.arrays import Apply, Arrays
+from runelift.frontend.elaborate.builder import Scope
+from runelift.frontend.elaborate.values import Dynamic, TupleValue, Value, leaves, rebuild
+from runelift.ir import syntax as ir
+from runelift.ir.base.errors import Diagnostic, ProgramError
+from runelift.ir.base.source import Span
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.types import (
+    Atom,
+    Const,
+    Type,
+    array_of,
+    i64,
+    row_of,
+    shape_of,
+)
+
+
+class Joined(NamedTuple):
+    """The rows of all points, one after the other, and where each of them is."""
+
+    lengths: Dynamic
+    flags: Dynamic
+    offsets: Dynamic
+    data: Value
+    values: Value | None
+
+
+class _Made(NamedTuple):
+    """The arrays with a row or value for each point, as :class:`Joined` has them."""
+
+    lengths: Dynamic
+    total: Atom
+    data: list[Dynamic]
+    values: list[Dynamic]
+
+
+def flatmap(arrays: Arrays, f: Apply, array: Value, span: Span, *, valued: bool) -> Joined:
+    """``flatmap f array``; ``valued``: ``f`` returns a pair of a row and a value."""
+    inputs = [arrays.name(leaf, span) for leaf in leaves(array)]
+    width = shape_of(inputs[0].type)[0]
+    builder = arrays.builder
+    with builder.scope() as scope:
+        index = builder.names.fresh("i")
+        scope.bound.add(index)
+        given = arrays.index(rebuild(array, iter(inputs)), [index], span, checked=False)
+        result = f((given,))
+    row, value = result.items if valued and isinstance(result, TupleValue) else (result, None)
+    rows, kept = list(leaves(row)), [] if value is None else list(leaves(value))
+    count = shape_of(rows[0].type)[0]
+    inner = [size for leaf in rows for size in shape_of(leaf.type)[1:]]
+    for size in (*inner, *(size for leaf in kept for size in shape_of(leaf.type))):
+        if not builder.release(size, scope):
+            raise ProgramError(Diagnostic(
+                "irregular-array", span, "The size of an element or value of this flatmap is known "
+                "only inside of it, so it might be another one for each."))
+    turns = _Turns(arrays, scope, index, width, span)
+    made = turns.regular(rows, kept, count) if builder.release(count, scope) else (
+        turns.growing(rows, kept, count))
+    offsets = _offsets(arrays, made.lengths, span)
+    return Joined(made.lengths, _flags(arrays, made, offsets, span), offsets,
+                  rebuild(row, iter(made.data)),
+                  None if value is None else rebuild(value, iter(made.values)))
+
+
+class _Turns:
+    """The points of a ``flatmap``: the body of one, built as ``scope``, for ``index < width``."""
+
+    def __init__(self, arrays: Arrays, scope: Scope, index: VName, width: Atom, span: Span) -> None:
+        self.arrays, self.builder = arrays, arrays.builder
+        self.scope, self.index, self.width, self.span = scope, index, width, span
+
+    def regular(self, rows: Sequence[Dynamic], kept: Sequence[Dynamic], count: Atom) -> _Made:
+        """Rows of one size, which is known outside of the body: a map over the points."""
+        arrays, builder, span = self.arrays, self.builder, self.span
+        points = arrays.iota(self.width, i64(0), i64(1), Prim.I64, span)
+        every = (*rows, *kept)
+        body = builder.body(self.scope, tuple(leaf.atom for leaf in every))
+        lam = ir.Lambda((ir.Param(self.index, Prim.I64),), body, tuple(leaf.type for leaf in every))
+        assert isinstance(points.atom, VName)
+        types = tuple(array_of((self.width,), leaf.type) for leaf in every)
+        names = builder.emit(ir.Map(self.width, lam, (points.atom,)), types,
+                             ("rows",) * len(rows) + ("values",) * len(kept), span)
+        made = list(map(Dynamic, names, types))
+        total = builder.op("mul", Prim.I64, (self.width, count), span)
+        data = [leaf for array in made[:len(rows)]
+                for leaf in leaves(arrays.reshape(2, (total,), array, span))]
+        lengths = arrays.replicate(self.width, Dynamic(count, Prim.I64), span)
+        assert isinstance(lengths, Dynamic)
+        return _Made(lengths, total, data, made[len(rows):])
+
+    def growing(self, rows: Sequence[Dynamic], kept: Sequence[Dynamic], count: Atom) -> _Made:
+        """Rows of any size: a loop over the points that appends to a buffer."""
+        builder, span = self.builder, self.span
+        per_point = [Dynamic(count, Prim.I64), *kept]
+        types = [array_of((self.width,), leaf.type) for leaf in per_point]
+        starts = [self.arrays.blank(type_, span) for type_ in types]
+        empty = [self.arrays.blank(array_of((i64(0),), row_of(leaf.type)), span) for leaf in rows]
+        with builder.reopen(self.scope):
+            room, used = (builder.fresh(base, Prim.I64) for base in ("room", "used"))
+            data = [builder.fresh("data", array_of((room.name,), row_of(leaf.type)))
+                    for leaf in rows]
+            points = [builder.fresh("points", type_) for type_ in types]
+            after = builder.op("add", Prim.I64, (used.name, count), span)
+            place = ir.SliceDim(used.name, count, i64(1))
+            grown = self._grown(room, data, after)
+            written = [self._written(array, (place,), leaf.atom)
+                       for array, leaf in zip(grown[1:], rows, strict=True)]
+            noted = [self._written(array, (self.index,), leaf.atom)
+                     for array, leaf in zip(points, per_point, strict=True)]
+        body = builder.body(self.scope, (grown[0].name, after, *written, *noted))
+        params = (room, used, *data, *points)
+        inits = (i64(0), i64(0), *(each.atom for each in (*empty, *starts)))
+        loop = ir.Loop(tuple(map(ir.LoopParam, params, inits)), ir.ForLoop(self.index, self.width),
+                       body)
+        return self._results(loop, len(rows))
+
+    def _grown(self, room: ir.Param, data: Sequence[ir.Param], after: Atom) -> list[ir.Param]:
+        """The room of a buffer for ``after`` elements, and its arrays."""
+        builder, span = self.builder, self.span
+        fits = builder.op("le", Prim.I64, (after, room.name), span)
+        with builder.scope() as stays:
+            pass
+        with builder.scope() as grows:
+            twice = builder.op("mul", Prim.I64, (room.name, i64(2)), span)
+            most = builder.op("max", Prim.I64, (twice, after), span)
+            more = builder.op("sub", Prim.I64, (most, room.name), span)
+            wider = []
+            for array in data:
+                blank = self.arrays.blank(array_of((more,), row_of(array.type)), span)
+                assert isinstance(blank.atom, VName)
+                wider.append(builder.emit1(ir.Concat(0, (array.name, blank.atom), most),
+                                           array_of((most,), row_of(array.type)), "data", span))
+        size = builder.fresh("room", Prim.I64)
+        pat = (size, *(builder.fresh("data", array_of((size.name,), row_of(array.type)))
+                       for array in data))
+        kept = builder.body(stays, (room.name, *(array.name for array in data)))
+        node = ir.If(fits, kept, builder.body(grows, (most, *wider)), tuple(p.type for p in pat))
+        builder.emit_stm(pat, node, span)
+        return list(pat)
+
+    def _written(self, array: ir.Param, dims: tuple[ir.Dim, ...], value: Atom) -> VName:
+        """An array with a row or an element replaced."""
+        rest = (ir.SliceDim(i64(0), size, i64(1)) for size in shape_of(array.type)[1:])
+        return self.builder.emit1(ir.Update(array.name, (*dims, *rest), value), array.type,
+                                  array.name.base, self.span)
+
+    def _results(self, loop: ir.Loop, rows: int) -> _Made:
+        """The results of the loop, without the room that no row takes."""
+        builder, span = self.builder, self.span
+        room, used = (builder.fresh(base, Prim.I64) for base in ("room", "total"))
+        rest: list[ir.Param] = []
+        for number, each in enumerate(loop.params[2:]):
+            type_: Type = each.param.type
+            if number < rows:
+                type_ = array_of((room.name,), row_of(type_))
+            rest.append(builder.fresh(each.param.name.base, type_))
+        builder.emit_stm((room, used, *rest), loop, span)
+        data = [leaf for p in rest[:rows] for leaf in leaves(self.arrays.slice(
+            Dynamic(p.name, p.type), i64(0), used.name, span, checked=False))]
+        lengths, *values = (Dynamic(p.name, p.type) for p in rest[rows:])
+        return _Made(lengths, used.name, data, values)
+
+
+def _offsets(arrays: Arrays, lengths: Dynamic, span: Span) -> Dynamic:
+    """The place of each row: the sum of the lengths before it."""
+    def op(name: str, args: tuple[Value, ...]) -> Dynamic:
+        atoms = tuple(leaf.atom for arg in args for leaf in leaves(arg))
+        return Dynamic(arrays.builder.op(name, Prim.I64, atoms, span), Prim.I64)
+
+    ends = arrays.scan(lambda args: op("add", args), Dynamic(i64(0), Prim.I64), lengths, span)
+    found = arrays.map(lambda args: op("sub", args), [ends, lengths], span)
+    assert isinstance(found, Dynamic)
+    return found
+
+
+def _flags(arrays: Arrays, made: _Made, offsets: Dynamic, span: Span) -> Dynamic:
+    """True for the first element of each row; an empty row has none."""
+    builder = arrays.builder
+
+    def place(args: tuple[Value, ...]) -> Value:
+        (length,), (offset,) = leaves(args[0]), leaves(args[1])
+        some = builder.op("min", Prim.I64, (length.atom, i64(1)), span)
+        after = builder.op("add", Prim.I64, (offset.atom, i64(1)), span)
+        scaled = builder.op("mul", Prim.I64, (some, after), span)
+        return Dynamic(builder.op("sub", Prim.I64, (scaled, i64(1)), span), Prim.I64)
+
+    places = arrays.map(place, [made.lengths, offsets], span)
+    true = arrays.replicate(shape_of(made.lengths.type)[0], Dynamic(
+        Const(True, Prim.BOOL), Prim.BOOL), span)
+    blank = arrays.blank(array_of((made.total,), Prim.BOOL), span)
+    assert isinstance(places, Dynamic)
+    found = arrays.scatter(blank, [places], true, span)
+    assert isinstance(found, Dynamic)
+    return found
