@@ -68,6 +68,8 @@ class _Attaching:
                 if isinstance(step, plan.CountedLoop) and step.carried is not None:
                     changing = changing | _columns(step)
                 return replace(step, body=self.steps(body, changing))
+            case plan.Recursion(body=body):
+                return replace(step, body=self.steps(body, changing))
             case plan.Choose(versions=versions):
                 step = replace(step, versions=tuple(
                     replace(each, steps=self.steps(each.steps, changing)) for each in versions))
@@ -169,6 +171,10 @@ class _CostWriter(PlanWriter):
                 self._choose(step)
             case plan.Branch():
                 super().step(step, version)
+            case plan.Recursion() | plan.Call():  # how deep it goes is known only when it runs
+                call = step.call if isinstance(step, plan.Recursion) else step
+                self.line(f"rt.unseen({call.function.base!r})")
+                self._unknown.update(plan.sets(step))
             case _:
                 self._scalar(step, version)
 
@@ -341,7 +347,7 @@ def _own_steps(steps: Iterable[plan.Step]) -> Iterator[plan.Step]:
     """The steps and all steps inside them, without the steps of versions."""
     for step in steps:
         yield step
-        if not isinstance(step, plan.Choose):
+        if not isinstance(step, plan.Choose | plan.Recursion):
             for body in plan.bodies(step):
                 yield from _own_steps(body)
 

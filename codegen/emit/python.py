@@ -279,6 +279,12 @@ class PlanWriter(Blocks):
                 self.nested(steps, version)
             case plan.CountedLoop() | plan.WhileLoop():
                 self._loop(step, version)
+            case plan.Recursion():
+                self._recursion(step, version)
+            case plan.Call(loc=loc):
+                depth = f"{_depth(step)} + 1"
+                self.line(f"rt.deeper({depth}, {loc_text(loc)})")
+                self._call(step, depth)
             case plan.Choose():
                 self._choose(step)
             case plan.Commit() if self.replay:
@@ -313,6 +319,23 @@ class PlanWriter(Blocks):
                 self.line(f"while {again}:" if carried is None else "for _ in rt.rounds_while("
                           f"lambda: {variable(cond)}, {_buffers(carried)}):")
                 self.looped(body, version)
+
+    def _recursion(self, step: plan.Recursion, version: str) -> None:
+        """Write a function that calls itself, and the call of it."""
+        params = "".join(f", {variable(param.name)}" for param in step.params)
+        sites = len(self.sites)
+        self.line(f"def {variable(step.call.function)}({_depth(step.call)}{params}):")
+        with self.function():
+            self.steps(step.body, version)
+            self.line(f"return ({''.join(f'{variable(name)}, ' for name in step.results)})")
+            if outer := _set_outside(step, self.sites[:sites]):
+                self.lines.insert(0, "    nonlocal " + ", ".join(outer))
+        self._call(step.call, "0")
+
+    def _call(self, step: plan.Call, depth: str) -> None:
+        args = "".join(f", {atom_text(arg)}" for arg in step.args)
+        outs = "".join(f"{variable(out.name)}, " for out in step.outs)
+        self.line(f"{outs}{'= ' * bool(outs)}{variable(step.function)}({depth}{args})")
 
     def _loop_scalars(self, name: str, index: VName, scalars: plan.LoopScalars,
                       version: str) -> None:
@@ -451,6 +474,24 @@ class PlanWriter(Blocks):
         self.depth -= 1
 
 
+def _depth(call: plan.Call) -> str:
+    """The variable with the number of calls around a call of a function."""
+    return f"depth_{call.function.tag}"
+
+
+def _set_outside(step: plan.Recursion, sites: Sequence[plan.Choose]) -> list[str]:
+    """The variables of the function around that the function of a recursion sets.
+
+    They are lazy copies, and flags of the choices ``sites`` around.
+    """
+    inside = list(plan.all_steps(step.body))
+    own = {each.name for each in inside if isinstance(each, plan.LazyCopy)}
+    filled = {each.name for each in inside if isinstance(each, plan.Fill)} - own
+    settled = {name for each in inside if isinstance(each, plan.Commit) for name in each.sites}
+    return [*map(variable, sorted(filled, key=lambda name: name.tag)),
+            *(f"settled_{n}" for n, site in enumerate(sites) if site.site in settled)]
+
+
 def _need(version: plan.PlanVersion) -> str:
     """The local memory that each need of a version takes, as a Python expression.
 
@@ -509,6 +550,8 @@ def _allocated(steps: tuple[plan.Step, ...]) -> Iterator[VName]:
         match step:
             case plan.Alloc(name) | plan.Bind(name):
                 yield name
+            case plan.Call(outs=outs) | plan.Recursion(call=plan.Call(outs=outs)):
+                yield from (out.name for out in outs)
 
 
 def _lazy_copies(choice: plan.Choose) -> list[VName]:

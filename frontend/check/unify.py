@@ -269,8 +269,8 @@ class Substitution:
         """Make the results of two functions equal, the second of which is given as the first.
 
         What each call computes anew, or has as its argument, is no size around the functions.  As
-        in Futhark, a lambda whose result is as large as its argument says needs a type that names
-        the argument, or one that lets each call compute the size.
+        in Futhark, a lambda whose result is as large as its argument says needs a certain type:
+        it names the argument, or lets each call compute the size.
         """
         b, d = wanted.codomain, self.resolve(given.codomain)
         open_ = ty.sizes_in(d) & self.flexible

@@ -77,6 +77,14 @@ def room() -> AbstractContextManager[None]:
     return _frames(PYTHON_FRAMES)
 
 
+def deep_calls() -> AbstractContextManager[None]:
+    """Room for Python functions that call each other as often as programs may.
+
+    Python's stack is on the heap: no C code stands between these calls.
+    """
+    return _frames(DEEP_FRAMES)
+
+
 def _in_thread(work: Callable[[], Result]) -> Result:
     """The result of ``work`` in a thread with a large stack."""
     results: list[Result] = []

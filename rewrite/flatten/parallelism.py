@@ -40,12 +40,14 @@ def has_parallelism(body: ir.Body) -> bool:
 
 
 def is_parallel(stm: ir.Stm) -> bool:
-    """True if ``stm`` is a parallel SOAC, or a loop or branch that contains one."""
+    """True if ``stm`` is a parallel SOAC or a call, or a loop or branch that contains one."""
     if "sequential" in stm.attrs:
         return False
     match stm.exp:
         case (ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist()
               | ir.Accumulate()):
+            return True
+        case ir.Call() | ir.Recursion():  # kernels never recurse
             return True
         case ir.Loop(body=body):
             return has_parallelism(body)
