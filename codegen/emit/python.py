@@ -324,7 +324,7 @@ class PlanWriter(Blocks):
         """Write a function that calls itself, and the call of it."""
         params = "".join(f", {variable(param.name)}" for param in step.params)
         sites = len(self.sites)
-        self.line(f"def {variable(step.call.function)}({_depth(step.call)}{params}):")
+        self.line(f"def {_function(step.call)}({_depth(step.call)}{params}):")
         with self.function():
             self.steps(step.body, version)
             self.line(f"return ({''.join(f'{variable(name)}, ' for name in step.results)})")
@@ -335,7 +335,7 @@ class PlanWriter(Blocks):
     def _call(self, step: plan.Call, depth: str) -> None:
         args = "".join(f", {atom_text(arg)}" for arg in step.args)
         outs = "".join(f"{variable(out.name)}, " for out in step.outs)
-        self.line(f"{outs}{'= ' * bool(outs)}{variable(step.function)}({depth}{args})")
+        self.line(f"{outs}{'= ' * bool(outs)}{_function(step)}({depth}{args})")
 
     def _loop_scalars(self, name: str, index: VName, scalars: plan.LoopScalars,
                       version: str) -> None:
@@ -472,6 +472,11 @@ class PlanWriter(Blocks):
         for line in failed:
             self.line(line)
         self.depth -= 1
+
+
+def _function(call: plan.Call) -> str:
+    """The Python function that is called; its name in the program may be none in Python."""
+    return f"function_{call.function.tag}"
 
 
 def _depth(call: plan.Call) -> str:

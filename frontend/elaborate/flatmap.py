@@ -1,15 +1,20 @@
 """``flatmap``: a map whose rows may differ in size, and which joins them to one array.
 
-Points run in turn.  An iteration appends its row to a buffer that grows twofold, so each element
-is copied a bounded number of times on average::
+An element of a row that a map makes is computed where it stands in the result::
+
+    let rows = scan max 0 (scatter (replicate m 0) offsets (iota n))
+    in map2 (\row p -> (f as[row])[p - offsets[row]]) rows (iota m)
+
+Simplification leaves of f only what one element needs.  Other rows come in turn, and so do rows of
+a function that calls itself, since f is applied once for each point.  An iteration appends its row
+to a buffer that grows twofold, so each element is copied a bounded number of times on average::
 
     loop (room = 0, used = 0, data = [], ...) for i < n do
       let row = f as[i]
       let data = if used + length row <= room then data else data ++ blank
       in (..., used + length row, data with [used :+ length row] = row, ...)
 
-The function is applied once for each point, as it may call itself.  If its rows have one size,
-``flatmap`` is a map and a reshape.
+If all rows have one size, ``flatmap`` is a map and a reshape.
 """
 
 from __future__ import annotations
@@ -19,21 +24,21 @@ from typing import NamedTuple
 
 from runelift.frontend.elaborate.arrays import Apply, Arrays
 from runelift.frontend.elaborate.builder import Scope
-from runelift.frontend.elaborate.values import Dynamic, TupleValue, Value, leaves, rebuild
+from runelift.frontend.elaborate.values import (
+    Dynamic,
+    TupleValue,
+    Value,
+    leaves,
+    outer_size,
+    rebuild,
+)
 from runelift.ir import syntax as ir
 from runelift.ir.base.errors import Diagnostic, ProgramError
 from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.types import (
-    Atom,
-    Const,
-    Type,
-    array_of,
-    i64,
-    row_of,
-    shape_of,
-)
+from runelift.ir.traverse import bodies_inside
+from runelift.ir.types import TRUE, Atom, Type, array_of, i64, row_of, shape_of
 
 
 class Joined(NamedTuple):
@@ -75,12 +80,82 @@ def flatmap(arrays: Arrays, f: Apply, array: Value, span: Span, *, valued: bool)
                 "irregular-array", span, "The size of an element or value of this flatmap is known "
                 "only inside of it, so it might be another one for each."))
     turns = _Turns(arrays, scope, index, width, span)
-    made = turns.regular(rows, kept, count) if builder.release(count, scope) else (
-        turns.growing(rows, kept, count))
+    equal = builder.release(count, scope)
+    if not equal and all(_is_elementwise(leaf, scope) for leaf in rows) and (
+            not any(map(_calls, scope.stms))):
+        return _by_element(arrays, f, array, span, valued=valued)
+    made = turns.regular(rows, kept, count) if equal else turns.growing(rows, kept, count)
     offsets = _offsets(arrays, made.lengths, span)
-    return Joined(made.lengths, _flags(arrays, made, offsets, span), offsets,
+    return Joined(made.lengths, _flags(arrays, made.lengths, offsets, made.total, span), offsets,
                   rebuild(row, iter(made.data)),
                   None if value is None else rebuild(value, iter(made.values)))
+
+
+def _is_elementwise(leaf: Dynamic, scope: Scope) -> bool:
+    """True if an element of a row can be computed alone: a map makes the row, or shows another."""
+    made = {p.name: stm.exp for stm in scope.stms for p in stm.pat}
+    todo: list[Atom] = [leaf.atom]
+    while todo:
+        name = todo.pop()
+        match made.get(name) if isinstance(name, VName) else None:
+            case None | ir.Map() | ir.Iota() | ir.Replicate() | ir.ArrayLit():
+                pass
+            case ir.AtomExp(array) | ir.Index(array) | ir.Rearrange(_, array) | (
+                    ir.Reshape(_, array)):
+                todo.append(array)
+            case _:
+                return False
+    return True
+
+
+def _calls(stm: ir.Stm) -> bool:
+    """True if a function that calls itself is applied in a statement."""
+    return isinstance(stm.exp, ir.Call | ir.Recursion) or any(
+        _calls(inner) for body in bodies_inside(stm.exp) for inner in body.stms)
+
+
+def _by_element(arrays: Arrays, f: Apply, array: Value, span: Span, *, valued: bool) -> Joined:
+    """``flatmap`` where an element of the result is computed alone."""
+    builder = arrays.builder
+
+    def row_of_point(args: tuple[Value, ...]) -> Value:
+        found = f(args)
+        return found.items[0] if valued and isinstance(found, TupleValue) else found
+
+    def value_of_point(args: tuple[Value, ...]) -> Value:
+        found = f(args)
+        assert isinstance(found, TupleValue)
+        return found.items[1]
+
+    lengths = arrays.map(lambda args: Dynamic(outer_size(row_of_point(args)), Prim.I64), [array],
+                         span)
+    assert isinstance(lengths, Dynamic)
+    offsets = _offsets(arrays, lengths, span)
+    width = outer_size(array)
+    total = _total(arrays, lengths, span)
+    points = arrays.iota(width, i64(0), i64(1), Prim.I64, span)
+    heads = arrays.scatter(arrays.blank(array_of((total,), Prim.I64), span),
+                           [_heads(arrays, lengths, offsets, span)], points, span)
+    rows = arrays.scan(_operation(arrays, "max", span), Dynamic(i64(0), Prim.I64), heads, span)
+    places = arrays.iota(total, i64(0), i64(1), Prim.I64, span)
+
+    def element(args: tuple[Value, ...]) -> Value:
+        (point,), (place,) = leaves(args[0]), leaves(args[1])
+        (start,) = leaves(arrays.index(offsets, [point.atom], span, checked=False))
+        inside = builder.op("sub", Prim.I64, (place.atom, start.atom), span)
+        row = row_of_point((arrays.index(array, [point.atom], span, checked=False),))
+        return arrays.index(row, [inside], span, checked=False)
+
+    return Joined(lengths, _flags(arrays, lengths, offsets, total, span), offsets,
+                  arrays.map(element, [rows, places], span),
+                  arrays.map(value_of_point, [array], span) if valued else None)
+
+
+def _total(arrays: Arrays, lengths: Dynamic, span: Span) -> Atom:
+    """The sum of the lengths, which are not negative."""
+    (found,) = leaves(arrays.reduce(_operation(arrays, "add", span), Dynamic(i64(0), Prim.I64),
+                                    lengths, span))
+    return found.atom
 
 
 class _Turns:
@@ -182,20 +257,24 @@ class _Turns:
         return _Made(lengths, used.name, data, values)
 
 
-def _offsets(arrays: Arrays, lengths: Dynamic, span: Span) -> Dynamic:
-    """The place of each row: the sum of the lengths before it."""
-    def op(name: str, args: tuple[Value, ...]) -> Dynamic:
+def _operation(arrays: Arrays, name: str, span: Span) -> Apply:
+    """An operation on i64s."""
+    def run(args: tuple[Value, ...]) -> Value:
         atoms = tuple(leaf.atom for arg in args for leaf in leaves(arg))
         return Dynamic(arrays.builder.op(name, Prim.I64, atoms, span), Prim.I64)
+    return run
 
-    ends = arrays.scan(lambda args: op("add", args), Dynamic(i64(0), Prim.I64), lengths, span)
-    found = arrays.map(lambda args: op("sub", args), [ends, lengths], span)
+
+def _offsets(arrays: Arrays, lengths: Dynamic, span: Span) -> Dynamic:
+    """The place of each row: the sum of the lengths before it."""
+    ends = arrays.scan(_operation(arrays, "add", span), Dynamic(i64(0), Prim.I64), lengths, span)
+    found = arrays.map(_operation(arrays, "sub", span), [ends, lengths], span)
     assert isinstance(found, Dynamic)
     return found
 
 
-def _flags(arrays: Arrays, made: _Made, offsets: Dynamic, span: Span) -> Dynamic:
-    """True for the first element of each row; an empty row has none."""
+def _heads(arrays: Arrays, lengths: Dynamic, offsets: Dynamic, span: Span) -> Dynamic:
+    """The places of the first elements of rows; -1 for an empty row."""
     builder = arrays.builder
 
     def place(args: tuple[Value, ...]) -> Value:
@@ -205,11 +284,15 @@ def _flags(arrays: Arrays, made: _Made, offsets: Dynamic, span: Span) -> Dynamic
         scaled = builder.op("mul", Prim.I64, (some, after), span)
         return Dynamic(builder.op("sub", Prim.I64, (scaled, i64(1)), span), Prim.I64)
 
-    places = arrays.map(place, [made.lengths, offsets], span)
-    true = arrays.replicate(shape_of(made.lengths.type)[0], Dynamic(
-        Const(True, Prim.BOOL), Prim.BOOL), span)
-    blank = arrays.blank(array_of((made.total,), Prim.BOOL), span)
+    places = arrays.map(place, [lengths, offsets], span)
     assert isinstance(places, Dynamic)
-    found = arrays.scatter(blank, [places], true, span)
+    return places
+
+
+def _flags(arrays: Arrays, lengths: Dynamic, offsets: Dynamic, total: Atom, span: Span) -> Dynamic:
+    """True for the first element of each row; an empty row has none."""
+    true = arrays.replicate(outer_size(lengths), Dynamic(TRUE, Prim.BOOL), span)
+    blank = arrays.blank(array_of((total,), Prim.BOOL), span)
+    found = arrays.scatter(blank, [_heads(arrays, lengths, offsets, span)], true, span)
     assert isinstance(found, Dynamic)
     return found

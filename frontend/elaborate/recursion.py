@@ -98,7 +98,7 @@ class _Application:
             assert isinstance(self.result, Arrow)
             self.arrows.append(self.result)
             self.result = self.result.codomain
-        self.name = self.e.builder.names.fresh(self.dec.name)
+        self.name = self.e.builder.names.fresh(self.dec.name.rpartition(".")[2])
 
     def outermost(self, args: tuple[Value, ...], inlined: Inlined) -> Value:
         """The application: a recursion with the function's body inside."""

@@ -22,7 +22,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from runelift.ir import syntax as ir
-from runelift.ir.base.by_identity import by_identity
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import (
@@ -39,6 +38,7 @@ from runelift.ir.types import Atom, array_of, i64, shape_of
 from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.flattener import Flattener
 from runelift.rewrite.flatten.irregular import in_turn
+from runelift.rewrite.flatten.parallelism import called_in
 
 
 def bound_extents(fun: ir.Fun, flattener: Flattener) -> ir.Fun:
@@ -94,7 +94,7 @@ class _Extents:
         if kernel.level is ir.Level.GRID:
             if (name := _on_host(body)) is not None:
                 what, note = ((f"call {name.base}", "kernels never recurse: the points run in turn")
-                              if _called(body) else
+                              if called_in(body) else
                               (f"size {name.base}", "nothing bounds it: the points run in turn"))
                 self.derivation.happened("extent", what, note, stm.loc)
                 yield from self.host_body(ir.Body(in_turn(self.flattener, stm, kernel), ())).stms
@@ -233,19 +233,7 @@ def _has_unbounded(body: ir.Body) -> bool:
 
 def _on_host(body: ir.Body) -> VName | None:
     """The function or size that keeps a body from running in a kernel; None for other bodies."""
-    return _called(body) or _unbounded(body)
-
-
-@by_identity
-def _called(body: ir.Body) -> VName | None:
-    """A function that calls itself, and that a body applies."""
-    for stm in body.stms:
-        if isinstance(stm.exp, ir.Call | ir.Recursion):
-            return stm.exp.function
-        for inner in bodies_inside(stm.exp):
-            if (found := _called(inner)) is not None:
-                return found
-    return None
+    return called_in(body) or _unbounded(body)
 
 
 def _unbounded(body: ir.Body) -> VName | None:
