@@ -9,6 +9,7 @@ import pytest
 
 import runelift
 
+
 @pytest.mark.parametrize(("text", "args", "wanted"), [
     ("def add (n: i64) (x: i64): i64 = if n == 0 then x else add (n - 1) (x + 1)\n"
      "entry main (n: i64) = add n 7", [3], 10),
