@@ -51,6 +51,8 @@ class Arrays:
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
         self.checked = True
+        self.lambdas = 0
+        """The lambdas around."""
 
     def _name(self, leaf: Dynamic, span: Span) -> VName:
         return self.builder.rename(leaf.atom, leaf.type, span)
@@ -123,6 +125,7 @@ class Arrays:
 
     def lam(self, f: Apply, rows: Sequence[Value], span: Span) -> tuple[ir.Lambda, Value, Scope]:
         """``f`` of values shaped as ``rows`` as a core lambda; also its result as a value."""
+        self.lambdas += 1
         with self.builder.scope() as scope:
             params: list[ir.Param] = []
             args: list[Value] = []
@@ -132,6 +135,7 @@ class Arrays:
                 args.append(rebuild(row, iter([Dynamic(p.name, p.type) for p in fresh])))
             result = f(tuple(args))
             parts = tuple(leaves(result))
+        self.lambdas -= 1
         lam = self.builder.lambda_(tuple(params), scope, tuple(p.atom for p in parts),
                                    tuple(p.type for p in parts))
         return lam, result, scope

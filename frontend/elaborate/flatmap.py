@@ -1,13 +1,20 @@
-"""``flatmap``: a map whose rows may differ in size, and which joins them to one array.
+r"""``flatmap``: a map whose rows may differ in size, and which joins them to one array.
 
 An element of a row that a map makes is computed where it stands in the result::
 
     let rows = scan max 0 (scatter (replicate m 0) offsets (iota n))
     in map2 (\row p -> (f as[row])[p - offsets[row]]) rows (iota m)
 
-Simplification leaves of f only what one element needs.  Other rows come in turn, and so do rows of
-a function that calls itself, since f is applied once for each point.  An iteration appends its row
-to a buffer that grows twofold, so each element is copied a bounded number of times on average::
+Simplification leaves of f only what one element needs.  Other rows are made twice: a map finds
+their lengths, then each point writes its row to its place::
+
+    scatter_stream (replicate m 0) (\acc (a, o) ->
+      let row = f a in loop acc for j < length row do write acc (o + j) row[j]) (zip as offsets)
+
+Few points come in turn, as they may have long rows.  So do points whose rows need memory that
+nothing bounds, and calls of a function that calls itself, since f is applied once for each point.
+An iteration appends its row to a buffer that grows twofold, so each element is copied a bounded
+number of times on average::
 
     loop (room = 0, used = 0, data = [], ...) for i < n do
       let row = f as[i]
@@ -19,12 +26,16 @@ If all rows have one size, ``flatmap`` is a map and a reshape.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from runelift.frontend.elaborate.arrays import Apply, Arrays
 from runelift.frontend.elaborate.builder import Scope
+from runelift.frontend.elaborate.scalars import Evaluator
 from runelift.frontend.elaborate.values import (
+    UNIT,
+    Accumulator,
     Dynamic,
     TupleValue,
     Value,
@@ -51,17 +62,52 @@ class Joined(NamedTuple):
     values: Value | None
 
 
+FEW = 32
+"""So many points come in turn: a launch takes about as long as 1000 steps of a work-item."""
+
+
 class _Made(NamedTuple):
     """The arrays with a row or value for each point, as :class:`Joined` has them."""
 
     lengths: Dynamic
-    total: Atom
     data: list[Dynamic]
     values: list[Dynamic]
 
 
-def flatmap(arrays: Arrays, f: Apply, array: Value, span: Span, *, valued: bool) -> Joined:
-    """``flatmap f array``; ``valued``: ``f`` returns a pair of a row and a value."""
+class Point:
+    """The function of a ``flatmap``; ``valued``: it returns a pair of a row and a value."""
+
+    def __init__(self, f: Apply, *, valued: bool) -> None:
+        self._f = f
+        self._valued = valued
+
+    def parts(self, args: tuple[Value, ...]) -> tuple[Value, Value | None]:
+        """The row, and the value if there is one."""
+        found = self._f(args)
+        if not self._valued:
+            return found, None
+        assert isinstance(found, TupleValue)
+        row, value = found.items
+        return row, value
+
+    def row(self, args: tuple[Value, ...]) -> Value:
+        """The row."""
+        return self.parts(args)[0]
+
+    def length(self, args: tuple[Value, ...]) -> Value:
+        """The length of the row."""
+        return Dynamic(outer_size(self.row(args)), Prim.I64)
+
+    def values(self, arrays: Arrays, array: Value, span: Span) -> list[Dynamic]:
+        """The values of all points, if there are any."""
+        if not self._valued:
+            return []
+        return list(leaves(arrays.map(lambda args: self.parts(args)[1] or UNIT, [array], span)))
+
+
+def flatmap(e: Evaluator, f: Point, array: Value, span: Span) -> Joined:
+    """``flatmap f array``."""
+    arrays = e.arrays
     inputs = [arrays.name(leaf, span) for leaf in leaves(array)]
     width = shape_of(inputs[0].type)[0]
     builder = arrays.builder
@@ -69,8 +115,7 @@ def flatmap(arrays: Arrays, f: Apply, array: Value, span: Span, *, valued: bool)
         index = builder.names.fresh("i")
         scope.bound.add(index)
         given = arrays.index(rebuild(array, iter(inputs)), [index], span, checked=False)
-        result = f((given,))
-    row, value = result.items if valued and isinstance(result, TupleValue) else (result, None)
+        row, value = f.parts((given,))
     rows, kept = list(leaves(row)), [] if value is None else list(leaves(value))
     count = shape_of(rows[0].type)[0]
     inner = [size for leaf in rows for size in shape_of(leaf.type)[1:]]
@@ -80,15 +125,33 @@ def flatmap(arrays: Arrays, f: Apply, array: Value, span: Span, *, valued: bool)
                 "irregular-array", span, "The size of an element or value of this flatmap is known "
                 "only inside of it, so it might be another one for each."))
     turns = _Turns(arrays, scope, index, width, span)
-    equal = builder.release(count, scope)
-    if not equal and all(_is_elementwise(leaf, scope) for leaf in rows) and (
-            not any(map(_calls, scope.stms))):
-        return _by_element(arrays, f, array, span, valued=valued)
-    made = turns.regular(rows, kept, count) if equal else turns.growing(rows, kept, count)
+    calls = any(map(_calls, scope.stms))
+    if builder.release(count, scope):
+        made = turns.regular(rows, kept, count)
+    elif calls or not _is_bounded(scope.stms):
+        made = turns.growing(rows, kept, count)
+    elif all(_is_elementwise(leaf, scope) for leaf in rows):
+        made = _by_element(arrays, f, array, span)
+    else:
+        made = _by_point(e, f, array, turns, rows, kept)
     offsets = _offsets(arrays, made.lengths, span)
-    return Joined(made.lengths, _flags(arrays, made.lengths, offsets, made.total, span), offsets,
-                  rebuild(row, iter(made.data)),
-                  None if value is None else rebuild(value, iter(made.values)))
+    data = rebuild(row, iter(made.data))
+    return Joined(made.lengths, _flags(arrays, made.lengths, offsets, outer_size(data), span),
+                  offsets, data, None if value is None else rebuild(value, iter(made.values)))
+
+
+def _is_bounded(stms: Iterable[ir.Stm]) -> bool:
+    """True if a kernel knows how much memory statements need before it starts."""
+    for stm in stms:
+        bound = {p.name for p in stm.pat}
+        types = [p.type for p in stm.pat]
+        if isinstance(stm.exp, ir.Loop):
+            bound |= {p.param.name for p in stm.exp.params}
+            types += [p.param.type for p in stm.exp.params]
+        if any(size in bound for type_ in types for size in shape_of(type_)) or not all(
+                _is_bounded(body.stms) for body in bodies_inside(stm.exp)):
+            return False
+    return True
 
 
 def _is_elementwise(leaf: Dynamic, scope: Scope) -> bool:
@@ -114,26 +177,11 @@ def _calls(stm: ir.Stm) -> bool:
         _calls(inner) for body in bodies_inside(stm.exp) for inner in body.stms)
 
 
-def _by_element(arrays: Arrays, f: Apply, array: Value, span: Span, *, valued: bool) -> Joined:
+def _by_element(arrays: Arrays, f: Point, array: Value, span: Span) -> _Made:
     """``flatmap`` where an element of the result is computed alone."""
     builder = arrays.builder
-
-    def row_of_point(args: tuple[Value, ...]) -> Value:
-        found = f(args)
-        return found.items[0] if valued and isinstance(found, TupleValue) else found
-
-    def value_of_point(args: tuple[Value, ...]) -> Value:
-        found = f(args)
-        assert isinstance(found, TupleValue)
-        return found.items[1]
-
-    lengths = arrays.map(lambda args: Dynamic(outer_size(row_of_point(args)), Prim.I64), [array],
-                         span)
-    assert isinstance(lengths, Dynamic)
-    offsets = _offsets(arrays, lengths, span)
-    width = outer_size(array)
-    total = _total(arrays, lengths, span)
-    points = arrays.iota(width, i64(0), i64(1), Prim.I64, span)
+    lengths, offsets, total = _places(arrays, f, array, span)
+    points = arrays.iota(outer_size(array), i64(0), i64(1), Prim.I64, span)
     heads = arrays.scatter(arrays.blank(array_of((total,), Prim.I64), span),
                            [_heads(arrays, lengths, offsets, span)], points, span)
     rows = arrays.scan(_operation(arrays, "max", span), Dynamic(i64(0), Prim.I64), heads, span)
@@ -143,12 +191,69 @@ def _by_element(arrays: Arrays, f: Apply, array: Value, span: Span, *, valued: b
         (point,), (place,) = leaves(args[0]), leaves(args[1])
         (start,) = leaves(arrays.index(offsets, [point.atom], span, checked=False))
         inside = builder.op("sub", Prim.I64, (place.atom, start.atom), span)
-        row = row_of_point((arrays.index(array, [point.atom], span, checked=False),))
+        row = f.row((arrays.index(array, [point.atom], span, checked=False),))
         return arrays.index(row, [inside], span, checked=False)
 
-    return Joined(lengths, _flags(arrays, lengths, offsets, total, span), offsets,
-                  arrays.map(element, [rows, places], span),
-                  arrays.map(value_of_point, [array], span) if valued else None)
+    data = list(leaves(arrays.map(element, [rows, places], span)))
+    return _Made(lengths, data, f.values(arrays, array, span))
+
+
+def _by_point(e: Evaluator, f: Point, array: Value, turns: _Turns, rows: Sequence[Dynamic],
+              kept: Sequence[Dynamic]) -> _Made:
+    """``flatmap`` where each point writes its row, unless there are few points on the host."""
+    arrays, span = turns.arrays, turns.span
+    if arrays.lambdas:
+        return _written(arrays, f, array, rows, span)
+    count = shape_of(rows[0].type)[0]
+    few = Dynamic(arrays.builder.op("le", Prim.I64, (turns.width, i64(FEW)), span), Prim.BOOL)
+
+    def joined(made: _Made) -> Value:
+        return TupleValue((made.lengths, TupleValue(tuple(made.data)),
+                           TupleValue(tuple(made.values))))
+
+    found = e.branch(few, lambda: joined(turns.growing(rows, kept, count)),
+                     lambda: joined(_written(arrays, f, array, rows, span)), span)
+    assert isinstance(found, TupleValue)
+    lengths, data, values = found.items
+    assert isinstance(lengths, Dynamic)
+    return _Made(lengths, list(leaves(data)), list(leaves(values)))
+
+
+def _written(arrays: Arrays, f: Point, array: Value, rows: Sequence[Dynamic],
+             span: Span) -> _Made:
+    """The rows, each of which its point writes to its place."""
+    builder = arrays.builder
+    lengths, offsets, total = _places(arrays, f, array, span)
+    blanks = tuple(arrays.blank(array_of((total,), row_of(leaf.type)), span) for leaf in rows)
+
+    def write(args: tuple[Value, ...]) -> Value:
+        acc, point = args
+        assert isinstance(acc, Accumulator)
+        assert isinstance(point, TupleValue)
+        item, start = point.items
+        row = TupleValue(tuple(leaves(f.row((item,)))))
+        (offset,) = leaves(start)
+        with builder.scope() as scope:
+            index = builder.names.fresh("j")
+            scope.bound.add(index)
+            token = builder.fresh("acc", Prim.BOOL)
+            place = builder.op("add", Prim.I64, (offset.atom, index), span)
+            element = arrays.index(row, [index], span, checked=False)
+            inside = replace(acc, token=Dynamic(token.name, Prim.BOOL))
+            after = arrays.write(inside, place, element, span)
+        loop = ir.Loop((ir.LoopParam(token, acc.token.atom),),
+                       ir.ForLoop(index, outer_size(row)), builder.body(scope, (after.token.atom,)))
+        return replace(acc, token=Dynamic(builder.emit1(loop, Prim.BOOL, "acc", span), Prim.BOOL))
+
+    data = arrays.accumulate(TupleValue(blanks), None, write, TupleValue((array, offsets)), span)
+    return _Made(lengths, list(leaves(data)), f.values(arrays, array, span))
+
+
+def _places(arrays: Arrays, f: Point, array: Value, span: Span) -> tuple[Dynamic, Dynamic, Atom]:
+    """The lengths and offsets of all rows, and the sum of the lengths."""
+    lengths = arrays.map(f.length, [array], span)
+    assert isinstance(lengths, Dynamic)
+    return lengths, _offsets(arrays, lengths, span), _total(arrays, lengths, span)
 
 
 def _total(arrays: Arrays, lengths: Dynamic, span: Span) -> Atom:
@@ -182,7 +287,7 @@ class _Turns:
                 for leaf in leaves(arrays.reshape(2, (total,), array, span))]
         lengths = arrays.replicate(self.width, Dynamic(count, Prim.I64), span)
         assert isinstance(lengths, Dynamic)
-        return _Made(lengths, total, data, made[len(rows):])
+        return _Made(lengths, data, made[len(rows):])
 
     def growing(self, rows: Sequence[Dynamic], kept: Sequence[Dynamic], count: Atom) -> _Made:
         """Rows of any size: a loop over the points that appends to a buffer."""
@@ -254,7 +359,7 @@ class _Turns:
         data = [leaf for p in rest[:rows] for leaf in leaves(self.arrays.slice(
             Dynamic(p.name, p.type), i64(0), used.name, span, checked=False))]
         lengths, *values = (Dynamic(p.name, p.type) for p in rest[rows:])
-        return _Made(lengths, used.name, data, values)
+        return _Made(lengths, data, values)
 
 
 def _operation(arrays: Arrays, name: str, span: Span) -> Apply:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from runelift.frontend.elaborate.flatmap import flatmap
+from runelift.frontend.elaborate.flatmap import Point, flatmap
 from runelift.frontend.elaborate.numeric import member
 from runelift.frontend.elaborate.scalars import Evaluator, Run, atom_of, fold, leaf
 from runelift.frontend.elaborate.values import (
@@ -71,13 +71,14 @@ def _partition(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
 
 def _flatmap(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
     f, array = args
-    found = flatmap(e.arrays, _apply1(e, f, span), array, span, valued=True)
+    found = flatmap(e, Point(_apply1(e, f, span), valued=True), array, span)
     return TupleValue(tuple(part for part in found if part is not None))
 
 
 def _flatmap_rows(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
     f, array = args
-    return TupleValue(tuple(flatmap(e.arrays, _apply1(e, f, span), array, span, valued=False)[:4]))
+    found = flatmap(e, Point(_apply1(e, f, span), valued=False), array, span)
+    return TupleValue((found.lengths, found.flags, found.offsets, found.data))
 
 
 def _scatter(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
