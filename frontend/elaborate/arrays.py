@@ -28,6 +28,7 @@ from runelift.ir.base.errors import CompilerLimitation, Diagnostic, ProgramError
 from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
+from runelift.ir.traverse import statements_inside
 from runelift.ir.types import (
     TRUE,
     ArrayType,
@@ -150,6 +151,15 @@ class Arrays:
         lam = ir.Lambda(lam.params, lam.body, types)
         return ir.Operator(lam, atoms, comm or _commutative(lam))
 
+    def _combining(self, f: Apply, neutral: Value, span: Span) -> ir.Operator:
+        """The operator of a histogram, which kernels apply."""
+        op = self._operator(f, neutral, span, comm=True)
+        if any(isinstance(stm.exp, ir.Call | ir.Recursion)
+               for stm in statements_inside((op.lam.body,))):
+            raise CompilerLimitation(f"{span}: the operator of a histogram calls a function that "
+                                     "calls itself, which kernels cannot.")
+        return op
+
     def _bound(self, node: ir.Exp, types: tuple[Type, ...], base: str, like: Value,
                span: Span) -> Value:
         """The results of ``node``, of the given types, as a value of the structure of ``like``."""
@@ -226,7 +236,7 @@ class Arrays:
         neutral, dest, values = self.aligned([neutral, dest, values], span)
         f, neutral = self._stable(f, neutral, span)
         dest, values = (self.complete(v, neutral, span) for v in (dest, values))
-        op = self._operator(f, neutral, span, comm=True)
+        op = self._combining(f, neutral, span)
         dests = tuple(self._name(leaf, span) for leaf in leaves(dest))
         lam, _, _ = self.lam(TupleValue, self._rows([bins, values]), span)
         inputs = tuple(self._name(leaf, span) for a in (bins, values) for leaf in leaves(a))
@@ -242,7 +252,7 @@ class Arrays:
             neutral, dest = self.aligned([operator[1], dest], span)
             combine, neutral = self._stable(operator[0], neutral, span)
             dest = self.complete(dest, neutral, span)
-            ops = (self._operator(combine, neutral, span, comm=True),)
+            ops = (self._combining(combine, neutral, span),)
         (element,) = self._rows([dest])
         with self.builder.scope() as scope:
             acc = self.builder.fresh("acc", Prim.BOOL)

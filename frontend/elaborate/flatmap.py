@@ -48,7 +48,7 @@ from runelift.ir.base.errors import Diagnostic, ProgramError
 from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import bodies_inside
+from runelift.ir.traverse import bodies_inside, statements_inside
 from runelift.ir.types import TRUE, Atom, Type, array_of, i64, row_of, shape_of
 
 
@@ -125,7 +125,8 @@ def flatmap(e: Evaluator, f: Point, array: Value, span: Span) -> Joined:
                 "irregular-array", span, "The size of an element or value of this flatmap is known "
                 "only inside of it, so it might be another one for each."))
     turns = _Turns(arrays, scope, index, width, span)
-    calls = any(map(_calls, scope.stms))
+    calls = any(isinstance(stm.exp, ir.Call | ir.Recursion)
+                for stm in statements_inside((ir.Body(tuple(scope.stms), ()),)))
     if builder.release(count, scope):
         made = turns.regular(rows, kept, count)
     elif calls or not _is_bounded(scope.stms):
@@ -169,12 +170,6 @@ def _is_elementwise(leaf: Dynamic, scope: Scope) -> bool:
             case _:
                 return False
     return True
-
-
-def _calls(stm: ir.Stm) -> bool:
-    """True if a function that calls itself is applied in a statement."""
-    return isinstance(stm.exp, ir.Call | ir.Recursion) or any(
-        _calls(inner) for body in bodies_inside(stm.exp) for inner in body.stms)
 
 
 def _by_element(arrays: Arrays, f: Point, array: Value, span: Span) -> _Made:
