@@ -322,10 +322,13 @@ class PlanWriter(Blocks):
 
     def _recursion(self, step: plan.Recursion, version: str) -> None:
         """Write a function that calls itself, and the call of it."""
-        params = "".join(f", {variable(param.name)}" for param in step.params)
+        params = "".join(f"{variable(param.name)}, " for param in step.params)
         sites = len(self.sites)
-        self.line(f"def {_function(step.call)}({_depth(step.call)}{params}):")
+        self.line(f"def {_function(step.call)}({_depth(step.call)}, given):")
         with self.function():
+            if params:
+                self.line(f"{params}= given")
+                self.line("given.clear()")  # its caller keeps no memory that is not needed
             self.steps(step.body, version)
             self.line(f"return ({''.join(f'{variable(name)}, ' for name in step.results)})")
             if outer := _set_outside(step, self.sites[:sites]):
@@ -333,9 +336,13 @@ class PlanWriter(Blocks):
         self._call(step.call, "0")
 
     def _call(self, step: plan.Call, depth: str) -> None:
-        args = "".join(f", {atom_text(arg)}" for arg in step.args)
+        args = f"[{', '.join(map(atom_text, step.args))}]"
+        if step.last:
+            self.line(f"given_{step.function.tag} = {args}")
+            args = f"given_{step.function.tag}"
+            self.step(plan.Release(step.last), "")
         outs = "".join(f"{variable(out.name)}, " for out in step.outs)
-        self.line(f"{outs}{'= ' * bool(outs)}{_function(step)}({depth}{args})")
+        self.line(f"{outs}{'= ' * bool(outs)}{_function(step)}({depth}, {args})")
 
     def _loop_scalars(self, name: str, index: VName, scalars: plan.LoopScalars,
                       version: str) -> None:

@@ -103,11 +103,15 @@ class _Releaser:
                         self.release(again - live))
             case plan.Recursion(params, body, results):
                 # It may be run again, and keeps what it reads from outside.
-                kept = self.live_before((step,), frozenset())
-                ends = kept | set(results)
+                read = self.live_before(body, frozenset(results)) - _arrays(params)
+                ends = read | set(results)
                 begin = self.release(_arrays(params) - self.live_before(body, ends))
-                return (replace(step, body=(*begin, *self.block(body, ends))),
-                        self.release((kept | _defined(step.call)) - live))
+                call, after = self._call(step.call, live | read)
+                return (replace(step, body=(*begin, *self.block(body, ends)), call=call),
+                        (*after, *self.release(read - live)))
+            case plan.Call():
+                call, after = self._call(step, live)
+                return call, after
             case plan.Operation(_, _, steps):
                 # It may be run again, so what it reads outlives it.
                 read = self.live_before((step,), frozenset())
@@ -120,6 +124,12 @@ class _Releaser:
                                for v in versions)
                 return replace(step, versions=inside), self.release(read - live)
         return step, self.release((_used(step) | _defined(step)) - live)
+
+    def _call(self, call: plan.Call, live: NameSet) -> tuple[plan.Call, tuple[plan.Step, ...]]:
+        """A call with what it hands on, and the releases that follow it."""
+        last = (_used(call) & self.buffers) - live
+        return (replace(call, last=tuple(sorted(last, key=lambda name: name.tag))),
+                self.release(_defined(call) - live))
 
     def live_before(self, steps: tuple[plan.Step, ...], live: NameSet) -> NameSet:
         """The buffers that are used by ``steps``, or after them, before they are set again."""

@@ -276,13 +276,15 @@ class Call:
     """Apply a function of the plan to ``args``, and bind its results to ``outs``.
 
     An array of ``args`` is a row-major buffer, which the function only reads.  The caller is the
-    only owner of the buffers among ``outs``.
+    only owner of the buffers among ``outs``.  It hands the names ``last`` on, as they have their
+    last use here: the function releases their memory.
     """
 
     function: VName
     args: tuple[Atom, ...]
     outs: tuple[ValueSpec, ...]
     loc: Loc | None = None
+    last: tuple[VName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

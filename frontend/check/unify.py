@@ -268,9 +268,9 @@ class Substitution:
     def _unify_results(self, wanted: ty.Arrow, given: ty.Arrow) -> None:
         """Make the results of two functions equal, the second of which is given as the first.
 
-        What each call computes anew, or has as its argument, is no size around the functions.  If
-        the result of a lambda is as large as its argument says, Futhark wants a certain type: it
-        names the argument, or lets each call compute the size.
+        What each call computes anew, or has as its argument, is no size around the functions.  The
+        result of a lambda may be as large as its argument says.  As in Futhark, the type then names
+        the argument, or lets each call compute the size.
         """
         b, d = wanted.codomain, self.resolve(given.codomain)
         open_ = ty.sizes_in(d) & self.flexible

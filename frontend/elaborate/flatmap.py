@@ -12,8 +12,8 @@ their lengths, then each point writes its row to its place::
       let row = f a in loop acc for j < length row do write acc (o + j) row[j]) (zip as offsets)
 
 Few points come in turn, as they may have long rows.  So do points whose rows need memory that
-nothing bounds, and calls of a function that calls itself, since f is applied once for each point.
-An iteration appends its row to a buffer that grows twofold, so each element is copied a bounded
+nothing bounds.  So do calls of a function that calls itself: f is applied once for each point.  An
+iteration appends its row to a buffer that grows twofold, so each element is copied a bounded
 number of times on average::
 
     loop (room = 0, used = 0, data = [], ...) for i < n do

@@ -303,3 +303,15 @@ def test_maps_say_that_points_run_in_turn() -> None:
     compiled = runelift.compile(PROGRAM, device="interpreter").compiled
     text = "\n".join(str(each) for each in compiled.derivation("each").steps)
     assert "kernels never recurse: the points run in turn" in text
+
+
+def test_memory_of_calls() -> None:
+    """A caller that needs an argument no longer keeps none of its memory."""
+    program = runelift.compile(
+        "def last [n] (xs: [n]i64): i64 = if n == 1 then xs[0] else 1 + last (tail (map (+ 1) xs))\n"
+        "entry main (n: i64) = last (iota n)", device="pocl")
+    count = 120
+    (found,), record = program.run("main", [count], record=True)
+    assert found == 3 * count - 3
+    assert record is not None
+    assert record.peak_bytes < 12 * 8 * count
