@@ -308,7 +308,8 @@ def test_maps_say_that_points_run_in_turn() -> None:
 def test_memory_of_calls() -> None:
     """A caller that needs an argument no longer keeps none of its memory."""
     program = runelift.compile(
-        "def last [n] (xs: [n]i64): i64 = if n == 1 then xs[0] else 1 + last (tail (map (+ 1) xs))\n"
+        "def last [n] (xs: [n]i64): i64 =\n"
+        "  if n == 1 then xs[0] else 1 + last (tail (map (+ 1) xs))\n"
         "entry main (n: i64) = last (iota n)", device="pocl")
     count = 120
     (found,), record = program.run("main", [count], record=True)
