@@ -17,7 +17,7 @@ import numpy as np
 from runelift.ir import syntax as ir
 from runelift.ir.base import failures
 from runelift.ir.base.array_limits import check_room
-from runelift.ir.base.deep import deeply
+from runelift.ir.base.deep import deeply, is_deep
 from runelift.ir.base.errors import (
     CompilerBug,
     ProgramFailure,
@@ -304,7 +304,13 @@ class Interpreter:
     def _recursion(self, exp: ir.Recursion, env: Env) -> list[Value]:
         before = self.functions.get(exp.function)
         self.functions[exp.function] = exp, env, 0
-        results = self._apply(exp.function, [atom(p.init, env) for p in exp.params])
+        try:
+            results = self._apply(exp.function, [atom(p.init, env) for p in exp.params])
+        except RecursionError:
+            if not is_deep():
+                raise
+            depth = self.functions[exp.function][2]
+            raise ProgramFailure(failures.DEPTH.format(depth)) from None
         if before is not None:  # a call of a function around has come here again
             self.functions[exp.function] = before
         return results

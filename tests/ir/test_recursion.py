@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from runelift.ir.base import deep
 from runelift.ir.base.errors import CompilerBug, ProgramFailure
 from runelift.ir.base.failures import MOST_CALLS
 from runelift.ir.check import check
@@ -74,3 +75,11 @@ def test_depth() -> None:
     program = parse(TEXT.replace("le.i64(m_8, 0i64)", "lt.i64(m_8, 0i64)"))
     with pytest.raises(ProgramFailure, match="recursion-depth"):
         interpret(program, "main", [MOST_CALLS, 0])
+
+
+def test_too_little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A depth that Python has no room for is the program's failure, not a limitation."""
+    monkeypatch.setattr(deep, "PYTHON_FRAMES", 2000)
+    monkeypatch.setattr(deep, "DEEP_FRAMES", 9000)
+    with pytest.raises(ProgramFailure, match=r"has called itself [0-9]{3,4} times"):
+        interpret(parse(TEXT), "main", [MOST_CALLS - 1, 0])

@@ -234,8 +234,9 @@ def deep (n: i64): i64 = if n == 0 then 0 else 1 + deep (n - 1)
 def deep_rows [n] (xs: [n]i64): i64 = if n == 0 then 0 else 1 + deep_rows (tail xs)
 entry main (n: i64) = deep n
 entry rows (n: i64) = deep_rows (iota n)
-entry checked (n: i64) =
-  let f (xs: []i64) (i: i64) = xs[i] in f (iota 3) (deep n)
+def deep_maps (n: i64): i64 =
+  if n == 0 then 0 else 1 + i64.sum (map (\\i -> deep_maps (n - 1 - i)) (iota 1))
+entry maps (n: i64) = deep_maps n
 """
 
 
@@ -254,6 +255,9 @@ def test_depth(device: str) -> None:
         assert ":1:52" in str(caught.value)
     assert deep.main(3) == 3
     assert deep.rows(200) == 200
+    assert deep.maps(most - 1) == most - 1
+    with pytest.raises(runelift.ProgramFailure, match="recursion-depth"):
+        deep.maps(most)
 
 
 @pytest.mark.parametrize("device", ["interpreter", "pocl"])
