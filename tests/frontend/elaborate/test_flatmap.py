@@ -24,6 +24,10 @@ entry nested [n] (ks: [n]i64) = flatmap' (\\k -> (flatmap' iota (iota k)).3) ks
 entry looped [n] (ks: [n]i64) =
   flatmap' (\\k -> loop xs = [k] for i < k do xs ++ [i]) ks
 entry within [n] (ks: [n]i64) = map (\\k -> i64.sum (flatmap' iota (iota k)).3) ks
+entry filtered [n] (ks: [n]i64) =
+  map (\\k -> i64.sum (flatmap' (\\i -> filter (< i) (iota k)) (iota k)).3) ks
+entry scanned [n] (ks: [n]i64) =
+  flatmap' (\\k -> reverse (scan (+) 0 (iota k))) ks
 entry unused [n] (ks: [n]i64) = (flatmap' iota ks).0
 """
 
@@ -38,6 +42,7 @@ MODELS: dict[str, Rows] = {
     "chosen": lambda k, ks: list(range(k)) if k > 2 else ks,
     "nested": lambda k, ks: [j for i in range(k) for j in range(i)],
     "looped": lambda k, ks: [k, *range(k)],
+    "scanned": lambda k, ks: [sum(range(i + 1)) for i in reversed(range(k))],
 }
 LENGTHS = [[], [0], [5], [0, 0, 0], [3, 0, 1, 7], [0, 2, 9, 0], [1] * 40]
 
@@ -81,6 +86,7 @@ def test_inside_of_a_map(program: runelift.Program) -> None:
     """A point of a map joins rows of its own; what nothing uses is not made."""
     ks = np.array([4, 0, 1, 6], np.int64)
     assert program.within(ks).tolist() == [4, 0, 0, 20]
+    assert program.filtered(ks).tolist() == [sum(sum(range(i)) for i in range(k)) for k in ks]
     assert program.unused(ks).tolist() == ks.tolist()
 
 
