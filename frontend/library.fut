@@ -100,20 +100,3 @@ def t32 (x: f32): i32 = i32.f32 x
 def r64 (x: i32): f64 = f64.i32 x
 
 def t64 (x: f64): i32 = i32.f64 x
-
--- An element of a result is computed where it is needed: of a row that a map makes, only this one.
-def flatmap 'a 'b 'c [n] (f: (x: a) -> ?[k].([k]b, c)) (as: [n]a)
-                       : ?[m].([n]i64, [m]bool, [n]i64, [m]b, [n]c) =
-  let sizes = map (\a -> length (f a).0) as
-  let ends = scan (+) 0 sizes
-  let starts = map2 (-) ends sizes
-  let m = if n == 0 then 0 else ends[n - 1]
-  let heads = map2 (\size start -> if size == 0 then -1 else start) sizes starts
-  let flags = scatter (replicate m false) heads (replicate n true)
-  let rows = scan i64.max 0 (scatter (replicate m 0) heads (iota n))
-  let elements = map2 (\row place -> (f as[row]).0[place - starts[row]]) rows (iota m)
-  in (sizes, flags, starts, elements, map (\a -> (f a).1) as)
-
-def flatmap' 'a 'b [n] (f: (x: a) -> ?[k].[k]b) (as: [n]a): ?[m].([n]i64, [m]bool, [n]i64, [m]b) =
-  let (sizes, flags, starts, elements, _) = flatmap (\a -> (f a, ())) as
-  in (sizes, flags, starts, elements)

@@ -41,6 +41,8 @@ class _Checker:
         self.types: dict[VName, Type] = {}
         """The names in scope, in the order in which they were bound."""
         self.bound: set[VName] = set()
+        self.functions: dict[VName, ir.Recursion] = {}
+        """The functions that call themselves, around and before."""
         self.group = False
         self.lambdas = 0
         """The lambdas around."""
@@ -159,6 +161,11 @@ class _Checker:
             case ir.Loop():
                 self._loop(exp, stm)
                 return
+            case ir.Recursion():
+                self._recursion(exp, stm)
+                return
+            case ir.Call(function, args, ret):
+                self._call(function, args, ret, stm)
             case ir.Versions(_, alternatives, ret):
                 if exp.by_schedules and self.lambdas:
                     raise self.fail(stm, "versions by schedules in a lambda")
@@ -198,6 +205,28 @@ class _Checker:
                 self.bind_index(loop.form.index, stm)
             types = self.body(loop.body, len(loop.params), stm)
             self.same_kinds(types, [p.param.type for p in loop.params], stm)
+
+    def _recursion(self, exp: ir.Recursion, stm: ir.Stm) -> None:
+        with self.scope():
+            self.bind(ir.Param(exp.function, Prim.BOOL), stm)
+            self.functions[exp.function] = exp
+            for p in exp.params:
+                self.bind(p.param, stm)
+            types = self.body(exp.body, len(exp.ret), stm)
+            self.same_kinds(types, exp.ret, stm)
+        self.same_kinds([self.type(p.init, stm) for p in exp.params],
+                        [p.param.type for p in exp.params], stm)
+
+    def _call(self, function: VName, args: Sequence[Atom], ret: Sequence[Type],
+              stm: ir.Stm) -> None:
+        """Check a call of a function around; nothing is known of a parameter."""
+        self.same_kinds([p.type for p in stm.pat], ret, stm)
+        if (known := self.functions.get(function)) is not None:
+            if len(args) != len(known.params):
+                raise self.fail(stm, f"{function} is called with {len(args)} arguments")
+            self.same_kinds([self.type(a, stm) for a in args],
+                            [p.param.type for p in known.params], stm)
+            self.same_kinds(ret, known.ret, stm)
 
     def _segop(self, exp: ir.SegOp, stm: ir.Stm) -> None:
         if (exp.level is ir.Level.LOCAL) != self.group:

@@ -17,7 +17,7 @@ import numpy as np
 from runelift.ir import syntax as ir
 from runelift.ir.base import failures
 from runelift.ir.base.array_limits import check_room
-from runelift.ir.base.deep import deeply
+from runelift.ir.base.deep import deeply, is_deep
 from runelift.ir.base.errors import (
     CompilerBug,
     ProgramFailure,
@@ -126,6 +126,8 @@ class Interpreter:
         self.choose = choose
         self.accumulators: dict[VName, tuple[list[Value], tuple[ir.Operator, ...]]] = {}
         """By the names that bind them: their arrays, and the operator if there is one."""
+        self.functions: dict[VName, tuple[ir.Recursion, Env, int]] = {}
+        """The functions that call themselves: where each stands, and the calls that are open."""
 
     def body(self, body: ir.Body, env: Env) -> list[Value]:
         """The results of a body; ``env`` gets its bindings."""
@@ -214,8 +216,10 @@ class Interpreter:
                 return [env[array].copy()]
             case ir.LengthFacts(lengths):
                 return [_facts(np.maximum(env[lengths], 0))]
-            case ir.Call(function):
-                raise CompilerBug(f"the function '{function}' of a rule has no meaning alone")
+            case ir.Call(function, args):
+                return self._apply(function, [atom(a, env) for a in args])
+            case ir.Recursion():
+                return self._recursion(exp, env)
             case ir.Assert(cond, message, args):
                 if not atom(cond, env):
                     raise ProgramFailure(message.format(*(atom(a, env) for a in args)))
@@ -300,6 +304,33 @@ class Interpreter:
         while values[condition]:
             values = step()
         return values
+
+    def _recursion(self, exp: ir.Recursion, env: Env) -> list[Value]:
+        before = self.functions.get(exp.function)
+        self.functions[exp.function] = exp, env, 0
+        try:
+            results = self._apply(exp.function, [atom(p.init, env) for p in exp.params])
+        except RecursionError:
+            if not is_deep():
+                raise
+            depth = self.functions[exp.function][2]
+            raise ProgramFailure(failures.DEPTH.format(depth)) from None
+        if before is not None:  # a call of a function around has come here again
+            self.functions[exp.function] = before
+        return results
+
+    def _apply(self, function: VName, args: list[Value]) -> list[Value]:
+        """A function that calls itself, applied to values."""
+        if (known := self.functions.get(function)) is None:
+            raise CompilerBug(f"the function '{function}' of a rule has no meaning alone")
+        exp, around, depth = known
+        if depth >= failures.MOST_CALLS:
+            raise ProgramFailure(failures.DEPTH.format(depth))
+        self.functions[function] = exp, around, depth + 1
+        inner = {**around, **{p.param.name: arg for p, arg in zip(exp.params, args, strict=True)}}
+        results = self.body(exp.body, inner)
+        self.functions[function] = known
+        return results
 
     # Second-order operations
 

@@ -227,6 +227,10 @@ class Reader(Transformer[Token, Any]):
         *params, form, body = parts
         return ir.Loop(tuple(params), form, body)
 
+    def recursion(self, function: Token, *parts: Any) -> ir.Exp:
+        *params, ret, body = parts
+        return ir.Recursion(vname(function), _rest(tuple(params), ir.LoopParam), body, ret)
+
     def lam(self, *parts: Any) -> ir.Lambda:
         *params, ret, body = parts
         return ir.Lambda(tuple(params), body, ret)

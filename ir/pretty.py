@@ -191,6 +191,10 @@ def _exp(exp: ir.Exp) -> Lines:
                    else f"while {form.cond}")
             yield f"loop ({carried}) {how} do"
             yield from _indent(_body(body))
+        case ir.Recursion(function, params, body, ret):
+            given = ", ".join(f"{_param(p.param)} = {_atom(p.init)}" for p in params)
+            yield f"recursive {function} ({given}) : {_types(ret)} do"
+            yield from _indent(_body(body))
         case ir.Map(width, lam, arrays):
             yield f"map {_atom(width)} {_atoms(arrays)}"
             yield from _indent(_lambda(lam))

@@ -19,10 +19,11 @@ Both are first-order, in A-normal form, with arrays of primitive elements and un
       xs with [d, ...] <- a         Update               1   (a new value; xs is not changed)
       iota, replicate, concat, rearrange, reshape, copy  1
       slide, pad                                         1
-      call f (a, ...)               Call                 any (only in rules from outside)
+      call f (a, ...)               Call                 any
       assert                        Assert               0
       if a then Body else Body      If                   any
       loop (p = a)... form do Body  Loop                 any
+      recursive f (p = a)... do Body  Recursion          any
       map, redomap, scanomap, scatter, hist              any
 
     Exp (versioned) = core, and
@@ -260,9 +261,10 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """``function(args)``: an unknown function applied, with the types of its results.
+    """``function(args)``: a function applied, with the types of its results.
 
-    Only rules from outside have it, where the function is a parameter.  No program does.
+    It is the function of a :class:`Recursion` around.  In rules from outside it may also be a
+    parameter, of which nothing is known.
     """
 
     function: VName
@@ -329,6 +331,21 @@ class Loop:
     params: tuple[LoopParam, ...]
     form: ForLoop | WhileLoop
     body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Recursion:
+    """``function`` applied to the values of ``params``, where :class:`Call` in ``body`` applies it.
+
+    The types of the parameters may name i64 parameters before them, as in a loop.  Each call in
+    ``body`` has an argument for each parameter.  ``ret`` has the types of the results, which may
+    name results.  Calls may be :data:`~runelift.ir.base.failures.MOST_CALLS` deep.
+    """
+
+    function: VName
+    params: tuple[LoopParam, ...]
+    body: Body
+    ret: tuple[Type, ...]
 
 
 # Second-order array combinators
@@ -650,7 +667,7 @@ VIEWS = (Iota, Replicate, Index, Rearrange, Reshape, Slide, Pad)
 """Expressions whose arrays take no memory: what reads them reads or computes their elements."""
 Exp: TypeAlias = (
     AtomExp | PrimOp | Convert | ArrayLit | Index | Update | Iota | Replicate | Concat
-    | Rearrange | Reshape | Slide | Pad | Copy | Call | Assert | If | Loop
+    | Rearrange | Reshape | Slide | Pad | Copy | Call | Assert | If | Loop | Recursion
     | Map | Redomap | Scanomap | Scatter | Hist | Accumulate | AccWrite
     | LengthFacts | SegMap | SegRed | SegScan | SegScatter | SegHist | SegAccumulate | Versions
 )

@@ -35,7 +35,7 @@ def bodies_of(exp: ir.Exp) -> tuple[ir.Body, ...]:
     if type(exp) in FLAT:
         return ()
     match exp:
-        case ir.Loop(body=body):
+        case ir.Loop(body=body) | ir.Recursion(body=body):
             return (body,)
         case ir.If(then_=then_, else_=else_):
             return (then_, else_)
@@ -257,6 +257,12 @@ def _mapped(m: Mapper, exp: ir.Exp) -> ir.Exp:
                 case ir.WhileLoop(cond):
                     new_form = ir.WhileLoop(m.name(cond))
             return ir.Loop(carried, new_form, m.body(body))
+        case ir.Recursion(function, params, body, ret):
+            inits, types = [m.atom(p.init) for p in params], m.types(ret)
+            name, names = m.bind(function), [m.bind(p.param.name) for p in params]
+            given = tuple(ir.LoopParam(ir.Param(own, m.type(p.param.type)), init)
+                          for own, p, init in zip(names, params, inits, strict=True))
+            return ir.Recursion(name, given, m.body(body), types)
         case ir.Map(width, lam, arrays):
             return ir.Map(m.atom(width), m.lam(lam), m.names(arrays))
         case ir.Redomap(width, ops, lam, arrays):
@@ -429,6 +435,9 @@ def bound_by(exp: ir.Exp) -> Iterator[VName]:
             yield from (p.param.name for p in params)
             if isinstance(form, ir.ForLoop):
                 yield form.index
+        case ir.Recursion(function, params):
+            yield function
+            yield from (p.param.name for p in params)
         case ir.SegMap(space=space) | ir.SegRed(space=space) | ir.SegScan(space=space):
             yield from (dim.index for dim in space)
         case ir.SegScatter(space=space) | ir.SegHist(space=space):
@@ -523,10 +532,10 @@ def types_in(fun: ir.Fun) -> dict[VName, Type]:
     for stm in statements_inside((fun.body,)):
         found.update((p.name, p.type) for p in stm.pat)
         found.update((p.name, p.type) for each in lambdas_of(stm.exp) for p in each.params)
-        if isinstance(stm.exp, ir.Loop):
+        if isinstance(stm.exp, ir.Loop | ir.Recursion):
             found.update((p.param.name, p.param.type) for p in stm.exp.params)
-            if isinstance(stm.exp.form, ir.ForLoop):
-                found[stm.exp.form.index] = Prim.I64
+        if isinstance(stm.exp, ir.Loop) and isinstance(stm.exp.form, ir.ForLoop):
+            found[stm.exp.form.index] = Prim.I64
     return found
 
 

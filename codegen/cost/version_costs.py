@@ -68,6 +68,8 @@ class _Attaching:
                 if isinstance(step, plan.CountedLoop) and step.carried is not None:
                     changing = changing | _columns(step)
                 return replace(step, body=self.steps(body, changing))
+            case plan.Recursion(body=body):
+                return replace(step, body=self.steps(body, changing))
             case plan.Choose(versions=versions):
                 step = replace(step, versions=tuple(
                     replace(each, steps=self.steps(each.steps, changing)) for each in versions))
@@ -169,6 +171,13 @@ class _CostWriter(PlanWriter):
                 self._choose(step)
             case plan.Branch():
                 super().step(step, version)
+            case plan.Recursion():
+                for inner in _outermost(step):
+                    self.step(inner, version)
+                self._unknown.update(plan.sets(step))
+            case plan.Call(function):  # how deep it goes is known only when it runs
+                self.line(f"rt.unseen({function.base!r})")
+                self._unknown.update(plan.sets(step))
             case _:
                 self._scalar(step, version)
 
@@ -309,7 +318,8 @@ class _CostWriter(PlanWriter):
                 return needed
             for names, step in setting:
                 if not needed.isdisjoint(names):
-                    needed.update(names_in(step))
+                    buffers = {step.buffer} if isinstance(step, plan.Read) else set()
+                    needed.update(set(names_in(step)) - buffers)
             setting = later
 
     def _asked_by(self, step: plan.Step) -> set[VName]:
@@ -338,12 +348,22 @@ def _text(atom: object) -> str:
 
 
 def _own_steps(steps: Iterable[plan.Step]) -> Iterator[plan.Step]:
-    """The steps and all steps inside them, without the steps of versions."""
+    """The steps and all steps inside them, without calls and without the steps of versions."""
     for step in steps:
-        yield step
-        if not isinstance(step, plan.Choose):
+        if isinstance(step, plan.Recursion):
+            yield from _own_steps(_outermost(step))
+        elif not isinstance(step, plan.Call):
+            yield step
+        if not isinstance(step, plan.Recursion | plan.Choose):
             for body in plan.bodies(step):
                 yield from _own_steps(body)
+
+
+def _outermost(step: plan.Recursion) -> tuple[plan.Step, ...]:
+    """The steps of the outermost call of a function, which stands for all calls."""
+    given = zip(step.params, step.call.args, strict=True)
+    return (*(plan.Bind(param.name, arg) for param, arg in given if param.shape is None),
+            *step.body)
 
 
 def _columns(loop: plan.CountedLoop) -> set[VName]:

@@ -279,6 +279,12 @@ class PlanWriter(Blocks):
                 self.nested(steps, version)
             case plan.CountedLoop() | plan.WhileLoop():
                 self._loop(step, version)
+            case plan.Recursion():
+                self._recursion(step, version)
+            case plan.Call(loc=loc):
+                depth = f"{_depth(step)} + 1"
+                self.line(f"rt.deeper({depth}, {loc_text(loc)})")
+                self._call(step, depth)
             case plan.Choose():
                 self._choose(step)
             case plan.Commit() if self.replay:
@@ -313,6 +319,30 @@ class PlanWriter(Blocks):
                 self.line(f"while {again}:" if carried is None else "for _ in rt.rounds_while("
                           f"lambda: {variable(cond)}, {_buffers(carried)}):")
                 self.looped(body, version)
+
+    def _recursion(self, step: plan.Recursion, version: str) -> None:
+        """Write a function that calls itself, and the call of it."""
+        params = "".join(f"{variable(param.name)}, " for param in step.params)
+        sites = len(self.sites)
+        self.line(f"def {_function(step.call)}({_depth(step.call)}, given):")
+        with self.function():
+            if params:
+                self.line(f"{params}= given")
+                self.line("given.clear()")  # its caller keeps no memory that is not needed
+            self.steps(step.body, version)
+            self.line(f"return ({''.join(f'{variable(name)}, ' for name in step.results)})")
+            if outer := _set_outside(step, self.sites[:sites]):
+                self.lines.insert(0, "    nonlocal " + ", ".join(outer))
+        self._call(step.call, "0")
+
+    def _call(self, step: plan.Call, depth: str) -> None:
+        args = f"[{', '.join(map(atom_text, step.args))}]"
+        if step.last:
+            self.line(f"given_{step.function.tag} = {args}")
+            args = f"given_{step.function.tag}"
+            self.step(plan.Release(step.last), "")
+        outs = "".join(f"{variable(out.name)}, " for out in step.outs)
+        self.line(f"{outs}{'= ' * bool(outs)}{_function(step)}({depth}, {args})")
 
     def _loop_scalars(self, name: str, index: VName, scalars: plan.LoopScalars,
                       version: str) -> None:
@@ -451,6 +481,29 @@ class PlanWriter(Blocks):
         self.depth -= 1
 
 
+def _function(call: plan.Call) -> str:
+    """The Python function that is called; its name in the program may be none in Python."""
+    return f"function_{call.function.tag}"
+
+
+def _depth(call: plan.Call) -> str:
+    """The variable with the number of calls around a call of a function."""
+    return f"depth_{call.function.tag}"
+
+
+def _set_outside(step: plan.Recursion, sites: Sequence[plan.Choose]) -> list[str]:
+    """The variables of the function around that the function of a recursion sets.
+
+    They are lazy copies, and flags of the choices ``sites`` around.
+    """
+    inside = list(plan.all_steps(step.body))
+    own = {each.name for each in inside if isinstance(each, plan.LazyCopy)}
+    filled = {each.name for each in inside if isinstance(each, plan.Fill)} - own
+    settled = {name for each in inside if isinstance(each, plan.Commit) for name in each.sites}
+    return [*map(variable, sorted(filled, key=lambda name: name.tag)),
+            *(f"settled_{n}" for n, site in enumerate(sites) if site.site in settled)]
+
+
 def _need(version: plan.PlanVersion) -> str:
     """The local memory that each need of a version takes, as a Python expression.
 
@@ -509,6 +562,8 @@ def _allocated(steps: tuple[plan.Step, ...]) -> Iterator[VName]:
         match step:
             case plan.Alloc(name) | plan.Bind(name):
                 yield name
+            case plan.Call(outs=outs) | plan.Recursion(call=plan.Call(outs=outs)):
+                yield from (out.name for out in outs)
 
 
 def _lazy_copies(choice: plan.Choose) -> list[VName]:

@@ -70,6 +70,21 @@ class Blocks:
         self.lines, self.depth = lines, depth
 
     @contextmanager
+    def function(self) -> Iterator[None]:
+        """Lines of a function that the program defines here; its variables are its own."""
+        lines, depth, functions, written, controls = (
+            self.lines, self.depth, self._functions, self._written, self._controls)
+        self.lines, self._functions, self.depth, self._controls = [], {}, 1, 0
+        self._written += len(lines)
+        yield
+        count = self.place - len(lines)
+        inner = self.taken()
+        self.lines, self.depth, self._functions, self._controls = (
+            lines, depth, functions, controls)
+        self._written = max(written, count - len(inner))
+        self.lines += ["    " * depth + text for text in inner]
+
+    @contextmanager
     def forgotten(self) -> Iterator[None]:
         """Lines that are not kept."""
         lines, depth, functions, written = (self.lines, self.depth, dict(self._functions),

@@ -99,7 +99,7 @@ class Control(Arrays):
                 moved.append((target, source))
         self.emit(*(plan.Bind(target, source) for target, source in moved))
 
-    def _own_results(self, pat: Sequence[ir.Param], borrowed: Set[VName] = frozenset(),
+    def own_results(self, pat: Sequence[ir.Param], borrowed: Set[VName] = frozenset(),
                      outers: Mapping[VName, int] = ALL_ROW_MAJOR) -> None:
         """Bind results to buffers of their names; this body owns all but ``borrowed`` buffers."""
         for param in pat:
@@ -114,7 +114,7 @@ class Control(Arrays):
         then_ = self._side(exp.then_, stm.pat, self.owned[-1])
         else_ = self._side(exp.else_, stm.pat, self.owned[-1])
         self.emit(plan.Branch(exp.cond, then_, else_))
-        self._own_results(stm.pat)
+        self.own_results(stm.pat)
 
     def loop(self, stm: ir.Stm, exp: ir.Loop) -> None:
         """Add the steps of a loop, whose arrays are in the same buffers in every iteration."""
@@ -122,7 +122,7 @@ class Control(Arrays):
         outers = self._outers(stm.attrs, params)
         borrowed = self._start(exp, params, outers)
         with self.block() as steps:
-            self._own_results(params, borrowed, outers)
+            self.own_results(params, borrowed, outers)
             if isinstance(exp.form, ir.ForLoop):
                 self.types[exp.form.index] = Prim.I64
                 self.indices.add(exp.form.index)
@@ -137,7 +137,7 @@ class Control(Arrays):
         for out, param in pairs:
             if (buffer := self.scalar_buffers.get(param.name)) is not None:
                 self.scalar_result(out.name, elem_of(out.type), buffer)
-        self._own_results(stm.pat, {out.name for out, p in pairs if p.name in borrowed},
+        self.own_results(stm.pat, {out.name for out, p in pairs if p.name in borrowed},
                           {out.name: outers[p.name] for out, p in pairs if p.name in outers})
 
     def _start(self, exp: ir.Loop, params: Sequence[ir.Param],
@@ -196,6 +196,28 @@ class Control(Arrays):
         else:
             self.emit(plan.WhileLoop(form.cond, body))
 
+    def recursion(self, stm: ir.Stm, exp: ir.Recursion) -> None:
+        """Add a function that calls itself, and the call of it from here."""
+        call = self.call(stm, exp.function, tuple(p.init for p in exp.params))
+        params = [p.param for p in exp.params]
+        loops, self.loops = self.loops, 0
+        with self.block() as steps:
+            for param in params:
+                self.bind_input(param)
+            results = self.body(exp.body, frozenset())
+            ends = [ir.Param(self.names.fresh(p.name), p.type) for p in stm.pat]
+            self._bind_results(ends, results)
+        self.loops = loops
+        self.emit(plan.Recursion(tuple(map(spec_of, params)), tuple(steps),
+                                 tuple(p.name for p in ends), call))
+        self.own_results(stm.pat)
+
+    def call(self, stm: ir.Stm, function: VName, args: Sequence[Atom]) -> plan.Call:
+        """A call of a function of the plan, whose arrays are in row-major buffers."""
+        given = tuple(self.any_buffer(arg) if isinstance(arg, VName) and arg in self.views else arg
+                      for arg in args)
+        return plan.Call(function, given, tuple(map(spec_of, stm.pat)), stm.loc)
+
     def versions(self, stm: ir.Stm, exp: ir.Versions) -> None:
         """Add the steps of each version that can be compiled; CompilerLimitation if none can."""
         around = sum(site is not None for site in self.sites)
@@ -211,7 +233,7 @@ class Control(Arrays):
         results = tuple(plan.ValueSpec(self.scalar_buffers[p.name], elem_of(p.type), (i64(1),))
                         if p.name in self.scalar_buffers else spec_of(p) for p in stm.pat)
         self.emit(plan.Choose(exp.site, versions, _recorded(exp), results))
-        self._own_results(stm.pat)
+        self.own_results(stm.pat)
 
     def _version(self, version: ir.Version, pat: Sequence[ir.Param], updated: Set[VName],
                  site: str) -> plan.PlanVersion:

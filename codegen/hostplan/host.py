@@ -154,6 +154,11 @@ class HostBuilder(Control):
                 self.branch(stm, stm.exp)
             case ir.Loop():
                 self.loop(stm, stm.exp)
+            case ir.Recursion():
+                self.recursion(stm, stm.exp)
+            case ir.Call(function, args):
+                self.emit(self.call(stm, function, args))
+                self.own_results(stm.pat)
             case ir.Versions():
                 self.versions(stm, stm.exp)
             case (ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist()

@@ -88,7 +88,8 @@ def _bound_in(loop: ir.Loop) -> Iterator[VName]:
 
 
 def _host_bodies(exp: ir.Exp) -> tuple[ir.Body, ...]:
-    return tuple(bodies_of(exp)) if isinstance(exp, ir.If | ir.Loop | ir.Versions) else ()
+    return tuple(bodies_of(exp)) if isinstance(
+        exp, ir.If | ir.Loop | ir.Recursion | ir.Versions) else ()
 
 
 def _made_by_device(body: ir.Body, given: Iterable[VName] = ()) -> frozenset[VName]:
@@ -128,6 +129,8 @@ def _sources(stm: ir.Stm) -> Iterator[tuple[ir.Param, set[Atom] | None]]:
             for out, given, result in zip(stm.pat, params, body.result, strict=True):
                 yield given.param, {given.init, result}
                 yield out, {given.param.name}
+        case ir.Recursion() | ir.Call():  # functions of the host
+            return
         case _:
             for param in stm.pat:
                 yield param, None
@@ -216,6 +219,10 @@ class _Needs:
                     self.atoms((form.bound,))
                 elif form.cond not in self.conditions:
                     self.atoms((form.cond,))
+                self.body(body)
+            case ir.Recursion(_, params, body):
+                self.types(p.param.type for p in params)
+                self.atoms((*(p.init for p in params), *body.result))
                 self.body(body)
             case ir.Versions(_, alternatives):
                 bodies = [version.body.result for version in alternatives]

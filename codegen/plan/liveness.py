@@ -36,6 +36,11 @@ def _made(steps: tuple[plan.Step, ...], known: set[VName]) -> set[VName]:
                 known.add(name)
             case plan.Bind(target, source) if source in known:
                 known.add(target)
+            case plan.Call(outs=outs):
+                known |= _arrays(outs)
+            case plan.Recursion(params, body, _, call):
+                known |= _arrays(params) | _arrays(call.outs)
+                _made(body, known)
             case _:
                 for inner in plan.bodies(step):
                     _made(inner, known)
@@ -96,6 +101,17 @@ class _Releaser:
                 again = self.live_before(body, frozenset()) | {cond}
                 return (replace(step, body=self.block(body, live | again)),
                         self.release(again - live))
+            case plan.Recursion(params, body, results):
+                # It may be run again, and keeps what it reads from outside.
+                read = self.live_before(body, frozenset(results)) - _arrays(params)
+                ends = read | set(results)
+                begin = self.release(_arrays(params) - self.live_before(body, ends))
+                call, after = self._call(step.call, live | read)
+                return (replace(step, body=(*begin, *self.block(body, ends)), call=call),
+                        (*after, *self.release(read - live)))
+            case plan.Call():
+                call, after = self._call(step, live)
+                return call, after
             case plan.Operation(_, _, steps):
                 # It may be run again, so what it reads outlives it.
                 read = self.live_before((step,), frozenset())
@@ -108,6 +124,12 @@ class _Releaser:
                                for v in versions)
                 return replace(step, versions=inside), self.release(read - live)
         return step, self.release((_used(step) | _defined(step)) - live)
+
+    def _call(self, call: plan.Call, live: NameSet) -> tuple[plan.Call, tuple[plan.Step, ...]]:
+        """A call with what it hands on, and the releases that follow it."""
+        last = (_used(call) & self.buffers) - live
+        return (replace(call, last=tuple(sorted(last, key=lambda name: name.tag))),
+                self.release(_defined(call) - live))
 
     def live_before(self, steps: tuple[plan.Step, ...], live: NameSet) -> NameSet:
         """The buffers that are used by ``steps``, or after them, before they are set again."""
@@ -135,6 +157,10 @@ class _Releaser:
                 flow = _Flow(self._flow(body).used | ({cond} & self.buffers), frozenset())
             case plan.Operation(_, _, steps):
                 flow = self._flow(steps)
+            case plan.Recursion(params, body, results, call):
+                read = self._flow(body).before(frozenset(results) & self.buffers)
+                flow = _Flow((read - _arrays(params)) | (_used(call) & self.buffers),
+                             _defined(call) & self.buffers)
             case plan.Branch() | plan.Choose():
                 inside = [self._flow(body) for body in plan.bodies(step)]
                 flow = _Flow(frozenset[VName]().union(*(each.used for each in inside)),
@@ -149,13 +175,19 @@ def _defined(step: plan.Step) -> NameSet:
     match step:
         case plan.Alloc(name) | plan.Bind(name) | plan.LazyCopy(name):
             return {name}
+        case plan.Call(outs=outs):
+            return _arrays(outs)
     return frozenset()
+
+
+def _arrays(specs: tuple[plan.ValueSpec, ...]) -> NameSet:
+    return {spec.name for spec in specs if spec.shape is not None}
 
 
 def _used(step: plan.Step) -> NameSet:
     """The names that a step without inner steps may use as buffers."""
     match step:
-        case plan.Launch(_, args):
+        case plan.Launch(_, args) | plan.Call(_, args):
             return {arg for arg in args if isinstance(arg, VName)}
         case plan.Read(_, _, name):
             return {name}
@@ -168,6 +200,6 @@ def _used(step: plan.Step) -> NameSet:
               | plan.Commit() | Shape()):
             return frozenset()
         case (plan.Branch() | plan.CountedLoop() | plan.WhileLoop() | plan.Choose()
-              | plan.Fill() | plan.Operation()):
+              | plan.Fill() | plan.Operation() | plan.Recursion()):
             raise AssertionError("the caller handles steps with inner steps")
     assert_never(step)

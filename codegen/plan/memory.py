@@ -185,6 +185,10 @@ class _Walker:
                     self._loop(step, state, peaks, sites)
                 case plan.Choose():
                     self._choose(step, state, sites)
+                case plan.Call():
+                    self._call(step, state, peaks)
+                case plan.Recursion():
+                    self._recursion(step, state, peaks, sites)
 
     def _branch(self, then_: Sequence[plan.Step], else_: Sequence[plan.Step], state: _State,
                 peaks: list[Peak], sites: list[SiteMemory]) -> None:
@@ -216,6 +220,27 @@ class _Walker:
                 sites += found
         for name in _set_in(step.body):
             state.scalars.pop(name, None)
+
+    def _call(self, step: plan.Call, state: _State, peaks: list[Peak]) -> None:
+        """Add the results of a call; nothing is known of what it needs meanwhile."""
+        for out in step.outs:
+            state.scalars.pop(out.name, None)
+            if out.shape is not None:
+                sizes = map(state.resolved, map(state.size, out.shape))
+                state.add(out.name, product(list(sizes)) * out.prim.bytes)
+        self.note(state, peaks)
+
+    def _recursion(self, step: plan.Recursion, state: _State, peaks: list[Peak],
+                   sites: list[SiteMemory]) -> None:
+        """Follow the outermost call of a function."""
+        for param, arg in zip(step.params, step.call.args, strict=True):
+            _bind(state, param.name, arg)
+        self.steps(step.body, state, peaks, sites)
+        for param in step.params:
+            state.buffer_of.pop(param.name, None)
+        for name in step.results:
+            state.buffer_of.pop(name, None)
+        self._call(step.call, state, peaks)
 
     def _choose(self, step: plan.Choose, state: _State, sites: list[SiteMemory]) -> None:
         """Follow each version from this state; afterwards the state is the last version's."""

@@ -272,6 +272,35 @@ class WhileLoop:
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """Apply a function of the plan to ``args``, and bind its results to ``outs``.
+
+    An array of ``args`` is a row-major buffer, which the function only reads.  The caller is the
+    only owner of the buffers among ``outs``.  It hands the names ``last`` on, as they have their
+    last use here: the function releases their memory.
+    """
+
+    function: VName
+    args: tuple[Atom, ...]
+    outs: tuple[ValueSpec, ...]
+    loc: Loc | None = None
+    last: tuple[VName, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recursion:
+    """A function of the plan that calls itself, and the call of it from outside.
+
+    ``body`` binds ``results``.  It may read what is bound before the function.
+    """
+
+    params: tuple[ValueSpec, ...]
+    body: tuple[Step, ...]
+    results: tuple[VName, ...]
+    call: Call
+
+
+@dataclass(frozen=True, slots=True)
 class Need:
     """One of ``launches`` must be possible on the device.
 
@@ -335,7 +364,7 @@ class Commit:
 Step: TypeAlias = (
     Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
     | LazyCopy | Fill | Check | Launch | Shape | AllocScanStatus | Operation | Branch | CountedLoop
-    | WhileLoop | Choose | Commit
+    | WhileLoop | Choose | Commit | Call | Recursion
 )
 
 
@@ -354,6 +383,9 @@ def sets(step: Step) -> Iterator[VName]:
         yield name
     if isinstance(step, Shape):
         yield from step.names()
+    if isinstance(step, Call | Recursion):
+        call = step if isinstance(step, Call) else step.call
+        yield from (out.name for out in call.outs if out.shape is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,7 +426,7 @@ def bodies(step: Step) -> tuple[tuple[Step, ...], ...]:
     match step:
         case Branch(_, then_, else_):
             return then_, else_
-        case CountedLoop() | WhileLoop():
+        case CountedLoop() | WhileLoop() | Recursion():
             return (step.body,)
         case Fill(_, steps) | Operation(_, _, steps):
             return (steps,)

@@ -31,6 +31,8 @@ def overwritten_buffers(choice: plan.Choose) -> list[VName]:
             case plan.Bind(target, VName() as source):
                 sources[target].add(source)
                 made.add(target)
+            case plan.Call(outs=outs) | plan.Recursion(call=plan.Call(outs=outs)):
+                made |= {out.name for out in outs}
             case plan.Alloc(name) | plan.LazyCopy(name) | plan.AllocScanStatus(name):
                 made.add(name)
     waiting = list(written)

@@ -26,6 +26,7 @@ from runelift.frontend.check.unify import (
 from runelift.frontend.check.wording import DECLARED, Wording, advice, difference, size_advice
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.layered import Layered
+from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.prelude import (
     FUNCTIONS,
     UNSUPPORTED,
@@ -54,6 +55,10 @@ _NAME_SIZES = ("A size that is another one for each call must have a name on bot
                "parameter in the function's type, and the size in the lambda, as in "
                "(n: i64) -> [n]t -> u and \\n (xs: [n]t) -> e.")
 """The cure of a size that only a call knows."""
+
+IRREGULAR_HINTS = ("If all have the same size, say so in the function: (e :> [n]t).",
+                   "If not, join them: flatmap' f xs has their lengths, flags, offsets and data.")
+"""The cures of rows that may differ in size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +113,8 @@ class Base(ABC):
         self.abbreviations: dict[str, Abbreviation] = {}
         self.errors: list[Diagnostic] = []
         self.broken: set[str] = set()
-        self.later: dict[str, Span] = {}
-        """The top-level names that are declared later on."""
+        self.later: dict[str, ast.ValDec] = {}
+        """The values that are declared later on, by name."""
         self.declared = ""
         """The top-level name whose declaration is being checked."""
         self._typed: list[ast.Exp | ast.Pattern | ast.ValDec] = []
@@ -153,7 +158,7 @@ class Base(ABC):
         return self._error(
             "irregular-array", span, f"{call_text(call, span)}Its results may have another "
             f"size each time, so they cannot be array elements or the like: {self._show(found)}.",
-            "If all have the same size, say so in the function: (e :> [n]t).")
+            *IRREGULAR_HINTS)
 
     def expect(self, expected: Type, found: Type, span: Span, what: str,
                call: ast.Exp | None = None, hint: str = "",
@@ -325,20 +330,38 @@ class Base(ABC):
             raise ProgramError()
         if (scheme := prelude_scheme(name.quals, name.name)) is not None:
             return scheme
-        if name.name == self.declared:
-            raise self._error("recursive-function", span, f"Function '{name}' calls itself other "
-                              "than at its end, with all arguments.", "Calls at the end become a "
-                              "loop: let a parameter have the result so far, or write the loop.")
         if (what := UNSUPPORTED.get(name.name)) is not None:
             raise self._error("unsupported-feature", span, f"Runelift has no {what} ({name}).")
+        if (later := self.later.get(str(name))) is not None and self._calls_back(later):
+            raise self._error(
+                "recursive-function", span, f"Functions '{self.declared}' and '{name}' call each "
+                "other. A function may call itself only.", "Make them one function, with a further "
+                "argument that says which of them is meant.",
+                labels=(Label(later.name_span, f"'{name}' is defined here"),))
         labels, hints = self._unknown(name, span)
         raise self._error("unknown-name", span, f"Unknown variable '{name}'.", *hints,
                           labels=labels)
 
+    def _calls_back(self, later: ast.ValDec) -> bool:
+        """True if a later declaration uses the present one, directly or indirectly."""
+        found, todo = {later.name}, [later]
+        while todo:
+            for node in walk(todo.pop().body):
+                if not isinstance(node, ast.Name) or node.name.quals:
+                    continue
+                used = node.name.name
+                if used == self.declared:
+                    return True
+                if used not in found and used in self.later:
+                    found.add(used)
+                    todo.append(self.later[used])
+        return False
+
     def _unknown(self, name: ast.QualName, span: Span) -> tuple[tuple[Label, ...], list[str]]:
         """Hints about the likely meaning of an unknown name."""
         if (later := self.later.get(str(name))) is not None:
-            return (Label(later, "defined only here"),), ["Move the definition before its use."]
+            return (Label(later.name_span, "defined only here"),), [
+                "Move the definition before its use."]
         if name.quals:
             known = members(name.quals[0]) if name.quals[0] in PRIMS else {}
             near = difflib.get_close_matches(name.name, known, n=1)

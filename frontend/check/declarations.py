@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from runelift.frontend.check.aliases import Origin, holds_arrays, with_unique_result
 from runelift.frontend.check.base import Binding, SizeMaker
@@ -17,6 +17,7 @@ from runelift.frontend.check.forms import (
     tail,
 )
 from runelift.frontend.check.memory import Checked, Meaning, Memory, names_in, take_types
+from runelift.frontend.check.recursive_calls import recursive_calls
 from runelift.frontend.check.restrictions import (
     computed_sizes,
     constructive_sizes,
@@ -29,7 +30,7 @@ from runelift.frontend.check.restrictions import (
     unused_sizes,
 )
 from runelift.frontend.check.settling import Settling
-from runelift.frontend.check.stars import unique_pattern
+from runelift.frontend.check.stars import unique_parts, unique_pattern
 from runelift.frontend.check.types import Abbreviation, Scheme, accumulator, changing
 from runelift.frontend.check.undecided import undecided_sizes
 from runelift.frontend.check.unify import NAMELESS, FunctionalType
@@ -54,7 +55,7 @@ def check_module(module: ast.Flat, memory: Memory | None = None) -> None:
     checker = Checker(frozenset(dec.name for dec in module.entry_points))
     checker.errors, checker.broken = [*module.errors], {*module.broken}
     known = {} if memory is None else checker.remember(memory)
-    checker.later = {dec.name: dec.name_span for dec in module.decs if isinstance(dec, ast.ValDec)}
+    checker.later = {dec.name: dec for dec in module.decs if isinstance(dec, ast.ValDec)}
     for dec in module.decs:
         checker.later.pop(dec.name, None)
         if (before := known.get(dec.name)) is not None and checker.knows(dec, before):
@@ -82,6 +83,8 @@ class Checker(Settling):
         self._definitions: dict[ty.Abstract, ty.Type] = {}
         """Definitions of hidden types that were asked for before."""
         self._memory: Memory | None = None
+        self._itself: ast.ValDec | None = None
+        """The declaration that the next function is, if that names itself."""
 
     # Declarations
 
@@ -281,7 +284,7 @@ class Checker(Settling):
         self._written = {key: size for key, size in self._written.items() if size[0] in outside}
         self._computed.clear()
         self.solved.inner.clear()
-        self.declared = dec.name
+        self.declared, self._itself = dec.name, dec if dec.recursive else None
         self._bound.clear()
         scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name,
                                 dec.specified, sealed=dec.sealed)
@@ -340,15 +343,18 @@ class Checker(Settling):
                   params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,
                   name: str, specified: str = "", *, sealed: bool = False) -> Scheme:
         """The scheme of ``name params : ret = body``, with parameters as in :class:`Base`."""
-        made = self.names.made()
+        made, itself, self._itself = self.names.made(), self._itself, None
         with self.inner_scope():
             types, sizes = self._type_params(type_params)
             self.distinct(params, type_params)
             fixed = self._fixed(sizes) if specified else None
             domains = [self._domain(param, fixed) for param in params]
             self._sizes_are_i64(ret)
+            called = None if itself is None else self._bind_itself(itself, domains, sizes)
             begun = self.names.made()
             result = self.infer(body)
+            if itself is not None and called is not None:
+                self._check_itself(itself, domains, called, result)
             if ret is not None:
                 self.errors += sizes_of_inner_names(params, ret)
                 of_arguments = fixed if isinstance(ret, ast.TypeArrow) else None
@@ -404,6 +410,42 @@ class Checker(Settling):
         domain = self.pattern(param, anonymous=anonymous or self.solved.parameter_size,
                               size_name=size_name)
         return ty.Arrow(domain, ty.UNIT, unique_pattern(param), False, size_name)
+
+    def _bind_itself(self, dec: ast.ValDec, domains: Sequence[ty.Arrow],
+                     sizes: Iterable[VName]) -> ty.Type:
+        """Bring a function into its own scope, and return the type of its calls' results.
+
+        Calls have the types of the definition, but each has other sizes.  If no type of the
+        result is declared, it has no sizes.
+        """
+        unknown: list[VName] = []
+        result: ty.Type = self.solved.meta()
+        if dec.ret is not None:
+            result = self._read(dec.ret, self._collected(unknown))
+        type_ = result
+        for number, arrow in enumerate(reversed(domains)):
+            type_ = dataclasses.replace(arrow, codomain=type_,
+                                        fresh=not number and unique_parts(dec.ret))
+        own = {*sizes, *(arrow.param for arrow in domains if arrow.param is not None)}
+        own |= {name for arrow in domains for name in ty.sizes_in(self.solved.resolve(
+            arrow.domain)) & self.solved.parameters}
+        named = ty.sizes_in(type_) | ty.params_in(type_)
+        self.scope.values[dec.name] = Binding(
+            Scheme(type_, (), tuple(sorted(own & named)), tuple(unknown)), None, dec.name_span)
+        return result
+
+    def _check_itself(self, dec: ast.ValDec, domains: Sequence[ty.Arrow], called: ty.Type,
+                      result: ty.Type) -> None:
+        """Check the calls that a function makes of itself, and its result."""
+        if dec.ret is None:
+            self.expect(called, result, tail(dec.body).span, "the result of a call of itself")
+            if ty.facts(self.solved.resolve(called)).arrays:
+                raise self._error(
+                    "recursive-function", dec.name_span, f"Function '{dec.name}' calls itself, and "
+                    "nothing says how large the arrays in its result are.",
+                    f"Declare the type of the result: {self._show(called)}.")
+        self.errors += recursive_calls(dec, [self.solved.resolve(arrow.domain)
+                                             for arrow in domains], self.solved.resolve(result))
 
     def _fixed(self, sizes: list[VName]) -> SizeMaker:
         """A function that makes a fresh size for each ``[]`` and adds it to ``sizes``."""

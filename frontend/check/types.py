@@ -288,11 +288,19 @@ def prelude_scheme(quals: tuple[str, ...], name: str) -> Scheme | None:
         unknown.append(_PRELUDE_NAMES.fresh("unknown"))
         return Size.var(unknown[-1])
 
+    def given(exp: ast.TypeExp) -> ty.Type:
+        """A parameter; sizes that calls of it compute anew are its own."""
+        count = len(unknown)
+        found = read(exp)
+        own = unknown[count:] if isinstance(found, ty.Arrow) else []
+        del unknown[len(unknown) - len(own):]
+        return ty.with_changing(found, own)
+
     def read(exp: ast.TypeExp) -> ty.Type:
         match exp:
             case ast.TypeArrow(_, param, domain, codomain):
                 bound = sizes.setdefault(param, _PRELUDE_NAMES.fresh(param)) if param else None
-                return ty.Arrow(read(domain), read(codomain), unique_parts(domain),
+                return ty.Arrow(given(domain), read(codomain), unique_parts(domain),
                              unique_parts(codomain), bound)
             case ast.TypeName(_, qual, (ast.TypeArray() as array,)) if str(qual) == ACCUMULATOR:
                 return accumulator(read(array))

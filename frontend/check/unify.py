@@ -268,9 +268,9 @@ class Substitution:
     def _unify_results(self, wanted: ty.Arrow, given: ty.Arrow) -> None:
         """Make the results of two functions equal, the second of which is given as the first.
 
-        What each call computes anew, or has as its argument, is no size around the functions.  As
-        in Futhark, a lambda whose result is as large as its argument says needs a type that names
-        the argument.
+        What each call computes anew, or has as its argument, is no size around the functions.  The
+        result of a lambda may be as large as its argument says.  As in Futhark, the type then names
+        the argument, or lets each call compute the size.
         """
         b, d = wanted.codomain, self.resolve(given.codomain)
         open_ = ty.sizes_in(d) & self.flexible
@@ -281,14 +281,15 @@ class Substitution:
         around = ty.sizes_in(self._of_fixed_size(b)) - wanted.exists - {wanted.param}
         made = {name: self.unknown_size(name.base) for name in given.exists}
         changing = {wanted.param, given.param}.union(*(size.variables() for size in made.values()))
-        if wanted.exists:
-            b = ty.replace_names(self.resolve(b), {}, {name: self.size_meta(name.base)
-                                                    for name in wanted.exists})
+        fresh = {name: self.size_meta(name.base) for name in wanted.exists}
+        if fresh:
+            b = ty.replace_names(self.resolve(b), {}, fresh)
         self.unify(b, ty.replace_names(d, {}, made))
         if any(changing & ty.sizes_in(self.resolve(meta)) for meta in regular) or any(
                 changing & self.size(Size.var(name)).variables() for name in around):
             raise IrregularType
-        if wanted.param is None and (own := self.own_sizes(given)):
+        anew = set().union(*(self.size(size).variables() for size in fresh.values()))
+        if wanted.param is None and (own := self.own_sizes(given) - anew):
             raise SizeOfCall(self.unknown_size(), Size.var(min(own)))
         for name in sorted(open_):
             if wanted.param in (size := self.size(Size.var(name))).variables():

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from runelift.frontend.check.base import IRREGULAR_HINTS
 from runelift.frontend.elaborate.builder import Builder, Scope
 from runelift.frontend.elaborate.values import (
     Accumulator,
@@ -27,6 +28,7 @@ from runelift.ir.base.errors import CompilerLimitation, Diagnostic, ProgramError
 from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
+from runelift.ir.traverse import statements_inside
 from runelift.ir.types import (
     TRUE,
     ArrayType,
@@ -50,6 +52,8 @@ class Arrays:
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
         self.checked = True
+        self.lambdas = 0
+        """The lambdas around."""
 
     def _name(self, leaf: Dynamic, span: Span) -> VName:
         return self.builder.rename(leaf.atom, leaf.type, span)
@@ -122,6 +126,7 @@ class Arrays:
 
     def lam(self, f: Apply, rows: Sequence[Value], span: Span) -> tuple[ir.Lambda, Value, Scope]:
         """``f`` of values shaped as ``rows`` as a core lambda; also its result as a value."""
+        self.lambdas += 1
         with self.builder.scope() as scope:
             params: list[ir.Param] = []
             args: list[Value] = []
@@ -131,6 +136,7 @@ class Arrays:
                 args.append(rebuild(row, iter([Dynamic(p.name, p.type) for p in fresh])))
             result = f(tuple(args))
             parts = tuple(leaves(result))
+        self.lambdas -= 1
         lam = self.builder.lambda_(tuple(params), scope, tuple(p.atom for p in parts),
                                    tuple(p.type for p in parts))
         return lam, result, scope
@@ -144,6 +150,15 @@ class Arrays:
         atoms = tuple(leaf.atom for leaf in leaves(neutral))
         lam = ir.Lambda(lam.params, lam.body, types)
         return ir.Operator(lam, atoms, comm or _commutative(lam))
+
+    def _combining(self, f: Apply, neutral: Value, span: Span) -> ir.Operator:
+        """The operator of a histogram, which kernels apply."""
+        op = self._operator(f, neutral, span, comm=True)
+        if any(isinstance(stm.exp, ir.Call | ir.Recursion)
+               for stm in statements_inside((op.lam.body,))):
+            raise CompilerLimitation(f"{span}: the operator of a histogram calls a function that "
+                                     "calls itself, which kernels cannot.")
+        return op
 
     def _bound(self, node: ir.Exp, types: tuple[Type, ...], base: str, like: Value,
                span: Span) -> Value:
@@ -161,8 +176,8 @@ class Arrays:
             if not self.builder.release(size, scope):
                 raise ProgramError(Diagnostic(
                     "irregular-array", span, "The size of the rows of this map is known only "
-                    "inside of it, so it might be another one for each.", hints=(
-                        "If all have the same size, say so in the function: (e :> [n]t).",)))
+                    "inside of it, so it might be another one for each.",
+                    hints=IRREGULAR_HINTS))
         lam = replace(lam, body=self.builder.body(scope, lam.body.result))
         inputs = tuple(self._name(leaf, span) for a in arrays for leaf in leaves(a))
         types = tuple(array_of((width,), type_) for type_ in lam.ret)
@@ -221,7 +236,7 @@ class Arrays:
         neutral, dest, values = self.aligned([neutral, dest, values], span)
         f, neutral = self._stable(f, neutral, span)
         dest, values = (self.complete(v, neutral, span) for v in (dest, values))
-        op = self._operator(f, neutral, span, comm=True)
+        op = self._combining(f, neutral, span)
         dests = tuple(self._name(leaf, span) for leaf in leaves(dest))
         lam, _, _ = self.lam(TupleValue, self._rows([bins, values]), span)
         inputs = tuple(self._name(leaf, span) for a in (bins, values) for leaf in leaves(a))
@@ -237,7 +252,7 @@ class Arrays:
             neutral, dest = self.aligned([operator[1], dest], span)
             combine, neutral = self._stable(operator[0], neutral, span)
             dest = self.complete(dest, neutral, span)
-            ops = (self._operator(combine, neutral, span, comm=True),)
+            ops = (self._combining(combine, neutral, span),)
         (element,) = self._rows([dest])
         with self.builder.scope() as scope:
             acc = self.builder.fresh("acc", Prim.BOOL)

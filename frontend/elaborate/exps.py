@@ -25,6 +25,7 @@ from runelift.frontend.elaborate.environment import Environment, inside
 from runelift.frontend.elaborate.intrinsics import intrinsic, unflatten
 from runelift.frontend.elaborate.loops import loop
 from runelift.frontend.elaborate.points import attach, with_points_inside
+from runelift.frontend.elaborate.recursion import recursive_function
 from runelift.frontend.elaborate.scalars import arithmetic
 from runelift.frontend.elaborate.sizes import (
     bind_by_type,
@@ -99,8 +100,13 @@ class Evaluator:
     def declaration(self, dec: ast.ValDec, env: Env) -> Value:
         """The value of a top-level declaration in the environment before it."""
         assert dec.type is not None
-        return self._function(dec.type_params, dec.params, dec.ret, dec.body, inside(env),
-                              bool(type_variables(dec.type)), dec.name)
+        polymorphic = bool(type_variables(dec.type))
+
+        def inlined(known: Env) -> Value:
+            return self._function(dec.type_params, dec.params, dec.ret, dec.body, inside(known),
+                                  polymorphic, dec.name)
+
+        return recursive_function(self, dec, env, inlined) if dec.recursive else inlined(env)
 
     def _function(self, type_params: tuple[ast.SizeParam | ast.TypeParam, ...],
                   params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,

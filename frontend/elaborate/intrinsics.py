@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from runelift.frontend.elaborate.flatmap import Point, flatmap
 from runelift.frontend.elaborate.numeric import member
 from runelift.frontend.elaborate.scalars import Evaluator, Run, atom_of, fold, leaf
 from runelift.frontend.elaborate.values import (
@@ -66,6 +67,18 @@ def _partition(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
     *predicates, array = args
     return TupleValue(tuple(e.arrays.partition([_apply1(e, p, span) for p in predicates], array,
                                                span)))
+
+
+def _flatmap(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
+    f, array = args
+    found = flatmap(e, Point(_apply1(e, f, span), valued=True), array, span)
+    return TupleValue(tuple(part for part in found if part is not None))
+
+
+def _flatmap_rows(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
+    f, array = args
+    found = flatmap(e, Point(_apply1(e, f, span), valued=False), array, span)
+    return TupleValue((found.lengths, found.flags, found.offsets, found.data))
 
 
 def _scatter(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
@@ -302,6 +315,7 @@ _TABLE: dict[str, tuple[int, Run]] = {
     "map4": (5, _map), "map5": (6, _map),
     "reduce": (3, _reduce(False)), "reduce_comm": (3, _reduce(True)), "scan": (3, _scan),
     "filter": (2, _filter), "partition": (2, _partition), "partition2": (3, _partition),
+    "flatmap": (2, _flatmap), "flatmap'": (2, _flatmap_rows),
     "scatter": (3, _scatter), "scatter_2d": (3, _scatter), "scatter_3d": (3, _scatter),
     "reduce_by_index": (5, _reduce_by_index), "hist": (5, _hist),
     "tabulate": (2, _tabulate(1)), "tabulate_2d": (3, _tabulate(2)),

@@ -25,6 +25,10 @@ class Evaluator(Protocol):
     def apply(self, function: Value, args: tuple[Value, ...], span: Span) -> Value:
         """``function`` applied to ``args``."""
 
+    def branch(self, cond: Dynamic, then_: Callable[[], Value], else_: Callable[[], Value],
+               span: Span) -> Value:
+        """``if cond then then_() else else_()``."""
+
 
 Run: TypeAlias = Callable[[Evaluator, tuple[Value, ...], Span], Value]
 """The implementation of a built-in function on its arguments."""

@@ -31,7 +31,7 @@ from runelift.frontend.modules.listed import (
     stands_for,
 )
 from runelift.frontend.modules.named_sizes import named_sizes
-from runelift.frontend.modules.recursion import as_loop
+from runelift.frontend.modules.recursion import as_loop, names_itself, within
 from runelift.frontend.modules.renaming import rename, with_params
 from runelift.frontend.modules.sealing import Sealing, applied, hides
 from runelift.frontend.modules.structures import (
@@ -54,7 +54,7 @@ from runelift.frontend.modules.structures import (
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.broken_names import names_of
 from runelift.frontend.syntax.nodes import Node, put_at, walk
-from runelift.frontend.syntax.prelude import LIBRARY_MODULES, signature
+from runelift.frontend.syntax.prelude import LIBRARY_MODULES
 from runelift.ir.base.errors import CompilerLimitation, Diagnostic, Label, ProgramError
 from runelift.ir.base.source import Span
 
@@ -211,9 +211,9 @@ class _Evaluator:
 
     def _value(self, dec: ast.ValDec, scope: Structure, prefix: str,
                entries: bool) -> ast.QualName:
-        known = scope.value(dec.name) or signature((), dec.name)
-        new = rename(dec if known else as_loop(dec), scope)
-        new.name = self._fresh(prefix + dec.name)
+        dec, name = as_loop(dec), self._fresh(prefix + dec.name)
+        new = rename(dec, within(scope, dec, name))
+        new.name, new.recursive = name, names_itself(dec, scope)
         new.entry = dec.entry and entries
         self.out.append(new)
         return ast.QualName((), new.name)

@@ -1,4 +1,4 @@
-"""Tail recursion: functions that call themselves last become loops.
+"""Recursion: functions that name themselves.  If such a function calls itself last, it is a loop.
 
 ``def f p = if c then e else f a`` becomes, with fresh names::
 
@@ -8,8 +8,8 @@
 
 The loop finds the arguments of the last call, and the rest of the body makes its result.  A
 parameter that every call passes on stays outside of the loop, so that it may be a function.  Size
-parameters are the sizes of the present arguments.  Other recursion is left for the type checker
-to refuse: it would take a stack for each work-item.  (Futhark has recursion since release 0.27.)
+parameters are the sizes of the present arguments.  Other functions that name themselves stay as
+they are (:class:`~runelift.ir.syntax.Recursion`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeGuard
 
+from runelift.frontend.modules.renaming import rename
+from runelift.frontend.modules.structures import Structure
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import duplicate, walk
+
+_ITSELF = " itself"
+"""A name that no program can have."""
 
 
 def as_loop(dec: ast.ValDec) -> ast.ValDec:
@@ -26,6 +31,8 @@ def as_loop(dec: ast.ValDec) -> ast.ValDec:
 
     The result is ``dec`` itself if it has no calls of itself, or if one of them is not last.
     """
+    if not dec.params:
+        return dec
     names = [node for node in walk(dec.body) if _mentions(node, dec.name)]
     if not names or _binds((dec.type_params, dec.params, dec.body), dec.name):
         return dec
@@ -47,6 +54,23 @@ def as_loop(dec: ast.ValDec) -> ast.ValDec:
     new = duplicate(dec)
     new.body = _looping(dec, changing, values)
     return new
+
+
+def within(scope: Structure, dec: ast.ValDec, name: str) -> Structure:
+    """The scope of a declaration's parts: a function knows itself, as ``name``."""
+    if not dec.params:
+        return scope
+    inner = scope.copy()
+    inner.add(Structure(values={dec.name: ast.QualName((), name)}))
+    return inner
+
+
+def names_itself(dec: ast.ValDec, scope: Structure) -> bool:
+    """True if a function names itself, and no variable of this name hides it there."""
+    if not any(_mentions(node, dec.name) for node in walk(dec.body)):
+        return False
+    return any(_mentions(node, _ITSELF)
+               for node in walk(rename(dec, within(scope, dec, _ITSELF)).body))
 
 
 def _looping(dec: ast.ValDec, changing: list[int], values: tuple[ast.Exp, ...]) -> ast.Exp:

@@ -547,7 +547,8 @@ class ValDec(Node):
 
     ``specified``: it has the type that a module type asks for its member of this name.
     ``only_checks``: nothing uses it.  ``sealed``: its type may hide that of its body.
-    ``instance``: it is of a parametric module that was checked for any argument.
+    ``instance``: it is of a parametric module that was checked for any argument.  ``recursive``:
+    it names itself, other than in calls that are loops.
     """
 
     name: str
@@ -562,6 +563,7 @@ class ValDec(Node):
     only_checks: bool = field(default=False, kw_only=True)
     sealed: bool = field(default=False, kw_only=True)
     instance: bool = field(default=False, kw_only=True)
+    recursive: bool = field(default=False, kw_only=True)
     type: Type | None = field(default=None, kw_only=True)
 
 

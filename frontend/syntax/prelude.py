@@ -58,6 +58,9 @@ FUNCTIONS: dict[str, str] = {
     "filter": "(a -> bool) -> [n]a -> *[]a",
     "partition": "(a -> bool) -> [n]a -> ?[k].([k]a, [n-k]a)",
     "partition2": "(a -> bool) -> (a -> bool) -> [n]a -> ?[k][l].([k]a, [l]a, [n-k-l]a)",
+    "flatmap": "(a -> ?[k].([k]b, c)) -> [n]a -> "
+               "?[m].(*[n]i64, *[m]bool, *[n]i64, *[m]b, *[n]c)",
+    "flatmap'": "(a -> ?[k].[k]b) -> [n]a -> ?[m].(*[n]i64, *[m]bool, *[n]i64, *[m]b)",
     "scatter": "*[k]a -> [n]i64 -> [n]a -> *[k]a",
     "scatter_2d": "*[k][l]a -> [n](i64, i64) -> [n]a -> *[k][l]a",
     "scatter_3d": "*[k][l][m]a -> [n](i64, i64, i64) -> [n]a -> *[k][l][m]a",

@@ -398,6 +398,9 @@ def _collect(body: ir.Body, types: dict[VName, Type], found: list[Accesses]) -> 
         if isinstance(stm.exp, ir.SEGOPS):
             found.append(Accesses(str(stm.pat[0].name) if stm.pat else "effect", stm.loc, stm.exp,
                                   tuple(references(stm.exp, types.__getitem__))))
+        elif isinstance(stm.exp, ir.Recursion):
+            inner = {p.param.name: p.param.type for p in stm.exp.params}
+            _collect(stm.exp.body, {**types, **inner}, found)
         elif isinstance(stm.exp, ir.Loop):
             inner = {p.param.name: p.param.type for p in stm.exp.params}
             index = {stm.exp.form.index: Prim.I64} if isinstance(stm.exp.form, ir.ForLoop) else {}

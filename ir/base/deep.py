@@ -43,7 +43,7 @@ def deeply(work: Callable[Params, Result]) -> Callable[Params, Result]:
     """
     @wraps(work)
     def within(*args: Params.args, **kwargs: Params.kwargs) -> Result:
-        if threading.current_thread().name == DEEP_THREAD:
+        if is_deep():
             return work(*args, **kwargs)
         try:
             with _frames(PYTHON_FRAMES):
@@ -75,6 +75,19 @@ def _frames(count: int) -> Iterator[None]:
 def room() -> AbstractContextManager[None]:
     """Room for compiling in the thread of a caller that may have left hardly any frames."""
     return _frames(PYTHON_FRAMES)
+
+
+def is_deep() -> bool:
+    """True in a thread with a large stack, which has no more room for calls than it has."""
+    return threading.current_thread().name == DEEP_THREAD
+
+
+def deep_calls() -> AbstractContextManager[None]:
+    """Room for Python functions that call each other as often as programs may.
+
+    Python's stack is on the heap: no C code stands between these calls.
+    """
+    return _frames(DEEP_FRAMES)
 
 
 def _in_thread(work: Callable[[], Result]) -> Result:

@@ -15,6 +15,9 @@ def _failure(code: Code, text: str) -> str:
     return f"error[{code}]: {text}"
 
 
+MOST_CALLS = 10_000
+"""The most calls of a function in each other, if it calls itself other than at its end."""
+
 STRIDE = _failure("index-out-of-bounds", "A slice with stride {} is out of bounds.")
 DIVISION = _failure("division-by-zero", "Division by zero.")
 EXPONENT = _failure("division-by-zero", "Negative exponent: {}.")
@@ -26,6 +29,7 @@ TOO_SHORT = _failure("invalid-windows", "Windows of {} elements, each {} behind 
                      "fit an array of {}.")
 SIZES = _failure("unequal-sizes", "Sizes {} and {} should be equal.")
 ARGUMENT = _failure("unequal-sizes", "An argument has an invalid size: {}, where its type says {}.")
+DEPTH = _failure("recursion-depth", "A function has called itself {} times without a result.")
 SHAPES = _failure("unequal-sizes", "Value of shape [{}] cannot match shape [{}].")
 
 

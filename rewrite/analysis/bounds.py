@@ -329,6 +329,10 @@ class Known:
                 if isinstance(form, ir.ForLoop):
                     known.below(form.index, form.bound)
                 return known
+            case ir.Recursion(params=params):
+                known = self.inner()
+                known.declare([p.param for p in params])
+                return known
             case (ir.SegMap(_, space) | ir.SegScatter(_, space) | ir.SegRed(_, space)
                   | ir.SegScan(_, space)
                   | ir.SegHist(_, space) | ir.SegAccumulate(_, space)):

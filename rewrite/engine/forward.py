@@ -150,6 +150,8 @@ class ForwardWalk:
                 else:
                     new = self.body(body, (form.cond, True))
                 return exp if new is body else ir.Loop(params, form, new)
+            case ir.Recursion(params=params):
+                self.scope.bind(p.param for p in params)
         self._ranges(exp)
         if isinstance(exp, ir.SEGOPS):
             with self._block(inside=True):

@@ -13,12 +13,14 @@ from runelift.ir.syntax import (
     Assert,
     AtomExp,
     Body,
+    Call,
     Convert,
     Exp,
     If,
     Index,
     Param,
     PrimOp,
+    Recursion,
     SliceDim,
     Stm,
     Update,
@@ -52,13 +54,14 @@ def _is_scalar_branch(exp: If) -> bool:
 
 
 def may_fail(exp: Exp) -> bool:
-    """True if an access, an assertion or a scalar operation in ``exp`` may fail."""
+    """True if an access, an assertion, a call or a scalar operation in ``exp`` may fail."""
     match exp:
         case PrimOp():
             return exp.may_trap
         case Index(checked=checked) | Update(checked=checked):
             return checked
-    return isinstance(exp, Assert) or (not is_flat(exp) and _may_fail_inside(exp))
+    return isinstance(exp, Assert | Call | Recursion) or (
+        not is_flat(exp) and _may_fail_inside(exp))
 
 
 @by_identity

@@ -38,6 +38,7 @@ from runelift.ir.types import Atom, array_of, i64, shape_of
 from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.flattener import Flattener
 from runelift.rewrite.flatten.irregular import in_turn
+from runelift.rewrite.flatten.parallelism import called_in
 
 
 def bound_extents(fun: ir.Fun, flattener: Flattener) -> ir.Fun:
@@ -91,9 +92,11 @@ class _Extents:
         """The kernels that find bounds, and then the kernel itself."""
         body = kernel.body
         if kernel.level is ir.Level.GRID:
-            if (size := _unbounded(body)) is not None:
-                note = "nothing bounds it: the points run in turn"
-                self.derivation.happened("extent", f"size {size.base}", note, stm.loc)
+            if (name := _on_host(body)) is not None:
+                what, note = ((f"call {name.base}", "kernels never recurse: the points run in turn")
+                              if called_in(body) else
+                              (f"size {name.base}", "nothing bounds it: the points run in turn"))
+                self.derivation.happened("extent", what, note, stm.loc)
                 yield from self.host_body(ir.Body(in_turn(self.flattener, stm, kernel), ())).stms
                 return
             for name in _wanted(kernel.space, body):
@@ -223,9 +226,14 @@ class _Extents:
 
 
 def _has_unbounded(body: ir.Body) -> bool:
-    """True if a body of the host has kernels that need memory without a known bound."""
-    return any(_unbounded(stm.exp.body) is not None if isinstance(stm.exp, ir.SEGOPS)
+    """True if a body of the host has kernels that need memory without a known bound, or call."""
+    return any(_on_host(stm.exp.body) is not None if isinstance(stm.exp, ir.SEGOPS)
                else any(map(_has_unbounded, bodies_of(stm.exp))) for stm in body.stms)
+
+
+def _on_host(body: ir.Body) -> VName | None:
+    """The function or size that keeps a body from running in a kernel; None for other bodies."""
+    return called_in(body) or _unbounded(body)
 
 
 def _unbounded(body: ir.Body) -> VName | None:

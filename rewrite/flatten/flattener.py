@@ -116,10 +116,10 @@ class Flattener:
 
     def learn_exp(self, exp: ir.Exp) -> None:
         """Remember the types that ``exp`` binds inside."""
-        if isinstance(exp, ir.Loop):
+        if isinstance(exp, ir.Loop | ir.Recursion):
             self.learn_params(p.param for p in exp.params)
-            if isinstance(exp.form, ir.ForLoop):
-                self.types[exp.form.index] = Prim.I64
+        if isinstance(exp, ir.Loop) and isinstance(exp.form, ir.ForLoop):
+            self.types[exp.form.index] = Prim.I64
         for lam in lambdas_of(exp):
             self.learn_lambda(lam)
         for body in bodies_of(exp):

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from runelift.ir import syntax as ir
 from runelift.ir.base.by_identity import by_identity
+from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, OPS, Prim
 from runelift.ir.sizes import Size, least, product
-from runelift.ir.traverse import bodies_of, size_of
+from runelift.ir.traverse import bodies_inside, bodies_of, size_of
 from runelift.ir.types import Atom, Const, elem_of
 
 INTRA_WIDTH = 32
@@ -40,12 +41,14 @@ def has_parallelism(body: ir.Body) -> bool:
 
 
 def is_parallel(stm: ir.Stm) -> bool:
-    """True if ``stm`` is a parallel SOAC, or a loop or branch that contains one."""
+    """True if ``stm`` is a parallel SOAC or a call, or a loop or branch that contains one."""
     if "sequential" in stm.attrs:
         return False
     match stm.exp:
         case (ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist()
               | ir.Accumulate()):
+            return True
+        case ir.Call() | ir.Recursion():  # kernels never recurse
             return True
         case ir.Loop(body=body):
             return has_parallelism(body)
@@ -54,6 +57,18 @@ def is_parallel(stm: ir.Stm) -> bool:
         case ir.Versions(alternatives=alternatives):
             return any(has_parallelism(version.body) for version in alternatives)
     return False
+
+
+@by_identity
+def called_in(body: ir.Body) -> VName | None:
+    """A function that calls itself, and that a body applies."""
+    for stm in body.stms:
+        if isinstance(stm.exp, ir.Call | ir.Recursion):
+            return stm.exp.function
+        for inner in bodies_inside(stm.exp):
+            if (found := called_in(inner)) is not None:
+                return found
+    return None
 
 
 def is_perfect_nest(body: ir.Body) -> bool:

@@ -96,8 +96,9 @@ class Walk:
             return False
         if isinstance(exp, ir.Rearrange | ir.Reshape) and self.flattener.apply_rules(self, stm):
             return True
-        if not is_cheap(exp):
-            return False
+        if not is_cheap(exp) or (isinstance(exp, ir.PrimOp) and exp.may_trap
+                                 and any(map(_must_run, self.pending))):
+            return False  # what a check before it refuses must not fail otherwise
         chain = frozenset[VName]().union(*(self._arithmetic.get(v, ()) for v in free))
         if isinstance(exp, ir.PrimOp):
             chain |= {name}

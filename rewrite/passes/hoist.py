@@ -327,6 +327,10 @@ class Hoister:
                     self.scope.bounds[form.index] = form.bound
                 new = self.body(body, Around.LOOP)
                 return exp if new is body else ir.Loop(params, form, new)
+            case ir.Recursion(params=params, body=body):
+                self.bind((p.param for p in params), level)
+                new = self.body(body, Around.LOOP)
+                return exp if new is body else replace(exp, body=new)
             case ir.Map() | ir.Redomap() | ir.Scanomap():
                 for param, array in zip(exp.lam.params, exp.arrays, strict=True):
                     source = self.scope.exp(array)
@@ -444,7 +448,7 @@ def size_names(fun: ir.Fun) -> frozenset[VName]:
         for stm in body.stms:
             found.update(sizes_of([p.type for p in stm.pat]))
             made.update((p.name, stm.exp) for p in stm.pat)
-            if isinstance(stm.exp, ir.Loop):
+            if isinstance(stm.exp, ir.Loop | ir.Recursion):
                 found.update(sizes_of([p.param.type for p in stm.exp.params]))
             for inner in bodies_of(stm.exp):
                 look(inner)

@@ -84,6 +84,9 @@ class _Walk:
             case ir.Loop(params, form, body):
                 self.learn(p.param for p in params)
                 return ir.Loop(params, form, self.body(body))
+            case ir.Recursion(params=params, body=body):
+                self.learn(p.param for p in params)
+                return replace(exp, body=self.body(body))
             case ir.Versions(site, alternatives, ret):
                 return ir.Versions(site, tuple(replace(v, body=self.body(v.body))
                                             for v in alternatives), ret)

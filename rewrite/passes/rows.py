@@ -47,7 +47,7 @@ class _Walk:
                        body.result)
 
     def _statement(self, stm: ir.Stm) -> tuple[ir.Stm, ...]:
-        if isinstance(stm.exp, ir.Loop):
+        if isinstance(stm.exp, ir.Loop | ir.Recursion):
             return (stm_of(stm, replace(stm.exp, body=self.body(stm.exp.body))),)
         if isinstance(stm.exp, ir.If | ir.Versions):
             return (stm_of(stm, map_inside(stm.exp, self.body, lambda lam: lam)),)

@@ -63,7 +63,7 @@ class _Walk:
 
     def _inside(self, exp: ir.Exp) -> ir.Exp:
         """An expression that the host runs, with the bodies inside."""
-        if isinstance(exp, ir.Loop):
+        if isinstance(exp, ir.Loop | ir.Recursion):
             own = frozenset(p.param.name for p in exp.params)
             body = self.body(exp.body, own)
             return exp if body is exp.body else replace(exp, body=body)

@@ -82,7 +82,7 @@ class _Walk:
                 no.assume(cond, False)
                 return replace(exp, then_=self.body(then_, yes, views),
                                else_=self.body(else_, no, views))
-            case ir.Loop() | ir.Versions():
+            case ir.Loop() | ir.Recursion() | ir.Versions():
                 return map_inside(exp, lambda b: self.body(b, known.within(exp), views), _as_it_is)
         return exp
 

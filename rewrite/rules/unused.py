@@ -21,8 +21,8 @@ FRESH = (ir.ArrayLit, ir.Update, ir.Iota, ir.Replicate, ir.Concat, ir.Copy, ir.M
 
 
 def may_fail_on_purpose(exp: ir.Exp) -> bool:
-    """True if an assertion stands in ``exp``."""
-    if isinstance(exp, ir.Assert):
+    """True if an assertion stands in ``exp``, or may stand in what it calls."""
+    if isinstance(exp, ir.Assert | ir.Call):
         return True
     return any(may_fail_on_purpose(stm.exp) for body in bodies_inside(exp) for stm in body.stms)
 

@@ -25,6 +25,10 @@ MOST_LAUNCHES = 20_000
 kernels, and no more memory."""
 
 
+MOST_CALLS = 100
+"""The calls of functions that call themselves after which a short dry run ends."""
+
+
 class DependsOnDevice(Infeasible):
     """The rest of a plan depends on results of the device, or would take too long to follow."""
 
@@ -68,9 +72,16 @@ class ShortRun(DryRun):
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force
                  ) -> None:
         super().__init__(executable, thresholds, force, record=False)
-        self._launches = self._items = 0
+        self._launches = self._items = self._calls = 0
         self._statuses = no_memory(0)
         self.allocate = no_memory
+
+    def deeper(self, depth: int, place: str) -> None:
+        """Note a call; a function may call itself too often to follow all of its calls."""
+        super().deeper(depth, place)
+        self._calls += 1
+        if self._calls > MOST_CALLS:
+            raise DependsOnDevice("too many calls")
 
     def statuses(self, words: int) -> Buffer:
         """The status words of a scan: the device has one buffer for all scans."""

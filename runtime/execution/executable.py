@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from runelift.codegen.cost.totals import ENTRY
 from runelift.codegen.plan.parameters import Parameter
-from runelift.codegen.plan.plan import AllocScanStatus, Plan, all_steps
+from runelift.codegen.plan.plan import AllocScanStatus, Plan, Recursion, all_steps
 from runelift.codegen.plan.plan import parameters as plan_parameters
 from runelift.codegen.plan.shapes.shape import Shape
 from runelift.ir.names import VName
@@ -49,6 +49,8 @@ class Executable:
         self.forms = PlanForms(plan)
         self.generated = self.forms.generated
         steps = list(all_steps(plan.steps))
+        self.recursive = any(isinstance(step, Recursion) for step in steps)
+        """The plan has functions that call themselves."""
         if any(isinstance(step, AllocScanStatus) for step in steps):
             device.probe_forward_progress()
         if any(isinstance(step, Shape) and step.needs_subgroups for step in steps):

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 import pyopencl as cl
 
 from runelift.codegen.emit.phases import PersistentKernel
+from runelift.ir.base import failures
+from runelift.ir.base.deep import deep_calls
 from runelift.ir.base.errors import CompilerLimitation, UserError, VersionUnavailable
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.kernel import BoundKernel
@@ -127,8 +129,15 @@ class Run(Issuer):
         """Run ``main`` on ``args``, with versions whose memory the device can hold."""
         guard = self.executable.memory
         if guard is None or not guard.active:
-            return main(self, args)
+            return self._followed(main, args)
         with guard.within(self, self._thresholds, self._force, args):
+            return self._followed(main, args)
+
+    def _followed(self, main: Callable[[Any, Any], tuple[Any, ...]], args: Any) -> tuple[Any, ...]:
+        """Run ``main``, with room for the deepest calls if the plan has functions."""
+        if not self.executable.recursive:
+            return main(self, args)
+        with deep_calls():
             return main(self, args)
 
     def failed(self, error: BaseException) -> NoReturn:
@@ -171,6 +180,13 @@ class Run(Issuer):
         """Raise a failure that the host found, unless a kernel failed before."""
         self.check_failure()
         raise program_failure(place, message.format(*args))
+
+    # Calls
+
+    def deeper(self, depth: int, place: str) -> None:
+        """Note a call of a function inside of ``depth`` calls of it; fail if it is too deep."""
+        if depth >= failures.MOST_CALLS:
+            self.fail(place, failures.DEPTH, depth)
 
     # Loops
 

@@ -40,7 +40,7 @@ def sample_size(iterations: int) -> int:
 def is_predictable(host: plan.Plan) -> bool:
     """True if the commands of a plan do not depend on values that the device computes."""
     issuing, _ = split_epilogue(host)
-    return not any(isinstance(step, plan.Read | plan.WhileLoop)
+    return not any(isinstance(step, plan.Read | plan.WhileLoop | plan.Recursion)
                    for step in plan.all_steps(issuing))
 
 

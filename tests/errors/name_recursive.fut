@@ -1,1 +1,2 @@
-def power (x: i32) (n: i32): i32 = if n == 0 then 1 else x * power x (n - 1)
+def even (n: i32): bool = n == 0 || odd (n - 1)
+def odd (n: i32): bool = n != 0 && even (n - 1)

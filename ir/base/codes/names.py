@@ -16,19 +16,21 @@ entry main (xs: []i32): i32 = reduce (+) 0 ys
 entry main (xs: []i32): i32 = reduce (+) 0 xs
 """),
     Explanation(
-        "recursive-function", "a function that calls itself",
-        "A function that calls itself at its end only, with all arguments, is a loop.  There is no "
-        "other recursion, so that the memory and the parallelism of a program can be known.  A "
-        "parameter can carry the result so far.",
+        "recursive-function", "recursion through another function, or through a function value",
+        "A function may call itself, but not through a function that is defined later.  If one of "
+        "its parameters is a function, it hands that on by its name, as in f (n - 1) g, so that "
+        "all calls have the same one.  Its result is no function, and has a declared type if there "
+        "are arrays in it.",
         wrong="""\
-def factorial (n: i32): i32 = if n == 0 then 1 else n * factorial (n - 1)
+def even (n: i32): bool = n == 0 || odd (n - 1)
+def odd (n: i32): bool = n != 0 && even (n - 1)
 
-entry main (n: i32): i32 = factorial n
+entry main (n: i32): bool = even n
 """, cure="""\
-def factorial (n: i32) (product: i32): i32 =
-  if n == 0 then product else factorial (n - 1) (product * n)
+def parity (n: i32) (wanted: bool): bool =
+  if n == 0 then wanted else parity (n - 1) (!wanted)
 
-entry main (n: i32): i32 = factorial n 1
+entry main (n: i32): bool = parity n true
 """),
     Explanation(
         "unknown-type", "a type that nothing defines",

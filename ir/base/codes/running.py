@@ -106,4 +106,22 @@ entry main [n] (xs: [n]f64): f64 = assert (n > 0) (f64.sum xs / f64.i64 n)
 -- input { empty([0]f64) } output { 0f64 }
 entry main [n] (xs: [n]f64): f64 = if n > 0 then f64.sum xs / f64.i64 n else 0
 """),
+    Explanation(
+        "recursion-depth", "a function that has called itself too often without a result",
+        "10,000 calls of a function can be inside of each other.  Perhaps a case is missing that "
+        "ends the recursion, or an argument does not come closer to it.  Calls at the end of a "
+        "function are a loop, and have no limit: a parameter can carry the result so far.",
+        wrong="""\
+-- ==
+-- input { 20000i64 } output { 200010000i64 }
+def total (n: i64): i64 = if n == 0 then 0 else n + total (n - 1)
+
+entry main (n: i64): i64 = total n
+""", cure="""\
+-- ==
+-- input { 20000i64 } output { 200010000i64 }
+def total (n: i64) (sum: i64): i64 = if n == 0 then sum else total (n - 1) (sum + n)
+
+entry main (n: i64): i64 = total n 0
+"""),
 )

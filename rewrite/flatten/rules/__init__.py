@@ -17,6 +17,7 @@ from runelift.rewrite.flatten import walk
 from runelift.rewrite.flatten.book import FlatteningRule, performed_by_walk
 from runelift.rewrite.flatten.rules import (
     attributed,
+    calls,
     control,
     layouts,
     maps,
@@ -36,6 +37,7 @@ FLATTENING: tuple[FlatteningRule, ...] = (
     control.loop_interchange,
     control.branch_interchange,
     control.versions_at_top,
+    calls.recursion_at_top,
     layouts.layout_under_nest,
     sequential.sequential_at_top,
     maps.map_without_inner_parallelism,

@@ -11,6 +11,7 @@ from runelift.ir.traverse import statements_inside
 from runelift.ir.types import ArrayType, Atom, Type, array_of, shape_of, zero
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import show_nest, whole
+from runelift.rewrite.flatten.parallelism import called_in
 from runelift.rewrite.flatten.rules.common import (
     descend,
     emit_with_nest,
@@ -60,15 +61,16 @@ def loop_of_elements(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ #[sequential_outer] map (λx → e) xs ⇒ Σ ⊢ loop (ys = 0) for i < n do ys with [i] <- e
 
     The elements come one after the other, with x = xs[i]; e itself is flattened as ever.  The rule
-    also takes reductions and scans: their loops carry the accumulators.
+    also takes reductions and scans: their loops carry the accumulators.  It takes them without the
+    attribute if an operator calls a function that calls itself, as kernels never recurse.
     """
     soac = stm.exp
     assert isinstance(soac, ir.Map | ir.Redomap | ir.Scanomap)
-    if OUTER not in stm.attrs:
+    ops = () if isinstance(soac, ir.Map) else soac.ops
+    if OUTER not in stm.attrs and not any(called_in(op.lam.body) for op in ops):
         return Unlike("it has no attribute sequential_outer")
     if why := irregular(walk, stm):
         return why
-    ops = () if isinstance(soac, ir.Map) else soac.ops
     neutral = [atom for op in ops for atom in op.neutral]
     folded = len(neutral)
     index = fresh_param(walk, "i", Prim.I64)

@@ -17,16 +17,9 @@ LIFTED = "def f 't '~u (f: t -> u) (x: t) = f x\n"
 
 
 @pytest.mark.parametrize("text", [
-    # lambdas and local functions whose result is as large as their argument says
-    ANY + "def main (n: i64) = f (\\n -> iota n) n",
-    ANY + "def main (n: i64) = f (\\n -> let k = n + 1 in iota k) n",
-    ANY + "def main (n: i64) = f (\\m -> map (+ 1) (iota (i64.abs m))) n",
-    ANY + "def main (n: i64) = let g (n: i64) = iota (n + 1) in f g n",
-    ANY + "def main (n: i64) = let g = \\(n: i64) -> iota n in f g n",
+    # lambdas whose result is as large as their argument says, where the type names no size
     LIFTED + "def main (n: i64) = f (\\i -> iota (i + n)) n",
     LIFTED + "def main (xs: []i64) = f (\\(ys: []i64) -> iota (length ys)) xs",
-    "def f : i64 -> []i64 = \\n -> iota n",
-    "def f (g: (i64 -> []i64, i64)) = g.0 g.1\ndef main (n: i64) = f (\\n -> iota n, n)",
     "def f (g: i64 -> i64 -> []i64) = g 1 2\ndef main = f (\\a b -> iota a)",
     "def main (n: i64) = n |> (\\(i: i64) -> iota i)",
     "def main (xs: []i64) = (\\ys -> iota (length ys)) <| xs",
@@ -54,6 +47,12 @@ def test_refused(text: str) -> None:
     ("def f (g: (b: bool) -> [b]i64) = g true", "type-mismatch"),
     ("def main (xss: [][]i64) = map (\\(xs: []i64) : []i64 -> map (+ 1) xs) xss",
      "irregular-array"),
+    # a size that each call computes goes where the type lets it, and nowhere else
+    ("def f 'b (g: i64 -> ?[k].([k]i64, b)) = g 1\ndef main = f (\\n -> (iota n, iota n))",
+     "irregular-array"),
+    ("def main (ns: []i64) = flatmap (\\n -> (iota n, iota n)) ns", "irregular-array"),
+    ("def main (ns: []i64) = flatmap' (\\n -> map (const (iota n)) ns) ns", "irregular-array"),
+    ("def main (ns: []i64) = flatmap' (\\n -> n) ns", "type-mismatch"),
 ])
 def test_refused_otherwise(text: str, code: str) -> None:
     with pytest.raises(ProgramError) as caught:
@@ -70,6 +69,15 @@ def test_refused_otherwise(text: str, code: str) -> None:
     (ANY + "def main (n: i64) = f (\\m : []i64 -> iota m) n", (3,), [3, 4]),
     (ANY + "def main (n: i64) = f (\\m -> iota m ++ filter (> 2) (iota m)) n", (3,), [3, 5]),
     (ANY + "def main (n: i64) = f (\\m -> let xs = iota m in iota (length xs)) n", (3,), [3, 4]),
+    # lambdas and local functions whose result is as large as their argument says
+    (ANY + "def main (n: i64) = f (\\n -> iota n) n", (2,), [2, 3]),
+    (ANY + "def main (n: i64) = f (\\n -> let k = n + 1 in iota k) n", (2,), [3, 4]),
+    (ANY + "def main (n: i64) = f (\\m -> map (+ 1) (iota (i64.abs m))) n", (2,), [2, 3]),
+    (ANY + "def main (n: i64) = let g (n: i64) = iota (n + 1) in f g n", (2,), [3, 4]),
+    (ANY + "def main (n: i64) = let g = \\(n: i64) -> iota n in f g n", (2,), [2, 3]),
+    ("def f : i64 -> []i64 = \\n -> iota n\ndef main (n: i64) = f n", (2,), [0, 1]),
+    ("def f (g: (i64 -> []i64, i64)) = g.0 g.1\ndef main (n: i64) = f (\\n -> iota n, n)", (2,),
+     [0, 1]),
     (LIFTED + "def main (n: i64) = f (`replicate` 2i64) n", (2,), [2, 2]),
     (LIFTED + "def g = \\(n: i64) -> iota n\ndef main (n: i64) = f g n", (2,), [0, 1]),
     ("def main (n: i64) = n |> (`replicate` 2i64)", (2,), [2, 2]),

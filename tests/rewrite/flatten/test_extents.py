@@ -106,3 +106,14 @@ def test_a_version_without_such_sizes_is_preferred(simulator: str) -> None:
     (derivation,) = program.compiled.derivations
     assert "the points run in turn" not in derivation.render()
     np.testing.assert_array_equal(program.main(np.ones((2, 3), np.int32)), [4, 4])
+
+
+@pytest.mark.parametrize("device", ["interpreter", "pocl"])
+def test_a_range_without_a_step(device: str) -> None:
+    """The check of a range in a map comes before the division by its step."""
+    program = runelift.compile("entry main [n] (as: [n]i64) (bs: [n]i64) (cs: [n]i64) =\n"
+                               "  map3 (\\a b c -> i64.sum (a..b..<c)) as bs cs", device=device)
+    first, second = np.array([1, 2]), np.array([3, 4])
+    assert program.main(first, second, np.array([10, 9])).tolist() == [25, 20]
+    with pytest.raises(runelift.ProgramFailure, match=r"Range 2\.\.2\.\.<8 is invalid"):
+        program.main(first, np.array([3, 2]), np.array([10, 8]))
