@@ -11,8 +11,9 @@ The topics about a program:
     access      the elements of arrays that work-items have in common
     barriers    the barriers of kernels, and the accesses between; --dot draws their graph
 
-With --html, write a page for a browser: passes, flattening, versions and kernels.  Lines that
-belong together can be marked there.  Without an argument, list the codes.
+With --lengths 3,0,5,1, draw how versions for rows of different lengths run such rows.  With --html,
+write a page for a browser: passes, flattening, versions and kernels.  Lines that belong together
+can be marked there.  Without an argument, list the codes.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ EXPLAINERS = {
     "parameters": "explain_parameters", "kernels": "explain_kernels", "memory": "explain_memory",
     "cost": "explain_cost",
     "schedule": "explain_schedule", "barriers": "explain_barriers", "access": "explain_accesses",
-    "html": "explain_page"}
+    "lengths": "explain_lengths", "html": "explain_page"}
 """The modules for options, the first of which counts.  They are imported by name, as commands are:
 some need much."""
 FLATTENING = "explain_flattening"
 """The module for programs without such an option."""
-TOPICS = ("rules", *(name for name in EXPLAINERS if name != "html"))
+TOPICS = ("rules", *(name for name in EXPLAINERS if name not in ("lengths", "html")))
 """The words in front of a program: what is explained about it."""
 EXAMPLES = ("runelift explain examples/matmul.fut", "runelift explain examples/matmul.fut --html",
             "runelift explain cost examples/matmul.fut --as-device h200 --only thin",
@@ -74,6 +75,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sizes", metavar="NAME=N", nargs="+", default=[],
                         help="memory and cost: these sizes and parameters in place of datasets")
     add_only(parser)
+    parser.add_argument("--lengths", metavar="N,N,...",
+                        help="draw how each version for rows of different lengths runs rows of "
+                             "these lengths, such as 3,0,5,1: letters are work-items")
     parser.add_argument("--steps", action="store_true",
                         help="schedule: also the program after each step")
     parser.add_argument("--file", type=Path, metavar="FILE",

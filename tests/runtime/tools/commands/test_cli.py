@@ -506,6 +506,23 @@ entry main [n][m] (xss: [n][m]f32): [n]f32 =
         "run", path, "--device", "pocl", "-i", data, "--memory", "lots").err
 
 
+def test_versions_for_rows_of_different_lengths_are_drawn(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "squares.fut"
+    path.write_text("entry squares [n] (ks: [n]i64): [n]i64 =\n"
+                    "  map (\\k -> i64.sum (map (\\i -> i * i) (iota k))) ks\n")
+    text = run("explain", path, "--lengths", "3,0,5,1").out
+    assert "rows of 3, 0, 5, 1 elements" in text
+    row, merge = text.index("(row)"), text.index("(merge)")
+    assert row < text.index(" 0 aaa..") < text.index(" 2 ccccc") < merge
+    assert merge < text.index(" 0 aaa|") < text.index(" 2 bbbcc|")
+    found = json.loads(run("explain", path, "--lengths", "3,0,5,1", "--json").out)["result"]
+    assert (found[0]["name"], found[0]["version"]) == ("V1", "row")
+    assert found[0]["waste"] == pytest.approx(20 / 9)
+    assert "should be a length" in run("explain", path, "--lengths", "3,-1").err
+    path.write_text("entry main (xs: []i32) = map (+ 1) xs")
+    assert "No version of" in run("explain", path, "--lengths", "3").err
+
+
 @pytest.mark.parametrize(("options", "said"), [
     (["schedule"], "Which program?"), (["--memory"], "Which program?"),
     (["memory", "FILE", "FILE"], "Name one file"), (["cots", "FILE"], "'cots' is no topic"),
