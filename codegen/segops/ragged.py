@@ -18,7 +18,8 @@ from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Ragged
-from runelift.ir.syntax import SegRed, SegScan
+from runelift.ir.syntax import Body, Index, Param, SegRed, SegScan, Stm
+from runelift.ir.types import shape_of
 
 
 def ragged_of(exp: SegRed | SegScan) -> Ragged:
@@ -39,6 +40,27 @@ def offsets_of(ragged: Ragged) -> VName:
 def offset(k: CodeBuilder, ragged: Ragged, segment: Exp) -> Exp:
     """The place of the first element of a segment, or of the end of the last."""
     return k.array(offsets_of(ragged)).read([segment])
+
+
+def begin_segment(k: KernelBuilder, exp: SegRed, number: Exp) -> SegRed:
+    """Emit the statements that are alike for all elements of a segment; the reduction without them.
+
+    So a loop over elements waits for no such load.  Only reads of arrays with an element for each
+    segment move, which are inside for every segment.
+    """
+    outer = exp.space[0]
+    ahead, rest = list[Stm](), list[Stm]()
+    for stm in exp.body.stms:
+        match stm.exp:
+            case Index(array, (index,), False) if index == outer.index and not any(
+                    array == p.name for s in exp.body.stms for p in s.pat) and shape_of(
+                    k.type_of(array)) == (outer.width,):
+                ahead.append(stm)
+            case _:
+                rest.append(stm)
+    k.bind_scalar(Param(outer.index, Prim.I64), number)
+    k.body(Body(tuple(ahead), ()))
+    return replace(exp, body=Body(tuple(rest), exp.body.result))
 
 
 def announce(k: CodeBuilder, count: Exp, among: Exp, longest: Exp | None = None) -> None:

@@ -26,7 +26,12 @@ from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.shapes.segment_team import SegmentTeamShape
 from runelift.codegen.plan.shapes.subgroup_size import SubGroupSize
 from runelift.codegen.plan.views import lit, op
-from runelift.codegen.segops.ragged import expect, ragged_of, segment_of
+from runelift.codegen.segops.ragged import (
+    begin_segment,
+    expect,
+    ragged_of,
+    segment_of,
+)
 from runelift.codegen.segops.segred_merge import merged
 from runelift.ir import imp
 from runelift.ir.base.errors import CompilerBug
@@ -133,6 +138,9 @@ def _reduce_by_team(lowering: launches.Lowering, exp: SegRed, team: _Team) -> No
         number = k.declare("segment", Prim.I64, op("quot", launches.GID, team.lanes))
         exists = k.declare("exists", Prim.BOOL, imp.Apply(
             "lt", Prim.I64, (number, k.scalar(exp.space[0].width))))
+    known = number if exists is None else k.declare("known", Prim.I64, imp.Select(
+        exists, number, lit(0), Prim.I64))
+    exp = begin_segment(k, exp, known)
     totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
     each = segment_of(k, exp, totals, outs, number, exists)
     each.fold_part(team.lane, team.lanes)

@@ -11,7 +11,7 @@ from runelift.codegen.plan import plan
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Ragged, Sharing
 from runelift.ir.syntax import Index, Level, Operator, Param, SegDim, SegRed
-from runelift.ir.types import ArrayType, array_of, i64
+from runelift.ir.types import ArrayType, array_of
 from tests.codegen.harness import CHUNK, LOCKSTEP, PATIENCE, WINDOW, Builder, agree
 
 I64 = Prim.I64
@@ -42,9 +42,9 @@ class Segments:
             Param(offs, ArrayType(I64, (more,))): ends,
             Param(xs, ArrayType(prim, (self.m,))): data}
         self.body = b.inner()
-        start = self.body.let(I64, Index(offs, (i,)))
+        start, own = (self.body.let(I64, Index(array, (i,))) for array in (offs, lens))
         self.x = self.body.let(prim, Index(xs, (self.body.add(start, j),)))
-        self.place = self.body.add(self.body.mul(i, i64(100)), j)
+        self.place = self.body.add(self.body.mul(i, own), j)
 
     def check(self, ops: tuple[Operator, ...], *values: Any, kept: int = 0, prim: Prim = I64,
               device: dict[Any, int] | None = None, on: str = "Portable") -> None:
