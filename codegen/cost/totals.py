@@ -33,8 +33,8 @@ class Work(NamedTuple):
     but load and compute.  A work-item asks for several such loads at a time.  ``barriers`` are
     passed by a group.
 
-    If loops have announced their iterations, ``steps``, ``waits`` and ``streams`` are the numbers
-    of a mean work-item, and the longest work-item is ``uneven`` times as long.
+    If loops have announced their iterations, ``steps``, ``waits`` and ``streams`` are numbers of a
+    mean work-item.  The longest work-item is ``uneven`` times as long.
     """
 
     items: float

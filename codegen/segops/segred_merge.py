@@ -39,7 +39,7 @@ from runelift.codegen.segops.merge_path import (
     negated,
     tiles_of,
 )
-from runelift.codegen.segops.ragged import announce, expect
+from runelift.codegen.segops.ragged import announce
 from runelift.codegen.segops.scan_tiles import Scan, combine
 from runelift.codegen.segops.segscan_single_pass import IS_LAST, LookBack, status_words
 from runelift.ir import imp
@@ -99,7 +99,7 @@ def fold_parts(lowering: launches.Lowering, parts: Parts, *, stored: bool) -> No
         bound = k.declare("until", Prim.I64, op("sub", until, start))
         index = k.declare("index", Prim.I64, op("sub", part.element, start))
         each.fold(each.fold_lanes(index, bound, part=True), bound, lit(1))
-        expect(k, part.path.ragged, part.path.segments)
+        announce(k, part.path.elements, part.path.segments)
 
     def finish(segment: Exp) -> None:
         if stored:

@@ -136,7 +136,7 @@ def _scan_parts(lowering: launches.Lowering, parts: Parts) -> None:
         each = part.path.segment(totals, segment, start)
         k.loop(op("sub", until, start), lambda index: _scan_element(each, outs, index),
                start=op("sub", part.element, start), base="e")
-        expect(k, part.path.ragged, part.path.segments)
+        announce(k, part.path.elements, part.path.segments)
 
     part.each(scan, lambda _: launches.reset(k, exp.ops, totals))
     part.launch(lowering, "merge_scan_parts")

@@ -39,7 +39,7 @@ def segments_of(walk: Walk, width: VName) -> Segments:
     if len(walk.nest.space) > 1:
         lengths = emitted(walk, "len", array_of((count,), Prim.I64),
                            ir.Reshape((count,), lengths))
-    total, longest, live, squares = _facts(walk, lengths)
+    total, longest, live, squares = _closed_facts(walk, width) or _facts(walk, lengths)
     found = Segments(count, lengths, total, longest, live, squares)
     walk.nest = walk.nest.with_segments(width, found)
     return found
@@ -160,6 +160,53 @@ def _points(walk: Walk) -> Atom:
     for width in rest:
         count = emitted(walk, "points", Prim.I64, ir.PrimOp("mul", Prim.I64, (count, width)))
     return count
+
+
+def _closed_facts(walk: Walk, width: VName) -> list[VName] | None:
+    """The facts about the lengths 0, 1, 2, ..., or b, b + 1, b + 2, ..., which the host computes.
+
+    None for other lengths.
+    """
+    definition = walk.nest.defs.get(width)
+    if len(walk.nest.space) > 1 or definition is None:
+        return None
+    match definition.exp:
+        case ir.PrimOp("add", Prim.I64, (index, Const(value))) | ir.PrimOp(
+                "add", Prim.I64, (Const(value), index)) if (
+                    _counts(walk, index) and int(value) >= 0):
+            first = int(value)
+        case _ if _counts(walk, width):
+            first = 0
+        case _:
+            return None
+    count = walk.nest.widths[0]
+
+    def compute(op: str, a: Atom, b: Atom, base: str = "part") -> VName:
+        return emitted(walk, base, Prim.I64, ir.PrimOp(op, Prim.I64, (a, b)))
+
+    some, last = compute("min", count, i64(1)), compute("sub", count, i64(1))
+    pairs, shift = compute("mul", count, last), compute("mul", count, i64(first))
+    twice = compute("add", compute("mul", i64(2), count), i64(-1))
+    total = compute("add", compute("quot", pairs, i64(2)), shift, "total")
+    greatest = compute("max", compute("add", last, i64(first)), i64(0))
+    longest = compute("mul", greatest, some, "longest")
+    live = compute("sub", count, some if first == 0 else i64(0), "live")
+    squares = compute("quot", compute("mul", pairs, twice), i64(6))
+    mixed = compute("mul", pairs, i64(first))
+    both = compute("add", mixed, compute("mul", shift, i64(first)))
+    return [total, longest, live, compute("add", squares, both, "squares")]
+
+
+def _counts(walk: Walk, atom: Atom) -> bool:
+    """True if an atom is the index of the only dimension of Σ, perhaps by way of an iota."""
+    if not isinstance(atom, VName) or atom in walk.nest.indices:
+        return atom in walk.nest.indices
+    match walk.nest.defs.get(atom):
+        case ir.Stm(_, ir.Index(array, (index,))) if index in walk.nest.indices:
+            made = walk.flattener.host_defs.get(array)
+            return made is not None and isinstance(made.exp, ir.Iota) and (
+                made.exp.start, made.exp.step) == (i64(0), i64(1))
+    return False
 
 
 def _facts(walk: Walk, lengths: VName) -> list[VName]:

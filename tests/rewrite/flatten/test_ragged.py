@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.ir import syntax as ir
 from runelift.ir.base.errors import ProgramFailure
 from runelift.ir.guards import Kind
 from runelift.ir.interpret import interpret
+from runelift.ir.pretty import pretty
+from runelift.ir.traverse import statements_at_host
 from runelift.runtime.versions.forest import plans
 
 LENGTHS = {
@@ -125,6 +128,28 @@ def test_kinds_and_guards() -> None:
     assert [v.kind for v in tree.leaves()] == [Kind.ROW, Kind.LANES, Kind.GROUP, Kind.MERGE]
     assert list(tree.guards()) == [
         "main.suff_row_0", "main.suff_lanes_1", "main.suff_group_2"]
+
+
+@pytest.mark.parametrize("first", [0, 1, 7])
+def test_the_host_computes_facts_about_lengths_that_grow_by_one(first: int) -> None:
+    program = runelift.compile(
+        f"entry main (n: i64) = tabulate n (\\i -> i64.sum (iota (i + {first})))", tuning={})
+    assert "facts" not in pretty(program.compiled.versioned)
+    (versions,) = [stm.exp for stm in statements_at_host(program.compiled.versioned.funs[0].body)
+                   if isinstance(stm.exp, ir.Versions)]
+    guard = versions.alternatives[0].guard
+    assert guard is not None
+    assert guard.lengths is not None
+    for n in (0, 1, 2, 9):
+        found, record = program.run("main", [np.int64(n)], record=True)
+        lengths = np.arange(n) + first
+        np.testing.assert_array_equal(found[0], lengths * (lengths - 1) // 2)
+        assert record is not None
+        sizes = record.encounters[0].sizes
+        facts = [size.value({name: sizes[str(name)] for name in size.variables()})
+                 for size in guard.lengths.sizes()]
+        assert facts == [n, lengths.sum(), lengths.max(initial=0), (lengths > 0).sum(),
+                         (lengths * lengths).sum()]
 
 
 FAILING: dict[str, tuple[str, list[Any], str]] = {
