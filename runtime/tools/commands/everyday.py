@@ -21,8 +21,8 @@ EVERYDAY: Mapping[str, frozenset[str]] = {
                                "--device", "--html", "--json"}),
     "dataset": frozenset({"--seed", "--binary", "--output", "--i32-bounds", "--f32-bounds"}),
     "dump": frozenset({"--stage", "--dot", "--preamble", "--entry", "--disable", "--json"}),
-    "explain": frozenset({"--as-device", "--over", "--sizes", "--only", "--lengths", "--steps", "--file",
-                          "--html", "--entry", "--device", "--json"}),
+    "explain": frozenset({"--as-device", "--over", "--sizes", "--only", "--lengths", "--steps",
+                          "--file", "--html", "--entry", "--device", "--json"}),
 }
 """The options that the help of a command shows; commands that are not here show all of theirs."""
 

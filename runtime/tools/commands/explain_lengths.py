@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.numerals import whole_number
