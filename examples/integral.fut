@@ -27,3 +27,19 @@ entry by_hand (a: f64) (b: f64) (tolerance: f64): (f64, i64) =
       let right = map (\(a, b, _, _) -> ((a + b) / 2, b)) others
       in (sum + f64.sum (map (.2) exact), count + length exact, limit / 2, left ++ right)
   in (sum, count)
+
+-- Halves of an interval that is not exact enough, by recursion.
+def adaptive (a: f64) (b: f64) (limit: f64): (f64, i64) =
+  let middle = (a + b) / 2
+  let halves = simpson a middle + simpson middle b
+  in if f64.abs (halves - simpson a b) / 15 <= limit then (halves, 1) else
+       let (left, one) = adaptive a middle (limit / 2)
+       let (right, other) = adaptive middle b (limit / 2)
+       in (left + right, one + other)
+
+-- ==
+-- entry: main
+-- input { 0f64 0f64 1e-9 } output { 0f64 0i64 }
+-- input { -1f64 1f64 1e-4 } auto output
+entry main (a: f64) (b: f64) (tolerance: f64): (f64, i64) =
+  if a < b then adaptive a b tolerance else (0, 0)

@@ -34,3 +34,18 @@ entry by_hand [n] (xs: [n]i32): [n]i32 =
                   ++ map2 (\o (l, e, g) -> (o + l + e, g)) start all
      let (start, len) = unzip (filter (\(_, l) -> l > 1) halves)
      in (scatter xs targets ys, start, len)).0
+
+-- Both sides of a pivot are sorted by one call for each.
+def sorted [n] (xs: [n]i32): [n]i32 =
+  if n < 2 then xs else
+    let p = xs[n / 2]
+    let (lens, _, _, sides) =
+      flatmap' (\up -> sorted (filter (\x -> if up then x > p else x < p) xs)) [false, true]
+    in sides[:lens[0]] ++ filter (== p) xs ++ sides[lens[0]:] :> [n]i32
+
+-- ==
+-- entry: main
+-- input { [5i32, 0i32, -7i32, 5i32, 2i32] } output { [-7i32, 0i32, 2i32, 5i32, 5i32] }
+-- input { empty([0]i32) } output { empty([0]i32) }
+-- random input { [301]i32 } auto output
+entry main [n] (xs: [n]i32): [n]i32 = sorted xs
