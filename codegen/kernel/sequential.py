@@ -112,7 +112,8 @@ class KernelBuilder(SecondOrder):
                 self.accumulators[acc](place, [self.any(value) for value in values])
                 self.bind_scalar(stm.pat[0], imp.Lit(FALSE))
             case (ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist()
-                  | ir.SegAccumulate() | ir.Versions() | ir.Call()):
+                  | ir.SegAccumulate() | ir.Versions() | ir.Call()
+                  | ir.Jvp() | ir.Vjp() | ir.WithVjp()):
                 raise CompilerBug(f"{type(stm.exp).__name__} inside of sequential code")
             case _:
                 assert_never(stm.exp)

@@ -28,7 +28,6 @@ from runelift.frontend.syntax.layered import Layered
 from runelift.frontend.syntax.prelude import (
     FOREIGN,
     FUNCTIONS,
-    UNSUPPORTED,
     member,
     members,
     signature,
@@ -315,8 +314,6 @@ class Base(ABC):
             raise self._error("recursive-function", span, f"Function '{name}' calls itself other "
                               "than at its end, with all arguments.", "Calls at the end become a "
                               "loop: let a parameter have the result so far, or write the loop.")
-        if (what := UNSUPPORTED.get(name.name)) is not None:
-            raise self._error("unsupported-feature", span, f"Runelift has no {what} ({name}).")
         labels, hints = self._unknown(name, span)
         raise self._error("unknown-name", span, f"Unknown variable '{name}'.", *hints,
                           labels=labels)
