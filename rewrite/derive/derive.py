@@ -10,6 +10,7 @@ from runelift.ir.traverse import map_inside, statements_inside, stm_of, types_in
 from runelift.ir.types import Atom
 from runelift.rewrite.derive.activity import spread
 from runelift.rewrite.derive.arrays import ARRAY_FORWARD, ARRAY_REVERSE
+from runelift.rewrite.derive.buckets import reverse_buckets
 from runelift.rewrite.derive.control import (
     forward_branch,
     forward_loop,
@@ -50,7 +51,7 @@ BOOKS = Books(
     RuleBook([reverse_operation, reverse_conversion, *ARRAY_REVERSE, reverse_branch, reverse_loop,
               reverse_map, *WRITES_REVERSE[1:], REDUCTION_REVERSE[0], *HISTOGRAM_REVERSE,
               REDUCTION_REVERSE[1], reverse_scan_sum, *REDUCTION_REVERSE[2:], reverse_scan,
-              reverse_sequential, WRITES_REVERSE[0]]))
+              reverse_buckets, reverse_sequential, WRITES_REVERSE[0]]))
 """The rules of each mode: a special rule stands before a general rule."""
 
 DERIVATIVES = (*BOOKS.forward.rules, *BOOKS.reverse.rules)

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.traverse import binders
-from runelift.ir.types import Atom, array_of, row_of
+from runelift.ir.types import Atom, array_of, row_of, shape_of
 from runelift.rewrite.derive.walk import Back, Entry, Forward, Found, Reverse
 from runelift.rewrite.engine.rule import rule
 
@@ -48,6 +49,11 @@ class _Returned:
         self.values += values
         return len(self.values) - len(values)
 
+    def apart(self, walk: Reverse) -> list[int]:
+        """The places of whole arrays that are summed: maps apart fuse with their sums."""
+        return [place for _, place in self.sums
+                if shape_of(walk.emit.type(self.values[place])) and len(self.values) > 1]
+
 
 @rule(ir.Map)
 def reverse_map(walk: Reverse, stm: ir.Stm) -> Back:
@@ -77,11 +83,26 @@ def reverse_map(walk: Reverse, stm: ir.Stm) -> Back:
             return
         ret = tuple(map(emit.type, returned.values))
         again = ir.Lambda((*lam.params, *params), ir.Body(tuple(stms), tuple(returned.values)), ret)
-        node = ir.Map(exp.width, again, (*exp.arrays, *given))
-        _received(walk, returned, emit.bind(
-            node, (array_of((exp.width,), type_) for type_ in ret), "adjs"))
+        _received(walk, returned, _mapped(walk, exp.width, again, (*exp.arrays, *given),
+                                          returned.apart(walk)))
 
     return back
+
+
+def _mapped(walk: Reverse, width: Atom, lam: ir.Lambda, arrays: tuple[VName, ...],
+            apart: Sequence[int]) -> list[VName]:
+    """The results of a map; for each place of ``apart`` there is another map."""
+    together = [k for k in range(len(lam.ret)) if k not in apart]
+    names: dict[int, VName] = {}
+    for places in (together, *([k] for k in apart)):
+        if places:
+            one = lam if places is together else walk.emit.copied(lam)
+            ret = tuple(one.ret[k] for k in places)
+            body = ir.Body(one.body.stms, tuple(one.body.result[k] for k in places))
+            node = ir.Map(width, ir.Lambda(one.params, body, ret), arrays)
+            found = walk.emit.bind(node, [array_of((width,), t) for t in ret], "adjs")
+            names |= dict(zip(places, found, strict=True))
+    return [names[k] for k in range(len(lam.ret))]
 
 
 def _returned(walk: Reverse, exp: ir.Map, lam: ir.Lambda, found: Found, local: set[VName]
@@ -103,7 +124,7 @@ def _returned(walk: Reverse, exp: ir.Map, lam: ir.Lambda, found: Found, local: s
     return returned
 
 
-def _received(walk: Reverse, returned: _Returned, names: tuple[VName, ...]) -> None:
+def _received(walk: Reverse, returned: _Returned, names: Sequence[VName]) -> None:
     """Add the results of the map of a return sweep to adjoints."""
     for array, place in returned.inputs:
         walk.add(array, names[place])
@@ -111,6 +132,6 @@ def _received(walk: Reverse, returned: _Returned, names: tuple[VName, ...]) -> N
         walk.add(name, walk.emit.summed(names[place]))
     for name, entry, place in returned.entries:
         depth = len(entry.places)
-        walk.add_at(name, Entry(names[place:place + depth], names[place + depth], entry.sure))
+        walk.add_at(name, Entry(tuple(names[place:place + depth]), names[place + depth], entry.sure))
 
 

@@ -262,6 +262,20 @@ def beside(emit: Emitter, i: Atom, there: Atom, arrays: Sequence[VName], otherwi
     return emit.choice(inside, lambda: [emit.index(a, there) for a in arrays], lambda: otherwise)
 
 
+def chain(emit: Emitter, op: ir.Operator, times: int) -> ir.Lambda:
+    """The operator so many times, from the left: ``λ a b ... → a ⊕ b ⊕ ...``."""
+    types = [*op.lam.ret, *(t for _ in range(times) for t in op.lam.ret)]
+    count = len(op.neutral)
+
+    def run(*values: Atom) -> Sequence[Atom]:
+        total: Sequence[Atom] = values[:count]
+        for place in range(count, len(values), count):
+            total = emit.inline(op.lam, (*total, *values[place:place + count]))
+        return total
+
+    return emit.lam(types, run)
+
+
 def _by_scans(walk: Reverse, exp: ir.Redomap, seeds: Sequence[Atom | None]) -> None:
     emit, (op,), count = walk.emit, exp.ops, len(exp.arrays)
     active = [walk.varies(a) for a in exp.arrays]
@@ -274,14 +288,8 @@ def _by_scans(walk: Reverse, exp: ir.Redomap, seeds: Sequence[Atom | None]) -> N
         behind = emit.size_op("sub", emit.size_op("sub", last, i), i64(1))
         left = beside(emit, before, before, lefts, op.neutral)
         right = beside(emit, behind, behind, rights, op.neutral)
-        once = ir.Lambda(op.lam.params, op.lam.body, op.lam.ret)
-        inner, outer = emit.copied(once), emit.copied(once)
-        stms = [ir.Stm((p,), ir.AtomExp(a)) for p, a in zip(
-            outer.params, (*inner.body.result, *right), strict=True)]
-        whole = ir.Lambda(inner.params,
-                          ir.Body((*inner.body.stms, *stms, *outer.body.stms), outer.body.result),
-                          op.lam.ret)
-        found = walk.applied(whole, (*left, *xs), seeds, [*[False] * count, *active])
+        found = walk.applied(chain(emit, op, 2), (*left, *xs, *right), seeds,
+                             [*[False] * count, *active, *[False] * count])
         names = list(found)[count:2 * count]
         return [walk.dense(n, found[n]) for n, has in zip(names, active, strict=True) if has]
 

@@ -70,6 +70,9 @@ REACH: dict[str, str] = {
     "scan": PAIRS.format(f"scan {COMBINE} (1, 0) (zip xs (rotate 1 xs))"),
     "hist_sum": "hist (+) 0 3 is (map (** 2) xs)",
     "hist_extreme": "reduce_by_index [0, -5, 3] f64.max (-9) is (map (* xs[0]) xs)",
+    "buckets": "let (a, b) = unzip (reduce_by_index (zip xs (map (+ 1) xs)) "
+               "(\\(a, b) (c, d) -> (a * d + b * c, b * d)) (0, 1) is (zip (map (** 2) xs) xs)) "
+               "in a ++ b",
     "hist_pairs": "reduce_by_index (map (* 2) xs) (*) 1 is (map (+ 3) xs)",
     "scatter": "scatter (map (* 2) xs) [0, 2, 9] [xs[1] ** 2, xs[0], 3]",
     "accumulate": "reduce_by_index_stream (map (** 2) xs) (+) 0 "
@@ -83,7 +86,7 @@ REACH: dict[str, str] = {
 GENERAL = {"forward_sum", "reverse_sum", "forward_extreme", "reverse_extreme", "forward_columns",
            "reverse_columns", "forward_scan_sum", "reverse_scan_sum", "reverse_scan",
            "reverse_reduction", "forward_hist_sum", "reverse_hist_sum", "forward_hist_extreme",
-           "reverse_hist_extreme"}
+           "reverse_hist_extreme", "reverse_buckets"}
 """Rules without which a more general one applies."""
 NAMES = [rule.name for rule in DERIVATIVES]
 STEPS = (1e-4, 1e-5)
