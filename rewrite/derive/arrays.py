@@ -73,11 +73,31 @@ def reverse_index(walk: Reverse, stm: ir.Stm) -> Back:
         if places and all(map(is_whole, rest, sizes[len(places):])):
             walk.add_at(exp.array, Entry(tuple(places), adjoint, sure=True))
             return
+        if walk.is_outside(exp.array) and (listed := _places(emit, exp, sizes)):
+            walk.add_at(exp.array, Entry(listed, adjoint, sure=True))
+            return
         total = emit.name(walk.take(exp.array) or emit.zeros(emit.types[exp.array]))
         sum_ = emit.plus(emit.index(total, *exp.dims), adjoint)
         walk.add(exp.array, emit.update(total, exp.dims, sum_))
 
     return back
+
+
+def _places(emit: Emitter, exp: ir.Index, sizes: tuple[Atom, ...]) -> tuple[Atom, ...]:
+    """The places of a slice of one dimension, which whole dimensions may follow; else none.
+
+    Each is an array of as many elements as the slice has.
+    """
+    depth = max((k + 1 for k, (dim, size) in enumerate(zip(exp.dims, sizes, strict=True))
+                 if not is_whole(dim, size)), default=0)
+    slices = [dim for dim in exp.dims[:depth] if isinstance(dim, ir.SliceDim)]
+    if len(slices) != 1:
+        return ()
+    count = slices[0].count
+    type_ = array_of((count,), Prim.I64)
+    return tuple(emit.one(
+        ir.Iota(count, dim.start, dim.stride, Prim.I64) if isinstance(dim, ir.SliceDim)
+        else ir.Replicate((count,), dim), type_, "places") for dim in exp.dims[:depth])
 
 
 @rule(ir.Update)

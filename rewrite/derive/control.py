@@ -11,7 +11,8 @@ from runelift.ir.base.errors import NoDerivative
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import binders, free_vars
-from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of, zero
+from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of
+from runelift.rewrite.derive.tapes import Tape
 from runelift.rewrite.derive.walk import (
     Adjoint,
     Back,
@@ -196,6 +197,7 @@ class _ReturnLoop:
         assert isinstance(stm.exp.form, ir.ForLoop)
         self.loop, self.form = stm.exp, stm.exp.form
         self.params = [p.param for p in stm.exp.params]
+        self.entries: list[tuple[VName, Entry]] = []
 
     def run(self) -> None:
         """Append the loop, and add its results to adjoints."""
@@ -217,13 +219,17 @@ class _ReturnLoop:
                     {n: Adjoint(p.name) for n, p in zip(free, outer, strict=True)})
                 more = [k for k, p in enumerate(params) if p.name in found and k not in active]
                 names = {p.name for p in params}
-                others = [n for n in found if n not in free and n not in names and walk.varies(n)]
+                local = {*binders(copy), *(p.name for each in stms for p in each.pat)}
+                outside = [n for n in found if n not in free and n not in names and walk.varies(n)]
+                listed = {n: found[n] for n in outside if self._is_list(n, found[n], local)}
+                others = [n for n in outside if n not in listed]
                 if not more and not others:
                     results = [walk.dense(params[k].name, found.get(params[k].name, Adjoint()))
                                for k in active]
                     results += [walk.dense(name, found.get(name, Adjoint())) for name in free]
                     break
             active, free = sorted([*active, *more]), [*free, *others]
+        self.entries = [(n, each) for n, adjoint in listed.items() for each in adjoint.entries]
         inits = [emit.zeros(self.stm.pat[k].type) if (seed := seeds[k]) is None else seed
                  for k in active]
         for name in free:
@@ -234,48 +240,46 @@ class _ReturnLoop:
                    [ir.LoopParam(p, init) for p, init in
                     zip((*adjoints, *outer), inits, strict=True)], active, free)
 
+    def _is_list(self, name: VName, adjoint: Adjoint, local: set[VName]) -> bool:
+        """True if an adjoint is a list of entries in each iteration, of an array around a map."""
+        return (self.walk.is_outside(name) and adjoint.dense is None
+                and all(self.walk.visible(each, local) for each in adjoint.entries))
+
+    def _list(self, count: Atom) -> list[ir.Param]:
+        """Arrays of the entries of all iterations."""
+        emit = self.walk.emit
+        return [emit.fresh("list", array_of((count, *shape_of(type_)), elem_of(type_)))
+                for _, entry in self.entries
+                for type_ in map(emit.type, (*entry.places, entry.value))]
+
     def _emit(self, params: Sequence[ir.Param], index: ir.Param, body: ir.Body,
               carried: Sequence[ir.LoopParam], active: Sequence[int], free: Sequence[VName]
               ) -> None:
         walk, emit = self.walk, self.walk.emit
         needed = free_vars(body)
-        kept = [k for k, p in enumerate(params) if p.name in needed]
-        count, tapes = self._keep(kept)
+        tape = Tape(emit, self.loop, [k for k, p in enumerate(params) if p.name in needed])
+        count = tape.fill(self.stm, self.sweep)
         counter = emit.fresh("i", Prim.I64)
         with emit.block() as stms:
             last = emit.size_op("sub", count, i64(1))
             emit.add(ir.Stm((index,), ir.PrimOp("sub", Prim.I64, (last, counter.name))))
-            for k, tape in zip(kept, tapes, strict=True):
-                shape = emit.dims(tape, (index.name,))
-                emit.add(ir.Stm((params[k],), ir.Index(tape, shape)))
+            restored = tape.read(params, index.name)
             stms += body.stms
-        types = [p.param.type for p in carried]
-        loop = ir.Loop(tuple(carried), ir.ForLoop(counter.name, count),
-                       ir.Body(tuple(stms), body.result))
-        names = emit.bind(loop, types, "adj")
-        for free_name, name in zip(free, names[len(active):], strict=True):
+            lists = self._list(count)
+            atoms = [a for _, entry in self.entries for a in (*entry.places, entry.value)]
+            listed = [emit.update(p.name, (index.name,), atom)
+                      for p, atom in zip(lists, atoms, strict=True)]
+        blanks = [ir.LoopParam(p, emit.zeros(p.type)) for p in lists]
+        loop = ir.Loop((*carried, *blanks, *(param for param, _ in restored)),
+                       ir.ForLoop(counter.name, count),
+                       ir.Body(tuple(stms), (*body.result, *listed,
+                                             *(after for _, after in restored))))
+        names = emit.bind(loop, [p.param.type for p in loop.params], "adj")
+        done = iter(names[len(carried):])
+        for name, entry in self.entries:
+            places = tuple(next(done) for _ in entry.places)
+            walk.add_at(name, Entry(places, next(done), entry.sure))
+        for free_name, name in zip(free, names[len(active):], strict=False):
             walk.adj[free_name] = Adjoint(name)
         for k, name in zip(active, names, strict=False):
             walk.add(self.loop.params[k].init, name)
-
-    def _keep(self, kept: Sequence[int]) -> tuple[Atom, tuple[VName, ...]]:
-        """The count of iterations, and for each kept parameter the array of its values."""
-        emit, old = self.walk.emit, self.stm
-        with emit.block() as before:
-            count = emit.size_op("max", i64(0), self.form.bound)
-            types = [array_of((count, *shape_of(self.params[k].type)),
-                              elem_of(self.params[k].type)) for k in kept]
-            blanks = [emit.one(ir.Replicate(shape_of(type_), zero(elem_of(type_))), type_, "tape")
-                      for type_ in types]
-        tapes = [emit.fresh("tape", type_) for type_ in types]
-        with emit.block() as stms:
-            filled = [emit.update(tape.name, (self.form.index,), self.params[k].name)
-                      for k, tape in zip(kept, tapes, strict=True)]
-            stms += self.loop.body.stms
-        loop = ir.Loop(
-            (*self.loop.params, *(ir.LoopParam(t, b) for t, b in zip(tapes, blanks, strict=True))),
-            self.form, ir.Body(tuple(stms), (*self.loop.body.result, *filled)))
-        pat = tuple(emit.fresh("tape", type_) for type_ in types)
-        place = next(k for k, stm in enumerate(self.sweep) if stm is old)
-        self.sweep[place:place + 1] = [*before, replace(old, pat=(*old.pat, *pat), exp=loop)]
-        return count, tuple(p.name for p in pat)

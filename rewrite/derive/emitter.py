@@ -138,6 +138,12 @@ class Emitter:
         """The value of an operation on i64s."""
         return self.op(name, Prim.I64, *args)
 
+    def length(self, count: Atom) -> Atom:
+        """A count as the length of an array: itself, if it is known not to be negative."""
+        known = count.value >= 0 if isinstance(count, Const) else any(
+            count in shape_of(type_) for type_ in self.types.values())
+        return count if known else self.size_op("max", i64(0), count)
+
     def scaled(self, partial: Partial[Atom], tangent: Atom) -> Atom:
         """A tangent, or an adjoint, after a partial derivative."""
         prim = elem_of(self.type(tangent))

@@ -75,8 +75,10 @@ def reverse_map(walk: Reverse, stm: ir.Stm) -> Back:
         lam = walk.copied(exp.lam)
         params = tuple(emit.fresh("adj", row_of(emit.types[a])) for a in given)
         rows = iter(params)
+        outer, walk.inner = walk.inner, set(binders(lam))
         with emit.block() as stms:
             found = walk.sweep(lam.body, [None if s is None else next(rows).name for s in seeds])
+            walk.inner = outer
             local = {*binders(lam), *(p.name for each in stms for p in each.pat)}
             returned = _returned(walk, exp, lam, found, local)
         if not returned.values:
@@ -132,6 +134,7 @@ def _received(walk: Reverse, returned: _Returned, names: Sequence[VName]) -> Non
         walk.add(name, walk.emit.summed(names[place]))
     for name, entry, place in returned.entries:
         depth = len(entry.places)
-        walk.add_at(name, Entry(tuple(names[place:place + depth]), names[place + depth], entry.sure))
+        places = tuple(names[place:place + depth])
+        walk.add_at(name, Entry(places, names[place + depth], entry.sure))
 
 

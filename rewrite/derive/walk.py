@@ -161,6 +161,8 @@ class Reverse(Walk):
         self.adj: Found = {}
         self.accumulators: dict[VName, tuple[Atom | None, ...]] = {}
         """The adjoints of the destinations of each accumulator."""
+        self.inner: set[VName] | None = None
+        """The names that the innermost map of the return sweep binds; None outside of maps."""
 
     def forward(self) -> Forward:
         """A walk of forward mode in this place."""
@@ -188,6 +190,10 @@ class Reverse(Walk):
             adjoint.dense = self.added(adjoint.dense, self.emit.types[array], entry)
         else:
             adjoint.entries.append(entry)
+
+    def is_outside(self, name: VName) -> bool:
+        """True if a map stands around, which does not bind a name: its adjoint should be sparse."""
+        return self.inner is not None and name not in self.inner
 
     def has(self, name: VName) -> bool:
         """True if the adjoint of a name is not zero."""

@@ -54,7 +54,11 @@ REACH: dict[str, str] = {
     "pad": "map (** 2) (lift.pad 2 1 xs[0] xs)",
     "branch": "map (\\x -> if x > 0 then x * xs[0] else xs[1] ** 2) xs",
     "loop": "loop ys = xs for i < 3 do map2 (*) ys (map (+ xs[i]) (rotate 1 ys))",
+    "updates": "loop ys = copy xs for i < n - 1 do let ys[i + 1] = ys[i] * ys[i + 1] "
+               "in ys with [is[i] % n] = ys[i + 1] + xs[i]",
     "map": "map (\\x -> x * xs[0] + f64.sum (map (* x) xs)) xs",
+    "gathers": "map (\\i -> loop s = 0 for j < n do s + xs[(i * j) % n] * xs[j]) is",
+    "slices": "map (\\i -> f64.sum (map (** 2) xs[i:i + 3]) * xs[i]) (iota (n - 2))",
     "parts": "let (a, b) = reduce (\\(a, b) (c, d) -> (a + c, b * d)) (0, 1) "
              "(zip xs (map (+ 1) xs)) in [a * b, f64.maximum (map (* 3) xs)]",
     "sum": "[f64.sum (map (** 2) xs)] ++ reduce (map2 (+)) (replicate 2 0) "
@@ -141,7 +145,8 @@ def agree(program: Derived) -> None:
 @pytest.mark.parametrize("name", REACH)
 def test_both_modes_agree_with_oracles_and_differences(name: str) -> None:
     program = derived(REACH[name], fused=name == "parts")
-    assert any(rule in program.fired for rule in (f"forward_{name}", f"reverse_{name}"))
+    rule = {"updates": "loop", "gathers": "loop", "slices": "index"}.get(name, name)
+    assert {f"forward_{rule}", f"reverse_{rule}"} & program.fired
     agree(program)
 
 
