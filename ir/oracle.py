@@ -21,7 +21,7 @@ from runelift.ir.base.source import Loc
 from runelift.ir.interpret import Env, Interpreter, Value, atom
 from runelift.ir.meaning import convert, operation
 from runelift.ir.names import VName
-from runelift.ir.partials import PARTIALS, UNKNOWN, Partial
+from runelift.ir.partials import CAPTURED, PARTIALS, UNKNOWN, Partial
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Type
@@ -205,8 +205,13 @@ class Oracle(Interpreter):
     def _custom(self, exp: ir.WithVjp, env: Env) -> list[Value]:
         args = [atom(a, env) for a in exp.args]
         level = highest(args)
+        outside = highest([env[name] for name in free_vars(exp.lam) if name in env])
+        level = level if outside is None or (level is not None and level.depth > outside.depth
+                                             ) else outside
         if level is None or level.forward:
             return self.call(exp.lam, args, dict(env))[exp.kept:]
+        if outside is level:
+            raise NoDerivative(CAPTURED, self.loc)
         found = self.call(exp.lam, [below(a, level) for a in args], dict(env))
         kept, results = found[:exp.kept], found[exp.kept:]
         traced: list[Traced] = []

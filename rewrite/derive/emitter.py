@@ -128,9 +128,11 @@ class Emitter:
     def op(self, name: str, prim: Prim, *args: Atom) -> Atom:
         """The value of a primitive operation."""
         match name, args:
-            case ("add" | "sub", (x, Const(0))) | ("mul", (x, Const(1))) if prim.is_int:
+            case ("add" | "sub", (x, Const(0))) if prim.is_int:
                 return x
-            case ("add", (Const(0), x)) | ("mul", (Const(1), x)) if prim.is_int:
+            case ("add", (Const(0), x)) if prim.is_int:
+                return x
+            case ("mul", (x, Const(1)) | (Const(1), x)):
                 return x
         return self.one(ir.PrimOp(name, prim, args), OPS[name].result(prim))
 

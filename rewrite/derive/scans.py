@@ -9,7 +9,7 @@ from dataclasses import replace
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import free_vars
+from runelift.ir.traverse import free_vars, substitute_body
 from runelift.ir.types import Atom, Const, elem_of, i64, zero
 from runelift.rewrite.derive.operators import is_plain, is_sum
 from runelift.rewrite.derive.reductions import beside, scanned
@@ -69,7 +69,7 @@ def reverse_scan(walk: Reverse, stm: ir.Stm) -> Back | None:
     Provided: elements are scalars of one type as far as they vary together, and the operator has
     no varying free names.
     Because: r is a scan of linear functions from the right.  Parts of elements that the Jacobian
-    does not join are scanned apart.
+    does not join are scanned apart, or with one matrix if their Jacobians are equal.
     Source: Paszke et al. 2021, "Parallelism-preserving automatic differentiation".
     """
     exp = _plain(stm)
@@ -109,8 +109,13 @@ class _Returned:
         places: dict[tuple[int, int], int] = {}
         factors = self._factors(places)
         totals: dict[int, VName] = {}
+        alike: dict[tuple[int | None, ...], list[list[int]]] = {}
         for block in _blocks(self.parts, places):
-            totals |= self._sums(block, adjoints, places, factors)
+            alike.setdefault(tuple(places.get((k, j)) for j in block for k in block), []
+                             ).append(block)
+        for matrix, blocks in alike.items():
+            totals |= self._sums(blocks, adjoints, [
+                None if place is None else factors[place] for place in matrix])
         self._inputs([totals[k] for k in self.parts])
 
     def _factors(self, places: dict[tuple[int, int], int]) -> tuple[VName, ...]:
@@ -123,53 +128,54 @@ class _Returned:
             found: list[Atom] = []
             for j in self.parts:
                 for k, tangent in zip(self.parts, self._column(j, [*ys, *xs]), strict=True):
-                    if tangent is not None:
-                        places[k, j] = len(found)
+                    if tangent is not None and tangent not in found:
                         found.append(tangent)
+                    if tangent is not None:
+                        places[k, j] = found.index(tangent)
             return found or [i]
 
         return emit.map([emit.counting(self.exp.width), *self.ys], element, "factors")
 
-    def _column(self, j: int, args: Sequence[Atom]) -> list[Atom | None]:
+    def _column(self, j: int, args: Sequence[VName]) -> list[Atom | None]:
         """The tangents of the operator's results by its left operand ``j``."""
         walk, emit = self.walk.forward(), self.emit
         lam = emit.copied(self.op.lam)
         prim = elem_of(lam.params[j].type)
-        emit.let(lam.params, args)
-        walk.tan[lam.params[j].name] = Const(1.0 if prim.is_float else 1, prim)
-        walk.statements(lam.body.stms)
-        return [walk.tangent(lam.body.result[k]) for k in self.parts]
+        given = dict(zip((p.name for p in lam.params), args, strict=True))
+        body = substitute_body(lam.body, given)  # so that equal parts are equal atoms
+        walk.tan[args[j]] = Const(1.0 if prim.is_float else 1, prim)
+        walk.statements(body.stms)
+        return [walk.tangent(body.result[k]) for k in self.parts]
 
-    def _sums(self, block: Sequence[int], adjoints: dict[int, VName],
-              places: dict[tuple[int, int], int], factors: Sequence[VName]) -> dict[int, VName]:
-        """The sums from the right of the parts in a block."""
-        emit, size = self.emit, len(block)
-        prim = elem_of(emit.types[adjoints[block[0]]])
+    def _sums(self, blocks: Sequence[Sequence[int]], adjoints: dict[int, VName],
+              matrix: Sequence[VName | None]) -> dict[int, VName]:
+        """The sums from the right of the parts in blocks, which have one matrix in common."""
+        emit, size = self.emit, len(blocks[0])
+        parts = [k for block in blocks for k in block]
+        if not any(matrix):
+            return {k: adjoints[k] for k in parts}
+        prim = elem_of(emit.types[adjoints[parts[0]]])
         one = Const(1.0 if prim.is_float else 1, prim)
-        pairs = [(j, k) for j in block for k in block if (k, j) in places]
-        if not pairs:
-            return {k: adjoints[k] for k in block}
-        zeros = emit.name(emit.zeros(emit.types[adjoints[block[0]]]))
-        matrix = [factors[places[k, j]] if (k, j) in places else zeros
-                  for j in block for k in block]
+        zeros = emit.name(emit.zeros(emit.types[adjoints[parts[0]]]))
 
-        def compose(*parts: VName) -> list[Atom]:
-            right, left = parts[:size * (size + 1)], parts[size * (size + 1):]
-            first, second = _Linear(right, size), _Linear(left, size)
-            constant = [self._dot([second.constant[r], *(
-                emit.op("mul", prim, second.matrix[r][c], first.constant[c])
-                for c in range(size))], prim) for r in range(size)]
+        def compose(*values: VName) -> list[Atom]:
+            half = len(values) // 2
+            first, second = _Linear(values[:half], size), _Linear(values[half:], size)
+            constants = [self._dot([old, *(emit.op("mul", prim, second.matrix[r][c], given[c])
+                                           for c in range(size))], prim)
+                         for given, kept in zip(first.constants, second.constants, strict=True)
+                         for r, old in enumerate(kept)]
             product = [self._dot([emit.op("mul", prim, second.matrix[r][m], first.matrix[m][c])
                                   for m in range(size)], prim)
                        for r in range(size) for c in range(size)]
-            return [*constant, *product]
+            return [*constants, *product]
 
-        lam = emit.lam([prim] * (2 * size * (size + 1)), compose)
-        neutral = [zero(prim)] * size + [one if r == c else zero(prim)
-                                         for r in range(size) for c in range(size)]
-        arrays = [*(adjoints[k] for k in block), *matrix]
+        lam = emit.lam([prim] * (2 * (len(parts) + size * size)), compose)
+        neutral = [zero(prim)] * len(parts) + [one if r == c else zero(prim)
+                                               for r in range(size) for c in range(size)]
+        arrays = [*(adjoints[k] for k in parts), *(zeros if m is None else m for m in matrix)]
         sums = scanned(emit, ir.Operator(lam, tuple(neutral)), [emit.reversed(a) for a in arrays])
-        return {k: emit.reversed(name) for k, name in zip(block, sums, strict=False)}
+        return {k: emit.reversed(name) for k, name in zip(parts, sums, strict=False)}
 
     def _dot(self, terms: Sequence[Atom], prim: Prim) -> Atom:
         total = terms[0]
@@ -199,11 +205,12 @@ class _Returned:
 
 
 class _Linear:
-    """A linear function of vectors: a constant, and a matrix."""
+    """Linear functions of vectors: a constant for each, and their matrix."""
 
-    def __init__(self, parts: Sequence[VName], size: int) -> None:
-        self.constant = parts[:size]
-        self.matrix = [parts[size * (r + 1):size * (r + 2)] for r in range(size)]
+    def __init__(self, values: Sequence[VName], size: int) -> None:
+        front = len(values) - size * size
+        self.constants = [values[k:k + size] for k in range(0, front, size)]
+        self.matrix = [values[k:k + size] for k in range(front, len(values), size)]
 
 
 def _blocks(parts: Sequence[int], pairs: dict[tuple[int, int], int]) -> list[list[int]]:

@@ -9,8 +9,9 @@ from dataclasses import replace
 from runelift.ir import syntax as ir
 from runelift.ir.base.errors import NoDerivative
 from runelift.ir.names import VName
+from runelift.ir.partials import CAPTURED
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import Mapper, map_exp
+from runelift.ir.traverse import Mapper, free_vars, map_exp
 from runelift.ir.types import FALSE, array_of, elem_of, i64, row_of, shape_of
 from runelift.rewrite.derive.emitter import Emitter
 from runelift.rewrite.derive.maps import reverse_map
@@ -211,10 +212,15 @@ def forward_custom(walk: Forward, stm: ir.Stm) -> bool:
 
 @rule(ir.WithVjp)
 def reverse_custom(walk: Reverse, stm: ir.Stm) -> Back:
-    """y = with_vjp f f' x ⇒ y = f x, x̄ += f' y ȳ"""
+    """y = with_vjp f f' x ⇒ y = f x, x̄ += f' y ȳ
+
+    Provided: f reads no varying name but x.
+    """
     exp = stm.exp
     assert isinstance(exp, ir.WithVjp)
     emit = walk.emit
+    if not walk.varied.isdisjoint(free_vars(exp.lam)):
+        raise NoDerivative(CAPTURED, stm.loc)
     results = emit.inline(exp.lam, exp.args)
     emit.let(stm.pat, results[exp.kept:])
 

@@ -41,12 +41,13 @@ def guarded_read(scope: Scope, stm: ir.Stm) -> Replacement:
     Because: margins are tested where local memory is filled, or stored where that is better.
     """
     match stm.exp:
-        case ir.If(cond, ir.Body((ir.Stm((read,), ir.Index(array, dims, checked)),), (result,)),
+        case ir.If(cond, ir.Body((ir.Stm((read,), ir.Index(read_of, dims, checked)),), (result,)),
                    ir.Body((), (Const() as value,)), _) if (
                 read.name == result and isinstance(read.type, Prim) and scope.depth
-                and not scope.consumes(array)):
+                and not scope.consumes(read_of)):
             tests = _tests(scope, cond)
-            if tests is None:
+            array = scope.resolve(read_of)  # the branch is not rewritten yet
+            if tests is None or not isinstance(array, VName):
                 return None
             sizes = shape_of(scope.type(array))
             margins = [_margin(scope, dim, size, tests) for dim, size in zip(dims, sizes,

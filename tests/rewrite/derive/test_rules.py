@@ -187,6 +187,7 @@ def test_every_rule_has_a_function() -> None:
 
 @pytest.mark.parametrize(("text", "why"), [
     ("map f64.gamma xs", "gamma"),
+    ("with_vjp (map (* xs[0])) (\\_ y -> y) xs", "with_vjp"),
     ("scatter_stream (copy xs) (\\(acc: *intrinsics.acc ([n]f64)) x -> "
      "intrinsics.acc_write acc 0 x) xs",
      "scatter_stream"),
