@@ -58,7 +58,7 @@ def reverse_index(walk: Reverse, stm: ir.Stm) -> Back:
     """y = xs[i] ⇒ x̄s[i] += ȳ, ys = xs[slice] ⇒ x̄s = x̄s with [slice] <- x̄s[slice] + ȳs
 
     Because: an index that stands before whole dimensions makes a sparse adjoint, so that no array
-    is written for an element.
+    is written for an element.  An index that failed adds nothing.
     """
     exp = stm.exp
     assert isinstance(exp, ir.Index)
@@ -71,14 +71,14 @@ def reverse_index(walk: Reverse, stm: ir.Stm) -> Back:
         places = [dim for dim in exp.dims if not isinstance(dim, ir.SliceDim)]
         rest = exp.dims[len(places):]
         if places and all(map(is_whole, rest, sizes[len(places):])):
-            walk.add_at(exp.array, Entry(tuple(places), adjoint, sure=True))
+            walk.add_at(exp.array, Entry(tuple(places), adjoint, sure=not exp.checked))
             return
         if walk.is_outside(exp.array) and (listed := _places(emit, exp, sizes)):
             walk.add_at(exp.array, Entry(listed, adjoint, sure=True))
             return
         total = emit.name(walk.take(exp.array) or emit.zeros(emit.types[exp.array]))
-        sum_ = emit.plus(emit.index(total, *exp.dims), adjoint)
-        walk.add(exp.array, emit.update(total, exp.dims, sum_))
+        sum_ = emit.plus(emit.index(total, *exp.dims, checked=exp.checked), adjoint)
+        walk.add(exp.array, emit.update(total, exp.dims, sum_, checked=exp.checked))
 
     return back
 
@@ -114,9 +114,10 @@ def reverse_update(walk: Reverse, stm: ir.Stm) -> Back:
         emit, adjoint = walk.emit, walk.take(stm.pat[0].name)
         assert isinstance(adjoint, VName)
         if walk.varies(exp.value):
-            walk.add(exp.value, emit.index(adjoint, *exp.dims))
+            walk.add(exp.value, emit.index(adjoint, *exp.dims, checked=exp.checked))
         if walk.varies(exp.array):
-            walk.add(exp.array, emit.update(adjoint, exp.dims, _nothing(emit, exp)))
+            walk.add(exp.array, emit.update(adjoint, exp.dims, _nothing(emit, exp),
+                                            checked=exp.checked))
 
     return back
 

@@ -226,15 +226,18 @@ class Emitter:
         shape = shape_of(self.types[array])
         return (*places, *(whole(size) for size in shape[len(places):]))
 
-    def index(self, array: VName, *places: ir.Dim) -> VName:
+    def index(self, array: VName, *places: ir.Dim, checked: bool = False) -> VName:
         """``array[places]``."""
         dims = self.dims(array, places)
         kept = tuple(d.count for d in dims if isinstance(d, ir.SliceDim))
-        return self.one(ir.Index(array, dims), array_of(kept, elem_of(self.types[array])), "x")
+        type_ = array_of(kept, elem_of(self.types[array]))
+        return self.one(ir.Index(array, dims, checked), type_, "x")
 
-    def update(self, array: VName, places: Sequence[ir.Dim], value: Atom) -> VName:
+    def update(self, array: VName, places: Sequence[ir.Dim], value: Atom, *,
+               checked: bool = False) -> VName:
         """``array with [places] <- value``."""
-        return self.one(ir.Update(array, self.dims(array, places), value), self.types[array], "xs")
+        node = ir.Update(array, self.dims(array, places), value, checked)
+        return self.one(node, self.types[array], "xs")
 
     def counting(self, count: Atom) -> VName:
         """``iota count``."""

@@ -76,7 +76,7 @@ class Tape:
         assert isinstance(exp, ir.Update)
         counts = tuple(d.count for d in exp.dims if isinstance(d, ir.SliceDim))
         type_ = array_of(counts, elem_of(self.emit.types[exp.array]))
-        old = _Slot(type_, stm, lambda: self.emit.index(exp.array, *exp.dims))
+        old = _Slot(type_, stm, lambda: self.emit.index(exp.array, *exp.dims, checked=exp.checked))
         places = {atom: _Slot(Prim.I64, stm, lambda atom=atom: atom)  # type: ignore[misc]
                   for dim in exp.dims for atom in atoms_of(dim)
                   if atom in self.local and atom != self.form.index}
@@ -136,7 +136,8 @@ class Tape:
 
                 dims = [ir.SliceDim(place(d.start), d.count, place(d.stride))
                         if isinstance(d, ir.SliceDim) else place(d) for d in each.update.dims]
-                array = emit.update(array, dims, self._at(each.old, index))
+                array = emit.update(array, dims, self._at(each.old, index),
+                                    checked=each.update.checked)
             emit.let([params[k]], [array])
             carried.append((ir.LoopParam(param, self.finals[k]), array))
         return carried

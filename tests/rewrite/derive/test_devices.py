@@ -31,6 +31,10 @@ PROGRAMS: dict[str, tuple[str, list[Any]]] = {
               "-> (a * d + c, b * d)) (0, 1) (zip x (rotate 1 x))))) a (map (map (* 2)) a)", [XSS]),
     "gathers": ("entry main [n][m] (a: [n][m]f64) = vjp (\\a -> tabulate n (\\i -> f64.sum "
                 "(tabulate m (\\j -> a[(i * j) % n, j] * a[i, 0])))) a (replicate n 1)", [XSS]),
+    "whiles": ("entry main [n][m] (a: [n][m]f64) = vjp (map (map (\\x -> loop y = x while "
+               "f64.abs y < 3 do y * y + 0.5 + x * x))) a a", [XSS]),
+    "counts": ("entry main [n] (is: [n]i64) (a: [n]f64) = vjp (\\a -> map2 (\\x k -> "
+               "loop y = x for i < k do y * f64.sin y + a[i % n]) a is) a a", [IS, XSS[:, 0]]),
     "hessian": ("entry main [n] (x: [n]f64) = map (\\t -> jvp (\\x -> vjp (\\x -> f64.sum "
                 "(map2 (*) x (map f64.sin (rotate 1 x)))) x 1) x t) "
                 "(tabulate_2d n n (\\i j -> f64.bool (i == j)))", [XSS[0]]),

@@ -202,6 +202,26 @@ def test_what_does_not_vary_needs_no_derivative() -> None:
     agree(derived("map2 (\\x i -> x * f64.gamma (f64.i64 i + 3)) xs (iota n)"))
 
 
+@pytest.mark.parametrize("text", [
+    "map2 (\\x i -> (x + i) * x % 1000 - (x << 3)) xs is", "scan (*) 1 xs",
+    "reduce_by_index (copy xs) (*) 1 is (map (+ 3) xs)", "[reduce (*) 1 xs, i64.maximum xs]",
+    "let (a, b) = unzip (scan (\\(a, b) (c, d) -> (a * c, a * d + b)) (1, 0) (zip xs is)) "
+    "in a ++ b", "loop ys = xs for i < 4 do map2 (*) ys (rotate i xs)",
+])
+def test_integers_are_exact(text: str) -> None:
+    names, rng = Names(), np.random.default_rng(2)
+    core = load(Source("t", (HEAD + text + ENTRIES).replace("f64)", "i64)").replace(
+        "[]f64", "[]i64").replace("ys =", "(ys: []i64) =")), names)
+    expanded = derive(core, names)
+    xs, ts, ys = rng.integers(-2**62, 2**62, (3, 2 * IS.size))
+    xs, ts = xs[:IS.size], ts[:IS.size]
+    ys = ys[:run(core, "primal", xs).size]
+    along, back = run(core, "forward", xs, ts), run(core, "reverse", xs, ys)
+    np.testing.assert_array_equal(run(expanded, "forward", xs, ts), along)
+    np.testing.assert_array_equal(run(expanded, "reverse", xs, ys), back)
+    assert ys @ along == back @ ts
+
+
 def test_sizes_have_no_tangents() -> None:
     names = Names()
     core = load(Source("t", "entry main (k: i64) (m: i64): [m]i64 = "
