@@ -381,7 +381,7 @@ class Interpreter:
 
     def _write(self, exp: ir.AccWrite, env: Env) -> list[Value]:
         arrays, ops = self.accumulators[exp.acc]
-        index, values = atom(exp.index, env), [atom(a, env) for a in exp.values]
+        index, values = int(atom(exp.index, env)), [atom(a, env) for a in exp.values]
         if 0 <= index < len(arrays[0]):
             for op in ops:
                 held = [array[index] for array in arrays]
