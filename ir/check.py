@@ -182,10 +182,23 @@ class _Checker:
                   | ir.SegAccumulate()):
                 self._segop(exp, stm)
                 return
+            case ir.Jvp(lam, args, given) | ir.Vjp(lam, args, given):
+                self._derivative(stm, lam, args, given if isinstance(exp, ir.Jvp) else args)
+                if isinstance(exp, ir.Vjp) and len(given) != len(lam.ret):
+                    raise self.fail(stm, "the seeds and the results differ in number")
+            case ir.WithVjp(lam, back, args):
+                self._derivative(stm, lam, args, back.ret)
         for lam in lambdas_of(exp):
             self.lambda_(lam, stm)
         for body in bodies_of(exp):
             self.body(body, None, stm)
+
+    def _derivative(self, stm: ir.Stm, lam: ir.Lambda, args: tuple[Atom, ...],
+                    others: Sequence[object]) -> None:
+        """Check that a function has these arguments, and as many of what goes with each."""
+        if len(others) != len(args) or len(lam.params) != len(args):
+            raise self.fail(stm, "the lambda and its arguments differ in number")
+        self.same_kinds([self.type(a, stm) for a in args], [p.type for p in lam.params], stm)
 
     def _window(self, stm: ir.Stm, dim: int, numbers: Sequence[Atom], array: VName,
                 more: int) -> None:

@@ -254,6 +254,8 @@ class Interpreter:
                 return results
             case ir.AccWrite():
                 return self._write(exp, env)
+            case ir.Jvp() | ir.Vjp() | ir.WithVjp():
+                return self.derivative(exp, env)
             case ir.SegAccumulate(_, space, acc, into, ops, body):
                 with self._accumulators(acc, into, ops, env) as results:
                     scope = {**env, acc: np.False_}
@@ -283,6 +285,18 @@ class Interpreter:
                 return self.body(chosen.body, dict(env))
             case _:
                 assert_never(exp)
+
+    def derivative(self, exp: ir.Derivative, env: Env) -> list[Value]:
+        """The results of an operator of derivatives."""
+        # late: few programs have derivatives
+        from runelift.ir.oracle import Oracle
+
+        return Oracle(self.choose).derivative(exp, env)
+
+    def stack(self, rows: list[list[Value]], types: Sequence[Type], widths: tuple[int, ...],
+              env: Env) -> list[Value]:
+        """The columns of ``rows`` as arrays with the outer shape ``widths``."""
+        return _stack(rows, types, widths, env)
 
     # Loops
 
@@ -342,7 +356,7 @@ class Interpreter:
         check_room((width,), ROW_BYTES)
         scope, inputs = dict(env), [env[a] for a in arrays]
         rows = [self.call(lam, [array[i] for array in inputs], scope) for i in range(width)]
-        return _stack(rows, lam.ret, (width,), env)
+        return self.stack(rows, lam.ret, (width,), env)
 
     def _reduce(self, ops: tuple[ir.Operator, ...], mapped: list[Value], env: Env) -> list[Value]:
         results: list[Value] = []
@@ -402,7 +416,7 @@ class Interpreter:
 
     def _write(self, exp: ir.AccWrite, env: Env) -> list[Value]:
         arrays, ops = self.accumulators[exp.acc]
-        index, values = atom(exp.index, env), [atom(a, env) for a in exp.values]
+        index, values = int(atom(exp.index, env)), [atom(a, env) for a in exp.values]
         if 0 <= index < len(arrays[0]):
             for op in ops:
                 held = [array[index] for array in arrays]

@@ -269,6 +269,16 @@ class Reader(Transformer[Token, Any]):
         token, index = places
         return ir.AccWrite(vname(acc), token, index, values)
 
+    def jvp(self, args: tuple[Atom, ...], tangents: tuple[Atom, ...], lam: ir.Lambda) -> ir.Exp:
+        return ir.Jvp(lam, args, tangents)
+
+    def vjp(self, args: tuple[Atom, ...], seeds: tuple[Atom, ...], lam: ir.Lambda) -> ir.Exp:
+        return ir.Vjp(lam, args, seeds)
+
+    def withvjp(self, results: Token, args: tuple[Atom, ...], lam: ir.Lambda, back: ir.Lambda
+                ) -> ir.Exp:
+        return ir.WithVjp(lam, back, args, int(results[1:]))
+
     # Segmented operations and versions
 
     def seg_dim(self, index: Token, width: Atom) -> ir.SegDim:

@@ -218,6 +218,13 @@ def _exp(exp: ir.Exp) -> Lines:
             yield from _indent(_lambda(lam))
         case ir.AccWrite(acc, token, index, values):
             yield f"write {acc} {_atoms((token, index))} {_atoms(values)}"
+        case ir.Jvp(lam, args, given) | ir.Vjp(lam, args, given):
+            yield f"{type(exp).__name__.lower()} {_atoms(args)} {_atoms(given)}"
+            yield from _indent(_lambda(lam))
+        case ir.WithVjp(lam, back, args, results):
+            yield f"withvjp@{results} {_atoms(args)}"
+            yield from _indent(_lambda(lam))
+            yield from _indent(_lambda(back))
         case ir.SegAccumulate(level, space, acc, into, ops, body):
             yield f"segaccumulate.{level.value} {_atoms(into)} {acc} {_space(space)}"
             yield from _indent(_operators(ops))

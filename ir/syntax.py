@@ -25,6 +25,7 @@ Both are first-order, in A-normal form, with arrays of primitive elements and un
       loop (p = a)... form do Body  Loop                 any
       recursive f (p = a)... do Body  Recursion          any
       map, redomap, scanomap, scatter, hist              any
+      jvp, vjp, withvjp (before derivation only)         any
 
     Exp (versioned) = core, and
       segmap, segred, segscan, segscatter, seghist       any
@@ -499,6 +500,53 @@ class AccWrite:
     values: tuple[Atom, ...]
 
 
+# Derivatives (before derivation)
+
+
+@dataclass(frozen=True, slots=True)
+class Jvp:
+    """The Jacobian of ``lam`` at ``args``, times ``tangents``: forward mode.
+
+    Results: what ``lam args`` gives, then a tangent of each.  A tangent has the type of its value.
+    """
+
+    lam: Lambda
+    args: tuple[Atom, ...]
+    tangents: tuple[Atom, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Vjp:
+    """``seeds`` times the Jacobian of ``lam`` at ``args``: reverse mode.
+
+    Results: what ``lam args`` gives, then an adjoint of each argument, which has its type.
+    """
+
+    lam: Lambda
+    args: tuple[Atom, ...]
+    seeds: tuple[Atom, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WithVjp:
+    """``lam args``, whose adjoint in reverse mode ``back`` computes.
+
+    ``lam`` returns values that only ``back`` needs, then the results.  The parameters of ``back``
+    are these values, then the adjoints of the ``results``.  It returns the adjoints of ``args``.
+    """
+
+    lam: Lambda
+    back: Lambda
+    args: tuple[Atom, ...]
+
+    results: int
+
+    @property
+    def kept(self) -> int:
+        """The number of values that only ``back`` needs."""
+        return len(self.lam.ret) - self.results
+
+
 # Segmented operations (versioned IR)
 
 
@@ -659,6 +707,8 @@ class Versions:
         return any(version.kind is Kind.REWRITTEN for version in self.alternatives)
 
 
+Derivative: TypeAlias = Jvp | Vjp | WithVjp
+DERIVATIVES = (Jvp, Vjp, WithVjp)
 Soac: TypeAlias = Map | Redomap | Scanomap | Scatter | Hist
 SegOp: TypeAlias = SegMap | SegRed | SegScan | SegScatter | SegHist | SegAccumulate
 SOACS = (Map, Redomap, Scanomap, Scatter, Hist)
@@ -668,7 +718,7 @@ VIEWS = (Iota, Replicate, Index, Rearrange, Reshape, Slide, Pad)
 Exp: TypeAlias = (
     AtomExp | PrimOp | Convert | ArrayLit | Index | Update | Iota | Replicate | Concat
     | Rearrange | Reshape | Slide | Pad | Copy | Call | Assert | If | Loop | Recursion
-    | Map | Redomap | Scanomap | Scatter | Hist | Accumulate | AccWrite
+    | Map | Redomap | Scanomap | Scatter | Hist | Accumulate | AccWrite | Jvp | Vjp | WithVjp
     | LengthFacts | SegMap | SegRed | SegScan | SegScatter | SegHist | SegAccumulate | Versions
 )
 

@@ -80,8 +80,10 @@ def lambdas_of(exp: ir.Exp) -> tuple[ir.Lambda, ...]:
     if type(exp) in FLAT:
         return ()
     match exp:
-        case ir.Map(lam=lam) | ir.Scatter(lam=lam):
+        case ir.Map(lam=lam) | ir.Scatter(lam=lam) | ir.Jvp(lam=lam) | ir.Vjp(lam=lam):
             return (lam,)
+        case ir.WithVjp(lam=lam, back=back):
+            return (lam, back)
         case ir.Redomap(ops=ops, lam=lam) | ir.Scanomap(ops=ops, lam=lam):
             return (*(op.lam for op in ops), lam)
         case ir.Hist(ops=ops, lam=lam):
@@ -281,6 +283,12 @@ def _mapped(m: Mapper, exp: ir.Exp) -> ir.Exp:
                                  m.lam(lam), m.names(arrays))
         case ir.AccWrite(acc, token, at, values):
             return ir.AccWrite(m.name(acc), m.atom(token), m.atom(at), m.atoms(values))
+        case ir.Jvp(lam, args, tangents):
+            return ir.Jvp(m.lam(lam), m.atoms(args), m.atoms(tangents))
+        case ir.Vjp(lam, args, seeds):
+            return ir.Vjp(m.lam(lam), m.atoms(args), m.atoms(seeds))
+        case ir.WithVjp(lam, back, args, results):
+            return ir.WithVjp(m.lam(lam), m.lam(back), m.atoms(args), results)
         case ir.SegMap(level, space, body, ret):
             return ir.SegMap(level, m.space(space), m.body(body), m.types(ret))
         case ir.SegRed(level, space, ops, body, ret):

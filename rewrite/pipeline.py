@@ -12,6 +12,7 @@ from runelift.ir.base.errors import CompilerBug, CompilerLimitation, UserError
 from runelift.ir.check import check
 from runelift.ir.names import Names
 from runelift.ir.syntax import Program
+from runelift.rewrite.derive.derive import has_derivatives
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.lift.candidates import Suits, exploring, fitting_numbers
 from runelift.rewrite.lift.points import BOOK
@@ -21,6 +22,7 @@ from runelift.rewrite.registry import (
     ARRANGE,
     BOUNDS,
     CSE,
+    DERIVE,
     FILTER,
     FUSE,
     HOIST,
@@ -34,6 +36,9 @@ from runelift.rewrite.registry import (
     WRITE_OUT,
     Pass,
 )
+
+DERIVING: tuple[Pass, ...] = (SIMPLIFY, CSE, DERIVE)
+"""Before all other passes, for programs with derivatives only."""
 
 AS_WRITTEN: tuple[Pass, ...] = (
     SIMPLIFY,
@@ -155,7 +160,7 @@ def optimise(program: Program, names: Names, rewriting: Rewriting | None = None,
     ``watch`` sees the program after each pass.
     """
     points, passes = points or Scheduling(BOOK), STANDARD
-    program = points.begin(program)
+    program = points.begin(expanded(program, names, rewriting, watch=watch, timing=timing))
     if not points.is_idle(program):
         late = STANDARD.index(WRITE_OUT)  # which would leave nothing of short loops
         # Points across kernels come first: simplification looks through windows and layouts.
@@ -164,6 +169,14 @@ def optimise(program: Program, names: Names, rewriting: Rewriting | None = None,
         passes = (*before, _taking(points, fused=False), *STANDARD[:late],
                   _taking(points, fused=True), SIMPLIFY, *STANDARD[late:])
     return _run(passes, program, names, "core", rewriting, Observer(watch, timing))
+
+
+def expanded(program: Program, names: Names, rewriting: Rewriting | None = None, *,
+             watch: Watch | None = None, timing: Timing | None = None) -> Program:
+    """The core program after :data:`DERIVING`; itself, if it has no derivatives."""
+    if not has_derivatives(program):
+        return program
+    return _run(DERIVING, program, names, "core", rewriting, Observer(watch, timing))
 
 
 def possible_steps(program: Program, names: Names, asked: Asked | None = None,

@@ -10,6 +10,7 @@ from runelift.ir.base.errors import UserError
 from runelift.ir.names import Names
 from runelift.ir.syntax import Program
 from runelift.rewrite.analysis.bounds import PROVING, remove_checks
+from runelift.rewrite.derive.derive import DERIVATIVES, derive
 from runelift.rewrite.engine.rule import Rewriting, Rule
 from runelift.rewrite.flatten.rules import FLATTENING
 from runelift.rewrite.lift.outside.apply import apply_rules
@@ -58,6 +59,7 @@ class Pass:
 
 SIMPLIFY = Pass("simplify", "rules of algebra, indexing, control and arrays; dead code",
                 simplify, SIMPLIFICATION.rules)
+DERIVE = Pass("derivatives", "expand jvp and vjp", derive, DERIVATIVES)
 CSE = Pass("cse", "compute equal expressions once", eliminate_common, SHARING.rules)
 HOIST = Pass("hoist", "move invariant statements out of lambdas, loops and branches", hoist,
              (hoist_invariant, hoist_quotient))
@@ -82,7 +84,7 @@ SHORT_CIRCUIT = Pass("short-circuit", "make values in the arrays that they are m
                      short_circuit,
                      (rearranged_result, concat_in_parts, update_early, made_in_place))
 
-PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, ARRANGE, HOIST, OUTSIDE, FUSE, FILTER,
+PASSES: tuple[Pass, ...] = (DERIVE, SIMPLIFY, CSE, ARRANGE, HOIST, OUTSIDE, FUSE, FILTER,
                             HOIST_ARRAYS, WRITE_OUT, BOUNDS, ROWS, PREDICATE, LAUNCHES,
                             SHORT_CIRCUIT)
 """All passes."""

@@ -208,6 +208,8 @@ class Follower:
         That is so if all work-items take the branch alike, and indices after it depend on it.
         """
         cond = self._value(stm.cond, here)
+        if cond is None:  # elements of an array of flags
+            cond = UNKNOWN
         fails = [any(isinstance(s, imp.Fail) for s in side) for side in (stm.then_, stm.else_)]
         if not isinstance(cond, Known) and fails[0] != fails[1]:
             cond = Known(fails[1])

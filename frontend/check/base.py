@@ -29,7 +29,6 @@ from runelift.frontend.syntax.layered import Layered
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.prelude import (
     FUNCTIONS,
-    UNSUPPORTED,
     member,
     members,
     signature,
@@ -330,8 +329,6 @@ class Base(ABC):
             raise ProgramError()
         if (scheme := prelude_scheme(name.quals, name.name)) is not None:
             return scheme
-        if (what := UNSUPPORTED.get(name.name)) is not None:
-            raise self._error("unsupported-feature", span, f"Runelift has no {what} ({name}).")
         if (later := self.later.get(str(name))) is not None and self._calls_back(later):
             raise self._error(
                 "recursive-function", span, f"Functions '{self.declared}' and '{name}' call each "

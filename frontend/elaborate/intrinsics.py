@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from runelift.frontend.elaborate.derivatives import DERIVATIVES
 from runelift.frontend.elaborate.flatmap import Point, flatmap
 from runelift.frontend.elaborate.numeric import member
 from runelift.frontend.elaborate.scalars import Evaluator, Run, atom_of, fold, leaf
@@ -323,6 +324,7 @@ _TABLE: dict[str, tuple[int, Run]] = {
     "scatter_stream": (3, _stream), "intrinsics.scatter_stream": (3, _stream),
     "reduce_by_index_stream": (5, _stream), "intrinsics.hist_stream": (5, _stream),
     "write": (3, _write), "intrinsics.acc_write": (3, _write),
+    **DERIVATIVES,
     "all": (2, _quantified("and")), "any": (2, _quantified("or")),
     "and": (1, _quantified("and")), "or": (1, _quantified("or")),
     "iota": (1, _iota), "indices": (1, _indices), "replicate": (2, _replicate),

@@ -14,7 +14,6 @@ from itertools import permutations
 
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, OPS, SAME_BITS, Prim
 
-_AD = "automatic differentiation"
 TRANSPOSES = {f"transpose_nd_{''.join(map(str, order))}": order
               for rank in (2, 3, 4) for order in permutations(range(rank))}
 """The orders of dimensions in the module ``lift``: dimension k of the result is ``order[k]``."""
@@ -29,8 +28,6 @@ LIBRARY_MODULES = {"intrinsics": (
 ACCUMULATOR = "intrinsics.acc"
 """The type of accumulators: ``acc ([n]t)``."""
 
-UNSUPPORTED = {"jvp": _AD, "vjp": _AD, "jvp2": _AD, "vjp2": _AD}
-"""Functions of Futhark's prelude that stand for a feature which Runelift does not have."""
 
 ASSUMED = "?"
 """A value of any type: a member of a module of which only the module type is known."""
@@ -76,6 +73,17 @@ FUNCTIONS: dict[str, str] = {
     "tabulate_3d": "(n: i64) -> (m: i64) -> (o: i64) -> (i64 -> i64 -> i64 -> a) -> *[n][m][o]a",
     "all": "(a -> bool) -> [n]a -> bool",
     "any": "(a -> bool) -> [n]a -> bool",
+    # derivatives
+    "jvp": "(a -> b) -> a -> a -> b",
+    "jvp2": "(a -> b) -> a -> a -> (b, b)",
+    "vjp": "(a -> b) -> a -> b -> a",
+    "vjp2": "(a -> b) -> a -> b -> (b, a)",
+    "jmp": "(a -> b) -> a -> [n]a -> [n]b",
+    "jmp2": "(a -> b) -> a -> [n]a -> (b, [n]b)",
+    "mjp": "(a -> b) -> a -> [n]b -> [n]a",
+    "mjp2": "(a -> b) -> a -> [n]b -> (b, [n]a)",
+    "with_vjp": "(a -> b) -> (b -> b -> a) -> a -> b",
+    "with_vjp_tape": "(a -> (c, b)) -> ((c, b) -> a) -> a -> b",
     # arrays
     "iota": "(n: i64) -> *[n]i64",
     "indices": "[n]a -> *[n]i64",

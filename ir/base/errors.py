@@ -16,7 +16,7 @@ from runelift.ir.base.source import Loc, Source, Span
 
 Code: TypeAlias = Literal[
     "syntax-error", "unsupported-feature", "literal-out-of-range", "unknown-attribute",
-    "hole", "broken-promise", "too-many-constructors", "too-large",
+    "hole", "broken-promise", "too-many-constructors", "too-large", "no-derivative",
     "unknown-name", "recursive-function", "unknown-type", "duplicate-name", "not-definable",
     "type-mismatch", "ambiguous-type", "not-a-function", "too-many-arguments",
     "function-not-allowed", "unknown-field", "wrong-rank", "bad-pattern", "incomplete-match",
@@ -304,6 +304,20 @@ class TooLarge(CompilerLimitation):
 
     def __str__(self) -> str:
         return self.diagnostic.render()
+
+
+class NoDerivative(CompilerLimitation):
+    """A program has no mistakes, but asks for a derivative that no rule gives."""
+
+    def __init__(self, what: str, loc: Loc | None) -> None:
+        super().__init__(what, loc)
+        self.what = what
+        self.loc = loc
+
+    def __str__(self) -> str:
+        place = "" if self.loc is None else f"{self.loc}: "
+        calls = [] if self.loc is None else self.loc.trace()
+        return "\n".join([f"{place}error[no-derivative]: {self.what}", *calls])
 
 
 class VersionUnavailable(UserError):

@@ -13,6 +13,7 @@ from runelift.ir.base.errors import (
     ArgumentError,
     CompilerLimitation,
     Diagnostic,
+    NoDerivative,
     ProgramError,
     ProgramFailure,
     Replacement,
@@ -32,7 +33,7 @@ def as_text(error: RuneliftError, width: int | None = None) -> str:
     """
     if isinstance(error, ProgramError) and width is not None and error.diagnostics:
         return rendered(error.diagnostics, width)
-    if isinstance(error, CompilerLimitation) and not isinstance(error, TooLarge):
+    if isinstance(error, CompilerLimitation) and not isinstance(error, TooLarge | NoDerivative):
         return f"not supported: {error}"
     if isinstance(error, ProgramError):
         return error.full

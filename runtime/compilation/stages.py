@@ -10,7 +10,10 @@ from runelift.codegen.plan.plan import Plan, kernels
 from runelift.ir.base.deep import deeply
 from runelift.ir.base.errors import UserError
 from runelift.ir.imp.pretty import pretty as pretty_kernels
+from runelift.ir.names import Names
 from runelift.ir.pretty import pretty
+from runelift.ir.traverse import program_names
+from runelift.rewrite.pipeline import expanded
 from runelift.runtime.compilation.compiled import Compiled
 
 
@@ -23,6 +26,8 @@ def stage_text(compiled: Compiled, stage: str, plan: Callable[[], Plan]) -> str:
     match stage:
         case "core":
             return pretty(compiled.core)
+        case "derived":
+            return pretty(expanded(compiled.core, Names.above(program_names(compiled.core))))
         case "opt":
             return pretty(compiled.optimised)
         case "flat":

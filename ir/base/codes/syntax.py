@@ -28,11 +28,30 @@ entry main (x: i32): i32 =
 """),
     Explanation(
         "unsupported-feature", "a part of the language that Runelift does not have",
-        "Futhark has this, Runelift does not: automatic differentiation (jvp, vjp).",
+        "Futhark has this, Runelift does not: sizes of type abbreviations that are computed from "
+        "other values than integers, for example.",
         wrong="""\
-entry main (x: f32): f32 = vjp (\\y -> y * y) x 1
+def h (b: bool) = 3i64
+type t [n] = [h (n > 2)]i32
+entry main (x: i32): i32 = x
 """, cure="""\
-entry main (x: f32): f32 = 2 * x
+type t [n] = [n]i32
+entry main (x: i32): i32 = x
+"""),
+    Explanation(
+        "no-derivative", "a derivative that no rule gives",
+        "jvp and vjp go through all of the language but this: gamma and lgamma, writes with "
+        "another operator than +, and in reverse mode loops that carry arrays of changing size, "
+        "and writes without an operator.  A name that does not vary with the argument may do any "
+        "of it.  The exit status is 2: the mistake is not yours.",
+        wrong="""\
+-- ==
+-- input { 1.5 } output { 0.1 }
+entry main (x: f64): f64 = vjp f64.gamma x 1
+""", cure="""\
+-- ==
+-- input { 0.0 } output { 1.0 }
+entry main (x: f64): f64 = vjp f64.exp x 1
 """),
     Explanation(
         "literal-out-of-range", "a number that does not fit its type",

@@ -3,6 +3,7 @@
 The stages:
 
     core       after parsing, checking and elaboration
+    derived    after jvp and vjp are expanded
     opt        after simplification and fusion
     flat       after incremental flattening: all code versions, with their guards
     imp        the kernels of an entry point in the imperative IR
@@ -38,9 +39,9 @@ from runelift.runtime.versions.tuning_file import schedule_of
 
 PLANNED = ("imp", "kernels", "host")
 """The stages of one entry point."""
-STAGES = ("core", "opt", "flat", *PLANNED, "tree")
+STAGES = ("core", "derived", "opt", "flat", *PLANNED, "tree")
 LANGUAGES = {"kernels": "c", "host": "python",
-             **dict.fromkeys(("core", "opt", "flat"), "runelift")}
+             **dict.fromkeys(("core", "derived", "opt", "flat"), "runelift")}
 """The languages of stages that are programs."""
 EXAMPLES = ("runelift dump --stage tree examples/matmul.fut",
             "runelift dump --stage kernels examples/matmul.fut")

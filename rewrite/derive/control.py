@@ -1,0 +1,285 @@
+"""Derivatives of branches and loops."""
+# ruff: noqa: D403 (a law begins with what it is about)
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from runelift.ir import syntax as ir
+from runelift.ir.base.errors import NoDerivative
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.traverse import binders, free_vars
+from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of
+from runelift.rewrite.derive.tapes import Tape
+from runelift.rewrite.derive.walk import (
+    Adjoint,
+    Back,
+    Entry,
+    Forward,
+    Found,
+    Reverse,
+    blank,
+)
+from runelift.rewrite.engine.rule import rule
+
+
+@rule(ir.If)
+def forward_branch(walk: Forward, stm: ir.Stm) -> bool:
+    """y = if c then a else b ⇒ y, ẏ = if c then (a, ȧ) else (b, ḃ)"""
+    exp = stm.exp
+    assert isinstance(exp, ir.If)
+    both = [walk.lam(ir.Lambda((), body, exp.ret), ()) for body in (exp.then_, exp.else_)]
+    wanted = [any(t is not None for t in pair)
+              for pair in zip(*(each.results for each in both), strict=True)]
+    bodies = []
+    types = [p.type for p in stm.pat]
+    for derived, body in zip(both, (exp.then_, exp.else_), strict=True):
+        own = [t if r is None else walk.emit.type(r)
+               for t, r in zip(types, body.result, strict=True)]
+        stms, tangents = walk.filled(derived, own, wanted)
+        bodies.append(ir.Body(stms, (*body.result, *tangents)))
+    pat = walk.pattern(stm, wanted)
+    more = tuple(t for t, want in zip(exp.ret, wanted, strict=True) if want)
+    walk.emit.stms.append(replace(stm, pat=(*stm.pat, *pat), exp=ir.If(
+        exp.cond, bodies[0], bodies[1], (*exp.ret, *more))))
+    return True
+
+
+@rule(ir.Loop)
+def forward_loop(walk: Forward, stm: ir.Stm) -> bool:
+    """ys = loop x = a do e ⇒ ys, ẏs = loop (x, ẋ) = (a, ȧ) do (e, ė)
+
+    Because: the parameters that have tangents are a fixed point.
+    """
+    exp = stm.exp
+    assert isinstance(exp, ir.Loop)
+    params = tuple(p.param for p in exp.params)
+    types = tuple(p.type for p in params)
+    active = [walk.tangent(p.init) is not None for p in exp.params]
+    while True:
+        derived = walk.lam(ir.Lambda(params, exp.body, types), active)
+        after = [a or t is not None for a, t in zip(active, derived.results, strict=True)]
+        if after == active:
+            break
+        active = after
+    stms, results = walk.filled(derived, types, active)
+    tangents = tuple(ir.LoopParam(t, walk.full(p.init)) for p, t in zip(
+        exp.params, derived.tangents, strict=True) if t is not None)
+    pat = walk.pattern(stm, active)
+    loop = ir.Loop((*exp.params, *tangents), exp.form,
+                   ir.Body(stms, (*exp.body.result, *results)))
+    walk.emit.stms.append(replace(stm, pat=(*stm.pat, *pat), exp=loop))
+    return True
+
+
+@rule(ir.If)
+def reverse_branch(walk: Reverse, stm: ir.Stm) -> Back:
+    """y = if c then a else b ⇒ x̄ += if c then (x̄ by a) else (x̄ by b), for free names x
+
+    Because: the branch that was not taken is not evaluated, in neither sweep.
+    """
+    exp = stm.exp
+    assert isinstance(exp, ir.If)
+    walk.emit.add(stm)
+
+    def back() -> None:
+        seeds = [walk.take(p.name) for p in stm.pat]
+        branches: list[_Branch] = []
+        for body in (exp.then_, exp.else_):
+            again = walk.again(body)
+            with walk.emit.block() as stms:
+                found = walk.sweep(again, seeds)
+            branches.append(_Branch(stms, {n: a for n, a in found.items() if walk.varies(n)},
+                                    set(binders(again))))
+        _joined(walk, exp, branches)
+
+    return back
+
+
+@dataclass(slots=True)
+class _Branch:
+    """A branch of a return sweep: its statements, adjoints, and names; then its results."""
+
+    stms: list[ir.Stm]
+    found: Found
+    local: set[VName]
+    values: list[Atom] = field(default_factory=list)
+
+
+def _joined(walk: Reverse, exp: ir.If, branches: Sequence[_Branch]) -> None:
+    """Append the branch of the return sweep, and add its results to adjoints."""
+    emit = walk.emit
+    whole: list[VName] = []
+    entries: list[tuple[VName, Entry, int]] = []
+    for name in dict.fromkeys(name for each in branches for name in each.found):
+        parts = [each.found.get(name, Adjoint()) for each in branches]
+        local = {p.name for each in branches for stm in each.stms for p in stm.pat}
+        local.update(*(each.local for each in branches))
+        if any(part.dense is not None or not all(walk.visible(e, local) for e in part.entries)
+               for part in parts):
+            whole.append(name)
+            for each, part in zip(branches, parts, strict=True):
+                with emit.block(each.stms):
+                    each.values.append(walk.dense(name, part))
+    for mine, other in (branches, branches[::-1]):
+        for name, adjoint in mine.found.items():
+            for entry in () if name in whole else adjoint.entries:
+                entries.append((name, entry, len(mine.values)))
+                atoms = (*entry.places, entry.value)
+                mine.values += atoms
+                with emit.block(other.stms):
+                    other.values += [blank(emit, atom, place=atom is not entry.value)
+                                     for atom in atoms]
+    if not branches[0].values:
+        return
+    types: list[Type] = [emit.types[name] for name in whole]
+    types += [emit.type(a) for _, entry, _ in entries for a in (*entry.places, entry.value)]
+    bodies = [ir.Body(tuple(each.stms), tuple(each.values)) for each in branches]
+    names = emit.bind(ir.If(exp.cond, bodies[0], bodies[1], tuple(types)), types, "adj")
+    for name, result in zip(whole, names, strict=False):
+        walk.add(name, result)
+    for name, entry, place in entries:
+        depth = len(entry.places)
+        walk.add_at(name, Entry(names[place:place + depth], names[place + depth], sure=False))
+
+
+@rule(ir.Loop)
+def reverse_loop(walk: Reverse, stm: ir.Stm) -> Back:
+    """ys = loop x = a for i < n do e ⇒ x̄ = loop x̄ = ȳs for i from n - 1 to 0 do x̄ by e,
+    ā += x̄
+
+    Provided: no size of a carried array changes.  A while loop runs for its count first.
+    Because: the values that iterations begin with are kept, as far as the return sweep needs them.
+    """
+    exp = stm.exp
+    assert isinstance(exp, ir.Loop)
+    own = {p.param.name for p in exp.params}
+    if any(size in own for p in exp.params for size in shape_of(p.param.type)):
+        raise NoDerivative("This loop carries arrays whose size changes.", stm.loc)
+    if isinstance(exp.form, ir.WhileLoop):
+        exp = _counted(walk, exp)
+    loop = replace(stm, exp=exp)
+    walk.emit.add(loop)
+    stms = walk.emit.stms
+
+    def back() -> None:
+        _ReturnLoop(walk, loop, stms).run()
+
+    return back
+
+
+def _counted(walk: Reverse, loop: ir.Loop) -> ir.Loop:
+    """A while loop as a for loop, after a loop that counts the iterations."""
+    emit = walk.emit
+    count = emit.fresh("count", Prim.I64)
+    copy = emit.copied(ir.Lambda(tuple(p.param for p in loop.params), loop.body, ()))
+    assert isinstance(loop.form, ir.WhileLoop)
+    place = [p.param.name for p in loop.params].index(loop.form.cond)
+    with emit.block(list(copy.body.stms)) as stms:
+        more = emit.size_op("add", count.name, i64(1))
+    inits = (*(p.init for p in loop.params), i64(0))
+    carried = tuple(map(ir.LoopParam, (*copy.params, count), inits))
+    counting = ir.Loop(carried, ir.WhileLoop(copy.params[place].name),
+                       ir.Body(tuple(stms), (*copy.body.result, more)))
+    *_, total = emit.bind(counting, [p.param.type for p in carried], "count")
+    index = emit.fresh("i", Prim.I64)
+    return replace(loop, form=ir.ForLoop(index.name, total))
+
+
+class _ReturnLoop:
+    """The loop of a return sweep under construction."""
+
+    def __init__(self, walk: Reverse, stm: ir.Stm, sweep: list[ir.Stm]) -> None:
+        self.walk, self.stm, self.sweep = walk, stm, sweep
+        assert isinstance(stm.exp, ir.Loop)
+        assert isinstance(stm.exp.form, ir.ForLoop)
+        self.loop, self.form = stm.exp, stm.exp.form
+        self.params = [p.param for p in stm.exp.params]
+        self.entries: list[tuple[VName, Entry]] = []
+
+    def run(self) -> None:
+        """Append the loop, and add its results to adjoints."""
+        walk, emit = self.walk, self.walk.emit
+        seeds = [walk.take(p.name) for p in self.stm.pat]
+        active = [k for k, seed in enumerate(seeds) if seed is not None]
+        free: list[VName] = []
+        while True:
+            index = emit.fresh(self.form.index, Prim.I64)
+            copy = walk.copied(ir.Lambda((*self.params, ir.Param(self.form.index, Prim.I64)),
+                                         self.loop.body, ()))
+            *params, index = copy.params
+            adjoints = [emit.fresh(params[k].name.base + "_adj", params[k].type) for k in active]
+            outer = [emit.fresh(name.base + "_adj", emit.types[name]) for name in free]
+            given = dict(zip(active, adjoints, strict=True))
+            with emit.block() as stms:
+                found = walk.sweep(
+                    copy.body, [given[k].name if k in given else None for k in range(len(params))],
+                    {n: Adjoint(p.name) for n, p in zip(free, outer, strict=True)})
+                more = [k for k, p in enumerate(params) if p.name in found and k not in active]
+                names = {p.name for p in params}
+                local = {*binders(copy), *(p.name for each in stms for p in each.pat)}
+                outside = [n for n in found if n not in free and n not in names and walk.varies(n)]
+                listed = {n: found[n] for n in outside if self._is_list(n, found[n], local)}
+                others = [n for n in outside if n not in listed]
+                if not more and not others:
+                    results = [walk.dense(params[k].name, found.get(params[k].name, Adjoint()))
+                               for k in active]
+                    results += [walk.dense(name, found.get(name, Adjoint())) for name in free]
+                    break
+            active, free = sorted([*active, *more]), [*free, *others]
+        self.entries = [(n, each) for n, adjoint in listed.items() for each in adjoint.entries]
+        inits = [emit.zeros(self.stm.pat[k].type) if (seed := seeds[k]) is None else seed
+                 for k in active]
+        for name in free:
+            before = walk.adj.pop(name, None)
+            inits.append(emit.zeros(emit.types[name]) if before is None
+                         else walk.dense(name, before))
+        self._emit(params, index, ir.Body(tuple(stms), tuple(results)),
+                   [ir.LoopParam(p, init) for p, init in
+                    zip((*adjoints, *outer), inits, strict=True)], active, free)
+
+    def _is_list(self, name: VName, adjoint: Adjoint, local: set[VName]) -> bool:
+        """True if an adjoint is a list of entries in each iteration, of an array around a map."""
+        return (self.walk.is_outside(name) and adjoint.dense is None
+                and all(self.walk.visible(each, local) for each in adjoint.entries))
+
+    def _list(self, count: Atom) -> list[ir.Param]:
+        """Arrays of the entries of all iterations."""
+        emit = self.walk.emit
+        return [emit.fresh("list", array_of((count, *shape_of(type_)), elem_of(type_)))
+                for _, entry in self.entries
+                for type_ in map(emit.type, (*entry.places, entry.value))]
+
+    def _emit(self, params: Sequence[ir.Param], index: ir.Param, body: ir.Body,
+              carried: Sequence[ir.LoopParam], active: Sequence[int], free: Sequence[VName]
+              ) -> None:
+        walk, emit = self.walk, self.walk.emit
+        needed = free_vars(body)
+        tape = Tape(emit, self.loop, [k for k, p in enumerate(params) if p.name in needed])
+        count = tape.fill(self.stm, self.sweep)
+        counter = emit.fresh("i", Prim.I64)
+        with emit.block() as stms:
+            last = emit.size_op("sub", count, i64(1))
+            emit.add(ir.Stm((index,), ir.PrimOp("sub", Prim.I64, (last, counter.name))))
+            restored = tape.read(params, index.name)
+            stms += body.stms
+            lists = self._list(count)
+            atoms = [a for _, entry in self.entries for a in (*entry.places, entry.value)]
+            listed = [emit.update(p.name, (index.name,), atom)
+                      for p, atom in zip(lists, atoms, strict=True)]
+        blanks = [ir.LoopParam(p, emit.zeros(p.type)) for p in lists]
+        loop = ir.Loop((*carried, *blanks, *(param for param, _ in restored)),
+                       ir.ForLoop(counter.name, count),
+                       ir.Body(tuple(stms), (*body.result, *listed,
+                                             *(after for _, after in restored))))
+        names = emit.bind(loop, [p.param.type for p in loop.params], "adj")
+        done = iter(names[len(carried):])
+        for name, entry in self.entries:
+            places = tuple(next(done) for _ in entry.places)
+            walk.add_at(name, Entry(places, next(done), entry.sure))
+        for free_name, name in zip(free, names[len(active):], strict=False):
+            walk.adj[free_name] = Adjoint(name)
+        for k, name in zip(active, names, strict=False):
+            walk.add(self.loop.params[k].init, name)

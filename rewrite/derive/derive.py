@@ -1,0 +1,143 @@
+"""The pass that expands derivatives, the innermost first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from runelift.ir import syntax as ir
+from runelift.ir.names import Names
+from runelift.ir.traverse import map_inside, statements_inside, stm_of, types_in
+from runelift.ir.types import Atom
+from runelift.rewrite.derive.activity import spread
+from runelift.rewrite.derive.arrays import ARRAY_FORWARD, ARRAY_REVERSE
+from runelift.rewrite.derive.buckets import reverse_buckets
+from runelift.rewrite.derive.control import (
+    forward_branch,
+    forward_loop,
+    reverse_branch,
+    reverse_loop,
+)
+from runelift.rewrite.derive.emitter import Emitter
+from runelift.rewrite.derive.histograms import (
+    HISTOGRAM_FORWARD,
+    HISTOGRAM_REVERSE,
+    forward_hist_pairs,
+)
+from runelift.rewrite.derive.maps import forward_map, reverse_map
+from runelift.rewrite.derive.reductions import (
+    REDUCTION_FORWARD,
+    REDUCTION_REVERSE,
+    forward_pairs,
+    reverse_sequential,
+)
+from runelift.rewrite.derive.scalars import (
+    forward_conversion,
+    forward_operation,
+    reverse_conversion,
+    reverse_operation,
+)
+from runelift.rewrite.derive.scans import forward_scan_sum, reverse_scan, reverse_scan_sum
+from runelift.rewrite.derive.walk import Books, Forward, Reverse
+from runelift.rewrite.derive.writes import WRITES_FORWARD, WRITES_REVERSE
+from runelift.rewrite.engine.rule import Rewriting, RuleBook
+from runelift.rewrite.passes.cse import eliminate_common
+from runelift.rewrite.passes.simplify import simplify
+
+BOOKS = Books(
+    RuleBook([forward_operation, forward_conversion, *ARRAY_FORWARD, forward_branch, forward_loop,
+              forward_map, *WRITES_FORWARD[1:], REDUCTION_FORWARD[0], *HISTOGRAM_FORWARD,
+              REDUCTION_FORWARD[1], forward_scan_sum, *REDUCTION_FORWARD[2:], forward_pairs,
+              forward_hist_pairs, WRITES_FORWARD[0]]),
+    RuleBook([reverse_operation, reverse_conversion, *ARRAY_REVERSE, reverse_branch, reverse_loop,
+              reverse_map, *WRITES_REVERSE[1:], REDUCTION_REVERSE[0], *HISTOGRAM_REVERSE,
+              REDUCTION_REVERSE[1], reverse_scan_sum, *REDUCTION_REVERSE[2:], reverse_scan,
+              reverse_buckets, reverse_sequential, WRITES_REVERSE[0]]))
+"""The rules of each mode: a special rule stands before a general rule."""
+
+DERIVATIVES = (*BOOKS.forward.rules, *BOOKS.reverse.rules)
+"""All rules of derivatives."""
+
+
+def has_derivatives(program: ir.Program) -> bool:
+    """True if a program has derivatives that are not expanded."""
+    return any(_has(fun.body) for fun in program.funs)
+
+
+def _has(body: ir.Body) -> bool:
+    return any(isinstance(stm.exp, ir.DERIVATIVES) for stm in statements_inside((body,)))
+
+
+def derive(program: ir.Program, names: Names, rewriting: Rewriting | None = None) -> ir.Program:
+    """``program`` without derivatives: each is expanded, the innermost first.
+
+    It is simplified between the levels, as code grows with each.
+    """
+    rewriting = rewriting or Rewriting(names)
+    while has_derivatives(program):
+        program = ir.Program(tuple(_Expansion(fun, names, rewriting).run()
+                                   for fun in program.funs))
+        if has_derivatives(program):
+            program = eliminate_common(simplify(program, names, rewriting), names, rewriting)
+    return program
+
+
+class _Expansion:
+    """The expansion of the innermost derivatives of a function."""
+
+    def __init__(self, fun: ir.Fun, names: Names, rewriting: Rewriting) -> None:
+        self.fun = fun
+        self.rewriting = rewriting
+        self.emit = Emitter(names, types_in(fun))
+        self.alone = not any(isinstance(stm.exp, ir.Jvp | ir.Vjp)
+                             for stm in statements_inside((fun.body,)))
+
+    def run(self) -> ir.Fun:
+        """The function after it."""
+        return replace(self.fun, body=self.body(self.fun.body))
+
+    def body(self, body: ir.Body) -> ir.Body:
+        """A body after it."""
+        if not _has(body):
+            return body
+        with self.emit.block() as stms:
+            for stm in body.stms:
+                self._statement(stm)
+        return ir.Body(tuple(stms), body.result)
+
+    def _statement(self, stm: ir.Stm) -> None:
+        exp, emit = stm.exp, self.emit
+        emit.loc = stm.loc
+        if isinstance(exp, ir.Jvp | ir.Vjp) and not any(
+                isinstance(inner.exp, ir.Jvp | ir.Vjp)
+                for inner in statements_inside((exp.lam.body,))):
+            emit.let(stm.pat, (self._forward if isinstance(exp, ir.Jvp) else self._reverse)(exp))
+        elif isinstance(exp, ir.WithVjp) and self.alone:
+            emit.let(stm.pat, emit.inline(exp.lam, exp.args)[exp.kept:])
+        else:
+            emit.add(stm_of(stm, map_inside(exp, self.body, self.lambda_)))
+
+    def lambda_(self, lam: ir.Lambda) -> ir.Lambda:
+        """A lambda after it."""
+        return replace(lam, body=self.body(lam.body))
+
+    def _forward(self, exp: ir.Jvp | ir.Vjp) -> list[Atom]:
+        assert isinstance(exp, ir.Jvp)
+        walk, lam = Forward(self.emit, self.rewriting, BOOKS), exp.lam
+        self.emit.let(lam.params, exp.args)
+        walk.tan.update((p.name, t) for p, t in zip(lam.params, exp.tangents, strict=True))
+        walk.statements(lam.body.stms)
+        return [*lam.body.result, *map(walk.full, lam.body.result)]
+
+    def _reverse(self, exp: ir.Jvp | ir.Vjp) -> list[Atom]:
+        assert isinstance(exp, ir.Vjp)
+        walk, lam = Reverse(self.emit, self.rewriting, BOOKS), exp.lam
+        self.emit.let(lam.params, exp.args)
+        walk.varied.update(p.name for p in lam.params)
+        spread(lam.body, walk.varied)
+        found = walk.sweep(lam.body, exp.seeds)
+        adjoints = []
+        for param in lam.params:
+            adjoint = found.get(param.name)
+            adjoints.append(self.emit.zeros(param.type) if adjoint is None
+                            else walk.dense(param.name, adjoint))
+        return [*lam.body.result, *adjoints]

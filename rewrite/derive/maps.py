@@ -1,0 +1,140 @@
+"""Derivatives of maps."""
+# ruff: noqa: D403 (a law begins with what it is about)
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from runelift.ir import syntax as ir
+from runelift.ir.names import VName
+from runelift.ir.traverse import binders
+from runelift.ir.types import Atom, array_of, row_of, shape_of
+from runelift.rewrite.derive.walk import Back, Entry, Forward, Found, Reverse
+from runelift.rewrite.engine.rule import rule
+
+
+@rule(ir.Map)
+def forward_map(walk: Forward, stm: ir.Stm) -> bool:
+    """ys = map f xs ⇒ ys, ẏs = map (λx ẋ → (f x, ẏ)) xs ẋs"""
+    exp = stm.exp
+    assert isinstance(exp, ir.Map)
+    active = [walk.tangent(a) is not None for a in exp.arrays]
+    derived = walk.lam(exp.lam, active)
+    wanted = [t is not None for t in derived.results]
+    tangents = tuple(p for p in derived.tangents if p is not None)
+    arrays = tuple(walk.array(a) for a, has in zip(exp.arrays, active, strict=True) if has)
+    pat = walk.pattern(stm, wanted)
+    results = tuple(t for t in derived.results if t is not None)
+    types = tuple(t for t, want in zip(exp.lam.ret, wanted, strict=True) if want)
+    lam = ir.Lambda((*exp.lam.params, *tangents),
+                    ir.Body(derived.stms, (*exp.lam.body.result, *results)),
+                    (*exp.lam.ret, *types))
+    walk.emit.stms.append(replace(stm, pat=(*stm.pat, *pat),
+                                  exp=ir.Map(exp.width, lam, (*exp.arrays, *arrays))))
+    return True
+
+
+@dataclass(slots=True)
+class _Returned:
+    """The results of the map of a return sweep, and what becomes of each."""
+
+    values: list[Atom] = field(default_factory=list)
+    inputs: list[tuple[VName, int]] = field(default_factory=list)
+    sums: list[tuple[VName, int]] = field(default_factory=list)
+    entries: list[tuple[VName, Entry, int]] = field(default_factory=list)
+
+    def put(self, *values: Atom) -> int:
+        """Return values; the place of the first."""
+        self.values += values
+        return len(self.values) - len(values)
+
+    def apart(self, walk: Reverse) -> list[int]:
+        """The places of whole arrays that are summed: maps apart fuse with their sums."""
+        return [place for _, place in self.sums
+                if shape_of(walk.emit.type(self.values[place])) and len(self.values) > 1]
+
+
+@rule(ir.Map)
+def reverse_map(walk: Reverse, stm: ir.Stm) -> Back:
+    """ys = map f xs ⇒ x̄s += map (λx ȳ → x̄) xs ȳs
+
+    Because: elements do not depend on each other.  An adjoint of a free name is one more result:
+    sums of scalars and whole arrays, a histogram of elements at computed places.
+    Source: Schenck, Rønning, Henriksen and Oancea 2022, "AD for an array language with nested
+    parallelism".
+    """
+    exp = stm.exp
+    assert isinstance(exp, ir.Map)
+    walk.emit.add(stm)
+
+    def back() -> None:
+        emit = walk.emit
+        seeds = [walk.take(p.name) for p in stm.pat]
+        given = [emit.name(seed) for seed in seeds if seed is not None]
+        lam = walk.copied(exp.lam)
+        params = tuple(emit.fresh("adj", row_of(emit.types[a])) for a in given)
+        rows = iter(params)
+        outer, walk.inner = walk.inner, set(binders(lam))
+        with emit.block() as stms:
+            found = walk.sweep(lam.body, [None if s is None else next(rows).name for s in seeds])
+            walk.inner = outer
+            local = {*binders(lam), *(p.name for each in stms for p in each.pat)}
+            returned = _returned(walk, exp, lam, found, local)
+        if not returned.values:
+            return
+        ret = tuple(map(emit.type, returned.values))
+        again = ir.Lambda((*lam.params, *params), ir.Body(tuple(stms), tuple(returned.values)), ret)
+        _received(walk, returned, _mapped(walk, exp.width, again, (*exp.arrays, *given),
+                                          returned.apart(walk)))
+
+    return back
+
+
+def _mapped(walk: Reverse, width: Atom, lam: ir.Lambda, arrays: tuple[VName, ...],
+            apart: Sequence[int]) -> list[VName]:
+    """The results of a map; for each place of ``apart`` there is another map."""
+    together = [k for k in range(len(lam.ret)) if k not in apart]
+    names: dict[int, VName] = {}
+    for places in (together, *([k] for k in apart)):
+        if places:
+            one = lam if places is together else walk.emit.copied(lam)
+            ret = tuple(one.ret[k] for k in places)
+            body = ir.Body(one.body.stms, tuple(one.body.result[k] for k in places))
+            node = ir.Map(width, ir.Lambda(one.params, body, ret), arrays)
+            found = walk.emit.bind(node, [array_of((width,), t) for t in ret], "adjs")
+            names |= dict(zip(places, found, strict=True))
+    return [names[k] for k in range(len(lam.ret))]
+
+
+def _returned(walk: Reverse, exp: ir.Map, lam: ir.Lambda, found: Found, local: set[VName]
+              ) -> _Returned:
+    """The adjoints of inputs and of free names as results of a lambda."""
+    returned = _Returned()
+    for param, array in zip(lam.params, exp.arrays, strict=True):
+        adjoint = found.pop(param.name, None)
+        if adjoint is not None and walk.varies(array):
+            returned.inputs.append((array, returned.put(walk.dense(param.name, adjoint))))
+    for name, adjoint in found.items():
+        if not walk.varies(name):
+            continue
+        if adjoint.dense is not None or not all(walk.visible(e, local) for e in adjoint.entries):
+            returned.sums.append((name, returned.put(walk.dense(name, adjoint))))
+            continue
+        for entry in adjoint.entries:
+            returned.entries.append((name, entry, returned.put(*entry.places, entry.value)))
+    return returned
+
+
+def _received(walk: Reverse, returned: _Returned, names: Sequence[VName]) -> None:
+    """Add the results of the map of a return sweep to adjoints."""
+    for array, place in returned.inputs:
+        walk.add(array, names[place])
+    for name, place in returned.sums:
+        walk.add(name, walk.emit.summed(names[place]))
+    for name, entry, place in returned.entries:
+        depth = len(entry.places)
+        places = tuple(names[place:place + depth])
+        walk.add_at(name, Entry(places, names[place + depth], entry.sure))
+
+

@@ -1,0 +1,355 @@
+"""The two walks: rules of a book make derivatives of statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from runelift.ir import syntax as ir
+from runelift.ir.base.errors import NoDerivative
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.traverse import binders, free_vars
+from runelift.ir.types import TRUE, Atom, Type, array_of, i64, row_of, shape_of, zero
+from runelift.rewrite.derive.activity import spread
+from runelift.rewrite.derive.emitter import Emitter
+from runelift.rewrite.engine.rule import Rewriting, RuleBook
+
+Back = Callable[[], None]
+"""The part of a rule of reverse mode that belongs to the return sweep."""
+
+
+class Books(NamedTuple):
+    """The rules of both modes."""
+
+    forward: RuleBook
+    reverse: RuleBook
+
+
+class Walk:
+    """The common part of both walks."""
+
+    def __init__(self, emit: Emitter, rewriting: Rewriting, books: Books) -> None:
+        self.emit = emit
+        self.rewriting = rewriting
+        self.books = books
+
+    def fired(self, book: RuleBook, stm: ir.Stm) -> Back | bool:
+        """The answer of the first rule that applies to a statement."""
+        outer, self.emit.loc = self.emit.loc, stm.loc
+        for rule in book.rules_for(stm.exp):
+            if self.rewriting.is_limited and not self.rewriting.permits(rule):
+                continue
+            before = len(self.emit.stms)
+            found: Back | bool | None = rule.apply(self, stm)
+            if found:
+                self.rewriting.record(rule, (stm,), tuple(self.emit.stms[before:]))
+                self.emit.loc = outer
+                return found
+        raise NoDerivative(f"There is no rule for the derivative of this "
+                           f"{type(stm.exp).__name__.lower()}.", stm.loc)
+
+
+class Derived(NamedTuple):
+    """A lambda after the forward walk: its parts, and the tangents of its results."""
+
+    tangents: tuple[ir.Param | None, ...]
+    stms: tuple[ir.Stm, ...]
+    results: tuple[Atom | None, ...]
+
+
+class Forward(Walk):
+    """Forward mode: ``tan`` has the tangents of the names that have one."""
+
+    def __init__(self, emit: Emitter, rewriting: Rewriting, books: Books) -> None:
+        super().__init__(emit, rewriting, books)
+        self.tan: dict[VName, Atom] = {}
+        self.accumulators: dict[VName, tuple[VName, dict[VName, Atom]]] = {}
+        """The accumulator of tangents for each accumulator, and the tokens for its tokens."""
+
+    def tangent(self, atom: Atom) -> Atom | None:
+        """The tangent of an atom; None if it is zero."""
+        return self.tan.get(atom) if isinstance(atom, VName) else None
+
+    def tangents(self, atoms: Iterable[Atom]) -> tuple[Atom | None, ...]:
+        """The tangents of atoms."""
+        return tuple(map(self.tangent, atoms))
+
+    def full(self, atom: Atom) -> Atom:
+        """The tangent of an atom, written down if it is zero."""
+        found = self.tangent(atom)
+        return self.emit.zeros(self.emit.type(atom)) if found is None else found
+
+    def array(self, name: VName) -> VName:
+        """The tangent of an array, written down if it is zero."""
+        return self.emit.name(self.full(name))
+
+    def statements(self, stms: Iterable[ir.Stm]) -> None:
+        """Append statements, each with that of its tangents."""
+        for stm in stms:
+            self.emit.types.update((p.name, p.type) for p in stm.pat)
+            if self.tan.keys().isdisjoint(free_vars(stm.exp)) and not (
+                    self.accumulators.keys() & free_vars(stm.exp)):
+                self.emit.add(stm)
+            else:
+                self.fired(self.books.forward, stm)
+
+    def lam(self, lam: ir.Lambda, active: Sequence[bool]) -> Derived:
+        """A lambda, of whose parameters these have tangents."""
+        params = tuple(self.emit.fresh(p.name.base + "_tan", p.type) if has else None
+                       for p, has in zip(lam.params, active, strict=True))
+        with self.emit.block() as stms:
+            for param, tangent in zip(lam.params, params, strict=True):
+                self.tan.pop(param.name, None)
+                if tangent is not None:
+                    self.tan[param.name] = tangent.name
+            self.statements(lam.body.stms)
+        return Derived(params, tuple(stms), self.tangents(lam.body.result))
+
+    def filled(self, derived: Derived, types: Sequence[Type], wanted: Sequence[bool]
+               ) -> tuple[tuple[ir.Stm, ...], tuple[Atom, ...]]:
+        """The statements of a body, and the tangents of the wanted results, with zeros."""
+        with self.emit.block(list(derived.stms)) as stms:
+            tangents = tuple(self.emit.zeros(type_) if tangent is None else tangent
+                             for tangent, type_, want in zip(derived.results, types, wanted,
+                                                             strict=True) if want)
+        return tuple(stms), tangents
+
+    def pattern(self, stm: ir.Stm, wanted: Sequence[bool]) -> tuple[ir.Param, ...]:
+        """A fresh tangent for each wanted result of a statement."""
+        found = []
+        for param, want in zip(stm.pat, wanted, strict=True):
+            if want:
+                found.append(self.emit.fresh(param.name.base + "_tan", param.type))
+                self.tan[param.name] = found[-1].name
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An element of a sparse adjoint, or an array of them with the shape of each of ``places``.
+
+    ``value`` is added at ``places`` of the first dimensions.  Places out of bounds are ignored; a
+    ``sure`` entry has none.
+    """
+
+    places: tuple[Atom, ...]
+    value: Atom
+    sure: bool
+
+
+@dataclass(slots=True)
+class Adjoint:
+    """The adjoint of a name: the sum of an atom and of sparse entries."""
+
+    dense: Atom | None = None
+    entries: list[Entry] = field(default_factory=list)
+
+
+Found = dict[VName, Adjoint]
+"""The adjoints of names."""
+
+
+class Reverse(Walk):
+    """Reverse mode: ``adj`` has the adjoints so far of the names of the current scope."""
+
+    def __init__(self, emit: Emitter, rewriting: Rewriting, books: Books) -> None:
+        super().__init__(emit, rewriting, books)
+        self.varied: set[VName] = set()
+        self.adj: Found = {}
+        self.accumulators: dict[VName, tuple[Atom | None, ...]] = {}
+        """The adjoints of the destinations of each accumulator."""
+        self.inner: set[VName] | None = None
+        """The names that the innermost map of the return sweep binds; None outside of maps."""
+
+    def forward(self) -> Forward:
+        """A walk of forward mode in this place."""
+        return Forward(self.emit, self.rewriting, self.books)
+
+    # Adjoints
+
+    def varies(self, atom: Atom) -> bool:
+        """True if an atom may need an adjoint."""
+        return atom in self.varied
+
+    def add(self, atom: Atom, value: Atom | None) -> None:
+        """Add to the adjoint of an atom."""
+        if value is None or not isinstance(atom, VName) or atom not in self.varied:
+            return
+        adjoint = self.adj.setdefault(atom, Adjoint())
+        adjoint.dense = value if adjoint.dense is None else self.emit.plus(adjoint.dense, value)
+
+    def add_at(self, array: VName, entry: Entry) -> None:
+        """Add to elements of the adjoint of an array."""
+        if array not in self.varied:
+            return
+        adjoint = self.adj.setdefault(array, Adjoint())
+        if adjoint.dense is not None and not shape_of(self.emit.type(entry.places[0])):
+            adjoint.dense = self.added(adjoint.dense, self.emit.types[array], entry)
+        else:
+            adjoint.entries.append(entry)
+
+    def is_outside(self, name: VName) -> bool:
+        """True if a map stands around, which does not bind a name: its adjoint should be sparse."""
+        return self.inner is not None and name not in self.inner
+
+    def has(self, name: VName) -> bool:
+        """True if the adjoint of a name is not zero."""
+        return name in self.adj
+
+    def take(self, name: VName) -> Atom | None:
+        """The adjoint of a name, which is known to be complete; None if it is zero."""
+        found = self.adj.pop(name, None)
+        return None if found is None else self.dense(name, found)
+
+    def dense(self, name: VName, adjoint: Adjoint) -> Atom:
+        """An adjoint as an atom."""
+        type_ = self.emit.types[name]
+        total = adjoint.dense
+        for entry in adjoint.entries:
+            total = self.added(self.emit.zeros(type_) if total is None else total, type_, entry)
+        adjoint.dense, adjoint.entries = total, []
+        return self.emit.zeros(type_) if total is None else total
+
+    def added(self, total: Atom, type_: Type, entry: Entry) -> Atom:
+        """An adjoint with an entry added."""
+        emit = self.emit
+        array = emit.name(total)
+        shape = shape_of(emit.type(entry.places[0]))
+        if shape:
+            return self._gathered(array, type_, entry, len(shape))
+
+        def changed() -> tuple[Atom]:
+            old = emit.index(array, *entry.places)
+            return (emit.update(array, entry.places, emit.plus(old, entry.value)),)
+
+        if entry.sure:
+            return changed()[0]
+        inside = self.inside(entry.places, shape_of(type_))
+        return emit.choice(inside, changed, lambda: (array,))[0]
+
+    def inside(self, places: Sequence[Atom], sizes: Sequence[Atom]) -> Atom:
+        """True if places are in bounds."""
+        total: Atom = TRUE
+        for place, size in zip(places, sizes, strict=False):
+            low = self.emit.size_op("le", i64(0), place)
+            high = self.emit.size_op("lt", place, size)
+            both = self.emit.op("and", Prim.BOOL, low, high)
+            total = both if total == TRUE else self.emit.op("and", Prim.BOOL, total, both)
+        return total
+
+    def _gathered(self, array: VName, type_: Type, entry: Entry, rank: int) -> Atom:
+        """An adjoint with an array of entries added: a histogram."""
+        emit, depth = self.emit, len(entry.places)
+        flat = [emit.flattened(emit.name(place), rank) for place in entry.places]
+        values = emit.flattened(emit.name(entry.value), rank)
+        sizes = shape_of(type_)
+
+        def place(*places: Atom) -> tuple[Atom]:
+            bin_ = places[0]
+            for each, size in zip(places[1:], sizes[1:], strict=False):
+                bin_ = emit.size_op("add", emit.size_op("mul", bin_, size), each)
+            return (bin_,)
+
+        bins = emit.map(flat, place, "bins")[0] if depth > 1 else flat[0]
+        dest = emit.flattened(array, depth)
+        row = row_of(emit.types[dest])
+        op = ir.HistOp(shape_of(emit.types[dest])[0], (dest,), emit.addition(row))
+        node = ir.Hist(shape_of(emit.types[bins])[0], (op,), emit.identity([Prim.I64, row]),
+                       (bins, values))
+        return emit.reshaped(emit.one(node, emit.types[dest], "adj"), sizes)
+
+    # Bodies
+
+    def statements(self, stms: Iterable[ir.Stm]) -> Back:
+        """Append the forward sweep of statements; the result appends the return sweep."""
+        backs: list[tuple[ir.Stm, Back]] = []
+        for stm in stms:
+            self.emit.types.update((p.name, p.type) for p in stm.pat)
+            if not any(p.name in self.varied for p in stm.pat):
+                self.emit.add(stm)
+                continue
+            back = self.fired(self.books.reverse, stm)
+            assert callable(back)
+            backs.append((stm, back))
+
+        def returned() -> None:
+            for stm, back in reversed(backs):
+                if isinstance(stm.exp, ir.AccWrite) or any(self.has(p.name) for p in stm.pat):
+                    outer, self.emit.loc = self.emit.loc, stm.loc
+                    back()
+                    self.emit.loc = outer
+
+        return returned
+
+    def instead(self, stms: list[ir.Stm]) -> Back:
+        """Append other statements for the same results."""
+        spread(ir.Body(tuple(stms), ()), self.varied)
+        return self.statements(stms)
+
+    def copied(self, lam: ir.Lambda) -> ir.Lambda:
+        """A lambda that is run again: fresh names, and no assertions."""
+        def bound(old: VName, new: VName) -> None:
+            if old in self.varied:
+                self.varied.add(new)
+
+        return self.emit.copied(lam, bound, asserts=False)
+
+    def again(self, body: ir.Body) -> ir.Body:
+        """A body that is run again."""
+        return self.copied(ir.Lambda((), body, ())).body
+
+    def sweep(self, body: ir.Body, seeds: Iterable[Atom | None], start: Found | None = None
+              ) -> Found:
+        """Both sweeps of a body, and the adjoints of the names from outside.
+
+        ``seeds`` are the adjoints of its results, ``start`` adjoints of names from outside.
+        """
+        outer, self.adj = self.adj, {} if start is None else start
+        back = self.statements(body.stms)
+        for atom, seed in zip(body.result, seeds, strict=True):
+            self.add(atom, seed)
+        back()
+        found, self.adj = self.adj, outer
+        local = set(binders(body))
+        return {name: adjoint for name, adjoint in found.items() if name not in local}
+
+    def applied(self, lam: ir.Lambda, args: Sequence[Atom], seeds: Sequence[Atom | None],
+                active: Sequence[bool]) -> Found:
+        """Both sweeps of a lambda at arguments, and the adjoints of its parameters.
+
+        They are complete and have the names of a copy's parameters, which are active or not.
+        """
+        copy = self.copied(lam)
+        self.varied.difference_update(binders(copy))
+        self.varied.update(p.name for p, has in zip(copy.params, active, strict=True) if has)
+        spread(copy.body, self.varied)
+        self.emit.let(copy.params, args)
+        found = self.sweep(copy.body, seeds)
+        return {p.name: found.pop(p.name, Adjoint()) for p in copy.params} | found
+
+    def visible(self, entry: Entry, local: set[VName]) -> bool:
+        """True if the sizes of an entry are known where ``local`` names are not."""
+        atoms = (entry.places[0], entry.value)
+        return not any(size in local for a in atoms for size in shape_of(self.emit.type(a)))
+
+    @contextmanager
+    def scope(self, adj: Found) -> Iterator[None]:
+        """Work on other adjoints meanwhile."""
+        outer, self.adj = self.adj, adj
+        try:
+            yield
+        finally:
+            self.adj = outer
+
+
+def blank(emit: Emitter, atom: Atom, *, place: bool) -> Atom:
+    """An atom for an entry that there is not: a place out of bounds, or a zero."""
+    type_ = emit.type(atom)
+    value = i64(-1) if place else zero(type_ if isinstance(type_, Prim) else type_.elem)
+    shape = shape_of(type_)
+    return emit.one(ir.Replicate(shape, value), array_of(shape, value.prim)) if shape else value
+
+

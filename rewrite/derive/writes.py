@@ -1,0 +1,238 @@
+"""Derivatives of scatters and accumulators, and of functions whose adjoint the program gives."""
+# ruff: noqa: D403 (a law begins with what it is about)
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from runelift.ir import syntax as ir
+from runelift.ir.base.errors import NoDerivative
+from runelift.ir.names import VName
+from runelift.ir.partials import CAPTURED
+from runelift.ir.prim import Prim
+from runelift.ir.traverse import Mapper, free_vars, map_exp
+from runelift.ir.types import FALSE, array_of, elem_of, i64, row_of, shape_of
+from runelift.rewrite.derive.emitter import Emitter
+from runelift.rewrite.derive.maps import reverse_map
+from runelift.rewrite.derive.operators import is_plain, is_sum
+from runelift.rewrite.derive.walk import Back, Forward, Reverse
+from runelift.rewrite.engine.rule import rule
+
+
+@rule(ir.Scatter)
+def forward_scatter(walk: Forward, stm: ir.Stm) -> bool:
+    """r = scatter a is vs ⇒ r, ṙ = scatter (a, ȧ) is (vs, v̇s)"""
+    exp = stm.exp
+    assert isinstance(exp, ir.Scatter)
+    if not is_plain(exp):
+        return False
+    (dest,), (*places, values) = exp.dests, exp.arrays
+    both = [*places, values, walk.array(values)]
+    lam = walk.emit.lam([row_of(walk.emit.types[a]) for a in both],
+                        lambda *xs: (*xs[:-2], xs[-2], *xs[:-2], xs[-1]))
+    pat = walk.pattern(stm, [True])
+    node = ir.Scatter(exp.width, lam, tuple(both),
+                      (dest, replace(dest, array=walk.array(dest.array))))
+    walk.emit.stms.append(replace(stm, pat=(*stm.pat, *pat), exp=node))
+    return True
+
+
+def scattered(emit: Emitter, dest: VName, places: Sequence[VName], values: VName) -> VName:
+    """``scatter dest places values``."""
+    arrays = (*places, values)
+    width = shape_of(emit.types[values])[0]
+    lam = emit.identity([row_of(emit.types[a]) for a in arrays])
+    node = ir.Scatter(width, lam, arrays, (ir.Dest(dest, len(places)),))
+    return emit.one(node, emit.types[dest], "ds")
+
+
+@rule(ir.Scatter)
+def reverse_scatter(walk: Reverse, stm: ir.Stm) -> Back | None:
+    """r = scatter a is vs ⇒ v̄s[k] += r̄[is[k]] if k has won there, ā += scatter r̄ is 0
+
+    Because: one of several writers of a cell counts, so that indices are scattered too.
+    """
+    exp = stm.exp
+    assert isinstance(exp, ir.Scatter)
+    if not is_plain(exp):
+        return None
+    walk.emit.add(stm)
+
+    def back() -> None:
+        emit, (dest,), (*places, values) = walk.emit, exp.dests, exp.arrays
+        adjoint = walk.take(stm.pat[0].name)
+        assert isinstance(adjoint, VName)
+        row = row_of(emit.types[values])
+        sizes = shape_of(emit.types[dest.array])[:dest.rank]
+        counting = emit.counting(exp.width)
+        if walk.varies(values):
+            none = emit.one(ir.Replicate(sizes, i64(-1)), array_of(sizes, Prim.I64), "winners")
+            winners = scattered(emit, none, places, counting)
+
+            def value(k: VName, *at: VName) -> tuple[VName, ...]:
+                def inside() -> tuple[VName, ...]:
+                    won = emit.size_op("eq", emit.index(winners, *at), k)
+                    return emit.choice(won, lambda: (emit.index(adjoint, *at),),
+                                       lambda: (emit.zeros(row),))
+                return emit.choice(walk.inside(at, sizes), inside, lambda: (emit.zeros(row),))
+
+            walk.add(values, emit.map([counting, *places], value, "adjs")[0])
+        if walk.varies(dest.array):
+            zeros = emit.zeros(array_of((exp.width, *shape_of(row)), elem_of(row)))
+            walk.add(dest.array, scattered(emit, adjoint, places, emit.name(zeros)))
+
+    return back
+
+
+@rule(ir.Accumulate)
+def forward_accumulate(walk: Forward, stm: ir.Stm) -> bool:
+    """r = accumulate a f xs ⇒ ṙ = accumulate ȧ (writes of tangents) xs ẋs
+
+    Provided: the operator is + or there is none.
+    Because: tangents have another accumulator, so that atomic updates stay.
+    """
+    exp = stm.exp
+    assert isinstance(exp, ir.Accumulate)
+    _require_sum(exp, stm)
+    walk.emit.add(stm)
+    lam = walk.emit.copied(exp.lam)
+    active = [walk.tangent(a) is not None for a in exp.arrays]
+    arrays = tuple(walk.array(a) for a, has in zip(exp.arrays, active, strict=True) if has)
+    walk.accumulators[lam.params[0].name] = lam.params[0].name, {}
+    derived = walk.lam(lam, [False, *active])
+    tangents = tuple(p for p in derived.tangents if p is not None)
+    dests = tuple(walk.array(dest) for dest in exp.dests)
+    ops = tuple(replace(op, lam=walk.emit.copied(op.lam)) for op in exp.ops)
+    again = ir.Lambda((*lam.params, *tangents), ir.Body(derived.stms, lam.body.result), lam.ret)
+    pat = walk.pattern(stm, [True] * len(stm.pat))
+    walk.emit.stms.append(replace(stm, pat=pat, exp=ir.Accumulate(
+        exp.width, dests, ops, again, (*exp.arrays, *arrays))))
+    return True
+
+
+def _require_sum(exp: ir.Accumulate, stm: ir.Stm) -> None:
+    if not all(map(is_sum, exp.ops)):
+        raise NoDerivative("An accumulator has a derivative with the operator + only.", stm.loc)
+
+
+@rule(ir.AccWrite)
+def forward_write(walk: Forward, stm: ir.Stm) -> bool:
+    """write acc i v ⇒ write acc_tan i v̇"""
+    exp = stm.exp
+    assert isinstance(exp, ir.AccWrite)
+    values = tuple(walk.full(a) for a in exp.values)
+    walk.emit.add(replace(stm, exp=replace(exp, values=values)))
+    return True
+
+
+@rule(ir.Accumulate)
+def reverse_accumulate(walk: Reverse, stm: ir.Stm) -> Back:
+    """r = accumulate (+) a f xs ⇒ ā += r̄, and a map with v̄ += r̄[i] for each write i v
+
+    Provided: the operator is +.
+    """
+    exp = stm.exp
+    assert isinstance(exp, ir.Accumulate)
+    _require_sum(exp, stm)
+    if not exp.ops:
+        raise NoDerivative("Writes of a scatter_stream have no derivative in reverse mode.",
+                           stm.loc)
+    walk.emit.add(stm)
+
+    def back() -> None:
+        emit = walk.emit
+        adjoints = [walk.take(p.name) for p in stm.pat]
+        for dest, adjoint in zip(exp.dests, adjoints, strict=True):
+            walk.add(dest, adjoint)
+        lam = walk.copied(exp.lam)
+        acc, *params = lam.params
+        walk.accumulators[acc.name] = tuple(adjoints)
+        emit.let([acc], [FALSE])
+        done = emit.fresh("done", array_of((exp.width,), Prim.BOOL))
+        inner = ir.Map(exp.width, ir.Lambda(tuple(params), lam.body, (Prim.BOOL,)), exp.arrays)
+        with emit.block() as stms:
+            again = reverse_map.apply(walk, ir.Stm((done,), inner, (), stm.loc))
+            stms.clear()  # the writes themselves are not repeated
+            walk.varied.add(done.name)
+            walk.add(done.name, emit.zeros(done.type))
+            again()
+        emit.stms += [_without_writes(each) for each in stms]
+
+    return back
+
+
+def _without_writes(stm: ir.Stm) -> ir.Stm:
+    """A statement without the writes inside of it."""
+    def body(found: ir.Body) -> ir.Body:
+        return ir.Body(tuple(map(_without_writes, found.stms)), found.result)
+
+    if isinstance(stm.exp, ir.AccWrite):
+        return replace(stm, exp=ir.AtomExp(stm.exp.token))
+    mapper = Mapper(lambda a: a, lambda name: name, body,
+                    lambda lam: replace(lam, body=body(lam.body)))
+    return replace(stm, exp=map_exp(mapper, stm.exp))
+
+
+@rule(ir.AccWrite)
+def reverse_write(walk: Reverse, stm: ir.Stm) -> Back:
+    """write acc i v ⇒ v̄ += r̄[i] if i is in bounds"""
+    exp = stm.exp
+    assert isinstance(exp, ir.AccWrite)
+    walk.emit.add(stm)
+
+    def back() -> None:
+        walk.take(stm.pat[0].name)
+        emit = walk.emit
+        for value, adjoint in zip(exp.values, walk.accumulators[exp.acc], strict=True):
+            if not walk.varies(value) or not isinstance(adjoint, VName):
+                continue
+            inside = walk.inside((exp.index,), shape_of(emit.types[adjoint]))
+            type_ = emit.type(value)
+            walk.add(value, emit.choice(inside, lambda a=adjoint: (  # type: ignore[misc]
+                emit.index(a, exp.index),), lambda t=type_: (emit.zeros(t),))[0])  # type: ignore[misc]
+        walk.add(exp.token, FALSE)
+
+    return back
+
+
+@rule(ir.WithVjp)
+def forward_custom(walk: Forward, stm: ir.Stm) -> bool:
+    """y = with_vjp f f' x ⇒ y, ẏ = f x, derived"""
+    exp = stm.exp
+    assert isinstance(exp, ir.WithVjp)
+    lam = walk.emit.copied(exp.lam)
+    stms = [ir.Stm((p,), ir.AtomExp(a), (), stm.loc)
+            for p, a in zip(lam.params, exp.args, strict=True)]
+    results = [ir.Stm((p,), ir.AtomExp(a), (), stm.loc)
+               for p, a in zip(stm.pat, lam.body.result[exp.kept:], strict=True)]
+    walk.statements([*stms, *lam.body.stms, *results])
+    return True
+
+
+@rule(ir.WithVjp)
+def reverse_custom(walk: Reverse, stm: ir.Stm) -> Back:
+    """y = with_vjp f f' x ⇒ y = f x, x̄ += f' y ȳ
+
+    Provided: f reads no varying name but x.
+    """
+    exp = stm.exp
+    assert isinstance(exp, ir.WithVjp)
+    emit = walk.emit
+    if not walk.varied.isdisjoint(free_vars(exp.lam)):
+        raise NoDerivative(CAPTURED, stm.loc)
+    results = emit.inline(exp.lam, exp.args)
+    emit.let(stm.pat, results[exp.kept:])
+
+    def back() -> None:
+        seeds = [emit.zeros(p.type) if (seed := walk.take(p.name)) is None else seed
+                 for p in stm.pat]
+        adjoints = emit.inline(exp.back, [*results[:exp.kept], *seeds])
+        for arg, adjoint in zip(exp.args, adjoints, strict=True):
+            walk.add(arg, adjoint)
+
+    return back
+
+
+WRITES_FORWARD = (forward_scatter, forward_accumulate, forward_write, forward_custom)
+WRITES_REVERSE = (reverse_scatter, reverse_accumulate, reverse_write, reverse_custom)

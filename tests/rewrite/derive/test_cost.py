@@ -1,0 +1,63 @@
+"""The gate of cost: gradients count at most five times the scalar operations, for all sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runelift.frontend.load import load
+from runelift.ir import syntax as ir
+from runelift.ir.base.source import Source
+from runelift.ir.interpret import Env, Interpreter, interpret
+from runelift.ir.names import Names
+from runelift.rewrite.pipeline import optimise
+
+FAMILIES = {
+    "chain": "f64.sum (map (\\x -> f64.exp (f64.sin x * x) + x / 3) xs)",
+    "pairs": "f64.sum (map (\\x -> f64.sum (map (\\y -> (x - y) ** 2) xs)) xs)",
+    "product": "let m = unflatten (xs[:16 * (n / 16)] :> [16 * (n / 16)]f64) in f64.sum (flatten "
+               "(map (\\r -> map (\\c -> f64.sum (map2 (*) r c)) m) m))",
+    "gather": "f64.sum (map (\\i -> xs[(i * 7) % n] * xs[(i * 3) % n]) (iota n))",
+    "scatter": "f64.sum (map (** 2) (scatter (copy xs) (map (\\i -> (i * 7) % n) (iota n)) "
+               "(map (* 3) xs)))",
+    "histogram": "f64.sum (map (** 2) (hist (+) 0 8 (map (% 8) (iota n)) (map (** 2) xs)))",
+    "extreme": "f64.maximum (map (** 2) xs) + f64.minimum xs",
+    "running": "f64.sum (map (** 2) (scan (+) 0 (map (** 2) xs)))",
+    "loop": "loop y = 0 for i < n do f64.sin (y * xs[i])",
+    "updates": "f64.sum (loop ys = copy xs for i < n - 1 do ys with [i + 1] = ys[i] * ys[i + 1])",
+    "rows": "f64.sum (map (\\i -> loop s = 0 for j < 4 do s + xs[(i + j) % n] ** 2) (iota n))",
+    "branches": "f64.sum (map (\\x -> if x > 0 then f64.sqrt x * x else x * x * 2) xs)",
+    "windows": "f64.sum (map (\\i -> f64.sum (map (** 2) xs[i:i + 4])) (iota (n - 3)))",
+}
+
+
+class Counting(Interpreter):
+    """An interpreter that counts scalar operations, and the elements that updates copy."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operations = 0
+
+    def exp(self, exp: ir.Exp, env: Env, stm: ir.Stm) -> list[Any]:
+        self.operations += isinstance(exp, ir.PrimOp)
+        return super().exp(exp, env, stm)
+
+
+def operations(entry: str, n: int, body: str) -> int:
+    names, machine = Names(), Counting()
+    text = (f"def f [n] (xs: [n]f64): f64 = {body}\nentry primal [n] (xs: [n]f64) = f xs\n"
+            "entry gradient [n] (xs: [n]f64) = vjp f xs 1")
+    program = load(Source("t", text), names)
+    (fun,) = (fun for fun in program.funs if fun.name == entry)
+    optimised = optimise(ir.Program((fun,)), names)
+    interpret(optimised, entry, [np.linspace(-0.9, 1.1, n)], machine=machine)
+    return machine.operations
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_gradients_cost_five_times_as_much_at_most(family: str) -> None:
+    for n in (32, 256):
+        primal = operations("primal", n, FAMILIES[family])
+        assert operations("gradient", n, FAMILIES[family]) <= 5 * primal, (n, primal)
