@@ -17,12 +17,12 @@ FILES = [FOLDER / f"{name.removeprefix('std/')}.fut" for name in shipped_names()
 HEAD = """\
 # Library
 
-Files that come with Runelift: `import "std/sort"` makes their functions known.  They are ordinary programs in the
-language.  A file `std/sort.fut` beside a program goes first, and a program's own names hide theirs.
-`module s = import "std/sort"` keeps all of them behind `s.`.
+Files that come with Runelift: `import "std/sort"` makes their functions known.  They are ordinary
+programs in the language.  A program's own file of such a name goes first, and its own names hide
+those of the library.  `module s = import "std/sort"` keeps all of them behind `s.`.
 
-Functions that need a type of numbers are members of a module for each: `stats_f32.mean xs`, `stats_f64.mean xs`.
-`mk_stats` makes such a module for another type.
+Functions that need a type of numbers are members of a module for each: `stats_f32.mean xs`,
+`stats_f64.mean xs`.  `mk_linalg` and the like make such a module for another type.
 
 A script writes this page (`python -m tests.library.page`), and a test runs each example.
 """

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.frontend.check.foreign import meant
 from runelift.frontend.load import check
 from runelift.frontend.shipped import shipped_names
 from runelift.ir.base.errors import ProgramError
-from runelift.ir.base.source import Source
+from runelift.ir.base.source import Source, Span
+from tests.library.page import FILES, functions
 
 XS = np.array([3, 1, 2], np.int32)
 
@@ -22,8 +24,8 @@ def result(path: Path) -> list[int]:
 
 @pytest.mark.parametrize(("text", "wanted"), [
     ('import "std/sort"\nentry main (xs: []i32) = sort_i32 xs', [1, 2, 3]),
-    ('import "std/sort"\ndef sort [n] (xs: [n]i32) = map (+ 1) xs\nentry main (xs: []i32) = sort xs',
-     [4, 2, 3]),
+    ('import "std/sort"\ndef sort [n] (xs: [n]i32) = map (+ 1) xs\n'
+     "entry main (xs: []i32) = sort xs", [4, 2, 3]),
     ('module s = import "std/sort"\ndef run (x: i32) = x\nentry main (xs: []i32) = '
      "map run (s.sort (>=) xs)", [3, 2, 1]),
 ], ids=["opened", "hidden by a name of the program", "behind a module"])
@@ -59,3 +61,16 @@ def test_mistakes_in_calls_are_reported_at_the_call(name: str) -> None:
 def test_a_missing_file_names_those_that_are_shipped() -> None:
     with pytest.raises(ProgramError, match="std/sort"):
         check(Source("a.fut", 'import "std/sorts"\nentry main (x: i64) = x'))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_hints_name_functions_that_exist(path: Path) -> None:
+    words = ("sort", "argsort", "unique", "mean", "std", "median", "argmax", "quantile", "matmul",
+             "solve", "inv", "norm", "convolve", "pad", "diff", "randn", "shuffle", "fft")
+    source = Source("a.fut", "x")
+    for word in words:
+        hint, = meant(word, Span(source, 0, 1))
+        if f'"std/{path.stem}"' in hint:
+            call = hint.rpartition(", and ")[2].split()[0]
+            assert call.rpartition(".")[2] in {each.name for each in functions(path)}
+            assert call.count(".") == 0 or f"module {call.partition('.')[0]} = " in path.read_text()
