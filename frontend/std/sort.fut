@@ -36,19 +36,22 @@ local def split_of 'a [n] (leq: a -> a -> bool) (xs: [n]a) (a: i64) (b: i64) (c:
 -- Neighbours of sorted arrays, `width` long each, merged.
 local def merged 'a [n] (leq: a -> a -> bool) (width: i64) (xs: [n]a): [n]a =
   let m = (n + run - 1) / run
-  let pieces = tabulate m (\p ->
-                 let a = p * run / (2 * width) * (2 * width)
-                 let b = i64.min n (a + width)
-                 let c = i64.min n (a + 2 * width)
-                 let start = split_of leq xs a b c (p * run - a)
-                 let own = #[sequential] tabulate run (\_ -> xs[0])
-                 let (own, _, _) =
-                   loop (own, i, j) = (own, a + start, b + p * run - a - start)
-                   for k < i64.min run (n - p * run) do
-                     let first = j >= c || (i < b && leq xs[i] xs[j])
-                     let own = own with [k] = xs[if first then i else j]
-                     in (own, i + i64.bool first, j + i64.bool (!first))
-                 in own)
+  let pieces =
+    #[unsafe] tabulate m (\p ->
+                            let a = p * run / (2 * width) * (2 * width)
+                            let b = i64.min n (a + width)
+                            let c = i64.min n (a + 2 * width)
+                            let start = split_of leq xs a b c (p * run - a)
+                            let own = #[sequential] tabulate run (\_ -> xs[0])
+                            let (own, _, _) =
+                              loop (own, i, j) = (own, a + start, b + p * run - a - start)
+                              for k < i64.min run (n - p * run) do
+                                let x = xs[i64.min i (n - 1)]
+                                let y = xs[i64.min j (n - 1)]
+                                let first = j >= c || (i < b && leq x y)
+                                let own = own with [k] = if first then x else y
+                                in (own, i + i64.bool first, j + i64.bool (!first))
+                            in own)
   in take n (flatten pieces)
 
 -- | The elements in ascending order: `x <= y` says whether x may stand before y.
@@ -88,13 +91,13 @@ local def radix_pass 'a [n] (key: a -> u64) (shift: i32) (xs: [n]a): [n]a =
   let starts = transpose (unflatten (map2 (-) (scan (+) 0 flat) flat))
   let places = tabulate m (\c ->
                  let (_, own) =
-                   loop (next, own) = (copy starts[c], #[sequential] replicate chunk (-1i64))
+                   loop (next, own) = (copy starts[c], #[sequential] replicate chunk (-1i32))
                    for i < i64.min chunk (n - c * chunk) do
                      let d = digit xs[c * chunk + i]
                      let place = next[d]
-                     in (next with [d] = place + 1, own with [i] = i64.i32 place)
+                     in (next with [d] = place + 1, own with [i] = place)
                  in own)
-  in scatter (copy xs) (take n (flatten places)) xs
+  in scatter (copy xs) (map i64.i32 (take n (flatten places))) xs
 
 -- | The elements in ascending order of the lowest bits of their keys, which are unsigned integers.
 --

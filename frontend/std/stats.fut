@@ -147,5 +147,5 @@ module mk_stats (R: sortable) = {
     in map (R./ total) powers
 }
 
-module stats_f32 = mk_stats { open f32 def sort = sort_f32 }
-module stats_f64 = mk_stats { open f64 def sort = sort_f64 }
+module stats_f32 = mk_stats { open f32 def sort [n] (xs: [n]f32): [n]f32 = sort_f32 xs }
+module stats_f64 = mk_stats { open f64 def sort [n] (xs: [n]f64): [n]f64 = sort_f64 xs }
