@@ -13,6 +13,7 @@ from pathlib import Path
 
 from runelift.frontend.definitions import Definition, Mention, Reader, Scope
 from runelift.frontend.modules.assumed import HAVING, prelude_signature
+from runelift.frontend.shipped import imported
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.nodes import Node, parts
 from runelift.ir.base.source import Source, Span
@@ -190,8 +191,7 @@ class _Walk:
                 found = self._module(body, inner_scope)
                 return replace(found, parameters=(members, *found.parameters))
             case module_ast.ModImport(span, path):
-                place = (Path(span.source.name).parent / f"{path}.fut").resolve()
-                return self._files.exported(place)
+                return self._files.exported(imported(Path(span.source.name), path))
 
     def _ascribed(self, module: Scope, signature: Scope | None) -> Scope:
         """The names that can be seen of a module with a module type; all if that is not known."""

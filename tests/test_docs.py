@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.frontend.shipped import shipped_names
 from runelift.ir.base.files import read_source
 from runelift.ir.base.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
@@ -196,7 +197,8 @@ def test_numpy_and_the_language_agree() -> None:
     values = {"xs": np.array([0.5, 2, 1.5, 3], np.float32), "js": np.array([3, 0, 3]),
               "ys": np.array([1, 1, 2, 0.5], np.float32),
               "a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.ones((2, 3), np.float32)}
-    program = runelift.compile("\n".join(
+    imports = "".join(f'import "{name}"\n' for name in shipped_names())
+    program = runelift.compile(imports + "\n".join(
         f"entry row{k} [n][k] (xs: [4]f32) (ys: [4]f32) (js: [k]i64) (a: [n][3]f32) "
         f"(b: [n][3]f32) = {here}" for k, (_, here) in enumerate(rows)), device="interpreter")
     for k, (there, _) in enumerate(rows):

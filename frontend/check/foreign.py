@@ -30,23 +30,38 @@ OPERATORS: Mapping[str, str] = {"and": "&&", "or": "||", "mod": "%", "div": "/",
                                 "is": "==", "rem": "%%", "quot": "//"}
 """Words that are operators elsewhere."""
 
-_MEAN = "f32.sum xs / f32.i64 (length xs)"
-_SORT = ("There is no sort in the prelude: examples/radix.fut has one to copy, and packages such "
-         "as github.com/diku-dk/sorts do.")
-_BEST = ("(reduce (\\(a, i) (b, j) -> if {} then (b, j) else (a, i)) ({}, -1) "
-         "(zip xs (indices xs))).1")
+_SHIPPED: Mapping[str, tuple[str, str]] = {
+    "sort": ("sort", "sort (<=) xs"), "sorted": ("sort", "sort (<=) xs"),
+    "argsort": ("sort", "argsort (<=) xs"), "unique": ("sort", "unique (==) (sort (<=) xs)"),
+    "searchsorted": ("sort", "lower_bound (<=) xs x"), "bisect": ("sort", "upper_bound (<=) xs x"),
+    "mean": ("stats", "stats_f32.mean xs"), "average": ("stats", "stats_f32.mean xs"),
+    "avg": ("stats", "stats_f32.mean xs"), "var": ("stats", "stats_f32.variance xs"),
+    "variance": ("stats", "stats_f32.variance xs"), "std": ("stats", "stats_f32.std xs"),
+    "stdev": ("stats", "stats_f32.std xs"), "median": ("stats", "stats_f32.median xs"),
+    "quantile": ("stats", "stats_f32.quantile xs q"),
+    "percentile": ("stats", "stats_f32.quantile xs (p / 100)"),
+    "argmax": ("stats", "stats_f32.argmax xs"), "argmin": ("stats", "stats_f32.argmin xs"),
+    "histogram": ("stats", "stats_f32.histogram k low high xs"),
+    "softmax": ("stats", "stats_f32.softmax xs"),
+    "matmul": ("linalg", "linalg_f32.matmul a b"), "solve": ("linalg", "linalg_f32.solve a b"),
+    "inv": ("linalg", "linalg_f32.inverse a"), "det": ("linalg", "linalg_f32.determinant a"),
+    "norm": ("linalg", "linalg_f32.norm xs"), "outer": ("linalg", "linalg_f32.outer xs ys"),
+    "convolve": ("windows", "windows_f32.convolve xs ys"),
+    "correlate": ("windows", "windows_f32.correlate xs ys"),
+    "pad": ("windows", "pad before after 0 xs"), "diff": ("windows", "diff (-) xs"),
+    "random": ("random", "uniform_f32 n seed"), "rand": ("random", "uniform_f32 n seed"),
+    "randn": ("random", "normal_f32 n seed"), "randint": ("random", "uniform_i64 low high n seed"),
+    "shuffle": ("random", "shuffle seed xs"), "fft": ("fft", "fft_f32.fft (zip re im)"),
+    "ifft": ("fft", "fft_f32.ifft (zip re im)"),
+}
+"""The shipped files that have such functions, and a call of them."""
 
 ADVICE: Mapping[str, str] = {
+    **{name: f'Write import "std/{file}" in the first line, and {call}.'
+       for name, (file, call) in _SHIPPED.items()},
     "print": "A program has no output but its result.",
     "trace": "A program has no output but its result.",
-    "sort": _SORT, "sorted": _SORT, "argsort": _SORT, "median": _SORT,
-    "mean": f"Write {_MEAN}.", "average": f"Write {_MEAN}.", "avg": f"Write {_MEAN}.",
-    "var": "Write the mean of the squared distances from the mean.",
-    "std": "Write the root of the mean of the squared distances from the mean.",
-    "argmax": f"Write {_BEST.format('b > a', '-f32.inf')}.",
-    "argmin": f"Write {_BEST.format('b < a', 'f32.inf')}.",
     "dot": "Write f32.sum (map2 (*) xs ys).",
-    "matmul": "Write map (\\row -> map (\\col -> f32.sum (map2 (*) row col)) (transpose b)) a.",
     "cumsum": "Write scan (+) 0 xs.", "cumprod": "Write scan (*) 1 xs.",
     "prod": "Write f32.product xs.", "arange": "Write iota n.", "range": "Write 0..<n.",
     "linspace": "Write map (\\i -> a + f64.i64 i * (b - a) / f64.i64 (n - 1)) (iota n).",

@@ -51,6 +51,7 @@ from runelift.frontend.modules.structures import (
     with_meaning,
     wrong,
 )
+from runelift.frontend.shipped import imported, is_shipped, shipped_names
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.broken_names import names_of
 from runelift.frontend.syntax.nodes import Node, put_at, walk
@@ -328,12 +329,16 @@ class _Evaluator:
     def _import(self, path: str, span: Span) -> Structure:
         importer = Path(span.source.name)
         try:
-            place = (importer.parent / f"{path}.fut").resolve()
+            place = imported(importer, path)
         except (OSError, ValueError) as error:  # a name that no file can have
             raise wrong("missing-import", span, f"Cannot import '{path:.80}': {error}.") from None
+        if path.startswith("std/") and not place.is_file():
+            raise wrong("missing-import", span, f"There is no file '{path}'.",
+                        f"Shipped are {', '.join(shipped_names())}.")
         if place not in self._files:
             self._files[place] = None
-            named = place if importer.is_absolute() else Path(os.path.relpath(place))
+            named = place if importer.is_absolute() or is_shipped(place) else Path(
+                os.path.relpath(place))
             try:
                 self._files[place] = self._exported(self._read(named, span), place.stem)
             except ProgramError:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from runelift.frontend.shipped import imported, is_shipped
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import read_source
 from runelift.ir.base.source import Source
@@ -82,11 +83,14 @@ def _is_current(compiled: Compiled, parameters: Mapping[str, int], schedule: Sou
     return (text == known and skips.items() <= compiled.numbers.items()
             and all(name in skips for name in compiled.numbers if is_skip_name(name))
             and all(parameters.get(name) == value for name, value in compiled.parameters.items())
-            and all(map(_is_unchanged, compiled.imports)))
+            and all(_is_unchanged(each, compiled.source) for each in compiled.imports))
 
 
-def _is_unchanged(source: Source) -> bool:
+def _is_unchanged(source: Source, program: Source) -> bool:
+    place = Path(source.name)
+    if is_shipped(place) and imported(Path(program.name), f"std/{place.stem}") != place:
+        return False  # the program has a file of its own now
     try:
-        return read_source(Path(source.name)) == source
+        return read_source(place) == source
     except UserError:
         return False

@@ -96,7 +96,9 @@ entry main (x: i32): i32 = x + two.value
 """),
     Explanation(
         "missing-import", "an imported file that cannot be read",
-        "import \"path\" reads path.fut, from the folder of the file that imports it.",
+        "import \"path\" reads path.fut, from the folder of the file that imports it.  If none is "
+        "there, import \"std/sort\" and the like read files that come with Runelift "
+        "(docs/library.md).",
         wrong="""\
 import "vectors"
 

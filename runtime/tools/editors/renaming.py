@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from runelift.frontend.definitions import Definition, Mention
 from runelift.frontend.references import References
+from runelift.frontend.shipped import is_shipped
 from runelift.frontend.syntax import module_ast
 from runelift.frontend.syntax.tokens import PATTERNS, RESERVED, scan
 from runelift.ir.base.errors import UserError
@@ -67,6 +68,8 @@ def rename(workspace: Workspace, document: Document, offset: int, name: str
     if found is None:
         raise UserError(_nothing(document, offset))
     old = found.definition.name
+    if is_shipped(path_of(found.definition.span.source)):
+        raise UserError(f"'{old}' is defined in Runelift's library, which stays as it is.")
     _check_name(old, name)
     uses = _uses(workspace, found.definition)
     for path in uses.files:

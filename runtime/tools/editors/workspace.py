@@ -12,6 +12,7 @@ from pathlib import Path
 
 from runelift.frontend.definitions import Mention
 from runelift.frontend.references import References
+from runelift.frontend.shipped import imported
 from runelift.frontend.syntax import module_ast
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import read_source
@@ -112,4 +113,4 @@ def _imports(document: Document) -> Iterator[Path]:
     """The files that a text imports, and perhaps some that only its comments name."""
     for found in _IMPORT.finditer(document.source.text):
         with suppress(OSError, ValueError):
-            yield (document.path.parent / f"{found[1]}.fut").resolve()
+            yield imported(document.path, found[1])

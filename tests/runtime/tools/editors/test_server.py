@@ -193,6 +193,7 @@ def test_a_name_that_exists_elsewhere_is_taken_where_it_changes_no_meaning(
     ("module m: numeric = f32\nmodule n (p: numeric) = { def h = p.i32 1 }", "i32 1", "mine",
      "prelude wants the name 'i32'"),
     ("def f = 1 +", "f", "mine", "cannot be parsed"),
+    ('import "std/sort"\ndef f = sort_i32 [1]', "sort_i32", "mine", "Runelift's library"),
 ])
 def test_names_that_would_mean_something_else_are_refused(
         client: Client, uri: str, text: str, part: str, name: str, message: str) -> None:

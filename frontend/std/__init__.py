@@ -1,0 +1,1 @@
+"""Files in the language that programs import, such as ``import "std/sort"``; docs/library.md."""
