@@ -16,6 +16,7 @@ import runelift
 from runelift.codegen.plan.plan import kernels
 from runelift.ir.base.errors import ProgramFailure
 from runelift.runtime.devices.info import find_devices
+from runelift.runtime.exported.stored import KINDS, load
 from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tools.export.bundle import bundle, package_name
 
@@ -242,6 +243,15 @@ print(len(subgroups.probe_plan().steps) > 0)
     assert said(folder, script, RUNELIFT_CACHE=str(tmp_path)) == ["True", "True"]
 
 
+def test_a_simulated_gpu_has_its_own_plan(folder: Path, simulator: str) -> None:
+    """It interleaves accesses, so its plan is another one than that of processors."""
+    assert said(folder, """
+import hist, rows
+print(rows.main(np.ones((3, 4), np.float32)).tolist())
+print(hist.main(3, np.array([0, 1, 1]), np.array([1, 2, 3], np.int32)).tolist())
+""", RUNELIFT_DEVICE=simulator) == ["[4.0, 4.0, 4.0]", "[1, 5, 0]"]
+
+
 def test_the_package_is_small_and_has_no_compiler() -> None:
     files = bundle()
     modules = {name for name in files if name.endswith(".py")}
@@ -288,6 +298,25 @@ def test_a_second_export_changes_nothing(folder: Path) -> None:
     assert main(["export", str(folder / "points.fut"), "-o", str(folder / "out")]) == 0
     changed = {path.name for path, time in before.items() if path.stat().st_mtime_ns != time}
     assert changed == {"points.py"}
+
+
+@pytest.mark.sweep(keep=["OptionPricing", "windows", "mri-q"])
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.fut")), ids=lambda path: path.stem)
+def test_examples_are_exported(path: Path, tmp_path: Path) -> None:
+    """The plans of all kinds of devices are those of the program, and the module is Python."""
+    assert main(["export", str(path), "-o", str(tmp_path)]) == 0
+    compiled = runelift.compile(path).compiled
+    (module,) = tmp_path.glob("*.py")
+    text = module.read_text()
+    compile(text, module.name, "exec")
+    entries = {each.name: each for each in map(load, tmp_path.glob("*.plan"))}
+    assert entries.keys() == compiled.interfaces.keys()
+    for name, entry in entries.items():
+        assert f"\ndef {name}(" in text
+        assert entry.signature == compiled.signatures[name]
+        for kind in KINDS:
+            assert entry.plan(*kind) == compiled.plan(
+                name, interleave=kind.interleave, coherent=kind.coherent)
 
 
 @pytest.mark.parametrize(("command", "message"), [
