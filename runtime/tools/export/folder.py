@@ -8,6 +8,7 @@ import keyword
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from textwrap import indent
 from typing import NamedTuple
 
 from runelift import __version__
@@ -46,7 +47,7 @@ _THRESHOLDS = {thresholds}
 _RUNTIME = {package!r}
 
 
-def _program(module):
+def _opened(module):
     """The program of this module; the path of imports stays as it is."""
     if _RUNTIME not in _sys.modules:
         place = module.parent / _RUNTIME / "__init__.py"
@@ -57,7 +58,7 @@ def _program(module):
     return runtime.ExportedProgram(module, _DEVICE, _THRESHOLDS)
 
 
-_program = _program(_Path(__file__))
+_program = _opened(_Path(__file__))
 '''
 FUNCTION = '''
 
@@ -132,7 +133,7 @@ def functions_of(entries: Sequence[str]) -> dict[str, str]:
     return found
 
 
-_OWN = frozenset({"_program", "_util", "_sys", "_import_module", "_Path"})
+_OWN = frozenset({"_opened", "_program", "_util", "_sys", "_import_module", "_Path"})
 """Names of a module that functions must not take."""
 
 
@@ -182,9 +183,9 @@ def _functions(program: Program, functions: Mapping[str, str]) -> Iterator[str]:
     for entry, function in functions.items():
         declared = program.compiled.signatures[entry]
         names = ", ".join(python_names(declared))
-        doc = documentation(entry, declared, keywords=False).replace("\\", "\\\\")
+        doc = indent(documentation(entry, declared, keywords=False), "    ").lstrip()
         yield FUNCTION.format(function=function, params=f"{names}, /" if names else "", args=names,
-                              doc=doc.replace('"""', '\\"\\"\\"').replace("\n", "\n    "))
+                              doc=doc.replace("\\", "\\\\").replace('"""', '\\"\\"\\"'))
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:

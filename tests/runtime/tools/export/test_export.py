@@ -19,6 +19,8 @@ from runelift.runtime.devices.info import find_devices
 from runelift.runtime.exported.stored import KINDS, load
 from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tools.export.bundle import bundle, package_name
+from runelift.runtime.tools.export.folder import export
+from runelift.runtime.versions.size_guards import GuardedThresholds, SizeTable
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 RUNNER = '''
@@ -173,12 +175,28 @@ def test_thresholds_are_inside(folder: Path) -> None:
     assert "_THRESHOLDS = {}" in (folder / "out" / "matmul.py").read_text()
 
 
+def test_size_guards_are_inside(folder: Path, tmp_path: Path) -> None:
+    program = runelift.compile(folder / "rows.fut")
+    (site,) = program.tree.entry("main").sites()
+    names = tuple(map(str, program.loaded.plan("main").sizes))
+    guard = SizeTable(names, {(3, 4): 2})
+    program.thresholds = GuardedThresholds(program.thresholds, {site: guard, "other": guard})
+    export(program, ["main"], tmp_path, None)
+    assert load(tmp_path / "rows.main.plan").guards == {site: guard}
+    assert said(tmp_path, """
+import rows
+rows.main(np.ones((3, 4), np.float32))
+(built,) = {each.version for each in rows._main._executable.sites if each.kernel}
+print(built)
+""", place="") == [f"{site}/2"]
+
+
 BEGIN = RUNNER.partition("folder, out")[0] + "sys.path.insert(0, sys.argv[1])\n"
 
 
-def said(folder: Path, script: str, **environment: str) -> list[str]:
+def said(folder: Path, script: str, *, place: str = "out", **environment: str) -> list[str]:
     """The lines that a script prints; it can import the modules and nothing of Runelift."""
-    done = alone(folder, f"{BEGIN}import numpy as np\n{script}", str(folder / "out"),
+    done = alone(folder, f"{BEGIN}import numpy as np\n{script}", str(folder / place),
                  **environment)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()
