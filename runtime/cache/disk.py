@@ -165,7 +165,8 @@ def set_fingerprint(found: str) -> None:
 
 def folders() -> list[Path]:
     """The folders of the packages that compile and run programs."""
-    specs = [find_spec(f"runelift.{room}") for room in ROOMS]
+    root = __name__.partition(".")[0]  # another one in exported modules
+    specs = [find_spec(f"{root}.{room}") for room in ROOMS]
     return [Path(place) for spec in specs if spec is not None
             for place in spec.submodule_search_locations or ()]
 

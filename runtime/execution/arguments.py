@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import Any
 
@@ -25,6 +25,17 @@ def check_arguments(plan: Interface, args: list[Any]) -> list[Any]:
         raise wrong_number(plan.entry, [
             f"{spec.name.base}: {_show_spec(spec)}" for spec in plan.params], len(args))
     return [check_argument(spec, arg) for spec, arg in zip(plan.params, args, strict=True)]
+
+
+def bound_arguments(plan: Interface, args: list[Any], upload: Callable[[Any], Any]
+                    ) -> dict[str, Any]:
+    """Arguments by the name of their parameter, arrays as ``upload`` makes them; and sizes."""
+    values = check_arguments(plan, args)
+    sizes = sizes_of(plan, values)
+    bound: dict[str, Any] = {str(name): size for name, size in sizes.items()}
+    for spec, value in zip(plan.params, values, strict=True):
+        bound[str(spec.name)] = value.item() if spec.shape is None else upload(value)
+    return bound
 
 
 def wrong_number(entry: str, params: Sequence[str], given: int) -> ArgumentError:

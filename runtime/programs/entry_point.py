@@ -216,14 +216,18 @@ def declaration(name: str, declared: Signature) -> str:
     return f"{' '.join(parts)}: {results_text(declared)}"
 
 
-def documentation(name: str, declared: Signature) -> str:
-    """The text of ``help``: the comment of the source, then arguments and results for Python."""
+def documentation(name: str, declared: Signature, *, keywords: bool = True) -> str:
+    """The text of ``help``: the comment of the source, then arguments and results for Python.
+
+    The function has the ``keywords`` of :class:`EntryPoint`, or none.
+    """
     rows = [(python, _in_python(param))
             for python, param in zip(python_names(declared), declared.params, strict=True)]
-    if sizes := size_names(declared):
-        rows.append((", ".join(sizes), "sizes, checked if they are given"))
-    rows.append((ON_DEVICE, "leave arrays among the results on the device"))
-    width = max(len(left) for left, _ in rows)
+    if keywords:
+        if sizes := size_names(declared):
+            rows.append((", ".join(sizes), "sizes, checked if they are given"))
+        rows.append((ON_DEVICE, "leave arrays among the results on the device"))
+    width = max((len(left) for left, _ in rows), default=0)
     lines = [declared.doc, ""] if declared.doc else []
     lines += [f"entry {declaration(name, declared)}", "",
               *(f"  {left:<{width}}  {right}" for left, right in rows), "",

@@ -8,27 +8,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from runelift.codegen.plan.plan import Interface, Plan, kernels
-from runelift.ir.base.errors import UserError, unknown_entry
+from runelift.ir.base.errors import unknown_entry
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.reuse import store_compiled
 from runelift.runtime.compilation.texts import KernelTexts
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.info import DeviceInfo
-from runelift.runtime.execution.arguments import check_arguments, sizes_of
-from runelift.runtime.execution.device_array import DeviceArray
+from runelift.runtime.execution.arguments import bound_arguments
 from runelift.runtime.programs import running
 
 if TYPE_CHECKING:
     from runelift.codegen.plan.origins import Origins
     from runelift.runtime.devices.context import Device
     from runelift.runtime.devices.memory import Buffer
-    from runelift.runtime.execution.calls import Call
+    from runelift.runtime.execution.caller import Caller
     from runelift.runtime.execution.executable import Executable
     from runelift.runtime.memory.memory_run import MemoryEstimate
     from runelift.runtime.prebuild.first_run import FirstRun
@@ -188,38 +186,19 @@ class LoadedProgram:
             with self._loading:
                 self.prepare_first_run(entry, args, dict(force), thresholds)
                 executable = self.executable(entry)
-        device, calls = self.device, running.calls
-        with device.lock:
-            if not record and (results := self.repeat(
-                    entry, args, thresholds, force, to_host=to_host)) is not None:
-                return results, None
-            bound = self.bind(executable.plan, list(args))
-            call: Call = calls.call_of(executable, bound, thresholds, force)
-            if record:
-                outcome = call.record(bound)
-                return outcome.results, outcome.record
-            call.prepare(bound)
-            outcome = call.perform(bound, running.on_host if to_host else running.on_device)
-            if is_first:
-                self._texts.store(self.compiled)
-            kinds = calls.kinds_of(args, executable)
-            if kinds is not None and call.commands is not None and not any(
-                    isinstance(arg, DeviceArray) and arg.device is not device for arg in args):
-                call.decisions.known[kinds] = call
-            return outcome.results, None
+        if record:
+            return self._caller.record(executable, args, thresholds, force)
+        results = self._caller.perform(executable, args, thresholds, force, to_host=to_host)
+        if is_first:
+            self._texts.store(self.compiled)
+        return results, None
 
     def repeat(self, entry: str, args: Sequence[Any], thresholds: Choices,
                force: Choices = NO_FORCE, *, to_host: bool) -> tuple[Any, ...] | None:
         """The results of a call with arguments of known kinds; None if they are not known yet."""
         if (executable := self._executables.get(entry)) is None:
             return None
-        with executable.device.lock:
-            decisions = executable.decisions.recent(thresholds, force)
-            kinds = running.calls.kinds_of(args, executable)
-            if decisions is None or (call := decisions.known.get(kinds)) is None:
-                return None
-            return call.repeat(args, running.on_host if to_host else running.on_device,
-                               self.upload)
+        return self._caller.repeat(executable, args, thresholds, force, to_host=to_host)
 
     def forget_prebuilt(self) -> None:
         """Forget executables and prebuilt kernels: the device is not as was presumed."""
@@ -262,31 +241,14 @@ class LoadedProgram:
     def bind(self, plan: Interface, args: list[Any],
              upload: Callable[[Any], Any] | None = None) -> dict[str, Any]:
         """Arguments by the name of their parameter, arrays on the device."""
-        upload = upload or self.upload
-        values = check_arguments(plan, args)
-        sizes = sizes_of(plan, values)
-        bound: dict[str, Any] = {str(name): size for name, size in sizes.items()}
-        for spec, value in zip(plan.params, values, strict=True):
-            bound[str(spec.name)] = value.item() if spec.shape is None else upload(value)
-        return bound
+        return bound_arguments(plan, args, upload or self.upload)
 
     def upload(self, value: Any, copies: list[Any] | None = None) -> Buffer:
-        """A buffer of the device with the elements of an array.
+        """A buffer of the device with the elements of an array (:meth:`Caller.upload`)."""
+        return self._caller.upload(value, copies)
 
-        With ``copies``, nothing waits: the event of the copy comes to them, and keeps the elements.
-        """
-        if isinstance(value, DeviceArray):
-            if value.device is self.device:
-                buffer: Buffer = value.buffer
-                return buffer
-            value = value.get()
-        device = self._device or self.device
-        try:
-            buffer = device.pool.allocate(value.nbytes)
-        except running.OutOfMemory as error:
-            raise UserError(f"Out of device memory: {error}.") from None
-        if value.size:
-            event = device.write(buffer, np.ascontiguousarray(value), waits=copies is None)
-            if copies is not None:
-                copies.append(event)
-        return buffer
+    @cached_property
+    def _caller(self) -> Caller:
+        """The caller of executables on the device."""
+        found: Caller = running.Caller(self.device)
+        return found

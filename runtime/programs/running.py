@@ -9,9 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from runelift.runtime.devices.memory import OutOfMemory
     from runelift.runtime.execution import calls
-    from runelift.runtime.execution.delivery import on_device, on_host
+    from runelift.runtime.execution.caller import Caller
     from runelift.runtime.execution.dry_run import no_memory
     from runelift.runtime.execution.executable import Executable
     from runelift.runtime.execution.probes.on_demand import open_device
@@ -19,13 +18,12 @@ if TYPE_CHECKING:
     from runelift.runtime.memory.memory_run import MemoryRun
     from runelift.runtime.prebuild.prebuild import Prebuilder
 
-__all__ = ["Executable", "MemoryGuard", "MemoryRun", "OutOfMemory", "Prebuilder", "calls",
-           "no_memory", "on_device", "on_host", "open_device"]
+__all__ = ["Caller", "Executable", "MemoryGuard", "MemoryRun", "Prebuilder", "calls", "no_memory",
+           "open_device"]
 
 _HOMES = {
-    "OutOfMemory": "runelift.runtime.devices.memory",
+    "Caller": "runelift.runtime.execution.caller",
     "calls": "runelift.runtime.execution.calls",
-    **dict.fromkeys(("on_device", "on_host"), "runelift.runtime.execution.delivery"),
     "no_memory": "runelift.runtime.execution.dry_run",
     "Executable": "runelift.runtime.execution.executable",
     "open_device": "runelift.runtime.execution.probes.on_demand",

@@ -12,13 +12,11 @@ from functools import cache
 import numpy as np
 import pyopencl as cl
 
-from runelift.codegen.hostplan.host import plan_fun
 from runelift.codegen.plan.plan import Plan
 from runelift.ir.base.errors import RuneliftError
-from runelift.ir.names import Names
-from runelift.ir.parse import parse
 from runelift.runtime.devices.context import Device
 from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.probes.plans import scan_plan
 from runelift.runtime.execution.run import Run
 
 PROBE_POLLS = 1 << 20
@@ -26,21 +24,6 @@ PROBE_POLLS = 1 << 20
 WAVES = 8
 """The probe has so many times the groups that the device usually runs."""
 PROBES = 3
-
-SCAN = """
-entry main [n_1] (xs_2 : [n_1]i64) : (sums_3 : [n_1]i64) =
-  let (sums_4 : [n_1]i64) = segscan.grid <i_5 < n_1> : (i64)
-      operator (0i64)
-        (\\(x_6 : i64) (y_7 : i64) : (i64) ->
-          let (t_8 : i64) = add.i64(x_6, y_7)
-          in (t_8)
-        )
-      {
-        let (x_9 : i64) = xs_2[i_5]
-        in (x_9)
-      }
-  in (sums_4)
-"""
 
 
 def works(device: Device) -> bool:
@@ -53,9 +36,7 @@ def works(device: Device) -> bool:
 @cache
 def probe_plan() -> Plan:
     """The plan of the probe."""
-    names = Names(100)
-    (fun,) = parse(SCAN).funs
-    return plan_fun(fun, names)
+    return scan_plan()
 
 
 def _succeeds(executable: Executable, seed: int) -> bool:

@@ -12,49 +12,17 @@ from functools import cache
 import numpy as np
 import pyopencl as cl
 
-from runelift.codegen.hostplan.host import plan_fun
 from runelift.codegen.plan.plan import Plan
 from runelift.ir.base.errors import RuneliftError
-from runelift.ir.names import Names
-from runelift.ir.parse import parse
 from runelift.runtime.devices.context import Device
 from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.probes.plans import rows_plan
 from runelift.runtime.execution.run import Run
 
 LENGTHS = (5, 100, 3000)
 """Rows of several to a sub-group, of one, and of several."""
 ELEMENTS = 1 << 18
 """The number of elements, about, in the rows of each length."""
-
-ROWS = """
-entry main [n_1] [m_2] (xss_3 : [n_1][m_2]i64) : (sums_4 : [n_1][m_2]i64, totals_5 : [n_1]i64) =
-  let (sums_6 : [n_1][m_2]i64, totals_7 : [n_1]i64) = segmap.group <i_8 < n_1> : ([m_2]i64, i64)
-      {
-        let (row_9 : [m_2]i64) = segscan.local <j_10 < m_2> : (i64)
-            operator (0i64)
-              (\\(x_11 : i64) (y_12 : i64) : (i64) ->
-                let (t_13 : i64) = add.i64(x_11, y_12)
-                in (t_13)
-              )
-            {
-              let (e_14 : i64) = xss_3[i_8, j_10]
-              in (e_14)
-            }
-        let (total_15 : i64) = segred.local <j_16 < m_2> : (i64)
-            operator (0i64)
-              (\\(x_17 : i64) (y_18 : i64) : (i64) ->
-                let (t_19 : i64) = add.i64(x_17, y_18)
-                in (t_19)
-              )
-            {
-              let (e_20 : i64) = row_9[j_16]
-              let (t_21 : i64) = mul.i64(e_20, j_16)
-              in (t_21)
-            }
-        in (row_9, total_15)
-      }
-  in (sums_6, totals_7)
-"""
 
 
 def works(device: Device) -> bool:
@@ -66,8 +34,7 @@ def works(device: Device) -> bool:
 @cache
 def probe_plan() -> Plan:
     """The plan of the probe."""
-    (fun,) = parse(ROWS).funs
-    return plan_fun(fun, Names(100), interleave=True)
+    return rows_plan()
 
 
 def _succeeds(executable: Executable, length: int) -> bool:

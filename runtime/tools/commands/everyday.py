@@ -14,15 +14,16 @@ EVERYDAY: Mapping[str, frozenset[str]] = {
     "bench": frozenset({"--entry", "--runs", "--input", "--only", "--force", "--device",
                         "--tuning", "--json"}),
     "profile": frozenset({"--entry", "--runs", "--data", "--only", "--html", "--all-versions",
-                          "--force", "--device", "--json"}),
+                          "--device", "--json"}),
     "autotune": frozenset({"--entry", "--runs", "--input", "--only", "--budget", "--memory",
                            "--schedules", "--output", "--device", "--html", "--verbose"}),
     "tune-compare": frozenset({"--entry", "--strategy", "--seeds", "--budget", "--only",
                                "--device", "--html", "--json"}),
     "dataset": frozenset({"--seed", "--binary", "--output", "--i32-bounds", "--f32-bounds"}),
-    "dump": frozenset({"--stage", "--dot", "--preamble", "--entry", "--disable", "--json"}),
+    "dump": frozenset({"--stage", "--dot", "--preamble", "--entry", "--json"}),
+    "export": frozenset({"--output"}),
     "explain": frozenset({"--as-device", "--over", "--sizes", "--only", "--lengths", "--steps",
-                          "--file", "--html", "--entry", "--device", "--json"}),
+                          "--html", "--entry", "--device", "--json"}),
 }
 """The options that the help of a command shows; commands that are not here show all of theirs."""
 
