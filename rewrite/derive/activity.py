@@ -7,8 +7,13 @@ from collections.abc import Iterable, Sequence
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.partials import is_flat_at
+from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom
 from runelift.rewrite.derive.operands import LINEAR, operands, passes
+
+
+FLAT = ir.Iota | ir.Assert | ir.LengthFacts
+"""Expressions whose results do not vary with any number."""
 
 
 def spread(body: ir.Body, varied: set[VName]) -> list[bool]:
@@ -66,7 +71,8 @@ def _results(stm: ir.Stm, varied: set[VName]) -> list[bool]:
             return [any(_varies(args, varied))] * len(stm.pat)
     if isinstance(exp, LINEAR):
         return [any(_varies(operands(exp), varied))] * len(stm.pat)
-    return [False] * len(stm.pat)
+    # Other results vary with all that they are made of: without a rule, that is an error.
+    return [not isinstance(exp, FLAT) and not varied.isdisjoint(free_vars(exp))] * len(stm.pat)
 
 
 def _applied(lam: ir.Lambda, args: Sequence[bool], varied: set[VName]) -> list[bool]:
