@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from runelift.codegen.emit.phases import PersistentKernel
+from runelift.codegen.plan.plan import Interface
+from runelift.ir.length_facts import length_facts
+from runelift.runtime.data.outline import has_elements
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.memory import Buffer
 from runelift.runtime.execution.commands import RunLoop
@@ -17,6 +21,8 @@ from runelift.runtime.execution.loop_scalars import LoopScalars
 from runelift.runtime.execution.persistent_loops import INDEX, is_worthwhile
 from runelift.runtime.execution.run import Ending, Force, Run
 
+Bind: TypeAlias = Callable[[Interface, list[Any], Callable[[Any], Any]], dict[str, Any]]
+"""Binds arguments to the parameters of a plan; the function makes buffers of arrays."""
 ITERATIONS, UNTRACED_ITERATIONS = 3, 16
 """The iterations after which a loop is left whose iterations launch the same kernels.  The second
 number holds until one has been traced."""
@@ -27,6 +33,19 @@ kernels, and no more memory."""
 
 MOST_CALLS = 100
 """The calls of functions that call themselves after which a short dry run ends."""
+
+
+class KnownLengths:
+    """The handle of a buffer without memory whose elements are lengths that the host knows."""
+
+    def __init__(self, lengths: np.ndarray[Any, Any]) -> None:
+        self._lengths = lengths
+
+    @cached_property
+    def facts(self) -> list[int]:
+        """The facts about the lengths."""
+        found: list[int] = length_facts(self._lengths).tolist()
+        return found
 
 
 class DependsOnDevice(Infeasible):
@@ -73,6 +92,8 @@ class ShortRun(DryRun):
                  ) -> None:
         super().__init__(executable, thresholds, force, record=False)
         self._launches = self._items = self._calls = 0
+        self._facts: dict[int, tuple[Any, KnownLengths]] = {}
+        """Handles of buffers with facts, by their identity, and the lengths that they are about."""
         self._statuses = no_memory(0)
         self.allocate = no_memory
 
@@ -94,6 +115,7 @@ class ShortRun(DryRun):
     def issue(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
               *args: Any) -> None:
         """Note a launch of a kernel that is built for all sizes."""
+        self._follow_facts(number, args)
         self._note(number, (), groups, group, lengths)
 
     def issue_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
@@ -101,7 +123,28 @@ class ShortRun(DryRun):
         """Note that a launch uses a kernel that is built for ``constants``."""
         if group == 0:
             raise Infeasible(f"kernel {self._sites[number].launch}: the rows are too long")
+        self._follow_facts(number, args)
         self._note(number, constants, groups, group, lengths)
+
+    def known_reads(self, elements: Sequence[tuple[Buffer, str, int]]) -> list[int | None]:
+        """Elements of buffers, where they are facts about lengths that are known, else None."""
+        known = [self._facts.get(id(buffer.handle)) for buffer, _, _ in elements]
+        return [None if each is None else each[1].facts[index]
+                for each, (_, _, index) in zip(known, elements, strict=True)]
+
+    def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
+        """Facts about lengths; DependsOnDevice if other values are read."""
+        found = self.known_reads(elements)
+        return super().reads(*elements) if None in found else found
+
+    def _follow_facts(self, number: int, args: Sequence[Any]) -> None:
+        """Note the buffer that a launch leaves facts about known lengths in."""
+        if (flow := self._sites[number].launch.facts) is not None:
+            source, target = args[flow.source], args[flow.target]
+            known = source if isinstance(source, KnownLengths) else self._facts.get(
+                id(source), (source, None))[1]
+            if known is not None:
+                self._facts[id(target)] = target, known
 
     def _note(self, number: int, constants: tuple[int, ...], groups: int, group: int,
               lengths: Sequence[int]) -> None:
@@ -137,3 +180,23 @@ class ShortRun(DryRun):
 def no_memory(size: int) -> Buffer:
     """A buffer without memory, unlike any other."""
     return Buffer(object(), max(size, 0), None)
+
+
+def without_memory(executable: Executable, values: Sequence[Any], bind: Bind) -> dict[str, Any]:
+    """Arguments by name, with buffers without memory, which know the lengths that decide."""
+    bound = bind(executable.plan, list(values), lambda array: no_memory(array.nbytes))
+    know_lengths(bound, known_lengths(executable, values))
+    return bound
+
+
+def known_lengths(executable: Executable, values: Sequence[Any]) -> dict[str, KnownLengths]:
+    """The lengths that decide, of arguments that have elements, by parameter."""
+    return {str(spec.name): KnownLengths(value)
+            for spec, value in zip(executable.plan.params, values, strict=True)
+            if spec.name in executable.given_lengths and has_elements(value)}
+
+
+def know_lengths(bound: Mapping[str, Any], lengths: Mapping[str, KnownLengths]) -> None:
+    """Let buffers without memory know their lengths."""
+    for name, known in lengths.items():
+        bound[name].handle = known

@@ -16,7 +16,7 @@ from runelift.ir.guards import Kind
 from runelift.runtime.cost.model import LaunchTime
 from runelift.runtime.cost.predictor import Predictor
 from runelift.runtime.devices.build import Infeasible
-from runelift.runtime.execution.dry_run import no_memory
+from runelift.runtime.execution.dry_run import KnownLengths, without_memory
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.programs.loaded_program import LoadedProgram
 from runelift.runtime.versions.choose import (
@@ -112,7 +112,7 @@ class Prediction:
 def predict(executable: Executable, args: Mapping[str, Any],
             thresholds: Mapping[str, int] | None = None, force: Mapping[str, int] | None = None
             ) -> Prediction:
-    """The cost of a call with bound arguments, of which only sizes and scalars count.
+    """The cost of a call with bound arguments, of which sizes, scalars and known lengths count.
 
     ``force`` are versions by site, which run whatever their guards say.
     """
@@ -136,14 +136,16 @@ def seconds_of_call(program: LoadedProgram, entry: str, args: Sequence[Any]) -> 
 def predict_call(program: LoadedProgram, entry: str, args: Sequence[Any],
                  thresholds: Mapping[str, int] | None = None,
                  force: Mapping[str, int] | None = None) -> Prediction:
-    """As :func:`predict`, of a call with these arguments, whose arrays need no elements."""
+    """As :func:`predict`, of a call with these arguments.
+
+    Arrays need no elements; where lengths of segments have elements, their facts decide.
+    """
     return predict(program.executable(entry), _bound(program, entry, args), thresholds, force)
 
 
 def _bound(program: LoadedProgram, entry: str, args: Sequence[Any]) -> dict[str, Any]:
     """The arguments by name, with buffers that have no memory."""
-    return program.bind(program.executable(entry).plan, list(args),
-                        lambda array: no_memory(array.nbytes))
+    return without_memory(program.executable(entry), args, program.bind)
 
 
 def predict_versions(program: LoadedProgram, forest: Forest, args: Sequence[Any]
@@ -167,7 +169,7 @@ class _Tracing(Predictor):
         super().__init__(executable.generated.sites, base.formulas, device.info,
                          executable.geometry, base.costs)
         self.functions = base.functions  # type: ignore[method-assign]
-        self._plan, self._whole = executable.plan, executable.whole_cost
+        self._plan, self._executable = executable.plan, executable
         self._settings = executable.decisions.under(thresholds, {}).settings
         self._met: dict[tuple[Any, ...], PredictedChoice] = {}
         self._chooser = VersionChooser(self._sites, device.info, thresholds, force, KnownChoices(),
@@ -175,8 +177,10 @@ class _Tracing(Predictor):
 
     def call(self, args: Mapping[str, Any]) -> Prediction:
         """Follow the whole plan."""
-        function, facts = self._whole
-        known = {str(name): value for name, value in args.items()}
+        lengths = frozenset(name for name in self._executable.given_lengths
+                            if isinstance(args[str(name)].handle, KnownLengths))
+        function, facts = self._executable.whole_cost(lengths)
+        known = {**args, **{str(name): args[str(name)].handle for name in lengths}}
         known |= {str(name): getattr(self, name.base) for name in DEVICE_SIZES}
         known |= {str(each.variable): value for each, value in zip(
             parameters(self._plan.steps), self._settings, strict=True)}

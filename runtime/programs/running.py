@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from runelift.runtime.devices.memory import OutOfMemory
     from runelift.runtime.execution import calls
     from runelift.runtime.execution.delivery import on_device, on_host
-    from runelift.runtime.execution.dry_run import no_memory
+    from runelift.runtime.execution.dry_run import without_memory
     from runelift.runtime.execution.executable import Executable
     from runelift.runtime.execution.probes.on_demand import open_device
     from runelift.runtime.memory.memory_guard import MemoryGuard
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from runelift.runtime.prebuild.prebuild import Prebuilder
 
 __all__ = ["Executable", "MemoryGuard", "MemoryRun", "OutOfMemory", "Prebuilder", "calls",
-           "no_memory", "on_device", "on_host", "open_device"]
+           "on_device", "on_host", "open_device", "without_memory"]
 
 _HOMES = {
     "OutOfMemory": "runelift.runtime.devices.memory",
     "calls": "runelift.runtime.execution.calls",
     **dict.fromkeys(("on_device", "on_host"), "runelift.runtime.execution.delivery"),
-    "no_memory": "runelift.runtime.execution.dry_run",
+    "without_memory": "runelift.runtime.execution.dry_run",
     "Executable": "runelift.runtime.execution.executable",
     "open_device": "runelift.runtime.execution.probes.on_demand",
     "MemoryGuard": "runelift.runtime.memory.memory_guard",
