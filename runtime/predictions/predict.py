@@ -15,6 +15,7 @@ from runelift.codegen.plan.plan import DEVICE_SIZES, parameters
 from runelift.ir.guards import Kind
 from runelift.runtime.cost.model import LaunchTime
 from runelift.runtime.cost.predictor import Predictor
+from runelift.runtime.data.outline import outline
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.execution.dry_run import KnownLengths, without_memory
 from runelift.runtime.execution.executable import Executable
@@ -88,10 +89,14 @@ class PredictedVersion:
 
 @dataclass(frozen=True, slots=True)
 class PredictedChoice:
-    """A choice at some sizes, its versions, and the number of the one that runs."""
+    """A choice at some sizes, its versions, and the number of the one that runs.
+
+    ``pars`` are what the guards of the versions compare.
+    """
 
     site: str
     sizes: Mapping[str, int]
+    pars: tuple[int, ...]
     versions: tuple[PredictedVersion, ...]
     chosen: int
 
@@ -141,6 +146,13 @@ def predict_call(program: LoadedProgram, entry: str, args: Sequence[Any],
     Arrays need no elements; where lengths of segments have elements, their facts decide.
     """
     return predict(program.executable(entry), _bound(program, entry, args), thresholds, force)
+
+
+def outlined(program: LoadedProgram, entry: str, args: Sequence[Any]) -> list[Any]:
+    """Arguments without elements, but for the lengths that decide."""
+    known = program.executable(entry).given_lengths
+    return outline(args, {number for number, spec in enumerate(program.interface(entry).params)
+                          if spec.name in known})
 
 
 def _bound(program: LoadedProgram, entry: str, args: Sequence[Any]) -> dict[str, Any]:
@@ -233,7 +245,7 @@ class _Tracing(Predictor):
             versions = tuple(self._version(number, k, facts, local)
                              for k in range(len(self._sites[number].versions)))
             order = self._chooser.order(number, pars, facts, local)
-            self._met[key] = PredictedChoice(site, dict(sizes), versions,
+            self._met[key] = PredictedChoice(site, dict(sizes), pars, versions,
                                              order[0] if order else -1)
             self.seconds = before
         choice = self._met[key]
