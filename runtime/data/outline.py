@@ -41,11 +41,6 @@ def outline(args: Sequence[Any], kept: Set[int] = frozenset()) -> list[Any]:
             for number, (array, arg) in enumerate(zip(arrays, args, strict=True))]
 
 
-def has_elements(value: Any) -> bool:
-    """True for an array that is there, not only its shape: no two elements share memory."""
-    return isinstance(value, np.ndarray) and value.ndim > 0 and 0 not in value.strides
-
-
 def assigned(texts: Sequence[str]) -> dict[str, int]:
     """Sizes as given on the command line: ``NAME=N``, or several with commas between them."""
     found = {}

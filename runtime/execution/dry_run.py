@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from runelift.codegen.emit.phases import PersistentKernel
-from runelift.codegen.plan.plan import Interface
-from runelift.ir.length_facts import length_facts
-from runelift.runtime.data.outline import has_elements
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.memory import Buffer
 from runelift.runtime.execution.commands import RunLoop
@@ -21,8 +17,6 @@ from runelift.runtime.execution.loop_scalars import LoopScalars
 from runelift.runtime.execution.persistent_loops import INDEX, is_worthwhile
 from runelift.runtime.execution.run import Ending, Force, Run
 
-Bind: TypeAlias = Callable[[Interface, list[Any], Callable[[Any], Any]], dict[str, Any]]
-"""Binds arguments to the parameters of a plan; the function makes buffers of arrays."""
 ITERATIONS, UNTRACED_ITERATIONS = 3, 16
 """The iterations after which a loop is left whose iterations launch the same kernels.  The second
 number holds until one has been traced."""
@@ -33,19 +27,6 @@ kernels, and no more memory."""
 
 MOST_CALLS = 100
 """The calls of functions that call themselves after which a short dry run ends."""
-
-
-class KnownLengths:
-    """The handle of a buffer without memory whose elements are lengths that the host knows."""
-
-    def __init__(self, lengths: np.ndarray[Any, Any]) -> None:
-        self._lengths = lengths
-
-    @cached_property
-    def facts(self) -> list[int]:
-        """The facts about the lengths."""
-        found: list[int] = length_facts(self._lengths).tolist()
-        return found
 
 
 class DependsOnDevice(Infeasible):
@@ -92,8 +73,8 @@ class ShortRun(DryRun):
                  ) -> None:
         super().__init__(executable, thresholds, force, record=False)
         self._launches = self._items = self._calls = 0
-        self._facts: dict[int, tuple[Any, KnownLengths]] = {}
-        """Handles of buffers with facts, by their identity, and the lengths that they are about."""
+        self._facts: dict[int, tuple[Any, Sequence[int]]] = {}
+        """Handles of buffers with known facts, by their identity, and the facts."""
         self._statuses = no_memory(0)
         self.allocate = no_memory
 
@@ -129,7 +110,7 @@ class ShortRun(DryRun):
     def known_reads(self, elements: Sequence[tuple[Buffer, str, int]]) -> list[int | None]:
         """Elements of buffers, where they are facts about lengths that are known, else None."""
         known = [self._facts.get(id(buffer.handle)) for buffer, _, _ in elements]
-        return [None if each is None else each[1].facts[index]
+        return [None if each is None else each[1][index]
                 for each, (_, _, index) in zip(known, elements, strict=True)]
 
     def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
@@ -141,10 +122,9 @@ class ShortRun(DryRun):
         """Note the buffer that a launch leaves facts about known lengths in."""
         if (flow := self._sites[number].launch.facts) is not None:
             source, target = args[flow.source], args[flow.target]
-            known = source if isinstance(source, KnownLengths) else self._facts.get(
-                id(source), (source, None))[1]
-            if known is not None:
-                self._facts[id(target)] = target, known
+            facts = getattr(source, "facts", None) or self._facts.get(id(source), (source, None))[1]
+            if facts is not None:
+                self._facts[id(target)] = target, facts
 
     def _note(self, number: int, constants: tuple[int, ...], groups: int, group: int,
               lengths: Sequence[int]) -> None:
@@ -180,23 +160,3 @@ class ShortRun(DryRun):
 def no_memory(size: int) -> Buffer:
     """A buffer without memory, unlike any other."""
     return Buffer(object(), max(size, 0), None)
-
-
-def without_memory(executable: Executable, values: Sequence[Any], bind: Bind) -> dict[str, Any]:
-    """Arguments by name, with buffers without memory, which know the lengths that decide."""
-    bound = bind(executable.plan, list(values), lambda array: no_memory(array.nbytes))
-    know_lengths(bound, known_lengths(executable, values))
-    return bound
-
-
-def known_lengths(executable: Executable, values: Sequence[Any]) -> dict[str, KnownLengths]:
-    """The lengths that decide, of arguments that have elements, by parameter."""
-    return {str(spec.name): KnownLengths(value)
-            for spec, value in zip(executable.plan.params, values, strict=True)
-            if spec.name in executable.given_lengths and has_elements(value)}
-
-
-def know_lengths(bound: Mapping[str, Any], lengths: Mapping[str, KnownLengths]) -> None:
-    """Let buffers without memory know their lengths."""
-    for name, known in lengths.items():
-        bound[name].handle = known

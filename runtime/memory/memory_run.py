@@ -19,7 +19,7 @@ from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.limits import LEAST_ITERATIONS
 from runelift.runtime.devices.memory import Buffer, OutOfMemory, Pool
 from runelift.runtime.execution.commands import RunLoop
-from runelift.runtime.execution.dry_run import DependsOnDevice, KnownLengths, ShortRun
+from runelift.runtime.execution.dry_run import DependsOnDevice, ShortRun
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.run import Force
 from runelift.runtime.versions.choose import Facts, LocalBytes
@@ -135,7 +135,7 @@ class _Meter:
 
     def hold(self, rounded: int, like: Any = None) -> Buffer:
         """A buffer of so many bytes, which is there; it knows what the handle ``like`` knows."""
-        handle = like if isinstance(like, KnownLengths) else object()
+        handle = like if hasattr(like, "facts") else object()
         self.live += rounded
         self.buffers[id(handle)] = [handle, "", rounded]
         if self.live > self.peak:

@@ -14,8 +14,9 @@ from runelift.runtime.compilation.reuse import entry_of
 from runelift.runtime.devices.driver.icd import identity
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.device_array import DeviceArray
-from runelift.runtime.execution.dry_run import know_lengths, known_lengths, no_memory
+from runelift.runtime.execution.dry_run import no_memory
 from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.known_lengths import know_lengths, known_lengths
 from runelift.runtime.prebuild.kernel_collector import KernelCollector
 from runelift.runtime.prebuild.manifest import (
     ForcedVersions,

@@ -17,8 +17,8 @@ from runelift.runtime.cost.model import LaunchTime
 from runelift.runtime.cost.predictor import Predictor
 from runelift.runtime.data.outline import outline
 from runelift.runtime.devices.build import Infeasible
-from runelift.runtime.execution.dry_run import KnownLengths, without_memory
 from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.known_lengths import KnownLengths, without_memory
 from runelift.runtime.programs.loaded_program import LoadedProgram
 from runelift.runtime.versions.choose import (
     Facts,

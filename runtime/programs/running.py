@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from runelift.runtime.devices.memory import OutOfMemory
     from runelift.runtime.execution import calls
     from runelift.runtime.execution.delivery import on_device, on_host
-    from runelift.runtime.execution.dry_run import without_memory
     from runelift.runtime.execution.executable import Executable
+    from runelift.runtime.execution.known_lengths import without_memory
     from runelift.runtime.execution.probes.on_demand import open_device
     from runelift.runtime.memory.memory_guard import MemoryGuard
     from runelift.runtime.memory.memory_run import MemoryRun
@@ -26,7 +26,7 @@ _HOMES = {
     "OutOfMemory": "runelift.runtime.devices.memory",
     "calls": "runelift.runtime.execution.calls",
     **dict.fromkeys(("on_device", "on_host"), "runelift.runtime.execution.delivery"),
-    "without_memory": "runelift.runtime.execution.dry_run",
+    "without_memory": "runelift.runtime.execution.known_lengths",
     "Executable": "runelift.runtime.execution.executable",
     "open_device": "runelift.runtime.execution.probes.on_demand",
     "MemoryGuard": "runelift.runtime.memory.memory_guard",

@@ -15,8 +15,9 @@ from runelift.ir.length_facts import length_facts
 from runelift.ir.ragged import CLASSES, Fact
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.data.lengths import SHAPES, draw
-from runelift.runtime.data.outline import has_elements, outline
+from runelift.runtime.data.outline import outline
 from runelift.runtime.devices.profiles import profile
+from runelift.runtime.execution.known_lengths import has_elements
 from runelift.runtime.predictions.modelled_device import ModelledDevice, modelled
 from runelift.runtime.predictions.predict import Prediction, predict_call
 from runelift.runtime.programs.loaded_program import LoadedProgram
