@@ -25,10 +25,11 @@ from runelift.ir.base.errors import (
     unknown_entry,
 )
 from runelift.ir.base.source import Loc
+from runelift.ir.length_facts import length_facts
 from runelift.ir.meaning import PLAIN, convert, operation
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
-from runelift.ir.ragged import CLASSES, FACTS, Fact, Ragged
+from runelift.ir.ragged import Ragged
 from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, i64, row_of, shape_of
 
 Value: TypeAlias = Any
@@ -215,7 +216,7 @@ class Interpreter:
             case ir.Copy(array):
                 return [env[array].copy()]
             case ir.LengthFacts(lengths):
-                return [_facts(np.maximum(env[lengths], 0))]
+                return [length_facts(env[lengths])]
             case ir.Call(function, args):
                 return self._apply(function, [atom(a, env) for a in args])
             case ir.Recursion():
@@ -514,16 +515,6 @@ def _lengths(ragged: Ragged, env: Env) -> list[int]:
         if length < 0:
             raise ProgramFailure(failures.SIZE.format(length))
     return lengths
-
-
-def _facts(lengths: Value) -> Value:
-    """The facts about lengths that are not below 0."""
-    found = np.zeros(FACTS, np.int64)
-    found[Fact.TOTAL], found[Fact.SQUARES] = lengths.sum(), (lengths * lengths).sum()
-    found[Fact.LONGEST], found[Fact.LIVE] = lengths.max(initial=0), (lengths > 0).sum()
-    for length in lengths.tolist():
-        found[len(Fact) + min(max(length - 1, 0).bit_length(), CLASSES - 1)] += 1
-    return found
 
 
 def _windows(array: Value, dim: int, size: int, step: int, count: int) -> Value:

@@ -8,8 +8,10 @@ scalars of the host that its launches depend on.  So equal facts mean equal cost
 * A loop whose launches are alike in all iterations is followed once.  Of any other loop some
   iterations stand for all.  A ``while`` loop is followed as long as its condition holds, or once
   if the host does not know the condition.
-* A scalar that the host reads from the device is unknown.  Both sides of a branch on it count half.
-  A launch whose size is unknown costs no more than its start.  In formulas of work it is 1.
+* A scalar that the host reads from the device is unknown.  Facts about lengths are known where the
+  lengths are given: a function takes them, and asks ``rt`` for their facts.  Both sides of a branch
+  on an unknown scalar count half.  A launch whose size is unknown costs no more than its start.  In
+  formulas of work it is 1.
 * An inner choice costs what the version costs that would run there.
 """
 
@@ -22,11 +24,12 @@ from types import CodeType
 from runelift.codegen.cost.totals import ENTRY
 from runelift.codegen.cost.work import arguments_used, work_source
 from runelift.codegen.emit.python import PlanWriter, launch_shape
-from runelift.codegen.emit.python_expressions import size_text, variable
+from runelift.codegen.emit.python_expressions import index_text, size_text, variable
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.free_scalars import names_in
 from runelift.ir import imp
 from runelift.ir.names import VName
+from runelift.ir.types import Atom
 
 UNKNOWN = "1"
 """Stands for an unknown scalar in formulas of work."""
@@ -90,12 +93,15 @@ def _costs_of_versions(choice: plan.Choose, changing: Set[VName], works: dict[st
     return _functions(bodies, choice)
 
 
-def cost_of_entry(host: plan.Plan, works: dict[str, str]) -> CostSource:
+def cost_of_entry(host: plan.Plan, works: dict[str, str], lengths: Set[VName] = frozenset()
+                  ) -> CostSource:
     """The function ``cost(rt, facts…)`` of a whole entry point.
 
     ``works`` are formulas of kernels by name.  Formulas that the function calls are added.
+    ``lengths`` are parameters whose elements are known when the function is called.
     """
-    return _functions([(ENTRY, _CostWriter(works).body(host.steps, frozenset()))], host)
+    writer = _CostWriter(works, lengths)
+    return _functions([(ENTRY, writer.body(host.steps, frozenset()))], host)
 
 
 def _functions(bodies: Sequence[tuple[str, list[str]]], place: object) -> CostSource:
@@ -126,11 +132,16 @@ def _functions_in(code: CodeType) -> list[CodeType]:
 
 
 class _CostWriter(PlanWriter):
-    """Writes the steps of a plan as steps that only cost; ``works`` has the formulas of kernels."""
+    """Writes the steps of a plan as steps that only cost; ``works`` has the formulas of kernels.
 
-    def __init__(self, works: dict[str, str]) -> None:
+    ``lengths`` are arrays of lengths that are known.
+    """
+
+    def __init__(self, works: dict[str, str], lengths: Set[VName] = frozenset()) -> None:
         super().__init__(replay=False, trials=False)
         self.works = works
+        self._lengths: dict[Atom, VName] = {name: name for name in lengths}
+        """The known lengths, and the buffers with facts about them."""
         self._uses: dict[str, tuple[bool, ...]] = {}
         self._unknown_inside: dict[tuple[int, frozenset[VName]], frozenset[VName]] = {}
         self._unknown: set[VName] = set()
@@ -150,10 +161,8 @@ class _CostWriter(PlanWriter):
             case plan.Fill(_, steps) | plan.Operation(steps=steps):
                 for inner in steps:
                     self.step(inner, version)
-            case plan.Read(name):
-                self._unknown.add(name)
-                if not self.lines or self.lines[-1].lstrip() != "rt.wait()":  # one for several
-                    self.line("rt.wait()")
+            case plan.Read():
+                self._read_element(step)
             case plan.CopyBuffer(_, _, prim, count):
                 size = f"({size_text(count)}) * {prim.bytes}" if self._knows(count) else "0"
                 self.line(f"rt.copy({size})")
@@ -181,6 +190,17 @@ class _CostWriter(PlanWriter):
             case _:
                 self._scalar(step, version)
 
+    def _read_element(self, step: plan.Read) -> None:
+        """Write a read from the device: a wait for several reads, and facts about lengths."""
+        if not self.lines or not any(each in self.lines[-1] for each in ("rt.wait()", "rt.fact(")):
+            self.line("rt.wait()")
+        if (lengths := self._lengths.get(step.buffer)) is not None and self._knows(step.index):
+            self._unknown.discard(step.name)
+            self.line(f"{variable(step.name)} = rt.fact({variable(lengths)}, "
+                      f"{index_text(step.index)})")
+        else:
+            self._unknown.add(step.name)
+
     def _scalar(self, step: plan.Step, version: str) -> None:
         """Write a step that sets scalars of the host, if later counts need them."""
         names = tuple(plan.sets(step))
@@ -203,6 +223,9 @@ class _CostWriter(PlanWriter):
 
     def _launch(self, step: plan.Launch, version: str) -> None:
         kernel, args = step.kernel, self._arguments(step)
+        if step.facts is not None and step.args[step.facts.source] in self._lengths:
+            source, target = (step.args[number] for number in step.facts)
+            self._lengths[target] = self._lengths[source]
         if not self._knows(step.groups, step.group, kernel.constants,
                            [a.length for a in kernel.local_memory]):
             self.line(f"rt.unseen({kernel.name!r})")

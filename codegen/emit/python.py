@@ -439,7 +439,7 @@ class PlanWriter(Blocks):
 
     def _replayed(self, step: plan.Choose, site: int, met: str) -> None:
         """Run all versions from the same start; lazy copies that one has made stay."""
-        changed = "".join(f"{variable(name)}, " for name in overwritten_buffers(step))
+        changed = "".join(f"{variable(name)}, " for name in overwritten_buffers([step]))
         lazy = "".join(f"{variable(name)}, " for name in _lazy_copies(step))
         if lazy:
             self.line(f"unfilled_{site} = filled_{site} = {lazy}")

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from runelift.codegen.plan.parameters import Parameter, Quantity
 from runelift.codegen.plan.shapes.group_shape import GroupShape
@@ -159,6 +159,17 @@ class Check:
 # Kernels
 
 
+class FactsFlow(NamedTuple):
+    """A kernel that finds facts about lengths: the numbers of two arguments.
+
+    ``target`` gets facts about the lengths in ``source``, or about lengths that ``source`` has
+    facts about.
+    """
+
+    source: int
+    target: int
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
     """Run a kernel with one argument per parameter of the kernel, in order.
@@ -170,6 +181,7 @@ class Launch:
     The device must have ``local_bytes`` bytes of local memory for a group.  They are none if what
     the kernel has there was chosen to fit.  The size ``shaped``, if there is one, is 0 if the
     device can have no such groups.  ``branch`` names the branches of the operation around.
+    ``facts``: the launch finds facts about lengths, which predictions follow.
     """
 
     kernel: imp.Kernel
@@ -180,6 +192,7 @@ class Launch:
     local_bytes: Size = NO_BYTES
     shaped: VName | None = None
     branch: str = ""
+    facts: FactsFlow | None = None
 
     def __str__(self) -> str:
         return self.kernel.name + (f" ({self.branch})" if self.branch else "")

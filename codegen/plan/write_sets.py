@@ -6,21 +6,30 @@ Replay restores them before it runs the next version.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from runelift.codegen.plan import plan
 from runelift.ir import imp
 from runelift.ir.names import VName
 
 
-def overwritten_buffers(choice: plan.Choose) -> list[VName]:
-    """The names from before a choice whose buffers its versions may write into.
+def given_lengths(host: plan.Plan) -> frozenset[VName]:
+    """The parameters with lengths that the plan finds facts about, and that nothing overwrites."""
+    asked = {step.args[step.facts.source] for step in plan.all_steps(host.steps)
+             if isinstance(step, plan.Launch) and step.facts is not None}
+    given = {param.name for param in host.params if param.name in asked}
+    return frozenset(given.difference(overwritten_buffers(host.steps))) if given else frozenset()
+
+
+def overwritten_buffers(steps: Iterable[plan.Step]) -> list[VName]:
+    """The names from before some steps whose buffers the steps may write into.
 
     The order of steps is ignored, so the result may be too large, but never too small.
     """
     written: set[VName] = set()
     made: set[VName] = set()
     sources: dict[VName, set[VName]] = defaultdict(set)
-    for step in plan.all_steps([choice]):
+    for step in plan.all_steps(steps):
         match step:
             case plan.Launch(kernel, args):
                 written |= {arg for param, arg in zip(kernel.params, args, strict=True)

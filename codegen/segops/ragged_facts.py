@@ -9,7 +9,7 @@ launch does (``length_facts_final``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.collectives import group_total
@@ -17,6 +17,7 @@ from runelift.codegen.kernel.launch_builder import GROUP_COUNT, GROUP_ID, LID, L
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.passes.barriers import insert_barriers
+from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import lit, op
 from runelift.codegen.segops.segred import is_last_group
 from runelift.ir import imp
@@ -86,11 +87,24 @@ def lower_facts(lowering: launches.Lowering, lengths: VName, segments: Size) -> 
         with k.block() as code:
             facts.combine(k)
         k.emit(imp.If(last, tuple(code)))
+    (out,) = lowering.results
     lowering.launch_groups(k, "length_facts", Size.var(count), group)
+    if lowering.view(lengths).mem == lengths:
+        _announce(lowering, lengths, out.mem if together else partials)
     if not together:
         k = lowering.builder_of_groups()
         facts.combine(k)
         lowering.launch_groups(k, "length_facts_final", Size.of(1), group)
+        _announce(lowering, partials, out.mem)
+
+
+def _announce(lowering: launches.Lowering, source: VName, target: VName | None) -> None:
+    """Note that the last launch finds facts, which predictions follow."""
+    launch = lowering.steps[-1]
+    assert isinstance(launch, plan.Launch)
+    assert target is not None
+    lowering.steps[-1] = replace(launch, facts=plan.FactsFlow(
+        launch.args.index(source), launch.args.index(target)))
 
 
 def _find(k: KernelBuilder, facts: _Facts, group: Size) -> None:

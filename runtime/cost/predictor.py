@@ -38,6 +38,14 @@ class _Choosing(Protocol):
         """The predicted seconds of the version that runs at a site."""
 
 
+class KnownLengths(Protocol):
+    """Lengths that the host knows."""
+
+    @property
+    def facts(self) -> Sequence[int]:
+        """The facts about the lengths."""
+
+
 class Formulas(dict[str, KernelCost]):
     """Formulas of the work of kernels by name, made from their texts when they are asked for."""
 
@@ -138,6 +146,10 @@ class Predictor:
     def wait(self) -> None:
         """Add a wait of the host for a value of the device."""
         self.seconds += self.costs.wait
+
+    def fact(self, lengths: KnownLengths, number: int) -> int:
+        """A fact about lengths that are known."""
+        return int(lengths.facts[number])
 
     def scale(self, before: Amount, factor: float) -> None:
         """Multiply what has been added since it was ``before``."""

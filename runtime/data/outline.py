@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,11 +30,15 @@ class _Outline:
         return np.broadcast_to(np.zeros((), dtype or self.dtype), self.shape)
 
 
-def outline(args: Sequence[Any]) -> list[Any]:
-    """Arguments with the shapes and types of these, whose elements are not needed."""
+def outline(args: Sequence[Any], kept: Set[int] = frozenset()) -> list[Any]:
+    """Arguments with the shapes and types of these, whose elements are not needed.
+
+    The arrays with these numbers are ``kept``, with elements.
+    """
     arrays = [arg if hasattr(arg, "ndim") else np.asarray(arg) for arg in args]
-    return [_Outline(array.shape, array.dtype) if array.ndim else arg
-            for array, arg in zip(arrays, args, strict=True)]
+    return [arg if not array.ndim else np.asarray(arg) if number in kept
+            else _Outline(array.shape, array.dtype)
+            for number, (array, arg) in enumerate(zip(arrays, args, strict=True))]
 
 
 def assigned(texts: Sequence[str]) -> dict[str, int]:

@@ -73,6 +73,8 @@ class ShortRun(DryRun):
                  ) -> None:
         super().__init__(executable, thresholds, force, record=False)
         self._launches = self._items = self._calls = 0
+        self._facts: dict[int, tuple[Any, Sequence[int]]] = {}
+        """Handles of buffers with known facts, by their identity, and the facts."""
         self._statuses = no_memory(0)
         self.allocate = no_memory
 
@@ -94,6 +96,7 @@ class ShortRun(DryRun):
     def issue(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
               *args: Any) -> None:
         """Note a launch of a kernel that is built for all sizes."""
+        self._follow_facts(number, args)
         self._note(number, (), groups, group, lengths)
 
     def issue_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
@@ -101,7 +104,27 @@ class ShortRun(DryRun):
         """Note that a launch uses a kernel that is built for ``constants``."""
         if group == 0:
             raise Infeasible(f"kernel {self._sites[number].launch}: the rows are too long")
+        self._follow_facts(number, args)
         self._note(number, constants, groups, group, lengths)
+
+    def known_reads(self, elements: Sequence[tuple[Buffer, str, int]]) -> list[int | None]:
+        """Elements of buffers, where they are facts about lengths that are known, else None."""
+        known = [self._facts.get(id(buffer.handle)) for buffer, _, _ in elements]
+        return [None if each is None else each[1][index]
+                for each, (_, _, index) in zip(known, elements, strict=True)]
+
+    def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
+        """Facts about lengths; DependsOnDevice if other values are read."""
+        found = self.known_reads(elements)
+        return super().reads(*elements) if None in found else found
+
+    def _follow_facts(self, number: int, args: Sequence[Any]) -> None:
+        """Note the buffer that a launch leaves facts about known lengths in."""
+        if (flow := self._sites[number].launch.facts) is not None:
+            source, target = args[flow.source], args[flow.target]
+            facts = getattr(source, "facts", None) or self._facts.get(id(source), (source, None))[1]
+            if facts is not None:
+                self._facts[id(target)] = target, facts
 
     def _note(self, number: int, constants: tuple[int, ...], groups: int, group: int,
               lengths: Sequence[int]) -> None:

@@ -11,6 +11,7 @@ from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.plan import AllocScanStatus, Plan, Recursion, all_steps
 from runelift.codegen.plan.plan import parameters as plan_parameters
 from runelift.codegen.plan.shapes.shape import Shape
+from runelift.codegen.plan.write_sets import given_lengths
 from runelift.ir.names import VName
 from runelift.runtime.cost.device_costs import DeviceCosts, costs_of
 from runelift.runtime.cost.predictor import Formulas, Predictor, loaded
@@ -68,6 +69,8 @@ class Executable:
         """Kernels and sizes that runs with records have launched, or all runs of who measures."""
         self.geometry = LaunchGeometry(device)
         self.decisions = DecisionCache(self._settings)
+        self._whole_costs: dict[frozenset[VName], tuple[
+            Callable[..., None], tuple[VName, ...]]] = {}
         self.memory: MemoryGuard | None = None
         """Decides which versions need too much memory."""
 
@@ -103,10 +106,20 @@ class Executable:
                          self.geometry, costs)
 
     @cached_property
-    def whole_cost(self) -> tuple[Callable[..., None], tuple[VName, ...]]:
-        """The function that computes the cost of a whole call, and the scalars that it takes."""
-        text, facts = cost_text(self.plan, self.predictor.formulas.texts)
-        return loaded(text, self.plan.entry)[ENTRY], facts
+    def given_lengths(self) -> frozenset[VName]:
+        """The parameters with lengths that decide, if their elements are known."""
+        return given_lengths(self.plan)
+
+    def whole_cost(self, lengths: frozenset[VName]
+                   ) -> tuple[Callable[..., None], tuple[VName, ...]]:
+        """The function that computes the cost of a whole call, and what it takes.
+
+        The elements of ``lengths`` are known.
+        """
+        if (found := self._whole_costs.get(lengths)) is None:
+            text, facts = cost_text(self.plan, self.predictor.formulas.texts, lengths)
+            found = self._whole_costs[lengths] = loaded(text, self.plan.entry)[ENTRY], facts
+        return found
 
     @cached_property
     def spaces(self) -> dict[str, ParameterSpace]:

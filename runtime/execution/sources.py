@@ -5,7 +5,7 @@ Most runs find all texts on disk, so that what writes them is imported when ther
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import TYPE_CHECKING
 
 from runelift.codegen.emit.phases import PersistentKernel
@@ -43,13 +43,15 @@ def persistent_text(kernel: PersistentKernel, bases: Mapping[str, int], late: in
     return persistent_source(kernel, bases, late)
 
 
-def cost_text(plan: Plan, works: dict[str, str]) -> tuple[str, tuple[VName, ...]]:
-    """The cost function of a whole call as text, and the scalars that the function takes.
+def cost_text(plan: Plan, works: dict[str, str], lengths: Set[VName]
+              ) -> tuple[str, tuple[VName, ...]]:
+    """The cost function of a whole call as text, and what the function takes.
 
     ``works`` are formulas of kernels by name.  Formulas that the function calls are added.
+    ``lengths`` are parameters whose elements are known.
     """
     # late: start-up; runs choose by the costs of versions, which plans have
     from runelift.codegen.cost.version_costs import cost_of_entry
 
-    found = cost_of_entry(plan, works)
+    found = cost_of_entry(plan, works, lengths)
     return found.text, found.facts

@@ -133,9 +133,9 @@ class _Meter:
             raise OutOfMemory(f"a buffer of {rounded:,} bytes is larger than the device allows")
         return self.hold(rounded)
 
-    def hold(self, rounded: int) -> Buffer:
-        """A buffer of so many bytes, which is there."""
-        handle = object()
+    def hold(self, rounded: int, like: Any = None) -> Buffer:
+        """A buffer of so many bytes, which is there; it knows what the handle ``like`` knows."""
+        handle = like if hasattr(like, "facts") else object()
         self.live += rounded
         self.buffers[id(handle)] = [handle, "", rounded]
         if self.live > self.peak:
@@ -198,7 +198,7 @@ class MemoryRun(ShortRun):
             if isinstance(value, Buffer):
                 known = own.get(id(value.handle))
                 given[name] = own[id(value.handle)] = known if known is not None else self.named(
-                    self._meter.hold(self._pool.rounded(value.size)), name)
+                    self._meter.hold(self._pool.rounded(value.size), value.handle), name)
         keeping = list(own.values()) if kept else []
         own.clear()
         unknown = ""
@@ -252,8 +252,10 @@ class MemoryRun(ShortRun):
     # Scalars
 
     def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
-        """Unknown values; the condition of a loop that the runtime asks for is true."""
-        return [True if self._goes_on else UNKNOWN] * len(elements)
+        """Facts about lengths, else unknown; the condition of a loop that is asked for is true."""
+        if self._goes_on:
+            return [True] * len(elements)
+        return [UNKNOWN if each is None else each for each in self.known_reads(elements)]
 
     def computed(self, value: Callable[[], Any]) -> Any:
         """A scalar, unknown if it depends on an unknown scalar."""

@@ -16,6 +16,7 @@ from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.device_array import DeviceArray
 from runelift.runtime.execution.dry_run import no_memory
 from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.known_lengths import know_lengths, known_lengths
 from runelift.runtime.prebuild.kernel_collector import KernelCollector
 from runelift.runtime.prebuild.manifest import (
     ForcedVersions,
@@ -36,7 +37,7 @@ class _Bind(Protocol):
 
 
 class _PlannedRun(NamedTuple):
-    """An entry point with sizes and scalars, forced versions, and thresholds."""
+    """An entry point with sizes, scalars, facts about lengths, forced versions and thresholds."""
 
     entry: str
     sizes: tuple[tuple[str, Any], ...]
@@ -212,7 +213,9 @@ class Prebuilder:
             found = dict[Any, None]()
             bound = self._bind(entry, list(args), lambda array: (
                 array.buffer if isinstance(array, DeviceArray) else no_memory(array.nbytes)))
-            items = KernelCollector(self._executable_of(entry), self._chosen(thresholds), force,
+            executable = self._executable_of(entry)
+            know_lengths(bound, known_lengths(executable, args))
+            items = KernelCollector(executable, self._chosen(thresholds), force,
                                     found).collect(bound)
             self.collected[key] = items, found
         items, found = self.collected[key]
@@ -224,6 +227,8 @@ class Prebuilder:
         """Everything that determines the kernels of a run, as far as known before it."""
         bound = self._bind(entry, list(args), lambda array: None)
         sizes = tuple((name, value) for name, value in bound.items() if value is not None)
+        sizes += tuple((name, tuple(each.facts)) for name, each in known_lengths(
+            self._executable_of(entry), args).items())
         return _PlannedRun(entry, sizes, tuple(force.items()),
                            tuple(self._chosen(thresholds).items()))
 

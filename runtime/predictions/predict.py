@@ -15,9 +15,10 @@ from runelift.codegen.plan.plan import DEVICE_SIZES, parameters
 from runelift.ir.guards import Kind
 from runelift.runtime.cost.model import LaunchTime
 from runelift.runtime.cost.predictor import Predictor
+from runelift.runtime.data.outline import outline
 from runelift.runtime.devices.build import Infeasible
-from runelift.runtime.execution.dry_run import no_memory
 from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.known_lengths import KnownLengths, without_memory
 from runelift.runtime.programs.loaded_program import LoadedProgram
 from runelift.runtime.versions.choose import (
     Facts,
@@ -88,10 +89,14 @@ class PredictedVersion:
 
 @dataclass(frozen=True, slots=True)
 class PredictedChoice:
-    """A choice at some sizes, its versions, and the number of the one that runs."""
+    """A choice at some sizes, its versions, and the number of the one that runs.
+
+    ``pars`` are what the guards of the versions compare.
+    """
 
     site: str
     sizes: Mapping[str, int]
+    pars: tuple[int, ...]
     versions: tuple[PredictedVersion, ...]
     chosen: int
 
@@ -112,7 +117,7 @@ class Prediction:
 def predict(executable: Executable, args: Mapping[str, Any],
             thresholds: Mapping[str, int] | None = None, force: Mapping[str, int] | None = None
             ) -> Prediction:
-    """The cost of a call with bound arguments, of which only sizes and scalars count.
+    """The cost of a call with bound arguments, of which sizes, scalars and known lengths count.
 
     ``force`` are versions by site, which run whatever their guards say.
     """
@@ -136,14 +141,23 @@ def seconds_of_call(program: LoadedProgram, entry: str, args: Sequence[Any]) -> 
 def predict_call(program: LoadedProgram, entry: str, args: Sequence[Any],
                  thresholds: Mapping[str, int] | None = None,
                  force: Mapping[str, int] | None = None) -> Prediction:
-    """As :func:`predict`, of a call with these arguments, whose arrays need no elements."""
+    """As :func:`predict`, of a call with these arguments.
+
+    Arrays need no elements; where lengths of segments have elements, their facts decide.
+    """
     return predict(program.executable(entry), _bound(program, entry, args), thresholds, force)
+
+
+def outlined(program: LoadedProgram, entry: str, args: Sequence[Any]) -> list[Any]:
+    """Arguments without elements, but for the lengths that decide."""
+    known = program.executable(entry).given_lengths
+    return outline(args, {number for number, spec in enumerate(program.interface(entry).params)
+                          if spec.name in known})
 
 
 def _bound(program: LoadedProgram, entry: str, args: Sequence[Any]) -> dict[str, Any]:
     """The arguments by name, with buffers that have no memory."""
-    return program.bind(program.executable(entry).plan, list(args),
-                        lambda array: no_memory(array.nbytes))
+    return without_memory(program.executable(entry), args, program.bind)
 
 
 def predict_versions(program: LoadedProgram, forest: Forest, args: Sequence[Any]
@@ -167,7 +181,7 @@ class _Tracing(Predictor):
         super().__init__(executable.generated.sites, base.formulas, device.info,
                          executable.geometry, base.costs)
         self.functions = base.functions  # type: ignore[method-assign]
-        self._plan, self._whole = executable.plan, executable.whole_cost
+        self._plan, self._executable = executable.plan, executable
         self._settings = executable.decisions.under(thresholds, {}).settings
         self._met: dict[tuple[Any, ...], PredictedChoice] = {}
         self._chooser = VersionChooser(self._sites, device.info, thresholds, force, KnownChoices(),
@@ -175,8 +189,10 @@ class _Tracing(Predictor):
 
     def call(self, args: Mapping[str, Any]) -> Prediction:
         """Follow the whole plan."""
-        function, facts = self._whole
-        known = {str(name): value for name, value in args.items()}
+        lengths = frozenset(name for name in self._executable.given_lengths
+                            if isinstance(args[str(name)].handle, KnownLengths))
+        function, facts = self._executable.whole_cost(lengths)
+        known = {**args, **{str(name): args[str(name)].handle for name in lengths}}
         known |= {str(name): getattr(self, name.base) for name in DEVICE_SIZES}
         known |= {str(each.variable): value for each, value in zip(
             parameters(self._plan.steps), self._settings, strict=True)}
@@ -229,7 +245,7 @@ class _Tracing(Predictor):
             versions = tuple(self._version(number, k, facts, local)
                              for k in range(len(self._sites[number].versions)))
             order = self._chooser.order(number, pars, facts, local)
-            self._met[key] = PredictedChoice(site, dict(sizes), versions,
+            self._met[key] = PredictedChoice(site, dict(sizes), pars, versions,
                                              order[0] if order else -1)
             self.seconds = before
         choice = self._met[key]

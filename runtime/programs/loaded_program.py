@@ -83,8 +83,7 @@ class LoadedProgram:
                         thresholds: Choices | None = None) -> MemoryEstimate:
         """The device memory of a run before it runs; elements of arrays do not count."""
         executable = self.executable(entry)
-        bound = self.bind(executable.plan, list(args),
-                          lambda array: running.no_memory(array.nbytes))
+        bound = running.without_memory(executable, args, self.bind)
         found: MemoryEstimate = running.MemoryRun(
             executable, self._thresholds_of(thresholds), force or {}).estimate(bound)
         return found

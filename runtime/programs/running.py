@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from runelift.runtime.execution import calls
     from runelift.runtime.execution.caller import Caller
-    from runelift.runtime.execution.dry_run import no_memory
     from runelift.runtime.execution.executable import Executable
+    from runelift.runtime.execution.known_lengths import without_memory
     from runelift.runtime.execution.probes.on_demand import open_device
     from runelift.runtime.memory.memory_guard import MemoryGuard
     from runelift.runtime.memory.memory_run import MemoryRun
     from runelift.runtime.prebuild.prebuild import Prebuilder
 
-__all__ = ["Caller", "Executable", "MemoryGuard", "MemoryRun", "Prebuilder", "calls", "no_memory",
-           "open_device"]
+__all__ = ["Caller", "Executable", "MemoryGuard", "MemoryRun", "Prebuilder", "calls",
+           "open_device", "without_memory"]
 
 _HOMES = {
     "Caller": "runelift.runtime.execution.caller",
     "calls": "runelift.runtime.execution.calls",
-    "no_memory": "runelift.runtime.execution.dry_run",
+    "without_memory": "runelift.runtime.execution.known_lengths",
     "Executable": "runelift.runtime.execution.executable",
     "open_device": "runelift.runtime.execution.probes.on_demand",
     "MemoryGuard": "runelift.runtime.memory.memory_guard",

@@ -24,7 +24,6 @@ from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.ir.base.source import Source
 from runelift.ir.prim import Prim
 from runelift.ir.types import Const
-from runelift.runtime.data.outline import outline
 from runelift.runtime.data.values import load_values
 from runelift.runtime.programs.program import Program
 from runelift.runtime.records.format import dataset_label, show_seconds, table
@@ -231,9 +230,10 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int,
         return {"wall": wall, "device": device, "predicted_seconds": None, "launches": launches,
                 "peak_bytes": peak}
     # late: it uses OpenCL, and programs are also interpreted
-    from runelift.runtime.predictions.predict import predict_call
+    from runelift.runtime.predictions.predict import outlined, predict_call
 
-    said = predict_call(program.loaded, entry, outline(args), program.thresholds, force)
+    said = predict_call(program.loaded, entry, outlined(program.loaded, entry, args),
+                        program.thresholds, force)
     measured = MeasuredProgram(program)
     resident = measured.place(args)
     program.run(entry, resident, force=force, device_arrays=True)

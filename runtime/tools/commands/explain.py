@@ -11,9 +11,11 @@ The topics about a program:
     access      the elements of arrays that work-items have in common
     barriers    the barriers of kernels, and the accesses between; --dot draws their graph
 
-With --lengths 3,0,5,1, draw how versions for rows of different lengths run such rows.  With --html,
-write a page for a browser: passes, flattening, versions and kernels.  Lines that belong together
-can be marked there.  Without an argument, list the codes.
+With --lengths 3,0,5,1, draw how versions for rows of different lengths run such rows.  With
+--ragged, tell what decides for the lengths of datasets: parallelism, waste, predicted times.
+
+With --html, write a page for a browser: passes, flattening, versions and kernels.  Lines that
+belong together can be marked there.  Without an argument, list the codes.
 """
 
 from __future__ import annotations
@@ -47,12 +49,12 @@ EXPLAINERS = {
     "parameters": "explain_parameters", "kernels": "explain_kernels", "memory": "explain_memory",
     "cost": "explain_cost",
     "schedule": "explain_schedule", "barriers": "explain_barriers", "access": "explain_accesses",
-    "lengths": "explain_lengths", "html": "explain_page"}
+    "lengths": "explain_lengths", "ragged": "explain_ragged", "html": "explain_page"}
 """The modules for options, the first of which counts.  They are imported by name, as commands are:
 some need much."""
 FLATTENING = "explain_flattening"
 """The module for programs without such an option."""
-TOPICS = ("rules", *(name for name in EXPLAINERS if name not in ("lengths", "html")))
+TOPICS = ("rules", *(name for name in EXPLAINERS if name not in ("lengths", "ragged", "html")))
 """The words in front of a program: what is explained about it."""
 EXAMPLES = ("runelift explain examples/matmul.fut", "runelift explain examples/matmul.fut --html",
             "runelift explain cost examples/matmul.fut --as-device h200 --only thin",
@@ -78,6 +80,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lengths", metavar="N,N,...",
                         help="draw how each version for rows of different lengths runs rows of "
                              "these lengths, such as 3,0,5,1: letters are work-items")
+    parser.add_argument("--ragged", action="store_true",
+                        help="for datasets with rows of different lengths: their lengths, and "
+                             "parallelism, waste and predicted time of each version")
     parser.add_argument("--steps", action="store_true",
                         help="schedule: also the program after each step")
     parser.add_argument("--file", type=Path, metavar="FILE",
@@ -108,7 +113,7 @@ def execute(args: argparse.Namespace) -> int:
         raise UserError("--steps goes with 'explain schedule'.")
     if args.sizes and not (args.memory or args.cost):
         raise UserError("--sizes goes with 'explain memory' or 'explain cost'.")
-    if not args.cost and (args.as_device is not None or args.over is not None):
+    if not args.cost and (args.over is not None or (args.as_device and not args.ragged)):
         raise UserError("--as-device and --over go with 'explain cost'.")
     if args.subject is None and args.sizes and "=" not in args.sizes[-1]:
         args.subject = args.sizes.pop()  # the program behind the sizes

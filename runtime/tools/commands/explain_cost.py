@@ -39,12 +39,8 @@ class _Explained:
 
 def explain(args: argparse.Namespace, path: Path) -> None:
     """Run ``runelift explain cost``."""
-    loaded, device = _program(args, path)
-    entries = list(loaded.compiled.interfaces)
-    if args.entry is not None:
-        if args.entry not in entries:
-            raise unknown_entry(args.entry, tuple(entries))
-        entries = [args.entry]
+    loaded, device = predicted_program(args, path)
+    entries = entries_of(args, loaded)
     if (args.sizes or args.over) and len(entries) > 1:
         raise UserError("--sizes and --over are those of one --entry, of "
                         f"{', '.join(entries)}.")
@@ -64,7 +60,7 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     show(f"\n{call.LEGEND}")
 
 
-def _program(args: argparse.Namespace, path: Path) -> tuple[LoadedProgram, str]:
+def predicted_program(args: argparse.Namespace, path: Path) -> tuple[LoadedProgram, str]:
     """The program on the device that is asked for, and the name of the device."""
     if args.as_device is not None:
         device = ModelledDevice(profile(args.as_device))
@@ -75,6 +71,16 @@ def _program(args: argparse.Namespace, path: Path) -> tuple[LoadedProgram, str]:
                         f"--as-device NAME stands for one: {', '.join(profile_names())}, or the "
                         "path of a profile.")
     return program.loaded, program.device_info.name
+
+
+def entries_of(args: argparse.Namespace, loaded: LoadedProgram) -> list[str]:
+    """The entry points that are asked for."""
+    entries = list(loaded.compiled.interfaces)
+    if args.entry is None:
+        return entries
+    if args.entry not in entries:
+        raise unknown_entry(args.entry, tuple(entries))
+    return [args.entry]
 
 
 def _explained(args: argparse.Namespace, loaded: LoadedProgram, entry: str) -> _Explained:

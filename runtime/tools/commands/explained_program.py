@@ -12,7 +12,8 @@ from runelift.ir.base.files import read_source
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.pipeline import compile_source
-from runelift.runtime.data.outline import arguments_of_sizes, assigned, outline
+from runelift.runtime.data.outline import arguments_of_sizes, assigned
+from runelift.runtime.predictions.predict import outlined
 from runelift.runtime.programs.compile import compile as compile_program
 from runelift.runtime.programs.loaded_program import LoadedProgram
 from runelift.runtime.programs.program import Program
@@ -38,13 +39,16 @@ def compiled_source(args: argparse.Namespace, path: Path, rewriting: Rewriting |
 
 def inputs_of(loaded: LoadedProgram, entry: str, sizes: Sequence[str], only: str | None
               ) -> dict[str, list[Any]]:
-    """Arguments whose arrays have no elements, by name: of ``sizes`` if any, else of datasets."""
+    """Arguments by name: of ``sizes`` if any, else of datasets.
+
+    Only the lengths that decide have elements.
+    """
     compiled, interface = loaded.compiled, loaded.interface(entry)
     if sizes:
         return {", ".join(sizes): arguments_of_sizes(interface, assigned(sizes))}
     here = loaded.info if loaded.info is not None and loaded.info.handle is not None else None
     scripts = partial(evaluate, program=compiled.source, device=here)
     types = [param.prim for param in interface.params]
-    return {case.dataset: outline(case.recipes(scripts, types))
+    return {case.dataset: outlined(loaded, entry, case.recipes(scripts, types))
             for case in datasets_of(compiled.source, entry)
             if only is None or only in case.dataset}

@@ -88,7 +88,7 @@ def _lines(found: ExplainedCost) -> Iterator[str]:
                               for name, value in choice.sizes.items())
             yield f"  {site.name}{place}{inside}" + (f": {sizes}" if sizes else "")
             yield table([list(HEAD), *_rows(site, choice)], "  ")
-            yield f"    {_verdict(site, choice)}"
+            yield f"    {verdict(site, choice)}"
         if len(choices) > MOST:
             yield f"  {site.name}: met at {len(choices) - MOST} further sizes"
 
@@ -135,7 +135,7 @@ def show_count(value: float) -> str:
     return f"{value:.{0 if value >= 99.95 else 1 if value >= 9.995 else 2}f} {unit}"
 
 
-def _verdict(site: Site, choice: PredictedChoice) -> str:
+def verdict(site: Site, choice: PredictedChoice) -> str:
     """By how much the chosen version wins; reasons of versions that cannot run."""
     if choice.chosen < 0:
         said = "no version can run"

@@ -15,7 +15,6 @@ from runelift.ir.prim import Prim
 from runelift.runtime.cost.launches import LaunchPredictor
 from runelift.runtime.cost.peaks import Peaks
 from runelift.runtime.execution.executable import Executable
-from runelift.runtime.predictions.predict import predict
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.statistics import Summary, summarise
 from runelift.runtime.tools.profiling.profiled_run import COPY, LOOP, LaunchShape, ProfiledRun
@@ -204,13 +203,12 @@ def few(runs: int) -> Iterator[int]:
 def profiled_runs(executable: Executable, bind: Callable[[], dict[str, Any]], runs: int,
                   thresholds: Mapping[str, int], force: Mapping[str, int],
                   name_of: VersionName,
-                  seen: Callable[[float, Record | None], None]) -> Runs:
+                  seen: Callable[[float, Record | None], None]) -> list[Timeline]:
     """Run a plan at most ``runs`` times, on arguments that ``bind`` makes.
 
     The first run is an additional run, and warms up.  All other runs are ``seen``.
     """
     found = list[Timeline]()
-    said = predict(executable, bind(), thresholds, force).totals.seconds
     for number in few(runs + 1):
         with executable.device.lock:
             run = ProfiledRun(executable, thresholds, force)
@@ -218,7 +216,7 @@ def profiled_runs(executable: Executable, bind: Callable[[], dict[str, Any]], ru
         if number:
             seen(outcome.seconds, outcome.record)
             found.append(timeline(executable, run.seen, outcome.seconds, run.peak_bytes, name_of))
-    return Runs(executable, found, said)
+    return found
 
 
 def profile_of(runs: Runs, plain: Sequence[float], dataset: str, peaks: Peaks) -> Profile:

@@ -7,6 +7,7 @@ from typing import Any
 
 from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.runtime.cost.peaks import Peaks
+from runelift.runtime.predictions.predict import outlined, predict_call
 from runelift.runtime.programs.program import Program
 from runelift.runtime.records.record import Record
 from runelift.runtime.tools.profiling.profile import (
@@ -42,10 +43,12 @@ def runs_of(program: Program, entry: str, args: Sequence[Any], runs: int,
         plain += [measured.time(entry, resident, force=required) for _ in few(runs)]
     loaded, sites = program.loaded, program.tree.entry(entry).sites()
     executable = loaded.executable(entry)
-    return profiled_runs(
+    said = predict_call(loaded, entry, outlined(loaded, entry, args), program.thresholds, required)
+    found = profiled_runs(
         executable, lambda: loaded.bind(executable.plan, list(resident)), runs,
         program.thresholds, required,
-        lambda site, index: version_name(sites[site].alternatives[index]), seen), plain
+        lambda site, index: version_name(sites[site].alternatives[index]), seen)
+    return Runs(executable, found, said.totals.seconds), plain
 
 
 def each_alone(program: Program, entry: str, args: Sequence[Any], peaks: Peaks,

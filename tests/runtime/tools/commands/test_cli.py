@@ -506,6 +506,57 @@ entry main [n][m] (xss: [n][m]f32): [n]f32 =
         "run", path, "--device", "pocl", "-i", data, "--memory", "lots").err
 
 
+RAGGED = """-- ==
+-- entry: squares
+-- "even" notest script input { ($ragged "3000 equal 20") }
+-- "one" notest script input { ($ragged "100000 one 1000000") }
+entry squares [n] (ks: [n]i64): [n]i64 = map (\\k -> i64.sum (map (\\i -> i * i) (iota k))) ks
+"""
+
+
+def test_what_decides_for_rows_of_different_lengths_is_explained(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "squares.fut"
+    path.write_text(RAGGED)
+    text = run("explain", path, "--ragged", "--as-device", "h200").out
+    assert "even: 3,000 rows, ks has lengths 20 to 20, mean 20" in text
+    assert f"up to 32  {40 * '█'} 3,000" in text
+    assert "one: 100,000 rows, ks has lengths 0 to 1,000,000" in text
+    found = json.loads(run("explain", path, "--ragged", "--as-device", "h200", "--json").out)
+    even, one = found["result"]["choices"]
+    assert (even["total"], even["longest"], even["live"], even["counts"][5]) == (
+        60_000, 20, 3000, 3000)
+    assert even["chosen"] == "V1"
+    assert even["versions"][0]["parallelism"] == even["rows"]
+    assert even["versions"][0]["waste"] == pytest.approx(3008 / 3000)
+    assert one["chosen"] == "V3"
+    assert "V3 runs" in one["why"]
+    costs = json.loads(run("explain", "cost", path, "--as-device", "h200", "--json").out)
+    for each in (even, one):
+        (choice,) = costs["result"]["entries"]["squares"]["inputs"][each["dataset"]]["choices"]
+        assert choice["chosen"] == each["chosen"]
+        assert [(v["kind"], v["predicted_seconds"]) for v in choice["versions"]] == [
+            (v["kind"], v["predicted_seconds"]) for v in each["versions"]]
+    (only,) = json.loads(run("explain", path, "--ragged", "--as-device", "h200", "--only", "one",
+                             "--json").out)["result"]["choices"]
+    assert only == one
+    path.write_text("entry main (xs: []i32) = map (+ 1) xs")
+    assert "No dataset of" in run("explain", path, "--ragged", "--as-device", "h200").err
+
+
+def test_all_commands_predict_alike_for_rows_of_different_lengths(
+        run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "squares.fut"
+    path.write_text(RAGGED.replace("1000000", "1000"))
+    inputs = json.loads(run("explain", "cost", path, "--device", "pocl", "--json").out)["result"][
+        "entries"]["squares"]["inputs"]
+    timed = json.loads(run("bench", path, "--device", "pocl", "-r", "1", "--json").out)["result"]
+    profiled = json.loads(run("profile", path, "--device", "pocl", "-r", "1", "--json").out)
+    assert len(timed["results"]) == len(inputs) == 2
+    for found in (timed["results"], profiled["result"]["profiles"]):
+        assert [each["predicted_seconds"] for each in found] == pytest.approx(
+            [each["predicted_seconds"] for each in inputs.values()])
+
+
 def test_versions_for_rows_of_different_lengths_are_drawn(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "squares.fut"
     path.write_text("entry squares [n] (ks: [n]i64): [n]i64 =\n"
