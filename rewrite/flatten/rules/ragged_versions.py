@@ -31,7 +31,7 @@ REGULAR = {Kind.ROW: Kind.OUTER, Kind.LANES: Kind.INTRA, Kind.GROUP: Kind.INTRA,
 """The kinds of version of a regular map that policies and attributes know."""
 
 
-@flattening("G3", ir.Map)
+@flattening("G3r", ir.Map)
 def map_with_ragged_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ map (λx → e) xs ⇒ if t_row ≤ Par(row) then segmap Σ' e
                             else if t_lanes ≤ Par(lanes) then (Σ' ⊢ e) by neighbours
@@ -85,7 +85,7 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
             (s.total, s.longest, s.live, s.squares) for s in found), strict=True)))
     site, host = flattener.site(), walk.expanded_pat(stm.pat)
     mark = len(flattener.derivation.steps)
-    flattener.derivation.fired("G3", stm, f"versions over {show_nest(nest)}, whose inner widths "
+    flattener.derivation.fired("G3r", stm, f"versions over {show_nest(nest)}, whose inner widths "
                                "differ")
     alternatives = list[ir.Version]()
     with flattener.derivation.inside():
@@ -100,7 +100,7 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
             body, parallel = _shared(walk, soac.lam, nest, dict(zip(widths, found, strict=True)),
                                      SHARINGS[kind])
             if not parallel:
-                flattener.derivation.refused("G3", stm, "nothing inside can be distributed")
+                flattener.derivation.refused("G3r", stm, "nothing inside can be distributed")
                 break
             if kind is kinds[-1]:
                 alternatives.append(ir.Version(None, kind if _is_shared(body) else Kind.FLAT, body))
