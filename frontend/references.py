@@ -13,9 +13,9 @@ from pathlib import Path
 
 from runelift.frontend.definitions import Definition, Mention, Reader, Scope
 from runelift.frontend.modules.assumed import HAVING, prelude_signature
-from runelift.frontend.shipped import imported
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.nodes import Node, parts
+from runelift.ir.base.shipped import imported
 from runelift.ir.base.source import Source, Span
 
 

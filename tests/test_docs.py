@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.frontend.shipped import shipped_names
 from runelift.ir.base.files import read_source
+from runelift.ir.base.shipped import shipped_names
 from runelift.ir.base.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.programs.program import Program

@@ -51,12 +51,12 @@ from runelift.frontend.modules.structures import (
     with_meaning,
     wrong,
 )
-from runelift.frontend.shipped import imported, is_shipped, shipped_names
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.broken_names import names_of
 from runelift.frontend.syntax.nodes import Node, put_at, walk
 from runelift.frontend.syntax.prelude import LIBRARY_MODULES
 from runelift.ir.base.errors import CompilerLimitation, Diagnostic, Label, ProgramError
+from runelift.ir.base.shipped import imported, is_shipped, shipped_names
 from runelift.ir.base.source import Span
 
 Reader: TypeAlias = Callable[[Path, Span], module_ast.Module]

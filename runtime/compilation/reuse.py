@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from runelift.frontend.shipped import imported, is_shipped
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import read_source
+from runelift.ir.base.shipped import imported, is_shipped
 from runelift.ir.base.source import Source
 from runelift.ir.names import is_skip_name
 from runelift.runtime.cache.programs import ProgramEntry, restored

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from runelift.frontend.shipped import FOLDER, shipped_names
+from runelift.ir.base.shipped import FOLDER, shipped_names
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "library.md"
 FILES = [FOLDER / f"{name.removeprefix('std/')}.fut" for name in shipped_names()]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from runelift.frontend.references import References
-from runelift.frontend.shipped import FOLDER
 from runelift.frontend.syntax.parser import parse_recovering
 from runelift.ir.base.files import read_source
+from runelift.ir.base.shipped import FOLDER
 
 
 def test_a_shipped_function_is_defined_in_its_file(tmp_path: Path) -> None:

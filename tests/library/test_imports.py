@@ -10,8 +10,8 @@ import pytest
 import runelift
 from runelift.frontend.check.foreign import meant
 from runelift.frontend.load import check
-from runelift.frontend.shipped import shipped_names
 from runelift.ir.base.errors import ProgramError
+from runelift.ir.base.shipped import shipped_names
 from runelift.ir.base.source import Source, Span
 from tests.library.page import FILES, functions
 

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from runelift.frontend.definitions import Definition, Mention
 from runelift.frontend.references import References
-from runelift.frontend.shipped import is_shipped
 from runelift.frontend.syntax import module_ast
 from runelift.frontend.syntax.tokens import PATTERNS, RESERVED, scan
 from runelift.ir.base.errors import UserError
+from runelift.ir.base.shipped import is_shipped
 from runelift.ir.base.source import Source, Span
 from runelift.runtime.tools.editors.analysis import read
 from runelift.runtime.tools.editors.answers import Edit, builtin, mention_at, word_at

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from runelift.frontend.definitions import Mention
 from runelift.frontend.references import References
-from runelift.frontend.shipped import imported
 from runelift.frontend.syntax import module_ast
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import read_source
+from runelift.ir.base.shipped import imported
 from runelift.ir.base.source import Span
 from runelift.runtime.tools.editors.documents import Document, path_of
 

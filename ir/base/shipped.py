@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parent / "std"
+FOLDER = Path(__file__).resolve().parents[2] / "frontend" / "std"
 
 
 def shipped_names() -> list[str]:
