@@ -35,10 +35,11 @@ ROOT = Path(__file__).parents[1]
 TOKEN = re.compile(r"(?P<comment>--[^\n]*)|#\[[^\]]*\]|\"[^\"\n]*\"|#?[A-Za-z_'][\w']*"
                    r"|\d[\w.]*|[-+*/%=!><|&^:.]+|\S")
 DECLARATION = re.compile(r"^(?=\w)", re.M)
-PROGRAMS = [
+PROGRAMS = [text for text in (
     *(path.read_text() for folder in ("examples", "tests/golden")
       for path in sorted((ROOT / folder).glob("*.fut"))),
-    *(each.cure for each in CODES.values() if each.suffix == ".fut" and "import" not in each.cure)]
+    *(each.cure for each in CODES.values() if each.suffix == ".fut"))
+    if "import" not in text]
 
 
 @dataclass(frozen=True)

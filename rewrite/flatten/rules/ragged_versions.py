@@ -9,7 +9,8 @@ from runelift.ir.guards import Kind, Lengths
 from runelift.ir.names import VName
 from runelift.ir.ragged import Sharing
 from runelift.ir.sizes import Size, ceil_div
-from runelift.ir.traverse import needed_for
+from runelift.ir.traverse import free_vars, needed_for
+from runelift.rewrite.engine.scalar_code import may_fail
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, Segments, show_nest
 from runelift.rewrite.flatten.parallelism import segops
@@ -122,7 +123,7 @@ def _facts(walk: Walk, nest: Nest, lam: ir.Lambda, widths: list[VName]) -> Walk:
 
     The names of the statements are fresh, as versions contain the statements again.
     """
-    copy = walk.flattener.copy_body(ir.Body(needed_for(lam.body.stms, widths), tuple(widths)))
+    copy = walk.flattener.copy_body(ir.Body(_with_checks(lam.body.stms, widths), tuple(widths)))
     facts = Walk(walk.flattener, nest)
     facts.look_ahead(frozenset(a for a in copy.result if isinstance(a, VName)))
     for stm in copy.stms:
@@ -131,6 +132,20 @@ def _facts(walk: Walk, nest: Nest, lam: ir.Lambda, widths: list[VName]) -> Walk:
         assert isinstance(atom, VName)
         segments_of(facts, atom)
     return facts
+
+
+def _with_checks(stms: tuple[ir.Stm, ...], widths: list[VName]) -> tuple[ir.Stm, ...]:
+    """The statements that widths need, and the checks that stand before one that may fail.
+
+    So a division by the step of a range fails by the check of the range.
+    """
+    wanted, chosen, fails = set(widths), list[ir.Stm](), False
+    for stm in reversed(stms):
+        if any(p.name in wanted for p in stm.pat) or (fails and isinstance(stm.exp, ir.Assert)):
+            wanted |= free_vars(stm)
+            chosen.append(stm)
+            fails = fails or may_fail(stm.exp)
+    return tuple(reversed(chosen))
 
 
 def _shared(walk: Walk, lam: ir.Lambda, nest: Nest, found: dict[VName, Segments],

@@ -22,7 +22,7 @@ from runelift.runtime.tools.commands.options import (
 from runelift.runtime.tools.export.folder import export
 
 EXAMPLES = ("runelift export examples/matmul.fut -o exported/",
-            "python -c 'import sys; sys.path.append(\"exported\"); import matmul; help(matmul)'")
+            "runelift export examples/lud.fut --tuning lud.fut.tuning -o exported/")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -66,7 +66,7 @@ def test_runs_within_a_bound_mean_the_same(family: str, seed: int) -> None:
                     found, _ = program.run("main", args)
                 except UserError as error:
                     assert "device memory" in str(error)  # noqa: PT017
-                    assert bound < needs[-1]
+                    assert bound < needs[-1] or alone.unknown
                     continue
                 for one, other in zip(found, expected, strict=True):
                     np.testing.assert_array_equal(one, other)
