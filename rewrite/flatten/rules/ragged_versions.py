@@ -108,7 +108,7 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
             elif _is_shared(body):
                 alternatives.append(ir.Version(flattener.guard(
                     stm, kind, len(nest.space), _par(kind, nest, found), lengths), kind, body))
-    if len(alternatives) == 1 and Kind.ROW in kinds:
+    if len(alternatives) == (Kind.ROW in kinds):
         del flattener.derivation.steps[mark:]
         return "nothing inside can be distributed"
     for each in facts.out:

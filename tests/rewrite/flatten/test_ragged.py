@@ -184,3 +184,13 @@ def test_what_empty_segments_do_not_read_fails_all_the_same(simulator: str) -> N
     for force in plans(program.tree.entry("main")):
         with pytest.raises(ProgramFailure, match="-1"):
             program.run("main", args, force=force)
+
+
+def test_an_attribute_asks_for_what_cannot_be_distributed() -> None:
+    """Without the version by rows, other kinds of version are tried."""
+    program = runelift.compile(
+        "entry main [n] (ns: [n]i64): [n]i64 =\n"
+        "  #[flattening(only_inner)]\n"
+        "  map (\\n -> let ne = opaque (if n < 0 then 1 else 0)\n"
+        "             in reduce (+) ne (map (2 *) (iota n))) ns", device="pocl")
+    assert program.main(np.array([3, 7, 0, 1])).tolist() == [6, 42, 0, 0]
