@@ -60,9 +60,9 @@ def check(source: Source, *, promises: bool = False) -> None:
     too, and breaking a promise is an error.
     """
     module = checked(source)
-    for each in sorted(negative_indices(module), key=lambda each: each.span.start):
-        if each.span.source.name == source.name:
-            warnings.warn(ProgramWarning(each), stacklevel=2)
+    own = tuple(dec for dec in module.decs if dec.span.source.name == source.name)
+    for each in sorted(negative_indices(own), key=lambda each: each.span.start):
+        warnings.warn(ProgramWarning(each), stacklevel=2)
     with suppress(TooLarge):
         program = elaborate(module, Names(), effort=CHECKED)
         if promises or any(map(doubtful, statements_inside([fun.body for fun in program.funs]))):

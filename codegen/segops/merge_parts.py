@@ -19,8 +19,6 @@ from runelift.codegen.plan.views import View, ceil_quot, lit, op
 from runelift.codegen.segops.merge_path import (
     Path,
     Totals,
-    at_most,
-    least_of,
     prims_of,
     steps_of,
 )
@@ -100,8 +98,8 @@ class PartOfItem:
         steps = imp.Var(parts.steps)
         self.number = k.declare("part", Prim.I64, launches.GID)
         length = k.declare("chunk", Prim.I64, ceil_quot(steps, imp.Var(parts.count)))
-        begin = k.declare("begin", Prim.I64, least_of(op("mul", self.number, length), steps))
-        end = k.declare("end", Prim.I64, least_of(op("add", begin, length), steps))
+        begin = k.declare("begin", Prim.I64, op("min", op("mul", self.number, length), steps))
+        end = k.declare("end", Prim.I64, op("min", op("add", begin, length), steps))
         self.first, self.last = self.path.search(begin), self.path.search(end)
         self.element = k.declare("element", Prim.I64, op("sub", begin, self.first))
         self.bound = op("sub", end, self.last)
@@ -153,7 +151,7 @@ def join(lowering: launches.Lowering, parts: Parts, found: Callable[
         with k.block() as begin:
             launches.reset(k, exp.ops, into)
             k.emit(*after)
-        k.emit(imp.If(at_most(lit(0), imp.Load(parts.firsts, number, Prim.I64)), tuple(begin)))
+        k.emit(imp.If(op("le", lit(0), imp.Load(parts.firsts, number, Prim.I64)), tuple(begin)))
         k.accumulate_all(exp.ops, into, [t for ts in tail for t in ts])
 
     k.loop(part.end, lambda p: take(p, totals, [imp.Assign(fresh.name, truth(True))]),

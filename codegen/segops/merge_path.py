@@ -115,7 +115,7 @@ class Path:
     @property
     def mean(self) -> Exp:
         """The mean length of segments, but at least 1."""
-        return most_of(lit(1), op("quot", self.elements, most_of(lit(1), self.segments)))
+        return op("max", lit(1), op("quot", self.elements, op("max", lit(1), self.segments)))
 
     def offset(self, segment: Exp) -> Exp:
         """The place of the first element of a segment."""
@@ -123,12 +123,12 @@ class Path:
 
     def bounds(self, steps: Exp) -> tuple[Exp, Exp]:
         """The fewest and the most segments that can have ended after so many steps."""
-        return most_of(lit(0), op("sub", steps, self.elements)), least_of(steps, self.segments)
+        return op("max", lit(0), op("sub", steps, self.elements)), op("min", steps, self.segments)
 
     def ended(self, segment: Exp, steps: Exp) -> Exp:
         """True if a segment has ended after so many steps."""
-        return at_most(self.offset(op("add", segment, lit(1))),
-                       op("sub", op("sub", steps, segment), lit(1)))
+        return op("le", self.offset(op("add", segment, lit(1))),
+                  op("sub", op("sub", steps, segment), lit(1)))
 
     def segment(self, totals: Totals, number: Exp, start: Exp) -> RaggedSegment:
         """The segment with a number, whose first element is at ``start``."""
@@ -208,8 +208,8 @@ class Tile:
         """Find the first segment and element of the tile, how many there are, and its steps."""
         k, full = self.k, op("mul", LSIZE, self.chunk)
         begin = k.declare("begin", Prim.I64, op("mul", self.number, full))
-        end = k.declare("end", Prim.I64, least_of(
-            op("add", begin, full), imp.Var(self.shape.points)))
+        end = k.declare("end", Prim.I64, op("min", op("add", begin, full),
+                                            imp.Var(self.shape.points)))
         low, last = self._search([begin, end])
         self.first = imp.Var(k.names.fresh("first"))
         k.emit(imp.Declare(self.first.name, Prim.I64, low, expected=op(
@@ -272,7 +272,7 @@ class Tile:
         """
         k = self.k
         width = op("add", op("sub", high, low), LSIZE)
-        step = k.declare("step", Prim.I64, most_of(lit(1), op(
+        step = k.declare("step", Prim.I64, op("max", lit(1), op(
             "quot", width, op("add", LSIZE, lit(1)))))
 
         def before(number: Exp) -> Exp:
@@ -286,8 +286,8 @@ class Tile:
         number = k.declare("number", Prim.I64, imp.Select(mine, after, LID, Prim.I64))
         start = k.declare("from", Prim.I64, op("add", low, op("mul", number, step)))
         # no work-item has looked at the end of the last part
-        bound = imp.Select(op("lt", number, LSIZE), least_of(
-            high, op("sub", op("add", start, step), lit(1))), high, Prim.I64)
+        bound = imp.Select(op("lt", number, LSIZE), op(
+            "min", high, op("sub", op("add", start, step), lit(1))), high, Prim.I64)
         finds = imp.Select(mine, negated(following), IS_FIRST, Prim.BOOL)
         return finds, start, bound
 
@@ -322,10 +322,11 @@ class Tile:
     def _find_chunk(self) -> None:
         """Find the segment and the element where the work-item's chunk begins."""
         k = self.k
-        at = k.declare("at", Prim.I64, least_of(op("mul", LID, self.chunk), self.steps))
-        self.walked = k.declare("walked", Prim.I64, least_of(self.chunk, op("sub", self.steps, at)))
-        self.row = k.declare("row", Prim.I32, short(most_of(lit(0), op("sub", at, self.count))))
-        high = k.declare("high", Prim.I32, short(least_of(at, self.rows)))
+        at = k.declare("at", Prim.I64, op("min", op("mul", LID, self.chunk), self.steps))
+        self.walked = k.declare("walked", Prim.I64, op("min", self.chunk, op(
+            "sub", self.steps, at)))
+        self.row = k.declare("row", Prim.I32, short(op("max", lit(0), op("sub", at, self.count))))
+        high = k.declare("high", Prim.I32, short(op("min", at, self.rows)))
         place = k.declare("diagonal", Prim.I32, short(at))
         _halve(k, self.row, high, bits(self.rows), lambda middle: imp.Apply("lt", Prim.I32, (
             self._end_of(middle), op("sub", place, middle, prim=Prim.I32))))
@@ -443,21 +444,6 @@ def after(number: Exp) -> Exp:
 def bits(count: Exp) -> Exp:
     """The turns of a binary search among so many numbers."""
     return op("sub", lit(64), imp.Apply("clz", Prim.I64, (count,)))
-
-
-def least_of(left: Exp, right: Exp) -> Exp:
-    """The lesser of two numbers."""
-    return imp.Apply("min", Prim.I64, (left, right))
-
-
-def most_of(left: Exp, right: Exp) -> Exp:
-    """The greater of two numbers."""
-    return imp.Apply("max", Prim.I64, (left, right))
-
-
-def at_most(left: Exp, right: Exp) -> Exp:
-    """True if a number is not above another."""
-    return imp.Apply("le", Prim.I64, (left, right))
 
 
 def negated(value: Exp) -> Exp:

@@ -23,10 +23,10 @@ from runelift.codegen.segops.segred import is_last_group
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
+from runelift.ir.operators import one_operation
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import CLASSES, FACTS, Fact
 from runelift.ir.sizes import Size, ceil_div, greatest, least
-from runelift.ir.syntax import Body, Lambda, Operator, Param, PrimOp, Stm
 from runelift.ir.types import i64
 
 LENGTHS_PER_ITEM = 16
@@ -172,17 +172,10 @@ def _class(length: Exp) -> Exp:
 
 def _total(k: KernelBuilder, fact: Fact, total: imp.Var, group: Size) -> imp.Var:
     """A fact of all work-items of a group."""
-    operator = _operator(k, _OPERATORS[fact])
+    operator = one_operation(k.names, _OPERATORS[fact], i64(0))
     (mems,) = launches.local_arrays(k, [operator], group)
     (found,) = group_total(k, operator, [total], mems, k.constants[1])
     return found
-
-
-def _operator(k: KernelBuilder, name: str) -> Operator:
-    """An operation on i64s as an operator."""
-    x, y, out = (Param(k.names.fresh(base), Prim.I64) for base in ("x", "y", "out"))
-    stm = Stm((out,), PrimOp(name, Prim.I64, (x.name, y.name)))
-    return Operator(Lambda((x, y), Body((stm,), (out.name,)), (Prim.I64,)), (i64(0),), comm=True)
 
 
 def _i32(value: int) -> Exp:

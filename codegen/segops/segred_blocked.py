@@ -214,14 +214,14 @@ class _BlockedKernel:
         self.width = width
         rest = k.declare("rest", Prim.I64, op("quot", launches.GROUP_ID, along))
         if self._is_flat:
-            self.begin = k.declare("begin", Prim.I64, _least(self.first, _most(
-                op("sub", width, span), lit(0))))
+            self.begin = k.declare("begin", Prim.I64, op(
+                "min", self.first, op("max", op("sub", width, span), lit(0))))
         else:
             height = outer.pop(self.axis)
             down = k.declare("down", Prim.I64, ceil_quot(height, self.points))
             self.top = k.declare("top", Prim.I64, op("mul", op("rem", rest, down), self.points))
-            self.begin = k.declare("begin", Prim.I64, _least(
-                self.top, op("sub", height, self.points)))
+            self.begin = k.declare("begin", Prim.I64, op(
+                "min", self.top, op("sub", height, self.points)))
             rest = k.declare("batch", Prim.I64, op("quot", rest, down))
         self.outer = [k.declare("o", Prim.I64, i) for i in unflat_index(rest, outer)]
 
@@ -230,12 +230,12 @@ class _BlockedKernel:
         last = op("sub", self.width, lit(1))
         if self._is_flat:
             found = op("add", op("add", self.begin, x), op("mul", self.across, r))
-            inside = op("add", _least(op("add", self.begin, x), last), op("mul", self.across, r))
-            return [*self.outer, inside], _both(_at_most(self.first, found),
+            inside = op("add", op("min", op("add", self.begin, x), last), op("mul", self.across, r))
+            return [*self.outer, inside], _both(op("le", self.first, found),
                                                 op("lt", found, self.width))
         column, row = op("add", self.first, x), op("add", self.begin, r)
-        return ([*self.outer[: self.axis], row, *self.outer[self.axis:], _least(column, last)],
-                _both(_at_most(self.top, row), op("lt", column, self.width)))
+        return ([*self.outer[: self.axis], row, *self.outer[self.axis:], op("min", column, last)],
+                _both(op("le", self.top, row), op("lt", column, self.width)))
 
     # Totals
 
@@ -275,10 +275,11 @@ class _BlockedKernel:
                                                                self.across))
                 self._elements(totals, first, self.across, count)
 
-            k.loop(_least(self.across, length), some, start=self.y, step=self.split, base="first")
+            k.loop(op("min", self.across, length), some, start=self.y, step=self.split,
+                   base="first")
             return
         part = launches.even_part(k, length, self.y, self.split)
-        count = k.declare("count", Prim.I64, _most(op("sub", part.end, part.start), lit(0)))
+        count = k.declare("count", Prim.I64, op("max", op("sub", part.end, part.start), lit(0)))
         self._elements(totals, part.start, lit(1), count)
 
     @property
@@ -303,8 +304,8 @@ class _BlockedKernel:
             Segment(self.r, sizes.points), self.changed, (start.name, inner), length))
             for place in (op("add", first, op("mul", stride, imp.Var(self.u))), first))
         with k.block() as tile:
-            count = k.declare("count", Prim.I64, _least(imp.Var(sizes.tile),
-                                                        op("sub", length, start)))
+            count = k.declare("count", Prim.I64, op("min", imp.Var(sizes.tile),
+                                                    op("sub", length, start)))
             whole = k.declare("whole", Prim.I64, op("sub", count, op("rem", count, together)))
             found = with_tiles(k, (several, single), self.changed, group, inner, count)
             self.boxes = found.boxes
@@ -347,7 +348,7 @@ class _BlockedKernel:
         k, sizes = self.k, self.sizes
         flat, first = self._is_flat, self.begin if self._is_flat else self.first
         across = op("mul", self.across, self.points) if flat else self.across
-        last = k.declare("last", Prim.I64, _least(op("sub", across, lit(1)), op(
+        last = k.declare("last", Prim.I64, op("min", op("sub", across, lit(1)), op(
             "sub", op("sub", self.width, lit(1)), first)))
         return GroupIndices(
             self.r, sizes.points, self.u, sizes.steps, row.name, self.x.name,
@@ -481,18 +482,6 @@ def _depth(code: Sequence[imp.Stm]) -> int:
     """The depth of nested loops."""
     return max((isinstance(stm, imp.For | imp.While) + max(map(_depth, blocks(stm)), default=0)
                 for stm in code), default=0)
-
-
-def _least(left: Exp, right: Exp) -> Exp:
-    return imp.Apply("min", Prim.I64, (left, right))
-
-
-def _most(left: Exp, right: Exp) -> Exp:
-    return imp.Apply("max", Prim.I64, (left, right))
-
-
-def _at_most(left: Exp, right: Exp) -> Exp:
-    return imp.Apply("le", Prim.I64, (left, right))
 
 
 def _both(left: Exp, right: Exp) -> Exp:

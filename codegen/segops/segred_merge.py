@@ -34,7 +34,6 @@ from runelift.codegen.segops.merge_parts import (
 from runelift.codegen.segops.merge_path import (
     Tile,
     Totals,
-    at_most,
     by_patience,
     negated,
     tiles_of,
@@ -81,7 +80,7 @@ def _complete(lowering: launches.Lowering, parts: Parts, k: KernelBuilder, part:
             combine(k, op_, left, right)
         k.emit(*(out.write([first], h) for out, h in zip(
             outs, [h for hs in held for h in hs], strict=False)))
-    k.emit(imp.If(at_most(lit(0), first), tuple(code)))
+    k.emit(imp.If(op("le", lit(0), first), tuple(code)))
 
 
 # Parts of work-items

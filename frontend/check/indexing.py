@@ -131,9 +131,9 @@ class Indexing(Patterns):
         return applied("//", rounded, Size.of(step))
 
 
-def negative_indices(module: Node) -> Iterator[Diagnostic]:
+def negative_indices(decs: tuple[Node, ...]) -> Iterator[Diagnostic]:
     """Warnings of literal indices before the first element, which other languages count back."""
-    for node in walk(module):
+    for node in walk(decs):
         if not isinstance(node, ast.IndexExp):
             continue
         for place, dim in enumerate(node.dims):

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from runelift.ir import syntax as ir
-from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.types import Atom, array_of, elem_of, i64, shape_of, zero
 from runelift.rewrite.derive.emitter import Emitter
@@ -111,8 +110,7 @@ def reverse_update(walk: Reverse, stm: ir.Stm) -> Back:
     walk.emit.add(stm)
 
     def back() -> None:
-        emit, adjoint = walk.emit, walk.take(stm.pat[0].name)
-        assert isinstance(adjoint, VName)
+        emit, adjoint = walk.emit, walk.take_array(stm)
         if walk.varies(exp.value):
             walk.add(exp.value, emit.index(adjoint, *exp.dims, checked=exp.checked))
         if walk.varies(exp.array):
@@ -136,8 +134,7 @@ def reverse_literal(walk: Reverse, stm: ir.Stm) -> Back:
     walk.emit.add(stm)
 
     def back() -> None:
-        adjoint = walk.take(stm.pat[0].name)
-        assert isinstance(adjoint, VName)
+        adjoint = walk.take_array(stm)
         for place, elem in enumerate(exp.elems):
             if walk.varies(elem):
                 walk.add(elem, walk.emit.index(adjoint, i64(place)))
@@ -153,8 +150,7 @@ def reverse_concat(walk: Reverse, stm: ir.Stm) -> Back:
     walk.emit.add(stm)
 
     def back() -> None:
-        emit, adjoint = walk.emit, walk.take(stm.pat[0].name)
-        assert isinstance(adjoint, VName)
+        emit, adjoint = walk.emit, walk.take_array(stm)
         front = [whole(size) for size in shape_of(emit.types[adjoint])[:exp.dim]]
         start: Atom = i64(0)
         for array in exp.arrays:
@@ -174,8 +170,7 @@ def reverse_rearrange(walk: Reverse, stm: ir.Stm) -> Back:
     walk.emit.add(stm)
 
     def back() -> None:
-        adjoint = walk.take(stm.pat[0].name)
-        assert isinstance(adjoint, VName)
+        adjoint = walk.take_array(stm)
         inverse = [exp.perm.index(k) for k in range(len(exp.perm))]
         walk.add(exp.array, walk.emit.rearranged(adjoint, inverse))
 
@@ -190,8 +185,7 @@ def reverse_reshape(walk: Reverse, stm: ir.Stm) -> Back:
     walk.emit.add(stm)
 
     def back() -> None:
-        adjoint = walk.take(stm.pat[0].name)
-        assert isinstance(adjoint, VName)
+        adjoint = walk.take_array(stm)
         walk.add(exp.array, walk.emit.reshaped(adjoint, shape_of(walk.emit.types[exp.array])))
 
     return back
@@ -205,8 +199,7 @@ def reverse_replicate(walk: Reverse, stm: ir.Stm) -> Back:
     walk.emit.add(stm)
 
     def back() -> None:
-        adjoint = walk.take(stm.pat[0].name)
-        assert isinstance(adjoint, VName)
+        adjoint = walk.take_array(stm)
         walk.add(exp.value, walk.emit.summed(adjoint, len(exp.shape)))
 
     return back
@@ -220,8 +213,7 @@ def reverse_slide(walk: Reverse, stm: ir.Stm) -> Back:
     walk.emit.add(stm)
 
     def back() -> None:
-        emit, adjoint = walk.emit, walk.take(stm.pat[0].name)
-        assert isinstance(adjoint, VName)
+        emit, adjoint = walk.emit, walk.take_array(stm)
         type_ = emit.types[exp.array]
         outer, dim = list(range(exp.dim)), exp.dim
         first = emit.rearranged(adjoint, [dim, dim + 1, *outer])
@@ -248,8 +240,7 @@ def reverse_pad(walk: Reverse, stm: ir.Stm) -> Back:
     walk.emit.add(stm)
 
     def back() -> None:
-        emit, adjoint = walk.emit, walk.take(stm.pat[0].name)
-        assert isinstance(adjoint, VName)
+        emit, adjoint = walk.emit, walk.take_array(stm)
         before, after = (emit.size_op("sub", i64(0), size) for size in (exp.before, exp.after))
         type_ = emit.types[exp.array]
         middle = ir.Pad(exp.dim, before, after, zero(elem_of(type_)), adjoint)

@@ -69,8 +69,7 @@ def reverse_hist_sum(walk: Reverse, stm: ir.Stm) -> Back | None:
 
     def back() -> None:
         (hist,), (bins, values), emit = exp.ops, exp.arrays, walk.emit
-        adjoint = walk.take(stm.pat[0].name)
-        assert isinstance(adjoint, VName)
+        adjoint = walk.take_array(stm)
         walk.add(hist.dests[0], adjoint)
         if walk.varies(values):
             row = row_of(emit.types[values])
@@ -147,8 +146,7 @@ def reverse_hist_extreme(walk: Reverse, stm: ir.Stm) -> Back | None:
 
     def back() -> None:
         emit, (bins, values), (hist,) = walk.emit, exp.arrays, exp.ops
-        adjoint = walk.take(stm.pat[0].name)
-        assert isinstance(adjoint, VName)
+        adjoint = walk.take_array(stm)
         winners = _winners(emit, exp, stm.pat[0].name)
         nothing = emit.zeros(elem_of(emit.types[adjoint]))
 

@@ -53,8 +53,7 @@ def reverse_scan_sum(walk: Reverse, stm: ir.Stm) -> Back | None:
     walk.emit.add(stm)
 
     def back() -> None:
-        adjoint = walk.take(stm.pat[0].name)
-        assert isinstance(adjoint, VName)
+        adjoint = walk.take_array(stm)
         op = replace(exp.ops[0], lam=walk.emit.copied(exp.ops[0].lam))
         (sums,) = scanned(walk.emit, op, [walk.emit.reversed(adjoint)])
         walk.add(exp.arrays[0], walk.emit.reversed(sums))

@@ -204,6 +204,12 @@ class Reverse(Walk):
         found = self.adj.pop(name, None)
         return None if found is None else self.dense(name, found)
 
+    def take_array(self, stm: ir.Stm) -> VName:
+        """The adjoint of the only result of a statement, an array that has one."""
+        adjoint = self.take(stm.pat[0].name)
+        assert isinstance(adjoint, VName)
+        return adjoint
+
     def dense(self, name: VName, adjoint: Adjoint) -> Atom:
         """An adjoint as an atom."""
         type_ = self.emit.types[name]

@@ -61,8 +61,7 @@ def reverse_scatter(walk: Reverse, stm: ir.Stm) -> Back | None:
 
     def back() -> None:
         emit, (dest,), (*places, values) = walk.emit, exp.dests, exp.arrays
-        adjoint = walk.take(stm.pat[0].name)
-        assert isinstance(adjoint, VName)
+        adjoint = walk.take_array(stm)
         row = row_of(emit.types[values])
         sizes = shape_of(emit.types[dest.array])[:dest.rank]
         counting = emit.counting(exp.width)

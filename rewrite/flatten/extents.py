@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import Names, VName
+from runelift.ir.operators import one_operation
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import (
     Mapper,
@@ -139,10 +140,7 @@ class _Extents:
 
     def maximum(self) -> ir.Operator:
         """The greater of two sizes, which are not negative."""
-        left, right, most = (ir.Param(self.names.fresh(base), Prim.I64) for base in ("a", "b", "m"))
-        body = ir.Body((ir.Stm((most,), ir.PrimOp("max", Prim.I64, (left.name, right.name))),),
-                    (most.name,))
-        return ir.Operator(ir.Lambda((left, right), body, (Prim.I64,)), (i64(0),), comm=True)
+        return one_operation(self.names, "max", i64(0), "m")
 
     def greatest(self, body: ir.Body, name: VName) -> ir.Body | None:
         """A body that computes the greatest value ``name`` has while ``body`` runs."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
+from runelift.ir.operators import one_operation
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import FACTS, Fact, Ragged, Sharing
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of
@@ -239,7 +240,7 @@ def _offsets(walk: Walk, found: Segments) -> VName:
         ir.Stm((part,), ir.If(some.name, ir.Body((first, *stms), (length,)),
                               ir.Body((), (i64(0),)), (Prim.I64,)))), (part.name,))
     return emitted(walk, "off", array_of((ends,), Prim.I64), ir.SegScan(
-        ir.Level.GRID, (ir.SegDim(index, ends),), (operator(walk, "add", Prim.I64, i64(0)),),
+        ir.Level.GRID, (ir.SegDim(index, ends),), (one_operation(names, "add", i64(0)),),
         body, (Prim.I64,)))
 
 
@@ -263,16 +264,7 @@ def _owners(walk: Walk, found: Segments) -> VName:
     body = ir.Body((ir.Stm((own,), ir.Index(marked, (at,))),), (own.name,))
     return emitted(walk, "own", type_, ir.SegScan(
         ir.Level.GRID, (ir.SegDim(at, found.total),),
-        (operator(walk, "max", Prim.I64, i64(0)),), body, (Prim.I64,)))
-
-
-def operator(walk: Walk, op: str, prim: Prim, neutral: Const) -> ir.Operator:
-    """A primitive operation, which commutes, with its neutral element."""
-    left, right, result = (ir.Param(walk.flattener.names.fresh(base), prim)
-                           for base in ("a", "b", "c"))
-    body = ir.Body((ir.Stm((result,), ir.PrimOp(op, prim, (left.name, right.name))),),
-                   (result.name,))
-    return ir.Operator(ir.Lambda((left, right), body, (prim,)), (neutral,), comm=True)
+        (one_operation(names, "max", i64(0)),), body, (Prim.I64,)))
 
 
 def emitted(walk: Walk, base: str, type_: Type, exp: ir.Exp, attrs: tuple[str, ...] = ()

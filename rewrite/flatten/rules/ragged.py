@@ -11,7 +11,7 @@ from runelift.ir.types import Atom, array_of, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, Segments, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, is_identity, scalar_operator
-from runelift.rewrite.flatten.rules.reductions import operator_needs_nest, split_map
+from runelift.rewrite.flatten.rules.reductions import map_first, operator_needs_nest
 from runelift.rewrite.flatten.segments import (
     bind_parts,
     by_number,
@@ -65,21 +65,13 @@ def reduction_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
     """
     soac = stm.exp
     assert isinstance(soac, ir.Redomap)
-    if why := unfit(walk, soac.width):
+    if why := unfit_fold(walk, soac):
         return why
     assert isinstance(soac.width, VName)
-    if not all(scalar_operator(op) for op in soac.ops):
-        return "its operator works on arrays"
-    if why := operator_needs_nest(walk, soac.ops) or shapes_differ(walk, soac.lam):
-        return why
     count, body = sum(len(op.neutral) for op in soac.ops), soac.lam.body
     if not is_identity(soac.lam) and (
             has_parallelism(body) or len(soac.lam.ret) > count or makes_arrays(walk, body)):
-        walk.flattener.derivation.fired("G13", stm, "split into a map and a reduction")
-        with walk.flattener.derivation.inside():
-            for part in split_map(walk, stm):
-                walk.need(p.name for p in part.pat)
-                walk.statement(part)
+        map_first(walk, stm, "G13", "reduction")
         return None
     if why := walk.prepare(stm):
         return why
@@ -127,6 +119,15 @@ def unfit(walk: Walk, width: Atom) -> str | None:
     if walk.level is not ir.Level.GRID:
         return Unlike("it stands inside of a group")
     return None
+
+
+def unfit_fold(walk: Walk, soac: ir.Redomap | ir.Scanomap) -> str | None:
+    """The reason why a reduction or scan has no segments over the grid, if any."""
+    if why := unfit(walk, soac.width):
+        return why
+    if not all(scalar_operator(op) for op in soac.ops):
+        return "its operator works on arrays"
+    return operator_needs_nest(walk, soac.ops) or shapes_differ(walk, soac.lam)
 
 
 def shapes_differ(walk: Walk, lam: ir.Lambda) -> str | None:

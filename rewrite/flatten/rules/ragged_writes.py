@@ -16,8 +16,8 @@ from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, is_identity, scalar_operator
 from runelift.rewrite.flatten.rules.common import array_name, enter, fresh_param
-from runelift.rewrite.flatten.rules.ragged import makes_arrays, segments_nest, shapes_differ, unfit
-from runelift.rewrite.flatten.rules.reductions import operator_needs_nest, split_map
+from runelift.rewrite.flatten.rules.ragged import makes_arrays, segments_nest, unfit_fold
+from runelift.rewrite.flatten.rules.reductions import map_first, operator_needs_nest
 from runelift.rewrite.flatten.rules.writes import split_lambda
 from runelift.rewrite.flatten.segments import (
     bind_parts,
@@ -39,20 +39,12 @@ def scan_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
     """
     soac = stm.exp
     assert isinstance(soac, ir.Scanomap)
-    if why := unfit(walk, soac.width):
+    if why := unfit_fold(walk, soac):
         return why
     assert isinstance(soac.width, VName)
-    if not all(scalar_operator(op) for op in soac.ops):
-        return "its operator works on arrays"
-    if why := operator_needs_nest(walk, soac.ops) or shapes_differ(walk, soac.lam):
-        return why
     body = soac.lam.body
     if not is_identity(soac.lam) and (has_parallelism(body) or makes_arrays(walk, body)):
-        walk.flattener.derivation.fired("G14", stm, "split into a map and a scan")
-        with walk.flattener.derivation.inside():
-            for part in split_map(walk, stm):
-                walk.need(p.name for p in part.pat)
-                walk.statement(part)
+        map_first(walk, stm, "G14", "scan")
         return None
     if why := walk.prepare(stm):
         return why
@@ -292,9 +284,9 @@ class _Destination:
 
     def known_in(self, nest: Nest) -> Nest:
         """A nest inside of Σ in which the place where the array begins is known."""
-        number = {n: d for n, d in self.walk.nest.defs.items() if n not in nest.defs}
-        return nest.define([d for n, d in number.items() if n not in nest.indices]).define(
-            [ir.Stm((self.start,), self._starts)])
+        known = nest.defs.keys() | nest.indices
+        return nest.define([*(each for name, each in self.walk.nest.defs.items()
+                              if name not in known), ir.Stm((self.start,), self._starts)])
 
     def place(self, index: Atom, stms: list[ir.Stm]) -> Atom:
         """The place of an element of the array at a point, -1 if it has none; adds statements."""

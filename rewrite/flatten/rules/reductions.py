@@ -192,11 +192,7 @@ def redomap_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
         flattener.alone = True
         return _alone(walk, stm, soac)
     if not scalar or walk.level is ir.Level.LOCAL or operator_needs_nest(walk, soac.ops):
-        derivation.fired("G9", stm, "split into a map and a reduction")
-        with derivation.inside():
-            for part in split_map(walk, stm):
-                walk.need(p.name for p in part.pat)
-                walk.statement(part)
+        map_first(walk, stm, "G9", "reduction")
         return None
     kinds = obey_attributes(stm, frozenset({Kind.REDOMAP, Kind.FLAT}))
     kinds = flattener.policy(Candidates(stm, soac.lam.body, kinds))
@@ -231,6 +227,15 @@ def _alone(walk: Walk, stm: ir.Stm, soac: ir.Redomap | ir.Scanomap) -> str | Non
         "G9", stm, f"inside a group: a work-item per point of {show_nest(nest)}")
     emit_with_nest(walk, stm, nest, _segmented(walk, nest, soac))
     return None
+
+
+def map_first(walk: Walk, stm: ir.Stm, rule: str, what: str) -> None:
+    """Flatten a redomap or scanomap as a map and ``what``, a plain reduce or scan, by a rule."""
+    walk.flattener.derivation.fired(rule, stm, f"split into a map and a {what}")
+    with walk.flattener.derivation.inside():
+        for part in split_map(walk, stm):
+            walk.need(p.name for p in part.pat)
+            walk.statement(part)
 
 
 def split_map(walk: Walk, stm: ir.Stm) -> list[ir.Stm]:

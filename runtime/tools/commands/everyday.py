@@ -46,21 +46,12 @@ THEMES: Mapping[str, frozenset[str]] = {
 """The themes of options in the whole help."""
 
 
-class _HelpAll(argparse.Action):
-    """Print the help with all options, and exit."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        parser.print_help()
-        parser.exit()
-
-
 def arrange(parser: argparse.ArgumentParser, command: str, *, everything: bool) -> None:
     """Hide the options of a command that are not for every day, or show ``everything`` by theme."""
     shown = EVERYDAY.get(command)
     if shown is None:
         return
-    parser.add_argument(HELP_ALL, action=_HelpAll, nargs=0, default=argparse.SUPPRESS,
-                        help="show all options, by theme, and exit")
+    parser.add_argument(HELP_ALL, action="help", help="show all options, by theme, and exit")
     given = [each for each in parser._actions if each.option_strings
              and each.help is not argparse.SUPPRESS]
     if not everything:

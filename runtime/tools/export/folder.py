@@ -43,7 +43,7 @@ from pathlib import Path as _Path
 _DEVICE = {device!r}
 """A part of the name of the device; None: $RUNELIFT_DEVICE, or the best device."""
 _THRESHOLDS = {thresholds}
-"""What chooses between versions; predicted times choose where nothing is set."""
+"""Thresholds that choose between versions; predicted times choose where there are none."""
 _RUNTIME = {package!r}
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
@@ -38,6 +41,22 @@ def site(name: str, *alternatives: tuple[str | None, Sequence[Stm]], kind: Kind 
 def job_for(sim: Simulated, datasets: Sequence[Dataset], **options: Any) -> TuningJob:
     """The job to tune a simulated program."""
     return TuningJob(sim, Forests((sim.forest,)), datasets, **{"busy": lambda: 0.0, **options})
+
+
+def scaled(record: Record, scale: float) -> Record:
+    """A record whose times are multiplied."""
+    return replace(record, span=record.span * scale, wall=record.wall * scale,
+                   busy=record.busy * scale, encounters=tuple(
+                       each._replace(time=each.time * scale, busy=each.busy * scale)
+                       for each in record.encounters))
+
+
+def stop_clock(monkeypatch: pytest.MonkeyPatch, clock: Callable[[], float]) -> None:
+    """Let time pass for a tuner as a clock says, and not by itself."""
+    shared = SimpleNamespace(perf_counter=clock)
+    for module in ("settle", "job", "autotune", "measure.side_by_side", "measure.turns",
+                   "measure.paired_comparison", "measure.forced_runs"):
+        monkeypatch.setattr(f"runelift.runtime.tuner.{module}.time", shared)
 
 
 def looped(*stms: Stm) -> Stm:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -53,7 +52,14 @@ from runelift.runtime.tuner.searched_gains import SearchedGain
 from runelift.runtime.tuner.settle import ALONE
 from runelift.runtime.tuner.state import State
 from runelift.runtime.tuner.thresholds import measure, take_searched, verify
-from tests.runtime.tuner.simulated import CHAIN, Simulated, inputs, job_for
+from tests.runtime.tuner.simulated import (
+    CHAIN,
+    Simulated,
+    inputs,
+    job_for,
+    scaled,
+    stop_clock,
+)
 
 SETTING = {"main.r_0.group": 64}
 OUTSIDE = 0.5
@@ -89,19 +95,13 @@ class Clocked(Simulated):
                thresholds: Mapping[str, int] | None = None) -> Record:
         found = super().record(entry, args, force=force, thresholds=thresholds)
         scale = 1e-4 * (self.lies if (force or {}).get("s") == 2 else 1.0)
-        return replace(found, span=found.span * scale, wall=found.wall * scale,
-                       busy=found.busy * scale, encounters=tuple(
-                           e._replace(time=e.time * scale, busy=e.busy * scale)
-                           for e in found.encounters))
+        return scaled(found, scale)
 
 
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time passes only while a simulated program runs."""
-    shared = SimpleNamespace(perf_counter=lambda: Clocked.clock)
-    for module in ("settle", "job", "autotune", "measure.side_by_side", "measure.turns",
-                   "measure.paired_comparison", "measure.forced_runs"):
-        monkeypatch.setattr(f"runelift.runtime.tuner.{module}.time", shared)
+    stop_clock(monkeypatch, lambda: Clocked.clock)
     monkeypatch.setattr(Clocked, "timing", _counted(Clocked.timing))
     monkeypatch.setattr(Clocked, "clock", 0.0)
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,14 @@ import pytest
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.tuner.autotune import autotune
 from runelift.runtime.tuner.measure.side_by_side import TUNED
-from tests.runtime.tuner.simulated import CHAIN, Simulated, inputs, job_for
+from tests.runtime.tuner.simulated import (
+    CHAIN,
+    Simulated,
+    inputs,
+    job_for,
+    scaled,
+    stop_clock,
+)
 
 OUTSIDE = 0.5
 """What a simulated run spends outside of its encounters."""
@@ -59,19 +64,12 @@ class Shared(Simulated):
     def record(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
                thresholds: Mapping[str, int] | None = None) -> Record:
         found = super().record(entry, args, force=force, thresholds=thresholds)
-        scale = self.disturbed(UNIT * found.span) / found.span
-        return replace(found, span=found.span * scale, wall=found.wall * scale,
-                       busy=found.busy * scale, encounters=tuple(
-                           e._replace(time=e.time * scale, busy=e.busy * scale)
-                           for e in found.encounters))
+        return scaled(found, self.disturbed(UNIT * found.span) / found.span)
 
 
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    shared = SimpleNamespace(perf_counter=lambda: Shared.clock)
-    for module in ("settle", "job", "autotune", "measure.side_by_side", "measure.turns",
-                   "measure.paired_comparison", "measure.forced_runs"):
-        monkeypatch.setattr(f"runelift.runtime.tuner.{module}.time", shared)
+    stop_clock(monkeypatch, lambda: Shared.clock)
     monkeypatch.setattr(Shared, "clock", 0.0)
 
 
