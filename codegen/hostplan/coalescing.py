@@ -125,10 +125,10 @@ class _Coalescer:
         for stm in body.stms:
             self.types |= {p.name: p.type for p in stm.pat}
             self.defs |= {p.name: stm for p in stm.pat}
-            if isinstance(stm.exp, ir.Loop):
+            if isinstance(stm.exp, ir.Loop | ir.Recursion):
                 self.types |= {p.param.name: p.param.type for p in stm.exp.params}
-                if isinstance(stm.exp.form, ir.ForLoop):
-                    self.types[stm.exp.form.index] = Prim.I64
+            if isinstance(stm.exp, ir.Loop) and isinstance(stm.exp.form, ir.ForLoop):
+                self.types[stm.exp.form.index] = Prim.I64
             for inner in () if isinstance(stm.exp, ir.SEGOPS) else bodies_of(stm.exp):
                 self._collect(inner)
 
@@ -194,6 +194,8 @@ class _Coalescer:
                     f"{CARRIED_LAYOUT}{place} {outer}" for place, param in enumerate(known)
                     if (outer := self.carried_layout(param, body.result[place], body)))
                 stm = replace(stm, attrs=(*stm.attrs, *layouts))
+            case ir.Recursion(params=params):
+                known, looped = [p.param for p in params], True
             case _:
                 known = []
         return replace(stm, exp=map_inside(
@@ -232,6 +234,8 @@ class _Coalescer:
             grid = stm.exp.level is ir.Level.GRID
             return self.wishes_of(stm.exp, looped=looped) if grid else {}
         found = dict[Wish, _Reads]()
+        if isinstance(stm.exp, ir.Recursion):  # its calls share no copy of an array from outside
+            return found
         for body in bodies_of(stm.exp):
             inner = self.wishes_in(body, looped=looped or isinstance(stm.exp, ir.Loop))
             for wish, walk in inner.items():
@@ -292,6 +296,8 @@ class _Coalescer:
             wishes = self.wishes_of(stm.exp, looped=looped)
             return substitute_stm(stm, {wish[0]: copy for wish, copy in copies.items()
                                         if wish in wishes})
+        if isinstance(stm.exp, ir.Recursion):
+            return stm
         looped |= isinstance(stm.exp, ir.Loop)
 
         def inner(body: ir.Body) -> ir.Body:

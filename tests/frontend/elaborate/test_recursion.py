@@ -13,6 +13,7 @@ from runelift.frontend.load import checked
 from runelift.ir.base import failures
 from runelift.ir.base.errors import ProgramError
 from runelift.ir.base.source import Source
+from tests.codegen import harness
 
 PROGRAM = """\
 def fib (n: i64): i64 = if n < 2 then n else fib (n - 1) + fib (n - 2)
@@ -175,9 +176,11 @@ ARRAYS: dict[str, Callable[[list[int]], Any]] = {
 }
 
 
-@pytest.fixture(scope="module", params=["interpreter", "best"])
+@pytest.fixture(scope="module", params=["interpreter", "best", "lockstep"])
 def program(request: pytest.FixtureRequest) -> runelift.Program:
-    """The program on the interpreter, and on a device."""
+    """The program on the interpreter, on a device, and with the plans of GPUs."""
+    if request.param == "lockstep":
+        return harness.lockstep(PROGRAM, "Portable")
     device = {"device": "interpreter"} if request.param == "interpreter" else {}
     return runelift.compile(PROGRAM, **device)
 
