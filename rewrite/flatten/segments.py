@@ -6,7 +6,7 @@ rule first needs it.  Points of Σ have a flat number, row-major::
     len : [n]i64       the width at each point
     total, longest     facts, of one pass: the sum and the maximum of the lengths
     off : [n+1]i64     where each segment begins: an exclusive scan of the lengths
-    own : [m]i64       the segment of each element: a scatter of segments, then a scan
+    own : [m]i32       the segment of each element: a scan that knows the offsets
 
 So Σ ▷ l, the points of all segments, is the ordinary space ⟨p < m⟩ with i := own[p] and
 j := p − off[i].  A length below 0 counts as 0 in all of them: a check of Σ fails there.
@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from runelift.ir import syntax as ir
+from runelift.ir.base import failures
 from runelift.ir.names import VName
 from runelift.ir.operators import one_operation
 from runelift.ir.prim import Prim
@@ -109,10 +110,12 @@ def elements_nest(walk: Walk, width: VName) -> tuple[Nest, VName]:
     assert found.owners is not None
     number, nest = by_number(walk)
     place, start, index = (ir.Param(names.fresh(base), Prim.I64) for base in ("p", "start", "j"))
-    walk.flattener.learn_params([place, start, index])
+    owner = ir.Param(names.fresh("own"), Prim.I32)
+    walk.flattener.learn_params([place, owner, start, index])
     inside = Nest((ir.SegDim(place.name, found.total),), nest.defs)
     return inside.define([
-        ir.Stm((ir.Param(number, Prim.I64),), ir.Index(found.owners, (place.name,))),
+        ir.Stm((owner,), ir.Index(found.owners, (place.name,))),
+        ir.Stm((ir.Param(number, Prim.I64),), ir.Convert(Prim.I32, Prim.I64, owner.name)),
         ir.Stm((start,), ir.Index(found.offsets, (number,))),
         ir.Stm((index,), ir.PrimOp("sub", Prim.I64, (place.name, start.name)))]), index.name
 
@@ -245,26 +248,17 @@ def _offsets(walk: Walk, found: Segments) -> VName:
 
 
 def _owners(walk: Walk, found: Segments) -> VName:
-    """The segment of each element: the last segment with elements that begins there or before."""
-    names = walk.flattener.names
-    assert found.offsets is not None
-    type_ = array_of((found.total,), Prim.I64)
-    blank = emitted(walk, "blank", type_, ir.Replicate((found.total,), i64(0)))
-    index, stms, length = _length(walk, found.lengths)
-    some, start = ir.Param(names.fresh("some"), Prim.BOOL), ir.Param(names.fresh("o"), Prim.I64)
-    place = ir.Param(names.fresh("place"), Prim.I64)
-    stms += [ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), length))),
-             ir.Stm((start,), ir.Index(found.offsets, (index,))),
-             ir.Stm((place,), ir.If(some.name, ir.Body((), (start.name,)),
-                                    ir.Body((), (i64(-1),)), (Prim.I64,)))]
-    marked = emitted(walk, "marked", type_, ir.SegScatter(
-        ir.Level.GRID, (ir.SegDim(index, found.count),), (ir.Dest(blank, 1),),
-        ir.Body(tuple(stms), (place.name, index))))
-    at, own = names.fresh("p"), ir.Param(names.fresh("own"), Prim.I64)
-    body = ir.Body((ir.Stm((own,), ir.Index(marked, (at,))),), (own.name,))
-    return emitted(walk, "own", type_, ir.SegScan(
-        ir.Level.GRID, (ir.SegDim(at, found.total),),
-        (one_operation(names, "max", i64(0)),), body, (Prim.I64,)))
+    """The segment of each element, as one pass over the offsets writes it."""
+    names, prim = walk.flattener.names, Prim.I32
+    few = emitted(walk, "few", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (found.count, i64(1 << 31))))
+    walk.emit(ir.Stm((), ir.Assert(few, failures.SEGMENTS, (found.count,))))
+    number, index = names.fresh("i"), names.fresh("j")
+    own = ir.Param(names.fresh("own"), prim)
+    body = ir.Body((ir.Stm((own,), ir.Convert(Prim.I64, prim, number)),), (own.name,))
+    return emitted(walk, "own", array_of((found.total,), prim), ir.SegScan(
+        ir.Level.GRID,
+        (ir.SegDim(number, found.count), ir.SegDim(index, ragged_of(found, Sharing.FLAT))),
+        (one_operation(names, "max", Const(0, prim)),), body, (prim,)))
 
 
 def emitted(walk: Walk, base: str, type_: Type, exp: ir.Exp, attrs: tuple[str, ...] = ()

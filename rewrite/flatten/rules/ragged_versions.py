@@ -164,7 +164,8 @@ def _shared(walk: Walk, lam: ir.Lambda, nest: Nest, found: dict[VName, Segments]
 
 def _is_shared(body: ir.Body) -> bool:
     """True if an operation of a body depends on who executes the elements of segments."""
-    return any(segop.space and segop.space[-1].ragged is not None for segop in segops(body))
+    return any(segop.space and (ragged := segop.space[-1].ragged) is not None
+               and ragged.sharing is not Sharing.FLAT for segop in segops(body))
 
 
 def _par(kind: Kind, nest: Nest, found: list[Segments]) -> Size:
