@@ -22,7 +22,7 @@ from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.operators import one_operation
 from runelift.ir.prim import Prim
-from runelift.ir.ragged import FACTS, Fact, Ragged, Sharing
+from runelift.ir.ragged import Fact, Ragged, Sharing
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of
 from runelift.rewrite.flatten.nest import Nest, Segments, whole
 
@@ -212,7 +212,7 @@ def _counts(walk: Walk, atom: Atom) -> bool:
 
 def _facts(walk: Walk, lengths: VName) -> list[VName]:
     """The sum and maximum of the lengths, how many are above 0, and the sum of their squares."""
-    facts = emitted(walk, "facts", array_of((i64(FACTS),), Prim.I64), ir.LengthFacts(lengths))
+    facts = emitted(walk, "facts", array_of((i64(len(Fact)),), Prim.I64), ir.LengthFacts(lengths))
     return [emitted(walk, fact.name.lower(), Prim.I64, ir.Index(facts, (i64(fact),)))
             for fact in Fact]
 
