@@ -36,7 +36,7 @@ def segments_of(walk: Walk, width: VName) -> Segments:
         return known
     lengths = walk.expand(width, Prim.I64)
     assert isinstance(lengths, VName)
-    count = _points(walk)
+    count = number_of_points(walk)
     if len(walk.nest.space) > 1:
         lengths = emitted(walk, "len", array_of((count,), Prim.I64),
                            ir.Reshape((count,), lengths))
@@ -155,7 +155,7 @@ def flat_array(walk: Walk, array: VName, width: VName) -> VName:
     return emitted(walk, array.base, flat, walk.segmap(inner.space, body, (element.type,)))
 
 
-def _points(walk: Walk) -> Atom:
+def number_of_points(walk: Walk) -> Atom:
     """The number of points of Σ, which the host computes."""
     count, *rest = walk.nest.widths
     for width in rest:
