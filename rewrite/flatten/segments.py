@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
@@ -153,6 +153,28 @@ def flat_array(walk: Walk, array: VName, width: VName) -> VName:
     element = ir.Param(walk.flattener.names.fresh(array), elem_of(type_))
     body = inner.kernel_body((ir.Stm((element,), ir.Index(array, (index,))),), (element.name,))
     return emitted(walk, array.base, flat, walk.segmap(inner.space, body, (element.type,)))
+
+
+class Packed(NamedTuple):
+    """The arrays of scalars of all points in one, of ``total`` elements."""
+
+    data: VName
+    total: Atom
+
+
+def packed(walk: Walk, array: VName) -> Packed:
+    """The elements of all points of an array of scalars, one point after the other."""
+    type_ = walk.flattener.types[array]
+    (size,) = shape_of(type_)
+    if isinstance(size, VName) and not walk.invariant(size):
+        return Packed(flat_array(walk, array, size), segments_of(walk, size).total)
+    whole_array = walk.expand(array, type_)
+    assert isinstance(whole_array, VName)
+    total: Atom = size
+    for width in walk.nest.widths:
+        total = emitted(walk, "size", Prim.I64, ir.PrimOp("mul", Prim.I64, (total, width)))
+    return Packed(emitted(walk, array.base, array_of((total,), elem_of(type_)),
+                          ir.Reshape((total,), whole_array)), total)
 
 
 def number_of_points(walk: Walk) -> Atom:

@@ -1,4 +1,4 @@
-r"""The rules of incremental flattening, G0 to G21.
+r"""The rules of incremental flattening, G0 to G23.
 
 Each rule is one function.  Its docstring is the inference rule: ``Σ ⊢ e ⇒ s`` reads "under the
 map nest Σ, the expression e becomes the host statements s".  It returns None when it fired,
@@ -17,6 +17,7 @@ from runelift.rewrite.flatten import walk
 from runelift.rewrite.flatten.book import FlatteningRule, performed_by_walk
 from runelift.rewrite.flatten.rules import (
     attributed,
+    branches,
     calls,
     control,
     layouts,
@@ -37,7 +38,10 @@ FLATTENING: tuple[FlatteningRule, ...] = (
     control.loop_interchange,
     control.branch_interchange,
     control.versions_at_top,
+    branches.branch_partition,
+    calls.recursion_over_points,
     calls.recursion_at_top,
+    calls.call_over_points,
     layouts.layout_under_nest,
     sequential.sequential_at_top,
     maps.map_without_inner_parallelism,
