@@ -35,6 +35,7 @@ FLATTENING: tuple[FlatteningRule, ...] = (
     performed_by_walk("G0", walk.sequential_code),
     attributed.maps_in_blocks,
     attributed.loop_of_elements,
+    ragged.appended_rows,
     control.loop_interchange,
     control.branch_interchange,
     control.versions_at_top,

@@ -22,7 +22,7 @@ from runelift.rewrite.flatten.restriction import (
     partition,
     restricted,
 )
-from runelift.rewrite.flatten.rules.common import fresh_param, node_of
+from runelift.rewrite.flatten.rules.common import Attempt, attempted, fresh_param, node_of
 from runelift.rewrite.flatten.segments import emitted, packed, with_offsets
 from runelift.rewrite.flatten.walk import Walk
 
@@ -67,16 +67,11 @@ def branch_partition(walk: Walk, stm: ir.Stm) -> str | None:
         return "its result is an array of rows, which differ in number"
     if why := walk.make_known(free_vars(stm), checks=True):
         return why
-    derivation = walk.flattener.derivation
-    mark, front = len(derivation.steps), Walk(walk.flattener, walk.nest)
-    derivation.fired("G19", stm, f"each branch runs over its points of {show_nest(walk.nest)}")
-    with derivation.inside():
-        why = _emit(front, stm, [kind for kind in kinds if kind is not None])
-    if why is not None:
-        del derivation.steps[mark:]
+    front = Walk(walk.flattener, walk.nest)
+    note = f"each branch runs over its points of {show_nest(walk.nest)}"
+    if why := attempted(walk, front, Attempt("G19", stm, note), lambda: _emit(
+            front, stm, [kind for kind in kinds if kind is not None])):
         return why
-    for each in front.out:
-        walk.emit(each)
     walk.nest = front.nest
     return None
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from runelift.ir import syntax as ir
+from runelift.ir.analysis.placement import APPENDS
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import (
@@ -22,7 +23,7 @@ from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.lifted import Form, Lifted, joined_calls
 from runelift.rewrite.flatten.nest import Nest, show_nest, whole
 from runelift.rewrite.flatten.parallelism import called_in
-from runelift.rewrite.flatten.rules.common import fresh_param, node_of
+from runelift.rewrite.flatten.rules.common import Attempt, attempted, fresh_param, node_of
 from runelift.rewrite.flatten.segments import (
     bind_parts,
     define_number,
@@ -41,8 +42,8 @@ IN_TURN = "kernels never recurse: its points run in turn"
 def recursion_over_points(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ recursive f (p = a) do e ⇒ recursive f↑ (k = n, p' = a') do if k > 0 then (⟨q < k⟩ ⊢ e)
 
-    f↑ takes n points, and p := p'[q].  An empty Σ is one point, if f calls itself in a map, or
-    twice so that no call needs the other.  Provided all calls in e stand where G3, G19 and such
+    f↑ takes n points, and p := p'[q].  An empty Σ is one point, if f calls itself in a map or
+    flatmap, or twice so that no call needs the other.  Provided all calls in e stand where G3, G19 and such
     rules carry them outwards, and arrays of varying length have scalars as elements.
     """
     exp = node_of(stm, ir.Recursion)
@@ -52,20 +53,14 @@ def recursion_over_points(walk: Walk, stm: ir.Stm) -> str | None:
         return Unlike("its calls follow each other")
     if why := walk.make_known(free_vars(stm), checks=True):
         return why
-    flattener = walk.flattener
-    mark, counts = len(flattener.derivation.steps), replace(flattener.numbering)
-    front = Walk(flattener, walk.nest if walk.nest.space else Nest(
+    front = Walk(walk.flattener, walk.nest if walk.nest.space else Nest(
         (ir.SegDim(fresh_param(walk, "one", Prim.I64).name, i64(1)),)))
-    flattener.derivation.fired("G22", stm, f"for all points of {show_nest(front.nest)} at once")
-    with flattener.derivation.inside():
-        why = _lift(front, stm)
-    flattener.lifted.pop(exp.function, None)
+    why = attempted(walk, front, Attempt(
+        "G22", stm, f"for all points of {show_nest(front.nest)} at once"),
+        lambda: _lift(front, stm))
+    walk.flattener.lifted.pop(exp.function, None)
     if why is not None:
-        del flattener.derivation.steps[mark:]
-        flattener.numbering.thresholds, flattener.numbering.sites = counts.thresholds, counts.sites
         return why
-    for each in front.out:
-        walk.emit(each)
     if walk.nest.space:
         walk.nest = front.nest
         return None
@@ -126,13 +121,15 @@ def call_over_points(walk: Walk, stm: ir.Stm) -> str | None:
 
 
 def _is_broad(exp: ir.Recursion, body: ir.Body) -> bool:
-    """True if a function calls itself in a map, or twice so that no call needs the other."""
+    """True if a function calls itself in a map or flatmap, or twice so that no call needs the other."""
     lifted = {exp.function: Lifted(exp.function, (), ())}
     if joined_calls(body, lifted)[1]:
         return True
     for stm in body.stms:
         match stm.exp:
             case ir.Map(lam=lam) | ir.Redomap(lam=lam) if called_in(lam.body):
+                return True
+            case ir.Loop(body=inside) if APPENDS in stm.attrs and called_in(inside):
                 return True
             case ir.If(then_=then_, else_=else_):
                 if _is_broad(exp, then_) or _is_broad(exp, else_):
