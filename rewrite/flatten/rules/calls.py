@@ -43,8 +43,8 @@ def recursion_over_points(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ recursive f (p = a) do e ⇒ recursive f↑ (k = n, p' = a') do if k > 0 then (⟨q < k⟩ ⊢ e)
 
     f↑ takes n points, and p := p'[q].  An empty Σ is one point, if f calls itself in a map or
-    flatmap, or twice so that no call needs the other.  Provided all calls in e stand where G3, G19 and such
-    rules carry them outwards, and arrays of varying length have scalars as elements.
+    flatmap, or twice so that no call needs the other.  Provided all calls in e stand where G3, G19
+    and such rules carry them outwards, and arrays of varying length have scalars as elements.
     """
     exp = node_of(stm, ir.Recursion)
     if walk.level is not ir.Level.GRID:
@@ -121,7 +121,7 @@ def call_over_points(walk: Walk, stm: ir.Stm) -> str | None:
 
 
 def _is_broad(exp: ir.Recursion, body: ir.Body) -> bool:
-    """True if a function calls itself in a map or flatmap, or twice so that no call needs the other."""
+    """True if a function calls itself in a map, or twice so that no call needs the other."""
     lifted = {exp.function: Lifted(exp.function, (), ())}
     if joined_calls(body, lifted)[1]:
         return True
