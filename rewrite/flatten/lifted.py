@@ -41,9 +41,10 @@ class Lifted:
 
 def joined_calls(body: ir.Body, lifted: Mapping[VName, Lifted]
                  ) -> tuple[ir.Body, dict[VName, tuple[ir.Stm, ...]]]:
-    """``body`` with calls that can be made together behind each other, and the others of each.
+    """``body`` with calls that can be made together behind each other, and a list of them.
 
-    None of these calls needs another one, and no check stands between them.
+    The list has the second and later calls by the first result of the first call.  No such call
+    needs another call of the list, and no check stands between them.
     """
     stms, partners, place = list(body.stms), dict[VName, tuple[ir.Stm, ...]](), 0
     if not lifted:
@@ -65,7 +66,7 @@ def joined_calls(body: ir.Body, lifted: Mapping[VName, Lifted]
 
 def _group(first: ir.Stm, stms: list[ir.Stm], function: VName
            ) -> tuple[list[ir.Stm], list[ir.Stm]]:
-    """The calls of a function that do not need ``first``, which is one, and the rest."""
+    """``first`` with calls of its function that do not need it, and all other statements."""
     group, rest, waits, checked = [first], list[ir.Stm](), {p.name for p in first.pat}, False
     for stm in stms:
         checked = checked or isinstance(stm.exp, ir.Assert)

@@ -1,13 +1,14 @@
 """Restriction of Σ to some of its points, and the partition of points by a condition.
 
-A restricted nest has a point for each chosen one.  The names of Σ are defined in it by way of the
-flat number of the point in Σ, so views stay views and no data is copied::
+A restricted nest has a point for each chosen point of Σ.  It defines the names of Σ by the flat
+number of the point in Σ.  So views stay views, and no data is copied::
 
     Σ = ⟨i < n⟩, x := xs[i]      Σ | points = ⟨q < k⟩, i := points[q], x := xs[i]
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from runelift.ir import syntax as ir
@@ -35,8 +36,9 @@ class Restricted(NamedTuple):
     number: VName
 
 
-class Partition(NamedTuple):
-    """The points of Σ by a condition: where it holds, then the others, each in their order.
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The points of Σ by a condition: first where it holds, then where it does not, in order.
 
     ``order``, an ``[count]i64``, has their flat numbers.  The condition holds at ``chosen`` points.
     ``ends``, an ``[count]i64``, counts such points up to each point.

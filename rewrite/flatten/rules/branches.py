@@ -50,8 +50,8 @@ class _Branch(NamedTuple):
 def branch_partition(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ if c then e else f ⇒ if k > 0 then (Σ | c ⊢ e); if k < n then (Σ | ¬c ⊢ f); gather
 
-    The k points of Σ where c holds come first, in order, then the others.  A branch runs over its
-    points, and only if it has any, so recursion ends.  Provided a branch calls a function that
+    The k points of Σ where c holds come first, in order.  A branch runs over its points, and only
+    if it has any, so recursion ends.  Provided a branch calls a function that
     calls itself, or it stands in such a function and has parallelism or results of any length.
     """
     branch = node_of(stm, ir.If)
@@ -232,7 +232,7 @@ def _both(walk: Walk, pair: list[ir.Param], size: Atom) -> VName:
 
 
 def _offsets(walk: Walk, parts: Partition, size: VName) -> VName:
-    """Where segments of a length begin if the points are in the order of the partition."""
+    """The places where segments of a length begin, with points in the order of a partition."""
     ordered = Walk(walk.flattener, restricted(walk, parts.order, parts.count).nest)
     offsets = with_offsets(ordered, size).offsets
     for each in ordered.out:

@@ -202,7 +202,7 @@ def _closed(walk: Walk, exp: ir.Recursion) -> ir.Recursion:
 
 
 def _moved_first(body: ir.Body, function: VName, count: int) -> ir.Body:
-    """The last ``count`` arguments of all calls as the first ones, as types may name them."""
+    """``body`` with the last ``count`` arguments of all calls in front, as types may name them."""
     def moved(stm: ir.Stm) -> ir.Stm:
         if isinstance(stm.exp, ir.Call) and stm.exp.function == function:
             args = stm.exp.args

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.placement import APPENDS
@@ -189,7 +188,8 @@ def appended_rows(walk: Walk, stm: ir.Stm) -> str | None:
     return None
 
 
-class _Rows(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Rows:
     """The rows of a flatmap and what makes them; ``values`` are other results for a point."""
 
     stms: tuple[ir.Stm, ...]

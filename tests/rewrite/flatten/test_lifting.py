@@ -56,7 +56,8 @@ PROGRAMS: dict[str, str] = {
     "closure": """def twice (n: i64) (f: i64 -> i64) (x: i64): i64 =
         if n == 0 then x else f (twice (n - 1) f (f x)) + twice (n - 1) f 1
       entry main [n] (ks: [n]i64) =
-        map (\\k -> let zs = map (+ k) (iota (k + 1)) in twice (k % 4) (\\x -> zs[x % (k + 1)] + k) 1) ks""",
+        map (\\k -> let zs = map (+ k) (iota (k + 1))
+                   in twice (k % 4) (\\x -> zs[x % (k + 1)] + k) 1) ks""",
     "sort": """def f [n] (xs: [n]i64): [n]i64 = if n < 2 then xs else
         let p = xs[n / 2]
         let [q] (lens, _, _, sides: [q]i64) =
@@ -135,7 +136,8 @@ FAILING: dict[str, str] = {
     "a check": """def f (n: i64): i64 =
         if n < 2 then n else let m = assert (n != 3) n in f (m - 1) + f (m - 2)
       entry main [n] (ks: [n]i64) = map f ks""",
-    "a size": """def f (n: i64): []i64 = if n < 2 then replicate (n - 1) 1 else f (n - 1) ++ f (n - 2)
+    "a size": """def f (n: i64): []i64 =
+        if n < 2 then replicate (n - 1) 1 else f (n - 1) ++ f (n - 2)
       entry main [n] (ks: [n]i64) = map (\\k -> i64.sum (f k)) ks""",
 }
 
