@@ -124,8 +124,9 @@ def _branch(walk: Walk, stm: ir.Stm, kinds: list[_Kind], body: ir.Body,
     points, count = over
     flattener = walk.flattener
     found = restricted(walk, points, count)
-    inner = Walk(flattener, found.nest)
+    inner, checked = Walk(flattener, found.nest), frozenset(flattener.checked)
     inner.statements(body)
+    flattener.checked.intersection_update(checked)  # at the points of the branch only
     inner.look_ahead(frozenset())
     each = list(zip(stm.pat, body.result, kinds, strict=True))
     flattener.learn_params(ir.Param(atom, p.type) for p, atom, kind in each
