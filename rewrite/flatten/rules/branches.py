@@ -52,16 +52,18 @@ def branch_partition(walk: Walk, stm: ir.Stm) -> str | None:
 
     The k points of Σ where c holds come first, in order.  A branch runs over its points, and only
     if it has any, so recursion ends.  Provided a branch calls a function that
-    calls itself, or it stands in such a function and has parallelism or results of any length.
+    calls itself, or makes an array of any length in parallel.  In such a function, parallelism or
+    length is enough.
     """
     branch = node_of(stm, ir.If)
     sides = (branch.then_, branch.else_)
     if not walk.nest.space or walk.level is not ir.Level.GRID:
         return Unlike("it stands in no nest over the grid")
-    if not any(map(called_in, sides)) and not (walk.flattener.lifted and (
-            any(map(has_parallelism, sides)) or not all(walk.regular(p.type) for p in stm.pat)
-            or _has_sizes(stm))):
-        return Unlike("the branches call no function that calls itself")
+    parallel, sized = any(map(has_parallelism, sides)), _has_sizes(stm)
+    if not any(map(called_in, sides)) and not (parallel and sized) and not (
+            walk.flattener.lifted and (parallel or sized or not all(
+                walk.regular(p.type) for p in stm.pat))):
+        return Unlike("each work-item can take its branch")
     kinds = [_kind(walk, stm, p.type) for p in stm.pat]
     if None in kinds:
         return "its result is an array of rows, which differ in number"

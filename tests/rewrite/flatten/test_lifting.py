@@ -89,6 +89,10 @@ PROGRAMS: dict[str, str] = {
       entry main [n] (ks: [n]i64) = map (\\k -> f k (map (\\j -> [j, k]) (iota (k % 4)))) ks""",
     "both in a loop": """def f (n: i64): i64 = if n < 2 then n else f (n - 1) + f (n - 2)
       entry main [n] (ks: [n]i64) = loop ks for i < 2 do map (\\k -> f (k % 7) + i) ks""",
+    "branches of any length": """entry main [n] (ks: [n]i64) =
+        map (\\k -> map (\\j ->
+               let ys = if k % 2 == j then filter (> 2) (iota k) else map (* 2) (iota (k + 1))
+               in i64.sum ys + length ys) [0, 1]) ks""",
     "two dimensions": """def f (n: i64): i64 = if n < 2 then n else f (n - 1) + f (n / 2)
       entry main [n] (ks: [n]i64) = map (\\k -> map (\\j -> f ((k + j) % 7)) ks) ks""",
     "nested functions": """def g (n: i64): i64 = if n < 3 then 1 else 2 + g (n - 2) + g (n - 3)
