@@ -380,7 +380,7 @@ class CommandBuffer:
                 return partial(_compare, run.comparison(bound.elements, bound.values))
 
     def _ends_waiting(self, command: Command) -> bool:
-        """True if this is the last command, and waits for all others and for their failures."""
+        """True if this is the last command, and the host waits at it, also for failures."""
         return command is self._commands[-1] and isinstance(command, Expect)
 
     def _launcher(self, command: Command) -> Call:

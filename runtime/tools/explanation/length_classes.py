@@ -15,6 +15,12 @@ WIDTH = 40
 _POWERS = 1 << np.arange(63, dtype=np.int64)
 
 
+def class_counts(lengths: Lengths) -> list[int]:
+    """The lengths l with ``ceil(log2 l) == k`` by k; class 0 has lengths below 1, too."""
+    found: list[int] = np.bincount(np.searchsorted(_POWERS, lengths)).tolist()
+    return found
+
+
 def class_lines(lengths: Lengths) -> Iterator[str]:
     """A line of blocks for each power of two from the shortest length to the longest.
 
@@ -25,7 +31,7 @@ def class_lines(lengths: Lengths) -> Iterator[str]:
     """
     if not len(lengths):
         return
-    counts = np.bincount(np.searchsorted(_POWERS, lengths)).tolist()
+    counts = class_counts(lengths)
     some = [k for k, count in enumerate(counts) if count]
     texts = {k: f"up to {1 << k:,}" for k in range(some[0], some[-1] + 1)}
     width = max(map(len, texts.values()))
