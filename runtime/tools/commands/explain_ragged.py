@@ -20,7 +20,12 @@ from runelift.runtime.tools.commands.explain_cost import entries_of, predicted_p
 from runelift.runtime.tools.commands.explained_program import inputs_of
 from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.styles import show
-from runelift.runtime.tools.explanation.length_classes import Lengths, class_counts, class_lines, waste
+from runelift.runtime.tools.explanation.length_classes import (
+    Lengths,
+    class_counts,
+    class_lines,
+    waste,
+)
 from runelift.runtime.tools.predictions.call import verdict
 from runelift.runtime.versions.forest import Alternative, Site, forest_of
 from runelift.runtime.versions.version_names import described_version, version_name
