@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from runelift.ir import syntax as ir
 from runelift.ir.base import failures
 from runelift.ir.names import VName
 from runelift.ir.operators import one_operation
 from runelift.ir.prim import Prim
-from runelift.ir.ragged import FACTS, Fact, Ragged, Sharing
+from runelift.ir.ragged import Fact, Ragged, Sharing
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of
 from runelift.rewrite.flatten.nest import Nest, Segments, whole
 
@@ -37,7 +37,7 @@ def segments_of(walk: Walk, width: VName) -> Segments:
         return known
     lengths = walk.expand(width, Prim.I64)
     assert isinstance(lengths, VName)
-    count = _points(walk)
+    count = number_of_points(walk)
     if len(walk.nest.space) > 1:
         lengths = emitted(walk, "len", array_of((count,), Prim.I64),
                            ir.Reshape((count,), lengths))
@@ -158,7 +158,29 @@ def flat_array(walk: Walk, array: VName, width: VName) -> VName:
     return emitted(walk, array.base, flat, walk.segmap(inner.space, body, (element.type,)))
 
 
-def _points(walk: Walk) -> Atom:
+class Packed(NamedTuple):
+    """The arrays of scalars of all points in one, of ``total`` elements."""
+
+    data: VName
+    total: Atom
+
+
+def packed(walk: Walk, array: VName) -> Packed:
+    """The elements of all points of an array of scalars, one point after the other."""
+    type_ = walk.flattener.types[array]
+    (size,) = shape_of(type_)
+    if isinstance(size, VName) and not walk.invariant(size):
+        return Packed(flat_array(walk, array, size), segments_of(walk, size).total)
+    whole_array = walk.expand(array, type_)
+    assert isinstance(whole_array, VName)
+    total: Atom = size
+    for width in walk.nest.widths:
+        total = emitted(walk, "size", Prim.I64, ir.PrimOp("mul", Prim.I64, (total, width)))
+    return Packed(emitted(walk, array.base, array_of((total,), elem_of(type_)),
+                          ir.Reshape((total,), whole_array)), total)
+
+
+def number_of_points(walk: Walk) -> Atom:
     """The number of points of Σ, which the host computes."""
     count, *rest = walk.nest.widths
     for width in rest:
@@ -215,7 +237,7 @@ def _counts(walk: Walk, atom: Atom) -> bool:
 
 def _facts(walk: Walk, lengths: VName) -> list[VName]:
     """The sum and maximum of the lengths, how many are above 0, and the sum of their squares."""
-    facts = emitted(walk, "facts", array_of((i64(FACTS),), Prim.I64), ir.LengthFacts(lengths))
+    facts = emitted(walk, "facts", array_of((i64(len(Fact)),), Prim.I64), ir.LengthFacts(lengths))
     return [emitted(walk, fact.name.lower(), Prim.I64, ir.Index(facts, (i64(fact),)))
             for fact in Fact]
 

@@ -13,7 +13,7 @@ from runelift.ir.traverse import free_vars, needed_for
 from runelift.rewrite.engine.scalar_code import may_fail
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, Segments, show_nest
-from runelift.rewrite.flatten.parallelism import segops
+from runelift.rewrite.flatten.parallelism import called_in, segops
 from runelift.rewrite.flatten.policy import Candidates, keeps_lanes, obey_attributes
 from runelift.rewrite.flatten.rules.common import enter, irregular, node_of
 from runelift.rewrite.flatten.rules.maps import emit_versions, outer_version, single_version
@@ -46,6 +46,8 @@ def map_with_ragged_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     soac = node_of(stm, ir.Map)
     if walk.level is not ir.Level.GRID or irregular(walk, stm):
         return Unlike("it is no map over the grid")
+    if called_in(soac.lam.body):
+        return Unlike("it calls a function that calls itself")
     widths = _ragged_widths(walk, soac.lam)
     if not widths:
         return Unlike("no width inside differs between its points")
