@@ -248,6 +248,10 @@ class _Checker:
         for number, dim in enumerate(exp.space):
             if dim.ragged is not None:
                 self._ragged(dim.ragged, number, exp, stm)
+        if isinstance(exp, ir.SegHist):
+            for dest in (dest for op in exp.ops for dest in op.dests):
+                if len(shape_of(self.type(dest, stm))) < len(exp.space):
+                    raise self.fail(stm, "a histogram without bins for each outer point")
         with self.scope():
             for dim in exp.space:
                 self.bind_index(dim.index, stm)

@@ -70,9 +70,9 @@ def with_owners(walk: Walk, width: VName) -> Segments:
     return found
 
 
-def by_number(walk: Walk) -> tuple[VName, Nest]:
-    """Σ as a nest without dimensions, whose indices are computed of a flat number; the number."""
-    nest, names = walk.nest, walk.flattener.names
+def by_number(walk: Walk, nest: Nest | None = None) -> tuple[VName, Nest]:
+    """Σ, or ``nest``, without dimensions: its indices are computed of a flat number; the number."""
+    nest, names = nest or walk.nest, walk.flattener.names
     if len(nest.space) == 1:
         return nest.indices[0], Nest((), nest.defs)
     number = names.fresh("point")
@@ -180,9 +180,9 @@ def packed(walk: Walk, array: VName) -> Packed:
                           ir.Reshape((total,), whole_array)), total)
 
 
-def number_of_points(walk: Walk) -> Atom:
-    """The number of points of Σ, which the host computes."""
-    count, *rest = walk.nest.widths
+def number_of_points(walk: Walk, nest: Nest | None = None) -> Atom:
+    """The number of points of Σ, or of ``nest``, which the host computes."""
+    count, *rest = (nest or walk.nest).widths
     for width in rest:
         count = emitted(walk, "points", Prim.I64, ir.PrimOp("mul", Prim.I64, (count, width)))
     return count

@@ -21,10 +21,12 @@ from runelift.rewrite.flatten.rules.reductions import map_first, operator_needs_
 from runelift.rewrite.flatten.rules.writes import split_lambda
 from runelift.rewrite.flatten.segments import (
     bind_parts,
+    by_number,
     define_number,
     elements_nest,
     emitted,
     flat_array,
+    number_of_points,
     packed,
     segments_of,
     with_offsets,
@@ -131,6 +133,9 @@ def hist_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
     for number, into in enumerate(dests):
         values[number] = into[0].place(values[number], stms)
         nest = into[0].known_in(nest)
+    if len(nest.space) > 1:  # a histogram over several dimensions has bins for each outer point
+        count, (number, nest) = number_of_points(walk, nest), by_number(walk, nest)
+        nest = Nest((ir.SegDim(number, count),), nest.defs)
     space, body = walk.flattener.fresh_kernel(
         nest.space, nest.kernel_body(tuple(stms), tuple(values)))
     ops = tuple(ir.HistOp(into[0].size, tuple(dest.flat for dest in into),

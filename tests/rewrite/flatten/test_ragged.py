@@ -15,6 +15,7 @@ from runelift.ir.interpret import interpret
 from runelift.ir.pretty import pretty
 from runelift.ir.traverse import statements_at_host
 from runelift.runtime.versions.forest import plans
+from tests.codegen import harness
 
 LENGTHS = {
     "none": [], "one": [5], "empty": [0], "all empty": [0] * 9, "ones": [1] * 40,
@@ -73,6 +74,9 @@ PROGRAMS: dict[str, str] = {
       map (\\k -> let ys = hist (+) 0 k (map (\\i -> i * i % 10) (iota k)) (iota k)
                   in (i64.sum (map2 (*) ys (iota k)),
                       hist i64.max 0 3 (map (% 4) (iota k)) (iota k))) ks""",
+    "histogram of equal rows": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> let ys = hist (+) 0 k (map (* 2) (iota 4)) (iota 4)
+                  in i64.sum (map2 (*) ys (indices ys))) ks""",
     "update": """entry main [n] (ks: [n]i64): [n]i64 =
       map (\\k -> let ys = map (* 3) (iota (k + 2)) with [k / 2] = k
                   in i64.sum (map2 (*) ys (indices ys))) ks""",
@@ -128,6 +132,15 @@ def test_kinds_and_guards() -> None:
     assert [v.kind for v in tree.leaves()] == [Kind.ROW, Kind.LANES, Kind.GROUP, Kind.MERGE]
     assert list(tree.guards()) == [
         "main.suff_row_0", "main.suff_lanes_1", "main.suff_group_2"]
+
+
+def test_histograms_of_equal_rows_have_bins_for_each_row_in_lockstep(simulator: str) -> None:
+    program = harness.lockstep(PROGRAMS["histogram of equal rows"], simulator)
+    for lengths in LENGTHS.values():
+        expected = interpret(program.compiled.core, "main", arguments("", lengths))
+        for force in plans(program.tree.entry("main")):
+            found, _ = program.run("main", arguments("", lengths), force=force)
+            np.testing.assert_array_equal(found[0], expected[0])
 
 
 @pytest.mark.parametrize("first", [0, 1, 7])
