@@ -22,8 +22,8 @@ def checkpoint_levels(stm: ir.Stm) -> int:
 def in_segments(emit: Emitter, stm: ir.Stm, levels: int) -> list[ir.Stm]:
     """A for loop as a loop over segments, in so many levels.
 
-    The tape of the outer loop has a state for each segment.  The return sweep runs a segment again,
-    with a tape of its own.  So about (k + 1)·n^(1/(k + 1)) states are alive for k levels.
+    The tape of the outer loop has a state for each segment.  The return sweep runs a segment again
+    and keeps one tape meanwhile.
     """
     loop = stm.exp
     assert isinstance(loop, ir.Loop)
