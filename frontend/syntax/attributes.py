@@ -20,7 +20,7 @@ KNOWN: dict[str, tuple[str, ...] | None] = {
     "incremental_flattening": _CHOICES, "flattening": _CHOICES,
     "unroll": (), "unsafe": (), "noinline": (), "inline": (),
     "opaque": (), "scratch": (), "blank": (), "trace": None, "break": None, "param": None,
-    "prop": None,
+    "prop": None, "stripmine": None, "true_dep": (),
 }
 """The names of attributes with the arguments they take; None if any."""
 

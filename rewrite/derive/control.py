@@ -12,6 +12,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import binders, free_vars
 from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of
+from runelift.rewrite.derive.checkpoints import checkpoint_levels, in_segments
 from runelift.rewrite.derive.tapes import Tape
 from runelift.rewrite.derive.walk import (
     Adjoint,
@@ -152,6 +153,7 @@ def reverse_loop(walk: Reverse, stm: ir.Stm) -> Back:
 
     Provided: no size of a carried array changes.  A while loop runs for its count first.
     Because: the values that iterations begin with are kept, as far as the return sweep needs them.
+    With the attribute ``stripmine(k)`` the loop is cut in segments before, in k levels.
     """
     exp = stm.exp
     assert isinstance(exp, ir.Loop)
@@ -161,6 +163,8 @@ def reverse_loop(walk: Reverse, stm: ir.Stm) -> Back:
     if isinstance(exp.form, ir.WhileLoop):
         exp = _counted(walk, exp)
     loop = replace(stm, exp=exp)
+    if levels := checkpoint_levels(stm):
+        return walk.instead(in_segments(walk.emit, loop, levels))
     walk.emit.add(loop)
     stms = walk.emit.stms
 

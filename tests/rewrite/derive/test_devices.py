@@ -33,6 +33,9 @@ PROGRAMS: dict[str, tuple[str, list[Any]]] = {
                 "(tabulate m (\\j -> a[(i * j) % n, j] * a[i, 0])))) a (replicate n 1)", [XSS]),
     "whiles": ("entry main [n][m] (a: [n][m]f64) = vjp (map (map (\\x -> loop y = x while "
                "f64.abs y < 3 do y * y + 0.5 + x * x))) a a", [XSS]),
+    "checkpoints": ("entry main [n][m] (a: [n][m]f64) = vjp (\\a -> #[stripmine(1)] loop b = a "
+                    "for i < 7 do map (map (\\x -> f64.sin x + x * x / 9)) (rotate i b)) a a",
+                    [XSS]),
     "counts": ("entry main [n] (is: [n]i64) (a: [n]f64) = vjp (\\a -> map2 (\\x k -> "
                "loop y = x for i < k do y * f64.sin y + a[i % n]) a is) a a", [IS, XSS[:, 0]]),
     "hessian": ("entry main [n] (x: [n]f64) = map (\\t -> jvp (\\x -> vjp (\\x -> f64.sum "

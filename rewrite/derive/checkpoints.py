@@ -1,0 +1,68 @@
+"""Checkpoints: a loop in segments, so that only the state at the start of each one is kept."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from runelift.ir import syntax as ir
+from runelift.ir.prim import Prim
+from runelift.ir.types import Atom, Const, i64
+from runelift.rewrite.derive.emitter import Emitter
+
+_ASKED = re.compile(r"stripmine\((\d+)\)")
+
+
+def checkpoint_levels(stm: ir.Stm) -> int:
+    """The levels of checkpoints that attributes of a loop ask for; 0 for the full tape."""
+    return max((int(found[1]) for attr in stm.attrs if (found := _ASKED.fullmatch(attr))),
+               default=0)
+
+
+def in_segments(emit: Emitter, stm: ir.Stm, levels: int) -> list[ir.Stm]:
+    """A for loop as a loop over segments, in so many levels.
+
+    The tape of the outer loop has a state for each segment.  The return sweep runs a segment again
+    and keeps one tape meanwhile.
+    """
+    loop = stm.exp
+    assert isinstance(loop, ir.Loop)
+    assert isinstance(loop.form, ir.ForLoop)
+    attrs = tuple(attr for attr in stm.attrs if not _ASKED.fullmatch(attr))
+    if levels > 1:
+        attrs = (*attrs, f"stripmine({levels - 1})")
+    index = loop.form.index
+    place = emit.fresh(index, Prim.I64)
+    segment = emit.fresh("segment", Prim.I64)
+    outer = emit.like(p.param for p in loop.params)
+    with emit.block() as before:
+        count = emit.size_op("max", i64(0), loop.form.bound)
+        length = _length(emit, count, levels)
+        above = emit.size_op("add", count, emit.size_op("sub", length, i64(1)))
+        segments = emit.size_op("quot", above, length)
+    with emit.block() as stms:
+        start = emit.size_op("mul", segment.name, length)
+        size = emit.size_op("min", length, emit.size_op("sub", count, start))
+        with emit.block() as body:
+            emit.add(ir.Stm((ir.Param(index, Prim.I64),),
+                            ir.PrimOp("add", Prim.I64, (start, place.name))))
+            body += loop.body.stms
+        carried = tuple(ir.LoopParam(p.param, o.name)
+                        for p, o in zip(loop.params, outer, strict=True))
+        results = emit.like(p.param for p in loop.params)
+        emit.add(ir.Stm(results, ir.Loop(carried, ir.ForLoop(place.name, size),
+                                         ir.Body(tuple(body), loop.body.result)),
+                        attrs, stm.loc))
+    around = tuple(ir.LoopParam(o, p.init) for o, p in zip(outer, loop.params, strict=True))
+    whole = ir.Loop(around, ir.ForLoop(segment.name, segments),
+                    ir.Body(tuple(stms), tuple(p.name for p in results)))
+    return [*before, replace(stm, exp=whole, attrs=())]
+
+
+def _length(emit: Emitter, count: Atom, levels: int) -> Atom:
+    """The iterations of a segment: the least number that is at least count^(k / (k + 1))."""
+    number = emit.one(ir.Convert(Prim.I64, Prim.F64, count), Prim.F64)
+    power = (emit.op("sqrt", Prim.F64, number) if levels == 1 else
+             emit.op("pow", Prim.F64, number, Const(levels / (levels + 1), Prim.F64)))
+    up = emit.op("ceil", Prim.F64, power)
+    return emit.size_op("max", i64(1), emit.one(ir.Convert(Prim.F64, Prim.I64, up), Prim.I64))

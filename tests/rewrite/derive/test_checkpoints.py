@@ -1,0 +1,64 @@
+"""Loops in segments: the derivatives of the full tape bit for bit, from a smaller tape."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from runelift.frontend.load import load
+from runelift.ir import syntax as ir
+from runelift.ir.base.source import Source
+from runelift.ir.interpret import Env, Interpreter, interpret
+from runelift.ir.names import Names
+from runelift.rewrite.derive.derive import derive
+from runelift.rewrite.pipeline import optimise
+
+XS = np.array([0.7, -1.3, 2.1, 0.4, 1.9])
+LOOPS = {
+    "for": "for i < k do map2 (\\y x -> f64.sin (y * x) + y) ys (rotate i xs)",
+    "while": "while ys[0] < f64.i64 k do map (\\y -> y + 0.3 * f64.abs (f64.sin y) + 0.1) ys",
+}
+TEXT = """
+def f (k: i64) (xs: [5]f64) = {} loop ys = xs {}
+entry main (k: i64) (xs: [5]f64) = vjp (f k) xs (replicate 5 1)
+"""
+
+
+class Tapes(Interpreter):
+    """An interpreter that notes the rows of the largest array of states."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = 0
+
+    def exp(self, exp: ir.Exp, env: Env, stm: ir.Stm) -> list[object]:
+        found = super().exp(exp, env, stm)
+        if isinstance(exp, ir.Replicate) and np.ndim(found[0]) == 2:
+            self.rows = max(self.rows, len(found[0]))
+        return found
+
+
+def rows(attribute: str, loop: str, k: int) -> tuple[int, np.ndarray]:
+    names, machine = Names(), Tapes()
+    core = load(Source("t", TEXT.format(attribute, LOOPS[loop])), names)
+    (before,) = interpret(derive(core, names), "main", [k, XS], machine=machine)
+    (after,) = interpret(optimise(core, names), "main", [k, XS])
+    np.testing.assert_array_equal(before, after)
+    return machine.rows, before
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("k", [0, 1, 2, 10, 27])
+def test_checkpoints_change_no_bit(loop: str, k: int) -> None:
+    _, full = rows("", loop, k)
+    for levels in (1, 2):
+        _, found = rows(f"#[stripmine({levels})]", loop, k)
+        np.testing.assert_array_equal(found, full)
+
+
+def test_fewer_states_are_kept() -> None:
+    most = [rows(attribute, "for", 1000)[0]
+            for attribute in ("", "#[stripmine(1)]", "#[stripmine(2)]")]
+    assert most[0] == 1000
+    assert most[1] == 32
+    assert most[2] == 10
