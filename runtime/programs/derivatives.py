@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from operator import index
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
+from runelift.codegen.plan.plan import Plan
 from runelift.ir.base.errors import ArgumentError, BriefErrors
 from runelift.ir.signature import Component, Signature
 from runelift.runtime.execution.opaques import Opaque
@@ -105,6 +107,10 @@ class Differentiable:
         """The names of the parameters for Python."""
         raise NotImplementedError
 
+    def plan(self) -> Plan:
+        """The host plan, with the types of arguments and results."""
+        raise NotImplementedError
+
     def with_text(self, hidden: Callable[[str], tuple[str, str]]) -> Self:
         """An entry point that is added to the program: its name and text, of the text so far."""
         raise NotImplementedError
@@ -150,7 +156,7 @@ class Differentiable:
             seeds = _given(seed, self.declared.results, "seed")
             which = tuple(number for number, each in enumerate(seeds) if each is not None)
             wanted = Wanted("vjp", self._numbers(argnums), which or self._only(), not which)
-            found = _several(self.derived(wanted)(
+            found = several(self.derived(wanted)(
                 *args, *(seeds[number] for number in which), device_arrays=device_arrays))
         count = len(self.declared.results)
         return _one_or_all(found[:count]), _asked(found[count:], argnums)
@@ -166,7 +172,7 @@ class Differentiable:
             if not which:
                 raise ArgumentError("No argument has a tangent.", "tangents",
                                     "give one for each argument; None is zero")
-            found = _several(self.derived(Wanted("jvp", which))(
+            found = several(self.derived(Wanted("jvp", which))(
                 *args, *(given[number] for number in which), device_arrays=device_arrays))
         count = len(self.declared.results)
         return _one_or_all(found[:count]), _one_or_all(found[count:])
@@ -181,7 +187,7 @@ class Differentiable:
             __tracebackhide__ = True
             with BriefErrors():
                 on_device = {ON_DEVICE: named.pop(ON_DEVICE, False)}
-                return _asked(_several(self.derived(wanted)(
+                return _asked(several(self.derived(wanted)(
                     *self.in_order(args, named), **on_device)), argnums)
         gradient.__name__ = f"{self.__name__}_grad"
         return gradient
@@ -211,7 +217,21 @@ class Differentiable:
                 _given(vector[0], [self.declared.params[each] for each in numbers], "v"))
             found = self.derived(Wanted("hvp", numbers, self._only()))(
                 *args, *parts, device_arrays=device_arrays)
-        return _asked(_several(found), argnums)
+        return _asked(several(found), argnums)
+
+    def torch(self) -> Callable[..., Any]:
+        """A function of tensors of PyTorch, through which ``backward`` works."""
+        with BriefErrors():
+            made: Callable[..., Any] = import_module(
+                "runelift.runtime.programs.torch_functions").torch_function(self)
+        return made
+
+    def jax(self) -> Callable[..., Any]:
+        """A function of arrays of JAX, through which ``jax.grad`` and ``jax.jit`` work."""
+        with BriefErrors():
+            made: Callable[..., Any] = import_module(
+                "runelift.runtime.programs.jax_functions").jax_function(self)
+        return made
 
     def _numbers(self, argnums: Argnums) -> tuple[int, ...]:
         """The numbers of the arguments that are asked for."""
@@ -252,8 +272,8 @@ def _given(values: Any, components: Sequence[Component], name: str) -> list[Any]
     return list(values)
 
 
-def _several(results: Any) -> tuple[Any, ...]:
-    """The results of a call as a tuple, also of one."""
+def several(results: Any) -> tuple[Any, ...]:
+    """The results of a call as a tuple, also if there is one."""
     return results if isinstance(results, tuple) and not isinstance(results, Opaque) else (results,)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import getitem
 from typing import Any, Protocol
 
+from runelift.codegen.plan.plan import Plan
 from runelift.ir.base.brevity import keeps_frames
 from runelift.ir.base.deep import deeply
 from runelift.ir.base.errors import ArgumentError, CompilerLimitation, ProgramFailure, UserError
@@ -132,6 +133,10 @@ class EntryPoint(Differentiable, Displayed):
     def parameter_names(self) -> list[str]:
         """The names of the parameters for Python."""
         return python_names(self.declared)
+
+    def plan(self) -> Plan:
+        """The host plan, with the types of arguments and results."""
+        return self.program.loaded.plan(self.__name__)
 
     def with_text(self, hidden: Callable[[str], tuple[str, str]]) -> EntryPoint:
         """An entry point that is added to the program: its name and text, of the text so far."""
