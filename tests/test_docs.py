@@ -175,6 +175,7 @@ def test_every_example_is_listed() -> None:
 
 
 PRINTED = {"README.md": "(100, 100)\n(100, 100)", "docs/calls.md": "[ 0.  8. 16. 24.]",
+           "docs/derivatives.md": "[-4. -2.  0.  2.]\n",
            "docs/numpy.md": "float32 (5,)\ndistances\n└─ distances.suff_outer_par_0 ≤ n",
            "docs/python.md": "<sums [n] [m] (xss: [n][m]f32): [n]f32>\n[0 2 4]\n(2, 2)\n"}
 """What the examples in Python print, or a part of it."""

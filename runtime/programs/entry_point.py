@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import getitem
 from typing import Any, Protocol
 
+from runelift.codegen.plan.plan import Plan
 from runelift.ir.base.brevity import keeps_frames
 from runelift.ir.base.deep import deeply
 from runelift.ir.base.errors import ArgumentError, CompilerLimitation, ProgramFailure, UserError
@@ -18,10 +19,8 @@ from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.displayed import Displayed
 from runelift.runtime.execution.arguments import check_arguments, sizes_of, wrong_number
 from runelift.runtime.execution.opaques import Opaque, packed, unpacked
+from runelift.runtime.programs.derivatives import ON_DEVICE, Differentiable
 from runelift.runtime.programs.loaded_program import LoadedProgram
-
-ON_DEVICE = "device_arrays"
-"""The keyword that leaves arrays among the results on the device."""
 
 
 class Callee(Protocol):
@@ -36,6 +35,9 @@ class Callee(Protocol):
     def run(self, entry: str, args: Any, *, device_arrays: bool) -> tuple[list[Any], Any]:
         """Run an entry point."""
 
+    def _extended(self, text: str) -> Callee:
+        """The program with a text behind its own."""
+
 
 class LanguageType(str):
     """A type in source syntax, which signatures show without quotes."""
@@ -46,7 +48,7 @@ class LanguageType(str):
         return str(self)
 
 
-class EntryPoint(Displayed):
+class EntryPoint(Differentiable, Displayed):
     """An entry point of a program: call it with NumPy arrays and scalars.
 
     Arguments may be given by the names of the parameters.  Sizes may be given, too, and are checked
@@ -54,6 +56,7 @@ class EntryPoint(Displayed):
     """
 
     def __init__(self, program: Callee, name: str) -> None:
+        super().__init__()
         self.__name__ = self.__qualname__ = name
         self.program = program
         self.declared = program.compiled.signatures[name]
@@ -117,6 +120,34 @@ class EntryPoint(Displayed):
 
     def __repr__(self) -> str:
         return f"<{self.type}>"
+
+    # Derivatives
+
+    def in_order(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """All arguments in order; ArgumentError if their number or a keyword is wrong."""
+        args = self._bound(args, named) if named else args
+        if len(args) != len(self.declared.params):
+            raise self._wrong_number(args)
+        return args
+
+    def parameter_names(self) -> list[str]:
+        """The names of the parameters for Python."""
+        return python_names(self.declared)
+
+    def plan(self) -> Plan:
+        """The host plan, with the types of arguments and results."""
+        return self.program.loaded.plan(self.__name__)
+
+    def with_text(self, hidden: Callable[[str], tuple[str, str]]) -> EntryPoint:
+        """An entry point that is added to the program: its name and text, of the text so far."""
+        name, text = hidden(self.program.compiled.source.text)
+        return EntryPoint(self.program._extended(text), name)
+
+    def has_settings_of(self, other: EntryPoint) -> None:
+        """Record calls and bound memory as another entry point's program does."""
+        self.program.recording = other.program.recording
+        if self.program.loaded.memory != other.program.loaded.memory:
+            self.program.loaded.memory = other.program.loaded.memory
 
     # Keywords
 

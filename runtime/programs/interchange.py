@@ -134,8 +134,13 @@ def taken(arg: Any, device: Device | None) -> Any:
     """A foreign array as an argument: in place if possible, else by way of the host.
 
     An array of PyOpenCL stays in place if it has the context of the device, and begins at the start
-    of its memory.
+    of its memory.  A tensor that asks for gradients would lose them: ArgumentError says so.
     """
+    if getattr(arg, "requires_grad", False) is True:
+        raise ArgumentError("A tensor that asks for gradients is an argument of a plain call, "
+                            "through which no gradients flow.", "",
+                            "call `.torch()` of the entry point, such as `program.main.torch()(xs)`"
+                            ", or pass `xs.detach()`")
     if isinstance(arg, ClArray) and device is not None and _is_there(arg, device):
         if arg.queue is not None:
             arg.queue.finish()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -13,7 +14,9 @@ import numpy as np
 
 from runelift.codegen.plan.plan import Interface, ValueSpec, parameters
 from runelift.ir.base.errors import CompilerLimitation, UserError
+from runelift.ir.base.source import Source
 from runelift.runtime.compilation.compiled import Compiled
+from runelift.runtime.compilation.reuse import compile_anew, if_current, load_compiled
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.info import DeviceInfo, select, spec_of
 from runelift.runtime.displayed import Displayed, Listing
@@ -25,6 +28,7 @@ from runelift.runtime.execution.device_array import (
     true_shape,
 )
 from runelift.runtime.execution.opaques import unpacked
+from runelift.runtime.host.gc_policy import collecting_rarely
 from runelift.runtime.memory.byte_sizes import parse_bytes
 from runelift.runtime.programs.entry_point import EntryPoint
 from runelift.runtime.programs.loaded_program import LoadedProgram
@@ -89,6 +93,7 @@ class Program(Displayed):
         self.recording = False
         self.records = Records(names=self._version_names)
         self._methods = dict[str, EntryPoint]()
+        self._entry_points = dict[str, EntryPoint]()
         self.loaded = LoadedProgram(compiled, device, self._chosen,
                                     fp_contract=fp_contract, first=first)
 
@@ -148,8 +153,37 @@ class Program(Displayed):
 
     @takes(name=TEXT)
     def __getitem__(self, name: str) -> EntryPoint:
-        self.interface(name)  # UserError if there is none
-        return EntryPoint(self, name)
+        if name not in self._entry_points:
+            self.interface(name)  # UserError if there is none
+            self._entry_points[name] = EntryPoint(self, name)
+        return self._entry_points[name]
+
+    def _extended(self, text: str) -> Program:
+        """The program with a text behind its own, and with the values that it was compiled with.
+
+        Its calls are recorded among the calls of this program.
+        """
+        own = self.compiled
+        source = Source(own.source.name, own.source.text + text)
+        values = dict(own.numbers) | {name: value for name, value in own.parameters.items()
+                                if value is not None}
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            found = if_current(
+                load_compiled(source, policy=self.policy, schedule=own.schedule_text,
+                              rules=own.rules), values, own.schedule)
+            if found is None:
+                with collecting_rarely():
+                    found = compile_anew(source, policy=self.policy, parameters=values,
+                                         schedule=own.schedule, rules=own.rules)
+        known = {str(each) for each in own.warned}
+        for each in warned:
+            if str(each.message) not in known:
+                warnings.warn(each.message, stacklevel=2)
+        made = Program(found, self.device_info, values, self.policy,
+                       fp_contract=self.loaded.fp_contract)
+        made.records = self.records
+        return made
 
     def __dir__(self) -> Iterable[str]:
         return [*super().__dir__(), *(name for name in self.entries if name not in self.hidden)]

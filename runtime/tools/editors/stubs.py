@@ -8,7 +8,8 @@ from textwrap import indent
 
 from runelift.ir.prim import Prim
 from runelift.ir.signature import Component, Signature
-from runelift.runtime.programs.entry_point import ON_DEVICE, documentation, python_names, size_names
+from runelift.runtime.programs.derivatives import ON_DEVICE
+from runelift.runtime.programs.entry_point import documentation, python_names, size_names
 from runelift.runtime.programs.program import Program
 
 HEAD = '''\
