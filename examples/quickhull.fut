@@ -50,3 +50,27 @@ entry by_hand [n] (xs: [n]f64) (ys: [n]f64): []i64 =
       let start = offsets len
       in outside new (map (\(e, _) -> start[e]) halves) (map (\(e, _) -> len[e]) halves) points
   in if n == 0 then [] else if first == last then [first] else map (.0) edges
+
+-- The corners from a on, up to b, among points outside of the edge; both new edges are one call.
+def corners [n][k] (xs: [n]f64) (ys: [n]f64) (a: i64, b: i64) (points: [k]i64): []i64 =
+  let distance (a: i64, b: i64) (p: i64) =
+    (xs[b] - xs[a]) * (ys[p] - ys[a]) - (ys[b] - ys[a]) * (xs[p] - xs[a])
+  let outside = filter (\p -> distance (a, b) p > 0) points
+  in if length outside == 0 then [a] else
+       let (_, tip) = reduce farther (0, -1) (map (\p -> (distance (a, b) p, p)) outside)
+       let (_, _, _, both) =
+         flatmap' (\half -> corners xs ys (if half == 0 then (a, tip) else (tip, b)) outside) [0i64, 1]
+       in both
+
+-- ==
+-- entry: main
+-- input { [0f64, 4f64, 1f64, 2f64, 4f64, 0f64] [0f64, 0f64, 1f64, 5f64, 3f64, 3f64] }
+-- output { [0i64, 5i64, 3i64, 4i64, 1i64] }
+-- input { [2f64] [3f64] } output { [0i64] }
+-- random input { [100]f64 [100]f64 } auto output
+entry main [n] (xs: [n]f64) (ys: [n]f64): []i64 =
+  let (_, _, first) = reduce lower (f64.inf, f64.inf, -1) (zip3 xs ys (iota n))
+  let (_, _, last) =
+    reduce lower (f64.inf, f64.inf, -1) (zip3 (map f64.neg xs) (map f64.neg ys) (iota n))
+  in if n == 0 then [] else if first == last then [first] else
+       corners xs ys (first, last) (iota n) ++ corners xs ys (last, first) (iota n)

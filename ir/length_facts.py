@@ -6,16 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from runelift.ir.ragged import CLASSES, FACTS, Fact
-
-_POWERS = 1 << np.arange(CLASSES - 1, dtype=np.int64)
+from runelift.ir.ragged import Fact
 
 
 def length_facts(lengths: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The facts about lengths, an [FACTS]i64; a length below 0 counts as 0."""
+    """The facts about lengths, a [4]i64; a length below 0 counts as 0."""
     lengths = np.maximum(lengths, 0).astype(np.int64, copy=False)
-    found = np.zeros(FACTS, np.int64)
+    found = np.zeros(len(Fact), np.int64)
     found[Fact.TOTAL], found[Fact.SQUARES] = lengths.sum(), (lengths * lengths).sum()
     found[Fact.LONGEST], found[Fact.LIVE] = lengths.max(initial=0), np.count_nonzero(lengths)
-    found[len(Fact):] = np.bincount(np.searchsorted(_POWERS, lengths), minlength=CLASSES)
     return found

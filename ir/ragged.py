@@ -42,7 +42,7 @@ class Ragged:
 
 
 class Fact(IntEnum):
-    """The places of facts about lengths; counts of lengths by powers of two come behind."""
+    """The places of facts about lengths in an array of them."""
 
     TOTAL = 0
     """The sum of the lengths."""
@@ -53,11 +53,3 @@ class Fact(IntEnum):
     SQUARES = 3
     """The sum of the squares of lengths."""
 
-
-CLASSES = 40
-"""The counts of lengths: class k has the lengths l with ``ceil(log2 l) == k``, class 0 also 0.
-
-The last class has all longer lengths, too.
-"""
-FACTS = len(Fact) + CLASSES
-"""The number of all facts."""

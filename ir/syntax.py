@@ -594,7 +594,7 @@ Over a space with a ragged dimension, ``⟨i < n, j < len[i]⟩``, results for p
 
 @dataclass(frozen=True, slots=True)
 class LengthFacts:
-    """Facts about ``lengths``, an ``[n]i64``: an array of :data:`~runelift.ir.ragged.FACTS` i64s.
+    """Facts about ``lengths``, an ``[n]i64``: one for each of :class:`~runelift.ir.ragged.Fact`.
 
     A length below 0 counts as 0.  It stands at host level.
     """

@@ -44,6 +44,7 @@ from runelift.frontend.elaborate.values import (
     rebuild,
 )
 from runelift.ir import syntax as ir
+from runelift.ir.analysis.placement import APPENDS
 from runelift.ir.base.errors import Diagnostic, ProgramError
 from runelift.ir.base.source import Span
 from runelift.ir.names import VName
@@ -350,7 +351,8 @@ class _Turns:
             if number < rows:
                 type_ = array_of((room.name,), row_of(type_))
             rest.append(builder.fresh(each.param.name.base, type_))
-        builder.emit_stm((room, used, *rest), loop, span)
+        with builder.attribute(APPENDS):
+            builder.emit_stm((room, used, *rest), loop, span)
         data = [leaf for p in rest[:rows] for leaf in leaves(self.arrays.slice(
             Dynamic(p.name, p.type), i64(0), used.name, span, checked=False))]
         lengths, *values = (Dynamic(p.name, p.type) for p in rest[rows:])

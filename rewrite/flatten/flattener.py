@@ -16,6 +16,7 @@ from runelift.ir.traverse import bodies_of, lambdas_of, rename_body, rename_lamb
 from runelift.ir.types import Type
 from runelift.rewrite.flatten.book import FlatteningRule, Unlike
 from runelift.rewrite.flatten.derivation import Derivation
+from runelift.rewrite.flatten.lifted import Lifted
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.policy import Policy
 from runelift.rewrite.flatten.walk import Walk
@@ -42,7 +43,8 @@ class Flattener:
     made a difference.
 
     ``sharing`` says who executes the elements of segments, whose lengths differ.
-    ``checked`` are definitions whose failures are looked for apart.
+    ``checked`` are definitions whose failures are looked for apart.  ``lifted`` are the functions
+    that are made for many points at once, by their names in the program.
 
     Rules that are ``disabled`` by the user do not fire, and say so.  Rules that are
     ``unwanted`` here are not tried.
@@ -64,6 +66,7 @@ class Flattener:
     alone: bool = False
     sharing: Sharing = Sharing.MERGE
     checked: set[VName] = field(default_factory=set)
+    lifted: dict[VName, Lifted] = field(default_factory=dict)
 
     def inside_group(self, within: Kind = Kind.FLAT) -> Flattener:
         """The flattener for the body of an intra version, with maps of a kind."""

@@ -6,7 +6,7 @@ rule first needs it.  Points of Σ have a flat number, row-major::
     len : [n]i64       the width at each point
     total, longest     facts, of one pass: the sum and the maximum of the lengths
     off : [n+1]i64     where each segment begins: an exclusive scan of the lengths
-    own : [m]i64       the segment of each element: a scatter of segments, then a scan
+    own : [m]i32       the segment of each element: a scan that knows the offsets
 
 So Σ ▷ l, the points of all segments, is the ordinary space ⟨p < m⟩ with i := own[p] and
 j := p − off[i].  A length below 0 counts as 0 in all of them: a check of Σ fails there.
@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from runelift.ir import syntax as ir
+from runelift.ir.base import failures
 from runelift.ir.names import VName
 from runelift.ir.operators import one_operation
 from runelift.ir.prim import Prim
-from runelift.ir.ragged import FACTS, Fact, Ragged, Sharing
+from runelift.ir.ragged import Fact, Ragged, Sharing
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of
 from runelift.rewrite.flatten.nest import Nest, Segments, whole
 
@@ -36,7 +37,7 @@ def segments_of(walk: Walk, width: VName) -> Segments:
         return known
     lengths = walk.expand(width, Prim.I64)
     assert isinstance(lengths, VName)
-    count = _points(walk)
+    count = number_of_points(walk)
     if len(walk.nest.space) > 1:
         lengths = emitted(walk, "len", array_of((count,), Prim.I64),
                            ir.Reshape((count,), lengths))
@@ -109,10 +110,12 @@ def elements_nest(walk: Walk, width: VName) -> tuple[Nest, VName]:
     assert found.owners is not None
     number, nest = by_number(walk)
     place, start, index = (ir.Param(names.fresh(base), Prim.I64) for base in ("p", "start", "j"))
-    walk.flattener.learn_params([place, start, index])
+    owner = ir.Param(names.fresh("own"), Prim.I32)
+    walk.flattener.learn_params([place, owner, start, index])
     inside = Nest((ir.SegDim(place.name, found.total),), nest.defs)
     return inside.define([
-        ir.Stm((ir.Param(number, Prim.I64),), ir.Index(found.owners, (place.name,))),
+        ir.Stm((owner,), ir.Index(found.owners, (place.name,))),
+        ir.Stm((ir.Param(number, Prim.I64),), ir.Convert(Prim.I32, Prim.I64, owner.name)),
         ir.Stm((start,), ir.Index(found.offsets, (number,))),
         ir.Stm((index,), ir.PrimOp("sub", Prim.I64, (place.name, start.name)))]), index.name
 
@@ -155,7 +158,29 @@ def flat_array(walk: Walk, array: VName, width: VName) -> VName:
     return emitted(walk, array.base, flat, walk.segmap(inner.space, body, (element.type,)))
 
 
-def _points(walk: Walk) -> Atom:
+class Packed(NamedTuple):
+    """The arrays of scalars of all points in one, of ``total`` elements."""
+
+    data: VName
+    total: Atom
+
+
+def packed(walk: Walk, array: VName) -> Packed:
+    """The elements of all points of an array of scalars, one point after the other."""
+    type_ = walk.flattener.types[array]
+    (size,) = shape_of(type_)
+    if isinstance(size, VName) and not walk.invariant(size):
+        return Packed(flat_array(walk, array, size), segments_of(walk, size).total)
+    whole_array = walk.expand(array, type_)
+    assert isinstance(whole_array, VName)
+    total: Atom = size
+    for width in walk.nest.widths:
+        total = emitted(walk, "size", Prim.I64, ir.PrimOp("mul", Prim.I64, (total, width)))
+    return Packed(emitted(walk, array.base, array_of((total,), elem_of(type_)),
+                          ir.Reshape((total,), whole_array)), total)
+
+
+def number_of_points(walk: Walk) -> Atom:
     """The number of points of Σ, which the host computes."""
     count, *rest = walk.nest.widths
     for width in rest:
@@ -212,7 +237,7 @@ def _counts(walk: Walk, atom: Atom) -> bool:
 
 def _facts(walk: Walk, lengths: VName) -> list[VName]:
     """The sum and maximum of the lengths, how many are above 0, and the sum of their squares."""
-    facts = emitted(walk, "facts", array_of((i64(FACTS),), Prim.I64), ir.LengthFacts(lengths))
+    facts = emitted(walk, "facts", array_of((i64(len(Fact)),), Prim.I64), ir.LengthFacts(lengths))
     return [emitted(walk, fact.name.lower(), Prim.I64, ir.Index(facts, (i64(fact),)))
             for fact in Fact]
 
@@ -245,26 +270,17 @@ def _offsets(walk: Walk, found: Segments) -> VName:
 
 
 def _owners(walk: Walk, found: Segments) -> VName:
-    """The segment of each element: the last segment with elements that begins there or before."""
-    names = walk.flattener.names
-    assert found.offsets is not None
-    type_ = array_of((found.total,), Prim.I64)
-    blank = emitted(walk, "blank", type_, ir.Replicate((found.total,), i64(0)))
-    index, stms, length = _length(walk, found.lengths)
-    some, start = ir.Param(names.fresh("some"), Prim.BOOL), ir.Param(names.fresh("o"), Prim.I64)
-    place = ir.Param(names.fresh("place"), Prim.I64)
-    stms += [ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), length))),
-             ir.Stm((start,), ir.Index(found.offsets, (index,))),
-             ir.Stm((place,), ir.If(some.name, ir.Body((), (start.name,)),
-                                    ir.Body((), (i64(-1),)), (Prim.I64,)))]
-    marked = emitted(walk, "marked", type_, ir.SegScatter(
-        ir.Level.GRID, (ir.SegDim(index, found.count),), (ir.Dest(blank, 1),),
-        ir.Body(tuple(stms), (place.name, index))))
-    at, own = names.fresh("p"), ir.Param(names.fresh("own"), Prim.I64)
-    body = ir.Body((ir.Stm((own,), ir.Index(marked, (at,))),), (own.name,))
-    return emitted(walk, "own", type_, ir.SegScan(
-        ir.Level.GRID, (ir.SegDim(at, found.total),),
-        (one_operation(names, "max", i64(0)),), body, (Prim.I64,)))
+    """The segment of each element, as one pass over the offsets writes it."""
+    names, prim = walk.flattener.names, Prim.I32
+    few = emitted(walk, "few", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (found.count, i64(1 << 31))))
+    walk.emit(ir.Stm((), ir.Assert(few, failures.SEGMENTS, (found.count,))))
+    number, index = names.fresh("i"), names.fresh("j")
+    own = ir.Param(names.fresh("own"), prim)
+    body = ir.Body((ir.Stm((own,), ir.Convert(Prim.I64, prim, number)),), (own.name,))
+    return emitted(walk, "own", array_of((found.total,), prim), ir.SegScan(
+        ir.Level.GRID,
+        (ir.SegDim(number, found.count), ir.SegDim(index, ragged_of(found, Sharing.FLAT))),
+        (one_operation(names, "max", Const(0, prim)),), body, (prim,)))
 
 
 def emitted(walk: Walk, base: str, type_: Type, exp: ir.Exp, attrs: tuple[str, ...] = ()

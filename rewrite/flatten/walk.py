@@ -8,7 +8,7 @@ the nest.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, shape_of
 from runelift.rewrite.engine.checks import checks_of
 from runelift.rewrite.engine.scalar_code import may_fail
+from runelift.rewrite.flatten.lifted import joined_calls
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import is_cheap
 
@@ -48,6 +49,8 @@ class Walk:
         self.parallel = 0
         self.loc: Loc | None = None
         """The place of the present statement; statements that are made for it get this place."""
+        self.partners: Mapping[VName, tuple[ir.Stm, ...]] = {}
+        """The calls that are made together with one, by the first result of that one."""
         self._later: Set[VName] = frozenset()
         self._needed: set[VName] = set()
         self._arithmetic: dict[VName, frozenset[VName]] = {}
@@ -60,6 +63,13 @@ class Walk:
     def body(self, body: ir.Body) -> tuple[Atom, ...]:
         """Walk ``body``; the results are expanded by Σ."""
         return distribution(self, body)
+
+    def statements(self, body: ir.Body) -> None:
+        """Walk the statements of ``body``."""
+        body, self.partners = joined_calls(body, self.flattener.lifted)
+        for stm, after in with_uses_after(body):
+            self.look_ahead(after)
+            self.statement(stm)
 
     def look_ahead(self, later: Set[VName]) -> None:
         """Say which names are used after the next statement."""
@@ -187,18 +197,22 @@ class Walk:
 
     def prepare(self, stm: ir.Stm) -> str | None:
         """Make what ``stm`` uses available outside of Σ; the reason if that is impossible."""
-        if not self.pending:
-            return None
+        return self.make_known(free_vars(stm)) if self.pending else None
+
+    def make_known(self, free: Set[VName], *, checks: bool = False) -> str | None:
+        """Make names available outside of Σ; the reason if that is impossible.
+
+        With ``checks``, all that waits runs if a check is among it.
+        """
         bound = {name for held in self.pending for name in _bound(held)}
-        if not bound & set(free_vars(stm)):
+        if not bound & free and not (checks and any(map(_must_run, self.pending))):
             return None
-        free = free_vars(stm)
         irregular = [p for held in self.pending for p in held.pat
                      if (p.name in free or self._is_used_later(p.name))
                      and not self.regular(p.type)]
         if irregular:
             return f"'{irregular[0].name.base}' has another shape at each point of the nest"
-        self.need(bound & set(free))
+        self.need(bound & free)
         self.flush()
         return None
 
@@ -270,9 +284,7 @@ def distribution(walk: Walk, body: ir.Body) -> tuple[Atom, ...]:
     Statements without parallelism are held back and run together, by G0, when something outside
     of their kernel needs what they compute.
     """
-    for stm, after in with_uses_after(body):
-        walk.look_ahead(after)
-        walk.statement(stm)
+    walk.statements(body)
     results = walk.results(body.result)
     if walk.nest.space and len(walk.out) > 1:
         walk.flattener.derivation.happened(

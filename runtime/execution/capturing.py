@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain, islice
 from typing import Any, cast
 
 from runelift.ir.base.errors import RuneliftError
@@ -84,7 +85,8 @@ class CapturingRun(Run):
     def conclude(self, ending: Ending, *values: Any) -> tuple[Any, ...]:
         """Conclude; the epilogue is not captured, but run every time."""
         capture = self._capture
-        capture.commands += self._late
+        if self._late:
+            capture.commands.append(_together(self._late, fallible=self._fallible))
         capture.ending, capture.fallible = ending, self._fallible
         capture.values = tuple(self._slot(v.handle) if isinstance(v, Buffer) else v for v in values)
         return super().conclude(ending, *values)
@@ -215,3 +217,20 @@ class DryCapture(CapturingRun, DryRun):
         except (Infeasible, OutOfMemory, RuneliftError):
             return None
         return self.command_buffer()
+
+
+def _together(late: Sequence[Expect], *, fallible: bool) -> Expect:
+    """One read of all facts that are compared in the end, so that the host waits once.
+
+    ``fallible``: kernels may have failed by then.
+    """
+    if len(late) == 1:
+        return replace(late[0], fallible=fallible)
+
+    def decides(found: Sequence[Any]) -> bool:
+        left = iter(found)
+        return all([each.decides is not None and each.decides(list(islice(left, len(each.values))))
+                    for each in late])
+
+    return Expect(tuple(chain.from_iterable(each.elements for each in late)),
+                  tuple(chain.from_iterable(each.values for each in late)), fallible, decides)

@@ -331,9 +331,12 @@ class Issuer:
 
     # The end
 
-    def all_issued(self) -> None:
-        """Note that the host has no more work that the device could wait for."""
-        self._quiet, self.issued = False, time.perf_counter()
+    def all_issued(self, *, waited: bool = False) -> None:
+        """Note that the host has no more work that the device could wait for.
+
+        If it ``waited`` for the last command, the device has no more work either.
+        """
+        self._quiet, self.issued = waited, time.perf_counter()
 
     def finish(self) -> None:
         """Wait for the device, and raise the failure of a kernel if there is one."""

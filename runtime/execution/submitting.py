@@ -183,6 +183,7 @@ class CommandBuffer:
                           for each in commands]
         self._late = list(self._late)  # what was bound before follows no other commands
         self._launchers = [self._launcher(each) for each in self._commands]
+        self._waited = bool(commands) and self._ends_waiting(self._commands[-1])
         self._bound.clear()
 
     def _with_twin(self, launch: Launch) -> Launch:
@@ -304,7 +305,7 @@ class CommandBuffer:
                 pool.give_back(size, handles[number])
             for number, size in self._results:
                 handles[number] = Buffer(handles[number], size, pool)
-        run.all_issued()
+        run.all_issued(waited=self._waited)
         handles[:first] = buffers
         if deliver is on_device and self._made is not None:
             return tuple([DeviceArray(handles[number], kind) if number >= 0 else kind
@@ -373,9 +374,14 @@ class CommandBuffer:
             case RunLoop():
                 return partial(run_loop, run, bound)
             case Expect(fallible=fallible, decides=decides) if fallible or decides is not None:
-                return partial(_expect, run, bound, self._fallible)
+                return partial(_expect, run, bound, self._fallible and not self._ends_waiting(
+                    command))
             case Expect():
                 return partial(_compare, run.comparison(bound.elements, bound.values))
+
+    def _ends_waiting(self, command: Command) -> bool:
+        """True if this is the last command, and the host waits at it, also for failures."""
+        return command is self._commands[-1] and isinstance(command, Expect)
 
     def _launcher(self, command: Command) -> Call:
         """The call that launches the kernel of a command, if it has one."""

@@ -1,4 +1,4 @@
-r"""The rules of incremental flattening, G0 to G21.
+r"""The rules of incremental flattening, G0 to G23.
 
 Each rule is one function.  Its docstring is the inference rule: ``Σ ⊢ e ⇒ s`` reads "under the
 map nest Σ, the expression e becomes the host statements s".  It returns None when it fired,
@@ -17,6 +17,7 @@ from runelift.rewrite.flatten import walk
 from runelift.rewrite.flatten.book import FlatteningRule, performed_by_walk
 from runelift.rewrite.flatten.rules import (
     attributed,
+    branches,
     calls,
     control,
     layouts,
@@ -34,10 +35,14 @@ FLATTENING: tuple[FlatteningRule, ...] = (
     performed_by_walk("G0", walk.sequential_code),
     attributed.maps_in_blocks,
     attributed.loop_of_elements,
+    ragged.appended_rows,
     control.loop_interchange,
     control.branch_interchange,
     control.versions_at_top,
+    branches.branch_partition,
+    calls.recursion_over_points,
     calls.recursion_at_top,
+    calls.call_over_points,
     layouts.layout_under_nest,
     sequential.sequential_at_top,
     maps.map_without_inner_parallelism,

@@ -1,24 +1,85 @@
-"""Functions that call themselves: rule G22 at the level of the host."""
+"""Functions that call themselves: rules G22 and G23."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from runelift.ir import syntax as ir
-from runelift.rewrite.flatten.book import flattening
-from runelift.rewrite.flatten.nest import Nest
+from runelift.ir.analysis.placement import APPENDS
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.traverse import (
+    free_vars,
+    map_inside,
+    names_from_outside,
+    statements_inside,
+    substitute_body,
+    substitute_stm,
+)
+from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of, zero
+from runelift.rewrite.flatten.book import Unlike, flattening
+from runelift.rewrite.flatten.lifted import Form, Lifted, joined_calls
+from runelift.rewrite.flatten.nest import Nest, show_nest, whole
+from runelift.rewrite.flatten.parallelism import called_in
+from runelift.rewrite.flatten.rules.common import Attempt, attempted, fresh_param, node_of
+from runelift.rewrite.flatten.segments import (
+    bind_parts,
+    define_number,
+    emitted,
+    number_of_points,
+    packed,
+    segments_of,
+    with_offsets,
+)
 from runelift.rewrite.flatten.walk import Walk
+
+IN_TURN = "kernels never recurse: its points run in turn"
+
+
+@flattening("G22", ir.Recursion)
+def recursion_over_points(walk: Walk, stm: ir.Stm) -> str | None:
+    """Σ ⊢ recursive f (p = a) do e ⇒ recursive f↑ (k = n, p' = a') do if k > 0 then (⟨q < k⟩ ⊢ e)
+
+    f↑ takes n points, and p := p'[q].  An empty Σ is one point, if f calls itself in a map or
+    flatmap, or twice so that no call needs the other.  Provided all calls in e stand where G3, G19
+    and such rules carry them outwards, and arrays of varying length have scalars as elements.
+    """
+    exp = node_of(stm, ir.Recursion)
+    if walk.level is not ir.Level.GRID:
+        return "it stands inside of a group"
+    if not walk.nest.space and not _is_broad(exp, exp.body):
+        return Unlike("its calls follow each other")
+    if why := walk.make_known(free_vars(stm), checks=True):
+        return why
+    front = Walk(walk.flattener, walk.nest if walk.nest.space else Nest(
+        (ir.SegDim(fresh_param(walk, "one", Prim.I64).name, i64(1)),)))
+    why = attempted(walk, front, Attempt(
+        "G22", stm, f"for all points of {show_nest(front.nest)} at once"),
+        lambda: _lift(front, stm))
+    walk.flattener.lifted.pop(exp.function, None)
+    if why is not None:
+        return why
+    if walk.nest.space:
+        walk.nest = front.nest
+        return None
+    (dim,) = front.nest.space
+    walk.emit(ir.Stm((ir.Param(dim.index, Prim.I64),), ir.AtomExp(i64(0))))
+    for each in front.nest.kernel_body((), tuple(p.name for p in stm.pat)).stms:
+        walk.emit(each)
+    return None
 
 
 @flattening("G22", ir.Recursion, ir.Call)
 def recursion_at_top(walk: Walk, stm: ir.Stm) -> str | None:
     """∅ ⊢ recursive f (p = a) do e ⇒ recursive f (p = a) do (∅ ⊢ e)      ∅ ⊢ f a ⇒ f a
 
-    A kernel has no stack, so points of a nest that call f run in turn
+    A kernel has no stack, so points of a nest whose calls no rule carries outwards run in turn
     (:mod:`runelift.rewrite.flatten.irregular`).
     """
     if walk.nest.space:
-        return "kernels never recurse: its points run in turn"
+        return Unlike("it stands in a nest")
     if isinstance(stm.exp, ir.Recursion):
         walk.flattener.derivation.fired("G22", stm, "a function of the host")
         with walk.flattener.derivation.inside():
@@ -26,3 +87,447 @@ def recursion_at_top(walk: Walk, stm: ir.Stm) -> str | None:
         stm = replace(stm, exp=replace(stm.exp, body=body))
     walk.emit(stm)
     return None
+
+
+@flattening("G23", ir.Call)
+def call_over_points(walk: Walk, stm: ir.Stm) -> str | None:
+    """Σ ⊢ f a; f b ⇒ f↑ (2 n) (a' ++ b')      neither call needs the other
+
+    One call over all points of Σ is f↑ n a'.  An argument of varying length is the array that has
+    its elements, with the place where they start at each point.
+    """
+    call = node_of(stm, ir.Call)
+    if stm.pat and stm.pat[0].name in walk.nest.defs:
+        return None  # made together with an earlier call
+    lifted = walk.flattener.lifted.get(call.function)
+    if lifted is None:
+        return IN_TURN
+    if walk.level is not ir.Level.GRID:
+        return "it stands inside of a group"
+    stms = (stm, *(walk.partners.get(stm.pat[0].name, ()) if stm.pat else ()))
+    for each in stms:
+        walk.check_definitions(each)
+    if why := walk.make_known({a for each in stms for a in free_vars(each)}, checks=True):
+        return why
+    calls = [node_of(each, ir.Call) for each in stms]
+    walk.flattener.derivation.fired(
+        "G23" if len(stms) > 1 else "G22", stm, f"{len(stms)} of {show_nest(walk.nest)} at once")
+    args = _arguments(walk, lifted, [each.args for each in calls])
+    pat = _pattern(walk, lifted, stm, args[0])
+    walk.emit(ir.Stm(pat, ir.Call(lifted.name, tuple(args), tuple(p.type for p in pat)),
+                     loc=stm.loc))
+    _bind(walk, lifted, stms, pat)
+    return None
+
+
+def _is_broad(exp: ir.Recursion, body: ir.Body) -> bool:
+    """True if a function calls itself in a map, or twice so that no call needs the other."""
+    lifted = {exp.function: Lifted(exp.function, (), ())}
+    if joined_calls(body, lifted)[1]:
+        return True
+    for stm in body.stms:
+        match stm.exp:
+            case ir.Map(lam=lam) | ir.Redomap(lam=lam) if called_in(lam.body):
+                return True
+            case ir.Loop(body=inside) if APPENDS in stm.attrs and called_in(inside):
+                return True
+            case ir.If(then_=then_, else_=else_):
+                if _is_broad(exp, then_) or _is_broad(exp, else_):
+                    return True
+    return False
+
+
+# The function
+
+def _lift(walk: Walk, stm: ir.Stm) -> str | None:
+    """Emit f↑ applied to the points of Σ, and bind its results; the reason if impossible."""
+    exp = _closed(walk, node_of(stm, ir.Recursion))
+    calls = [s.exp for s in statements_inside((exp.body,))
+             if isinstance(s.exp, ir.Call) and s.exp.function == exp.function]
+    lifted = _forms(walk, stm, exp, calls)
+    if isinstance(lifted, str):
+        return lifted
+    for given, form in zip(exp.params, lifted.params, strict=True):
+        if form is Form.FIXED:
+            walk.emit(ir.Stm((given.param,), ir.AtomExp(given.init)))
+    walk.flattener.lifted[exp.function] = lifted
+    args = _arguments(walk, lifted, [tuple(p.init for p in exp.params)])
+    function = _function(walk, exp, lifted)
+    if isinstance(function, str):
+        return function
+    pat = _pattern(walk, lifted, stm, args[0])
+    walk.emit(ir.Stm(pat, ir.Recursion(
+        lifted.name, tuple(map(ir.LoopParam, function.params, args)), function.body,
+        tuple(p.type for p in pat)), stm.attrs, stm.loc))
+    _bind(walk, lifted, (stm,), pat)
+    return None
+
+
+def _closed(walk: Walk, exp: ir.Recursion) -> ir.Recursion:
+    """A recursion that has the names of Σ as parameters, which all calls hand on."""
+    used, todo = dict[VName, None](), [*names_from_outside(exp.body)]
+    own = {p.param.name for p in exp.params}
+    while todo:
+        name = todo.pop()
+        if name in own or name in used or walk.nest.invariant(name):
+            continue
+        used[name] = None
+        todo += [a for a in shape_of(walk.flattener.types[name]) if isinstance(a, VName)]
+    if not used:
+        return exp
+    types = walk.flattener.types
+    order = sorted(used, key=lambda name: (len(shape_of(types[name])), name.base))
+    params = [fresh_param(walk, name.base, types[name]) for name in order]
+    names = dict[VName, Atom](zip(order, (p.name for p in params), strict=True))
+    renamed = [substitute_stm(ir.Stm((p,), ir.AtomExp(p.name)), names).pat[0] for p in params]
+    extra = tuple(p.name for p in params)
+
+    def hand_on(body: ir.Body) -> ir.Body:
+        return ir.Body(tuple(map(handed_on, body.stms)), body.result)
+
+    def handed_on(stm: ir.Stm) -> ir.Stm:
+        if isinstance(stm.exp, ir.Call):
+            return stm if stm.exp.function != exp.function else replace(
+                stm, exp=replace(stm.exp, args=(*stm.exp.args, *extra)))
+        return replace(stm, exp=map_inside(
+            stm.exp, hand_on, lambda lam: replace(lam, body=hand_on(lam.body))))
+
+    walk.flattener.learn_params(renamed)
+    body = substitute_body(hand_on(exp.body), names)
+    walk.flattener.learn_body(body)
+    own_params = [replace(p, param=substitute_stm(ir.Stm((p.param,), ir.AtomExp(p.init)),
+                                                  names).pat[0]) for p in exp.params]
+    return replace(exp, params=(*(ir.LoopParam(p, a) for p, a in zip(renamed, order, strict=True)),
+                                *own_params), body=_moved_first(body, exp.function, len(extra)))
+
+
+def _moved_first(body: ir.Body, function: VName, count: int) -> ir.Body:
+    """``body`` with the last ``count`` arguments of all calls in front, as types may name them."""
+    def moved(stm: ir.Stm) -> ir.Stm:
+        if isinstance(stm.exp, ir.Call) and stm.exp.function == function:
+            args = stm.exp.args
+            return replace(stm, exp=replace(stm.exp, args=(*args[-count:], *args[:-count])))
+        return replace(stm, exp=map_inside(stm.exp, inside, lambda lam: replace(
+            lam, body=inside(lam.body))))
+
+    def inside(each: ir.Body) -> ir.Body:
+        return ir.Body(tuple(map(moved, each.stms)), each.result)
+
+    return inside(body)
+
+
+def _forms(walk: Walk, stm: ir.Stm, exp: ir.Recursion, calls: Sequence[ir.Call]
+           ) -> Lifted | str:
+    """The forms of arguments and results of f↑; the reason if one has none."""
+    fixed = dict[VName, Atom]()
+    for number, given in enumerate(exp.params):
+        param = given.param
+        if walk.invariant(given.init) and all(c.args[number] == param.name for c in calls):
+            fixed[param.name] = given.init
+    bound = {p.param.name for p in exp.params if p.param.name not in fixed} | {
+        p.name for s in statements_inside((exp.body,)) for p in s.pat} | {p.name for p in stm.pat}
+
+    def known(size: Atom) -> bool:
+        return isinstance(size, Const) or (size not in bound and walk.invariant(size))
+
+    params = list[Form]()
+    for given in exp.params:
+        shape = shape_of(given.param.type)
+        if all(map(known, shape)):
+            params.append(Form.FIXED if given.param.name in fixed else Form.EACH)
+        elif len(shape) == 1:
+            params.append(Form.SEGMENTS)
+        else:
+            return f"its argument '{given.param.name.base}' has rows, which differ in number"
+    results = list[Form]()
+    for number, type_ in enumerate(exp.ret):
+        shapes = {tuple(fixed.get(size, size) if isinstance(size, VName) else size
+                        for size in shape_of(each)) for each in (
+                            type_, *(c.ret[number] for c in calls))}
+        if len(shapes) == 1 and all(map(known, next(iter(shapes)))):
+            results.append(Form.EACH)
+        elif len(shape_of(type_)) == 1:
+            results.append(Form.SEGMENTS)
+        else:
+            return "a result has rows, which differ in number"
+    return Lifted(walk.flattener.names.fresh(exp.function), tuple(params), tuple(results))
+
+
+class _Function(NamedTuple):
+    params: tuple[ir.Param, ...]
+    body: ir.Body
+
+
+def _function(walk: Walk, exp: ir.Recursion, lifted: Lifted) -> _Function | str:
+    """The parameters and body of f↑; the reason if a call stays in a kernel."""
+    flattener, count = walk.flattener, fresh_param(walk, "k", Prim.I64)
+    index, params = fresh_param(walk, "q", Prim.I64), [count]
+    nest = Nest((ir.SegDim(index.name, count.name),))
+    for given, form in zip(exp.params, lifted.params, strict=True):
+        param = given.param
+        if form is Form.EACH:
+            params.append(fresh_param(walk, param.name.base, array_of((count.name,), param.type)))
+            nest = nest.define([nest.point(param, params[-1].name)])
+        elif form is Form.SEGMENTS:
+            total = fresh_param(walk, "total", Prim.I64)
+            data = fresh_param(walk, param.name.base,
+                               array_of((total.name,), elem_of(param.type)))
+            starts = fresh_param(walk, "starts", array_of((count.name,), Prim.I64))
+            start = fresh_param(walk, "start", Prim.I64)
+            params += [total, data, starts]
+            nest = nest.define([
+                ir.Stm((start,), ir.Index(starts.name, (index.name,))),
+                ir.Stm((param,), ir.Index(data.name, (ir.SliceDim(
+                    start.name, shape_of(param.type)[0], i64(1)),)))])
+    inner = Walk(flattener, nest)
+    inner.statements(exp.body)
+    inner.look_ahead(frozenset())
+    each = list(zip(exp.body.result, exp.ret, lifted.results, strict=True))
+    arrays = [a for a, type_, _ in each if isinstance(a, VName) and shape_of(type_)]
+    flattener.learn_params(ir.Param(atom, type_) for atom, type_, form in each
+                           if form is Form.EACH and isinstance(atom, VName))
+    if why := inner.make_known({name for a in arrays for name in (
+            a, *shape_of(flattener.types[a])) if isinstance(name, VName)}):
+        return why
+    segments = [packed(inner, atom) for atom, _, form in each
+                if form is Form.SEGMENTS and isinstance(atom, VName)]
+    single = list(inner.results(tuple(a for a, _, form in each if form is Form.EACH)))
+    results, types = list[Atom](), list[Type]()
+    for _, type_, form in each:
+        if form is Form.EACH:
+            results.append(single.pop(0))
+            types.append(array_of((count.name,), type_))
+        else:
+            part, total = segments.pop(0), fresh_param(walk, "total", Prim.I64)
+            results += [part.total, part.data]
+            types += [Prim.I64, array_of((total.name,), elem_of(type_))]
+    body = ir.Body(tuple(inner.out), tuple(results))
+    if any(isinstance(s.exp, ir.Call) and s.exp.function == exp.function
+           for s in statements_inside((body,))):
+        return f"a call of '{exp.function.base}' stands where its points run in turn"
+    return _Function(tuple(params), _if_any(walk, count.name, body, types))
+
+
+def _if_any(walk: Walk, count: VName, body: ir.Body, types: Sequence[Type]) -> ir.Body:
+    """The body if there is a point, else empty results: f↑ of 0 points does not call."""
+    names = walk.flattener.names
+    some, pat, blanks = fresh_param(walk, "some", Prim.BOOL), list[ir.Param](), list[ir.Stm]()
+    for type_ in types:
+        shape = shape_of(type_)
+        if shape and shape[0] != count:  # segments: as many elements as the result before says
+            type_ = array_of((pat[-1].name,), elem_of(type_))
+            shape = (i64(0),)
+        pat.append(ir.Param(names.fresh("r"), type_))
+        empty = ir.Param(names.fresh("empty"), array_of(shape, elem_of(type_)))
+        value = zero(elem_of(type_))
+        blanks.append(ir.Stm((empty,), ir.Replicate(shape, value) if shape
+                             else ir.AtomExp(value)))
+    choice = ir.If(some.name, body, ir.Body(tuple(blanks), tuple(b.pat[0].name for b in blanks)),
+                   tuple(p.type for p in pat))
+    return ir.Body((ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), count))),
+                    ir.Stm(tuple(pat), choice)), tuple(p.name for p in pat))
+
+
+# Arguments
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """An array at each point: ``data``, of ``total`` elements, from ``start`` on."""
+
+    data: VName
+    total: Atom
+    start: Atom
+
+
+def _arguments(walk: Walk, lifted: Lifted, calls: Sequence[tuple[Atom, ...]]) -> list[Atom]:
+    """The arguments of f↑ for calls at all points of Σ, first the number of points."""
+    views = {(number, place): _view(walk, atom) for number, args in enumerate(calls)
+             for place, (atom, form) in enumerate(zip(args, lifted.params, strict=True))
+             if form is Form.SEGMENTS and isinstance(atom, VName)}
+    scalars = [*(a for args in calls for a, form in zip(args, lifted.params, strict=True)
+                 if form is Form.EACH), *(view.start for view in views.values())]
+    stored = [a for a in dict.fromkeys(scalars) if isinstance(a, VName)
+              and isinstance(walk.flattener.types[a], Prim) and not walk.invariant(a)
+              and walk.nest.expanded(a) is None]
+    if stored:
+        walk.flush(stored)
+    points = number_of_points(walk)
+    count = _product(walk, points, i64(len(calls))) if len(calls) > 1 else points
+    found: list[Atom] = [count]
+    for place, form in enumerate(lifted.params):
+        if form is Form.EACH:
+            found.append(_joined(walk, [_over(walk, args[place], points) for args in calls],
+                                 count))
+        elif form is Form.SEGMENTS:
+            found += _segments(walk, [views[number, place] for number in range(len(calls))],
+                               points, count)
+    return found
+
+
+def _segments(walk: Walk, views: list[_View], points: Atom, count: Atom) -> list[Atom]:
+    """The number of elements, the elements and the starts of an argument, for several calls."""
+    starts = [_over(walk, view.start, points) for view in views]
+    if len({view.data for view in views}) == 1:
+        return [views[0].total, views[0].data, _joined(walk, starts, count)]
+    total, moved = views[0].total, starts[:1]
+    for view, start in zip(views[1:], starts[1:], strict=True):
+        moved.append(_shifted(walk, start, points, total))
+        total = emitted(walk, "total", Prim.I64, ir.PrimOp("add", Prim.I64, (total, view.total)))
+    return [total, _joined(walk, [view.data for view in views], total),
+            _joined(walk, moved, count)]
+
+
+def _shifted(walk: Walk, starts: VName, points: Atom, by: Atom) -> VName:
+    """All starts, greater by a number."""
+    index, start, moved = (fresh_param(walk, base, Prim.I64) for base in ("q", "start", "start"))
+    body = ir.Body((ir.Stm((start,), ir.Index(starts, (index.name,))),
+                    ir.Stm((moved,), ir.PrimOp("add", Prim.I64, (start.name, by)))),
+                   (moved.name,))
+    return emitted(walk, "starts", array_of((points,), Prim.I64), walk.segmap(
+        (ir.SegDim(index.name, points),), body, (Prim.I64,)))
+
+
+def _over(walk: Walk, atom: Atom, points: Atom) -> VName:
+    """A value at all points of Σ, as an array whose first dimension has the points."""
+    type_ = walk.flattener.types[atom] if isinstance(atom, VName) else atom.prim
+    whole_array = walk.expand(atom, type_)
+    assert isinstance(whole_array, VName)
+    if len(walk.nest.space) == 1:
+        return whole_array
+    flat = array_of((points,), type_)
+    return emitted(walk, whole_array.base, flat, ir.Reshape(shape_of(flat), whole_array))
+
+
+def _joined(walk: Walk, arrays: Sequence[VName], size: Atom) -> VName:
+    """Arrays one after the other."""
+    if len(arrays) == 1:
+        return arrays[0]
+    type_ = walk.flattener.types[arrays[0]]
+    return emitted(walk, arrays[0].base,
+                   array_of((size, *shape_of(type_)[1:]), elem_of(type_)),
+                   ir.Concat(0, tuple(arrays), size))
+
+
+def _view(walk: Walk, array: VName) -> _View:
+    """The array that has the elements of an array of scalars; they are copied if none has them."""
+    types, definition = walk.flattener.types, walk.nest.defs.get(array)
+    if definition is None and walk.invariant(array):
+        return _View(array, shape_of(types[array])[0], i64(0))
+    match definition:
+        case ir.Stm(_, ir.AtomExp(VName() as other)):
+            return _view(walk, other)
+        case ir.Stm(_, ir.Reshape(_, other)) if len(shape_of(types[other])) == 1:
+            return _view(walk, other)
+        case ir.Stm(_, ir.Index(origin, (*front, ir.SliceDim(start, _, stride)))) if (
+                stride == i64(1) and not any(isinstance(dim, ir.SliceDim) for dim in front)):
+            if not front:
+                base = _view(walk, origin)
+                return replace(base, start=_computed(walk, "add", base.start, start))
+            if walk.invariant(origin):
+                return _row(walk, origin, [a for a in (*front, start)
+                                           if not isinstance(a, ir.SliceDim)])
+    data, total = packed(walk, array)
+    (size,) = shape_of(types[array])
+    number = define_number(walk)
+    if walk.invariant(size):
+        return _View(data, total, _computed(walk, "mul", number, size))
+    assert isinstance(size, VName)
+    offsets, first = with_offsets(walk, size).offsets, fresh_param(walk, "start", Prim.I64)
+    assert offsets is not None
+    walk.nest = walk.nest.define([ir.Stm((first,), ir.Index(offsets, (number,)))])
+    return _View(data, total, first.name)
+
+
+def _row(walk: Walk, origin: VName, place: Sequence[Atom]) -> _View:
+    """The part of an array of several dimensions that begins at a place."""
+    type_ = walk.flattener.types[origin]
+    shape = shape_of(type_)
+    total, start = shape[0], place[0]
+    for size, index in zip(shape[1:], place[1:], strict=True):
+        total = _product(walk, total, size)
+        start = _computed(walk, "add", _computed(walk, "mul", start, size), index)
+    return _View(emitted(walk, origin.base, array_of((total,), elem_of(type_)),
+                         ir.Reshape((total,), origin)), total, start)
+
+
+def _computed(walk: Walk, op: str, a: Atom, b: Atom) -> Atom:
+    """A number of Σ, as a definition."""
+    if op == "add" and i64(0) in (a, b):
+        return b if a == i64(0) else a
+    found = fresh_param(walk, "start", Prim.I64)
+    walk.nest = walk.nest.define([ir.Stm((found,), ir.PrimOp(op, Prim.I64, (a, b)))])
+    return found.name
+
+
+def _product(walk: Walk, a: Atom, b: Atom) -> Atom:
+    return emitted(walk, "size", Prim.I64, ir.PrimOp("mul", Prim.I64, (a, b)))
+
+
+# Results
+
+def _pattern(walk: Walk, lifted: Lifted, stm: ir.Stm, count: Atom) -> tuple[ir.Param, ...]:
+    """Names for the results of f↑ over ``count`` points."""
+    pat = list[ir.Param]()
+    for param, form in zip(stm.pat, lifted.results, strict=True):
+        type_ = array_of((count,), param.type)
+        if form is Form.SEGMENTS:
+            pat.append(ir.Param(walk.flattener.names.fresh("total"), Prim.I64))
+            type_ = array_of((pat[-1].name,), elem_of(param.type))
+        pat.append(ir.Param(walk.flattener.names.fresh(param.name), type_))
+    return tuple(pat)
+
+
+def _bind(walk: Walk, lifted: Lifted, stms: Sequence[ir.Stm], pat: tuple[ir.Param, ...]) -> None:
+    """Bind the results of calls to their parts of the results of f↑."""
+    points = number_of_points(walk)
+    rest = iter(pat)
+    segments = list[tuple[int, ir.Param]]()
+    for place, form in enumerate(lifted.results):
+        if form is Form.SEGMENTS:
+            next(rest)
+            segments.append((place, next(rest)))
+            continue
+        host, before = next(rest), i64(0)
+        for number, stm in enumerate(stms):
+            param = stm.pat[place]
+            type_ = array_of((points,), param.type)
+            part = host.name if len(stms) == 1 else _slice(
+                walk, host.name, before if number == 0 else _product(walk, points, i64(number)),
+                type_)
+            if len(walk.nest.space) > 1:
+                shaped = array_of(walk.nest.widths, param.type)
+                part = emitted(walk, part.base, shaped, ir.Reshape(shape_of(shaped), part))
+            walk.bind([param], [ir.Param(part, type_)])
+    for place, host in segments:
+        begin: Atom = i64(0)
+        for stm in stms:
+            begin = _bind_segments(walk, stm.pat[place], host, begin)
+
+
+def _bind_segments(walk: Walk, param: ir.Param, host: ir.Param, begin: Atom) -> Atom:
+    """Bind a name to its elements at each point, from ``begin`` on; the place behind all."""
+    (size,) = shape_of(param.type)
+    total: Atom = size
+    if walk.invariant(size):
+        for width in walk.nest.widths:
+            total = _product(walk, total, width)
+    else:
+        assert isinstance(size, VName)
+        total = segments_of(walk, size).total
+    flat = array_of((total,), elem_of(param.type))
+    part = ir.Param(_slice(walk, host.name, begin, flat), flat)
+    if walk.invariant(size):
+        shaped = array_of(walk.nest.widths, param.type)
+        walk.bind([param], [ir.Param(emitted(
+            walk, param.name.base, shaped, ir.Reshape(shape_of(shaped), part.name)), shaped)])
+    else:
+        assert isinstance(size, VName)
+        bind_parts(walk, [param], [part], size)
+    return emitted(walk, "begin", Prim.I64, ir.PrimOp("add", Prim.I64, (begin, total)))
+
+
+def _slice(walk: Walk, array: VName, begin: Atom, type_: Type) -> VName:
+    """The part of an array that begins at a place and has a type."""
+    size, *inner = shape_of(type_)
+    return emitted(walk, array.base, type_, ir.Index(array, (
+        ir.SliceDim(begin, size, i64(1)), *map(whole, inner))))

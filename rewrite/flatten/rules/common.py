@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
 
 from runelift.ir.base.source import Loc
 from runelift.ir.names import VName
@@ -89,6 +91,33 @@ def emit_with_nest(walk: Walk, stm: Stm, nest: Nest, exp: Exp) -> None:
     host = walk.expanded_pat(stm.pat)
     walk.emit(Stm(host, exp, stm.attrs, stm.loc))
     walk.bind(stm.pat, host)
+
+
+class Attempt(NamedTuple):
+    """A rule that is about to fire on a statement, and what its derivation says then."""
+
+    rule: str
+    stm: Stm
+    note: str
+
+
+def attempted(walk: Walk, inner: Walk, attempt: Attempt, emit: Callable[[], str | None]
+              ) -> str | None:
+    """Let ``emit`` emit statements in ``inner``, and take them; nothing if there is a reason."""
+    flattener, derivation = walk.flattener, walk.flattener.derivation
+    steps, counts = len(derivation.steps), replace(flattener.numbering)
+    checked = frozenset(flattener.checked)
+    derivation.fired(*attempt)
+    with derivation.inside():
+        why = emit()
+    if why is None:
+        for each in inner.out:
+            walk.emit(each)
+        return None
+    del derivation.steps[steps:]
+    flattener.numbering.thresholds, flattener.numbering.sites = counts.thresholds, counts.sites
+    flattener.checked.intersection_update(checked)
+    return why
 
 
 def descend(walk: Walk, stm: Stm, nest: Nest, lam: Lambda) -> None:

@@ -13,6 +13,7 @@ from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.mapping import in_words, kind_of, mappings
 from runelift.rewrite.flatten.nest import Nest, base_name, show_nest
 from runelift.rewrite.flatten.parallelism import (
+    called_in,
     has_parallelism,
     perfect_chain,
     points_of_group,
@@ -72,6 +73,10 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
         return why
     flattener, derivation = walk.flattener, walk.flattener.derivation
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
+    if called_in(soac.lam.body):
+        derivation.fired("G3", stm, "the flat version only: kernels never recurse")
+        descend(walk, stm, nest, soac.lam)
+        return None
     inside = walk.level is ir.Level.LOCAL
     order = [kind_of(each) for each in mappings(2, inside_group=inside)]
     if inside and flattener.within is Kind.OUTER:

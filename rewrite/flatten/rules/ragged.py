@@ -1,21 +1,32 @@
-"""Maps and reductions whose width differs between the points of Σ: rules G10 and G13."""
+"""Maps, reductions and rows whose width differs between the points of Σ: G10, G13 and G21."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
+
 from runelift.ir import syntax as ir
+from runelift.ir.analysis.placement import APPENDS
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Sharing
-from runelift.ir.traverse import statements_inside
-from runelift.ir.types import Atom, array_of, shape_of
+from runelift.ir.traverse import free_vars, statements_inside
+from runelift.ir.types import Atom, array_of, i64, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, Segments, show_nest
-from runelift.rewrite.flatten.parallelism import has_parallelism, is_identity, scalar_operator
+from runelift.rewrite.flatten.parallelism import (
+    called_in,
+    has_parallelism,
+    is_identity,
+    scalar_operator,
+)
+from runelift.rewrite.flatten.rules.common import Attempt, array_name, attempted, fresh_param
 from runelift.rewrite.flatten.rules.reductions import map_first, operator_needs_nest
 from runelift.rewrite.flatten.segments import (
     bind_parts,
     by_number,
+    define_number,
     elements_nest,
+    packed,
     ragged_of,
     segments_of,
     with_offsets,
@@ -145,3 +156,122 @@ def makes_arrays(walk: Walk, body: ir.Body) -> bool:
     inside = {p.name for s in statements_inside([body]) for p in s.pat}
     return any(size in inside or not walk.invariant(size)
                for s in stms for p in s.pat for size in shape_of(p.type))
+
+
+@flattening("G21", ir.Loop)
+def appended_rows(walk: Walk, stm: ir.Stm) -> str | None:
+    """Σ ⊢ loop (ys = []) for i < w do ys ++ e ⇒ Σ, ⟨i < w⟩ ⊢ e      as flatmap makes it
+
+    The rows of all points follow each other, so they are the result of a flatmap at the host.
+    Under Σ, the result at a point is a part of them.  Provided e calls a function that calls
+    itself; other rows come in turn only if they are few.
+    """
+    loop = stm.exp
+    assert isinstance(loop, ir.Loop)
+    if APPENDS not in stm.attrs or not called_in(loop.body) or walk.level is not ir.Level.GRID:
+        return Unlike("it is no flatmap of calls over the grid")
+    assert isinstance(loop.form, ir.ForLoop)
+    rows = _rows_of(loop)
+    if isinstance(rows, str):
+        return rows
+    if not walk.invariant(loop.form.bound):
+        return "the number of its rows differs between points"
+    if why := walk.make_known(free_vars(stm), checks=True):
+        return why
+    walk.flattener.learn_params([ir.Param(loop.form.index, Prim.I64)])
+    inner = Walk(walk.flattener, walk.nest.enter(loop.form.index, loop.form.bound, ()))
+    made = _RowsMade()
+    if why := attempted(walk, inner, Attempt("G21", stm, f"rows of {show_nest(inner.nest)}"),
+                        lambda: _make_rows(inner, rows, made)):
+        return why
+    _bind_rows(walk, stm, loop.form.bound, made)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of a flatmap and what makes them; ``values`` are other results for a point."""
+
+    stms: tuple[ir.Stm, ...]
+    count: VName
+    rows: tuple[VName, ...]
+    values: tuple[Atom, ...]
+
+
+@dataclass(slots=True)
+class _RowsMade:
+    """The arrays of all rows, where each row begins, and the values for all points."""
+
+    data: list[VName] = field(default_factory=list)
+    values: list[Atom] = field(default_factory=list)
+    found: Segments | None = None
+
+
+def _rows_of(loop: ir.Loop) -> _Rows | str:
+    """The parts of a loop that appends rows; the reason if it has another form."""
+    carried = {p.param.name for p in loop.params}
+    room, own, defs = loop.params[0].param.name, list[ir.Stm](), dict[Atom, ir.Exp]()
+    for each in loop.body.stms:
+        defs.update((p.name, each.exp) for p in each.pat)
+        if carried & free_vars(each):
+            carried |= {p.name for p in each.pat}
+        else:
+            own.append(each)
+    rows, counts, values = list[VName](), set[Atom](), list[Atom]()
+    for given, after in zip(loop.params[2:], loop.body.result[2:], strict=True):
+        match defs.get(after):
+            case ir.Update(dims=(ir.SliceDim(_, count, _),), value=VName() as row) if (
+                    shape_of(given.param.type) == (room,)):
+                rows.append(row)
+                counts.add(count)
+            case ir.Update(array, (index, *_), value) if array == given.param.name and (
+                    isinstance(loop.form, ir.ForLoop) and index == loop.form.index):
+                values.append(value)
+            case _:
+                return "its rows have rows as elements"
+    known = {a for a in (*rows, *values) if isinstance(a, VName)}
+    if len(counts) != 1 or not isinstance(count := counts.pop(), VName) or known & carried:
+        return "its rows have one length"
+    return _Rows(tuple(own), count, tuple(rows), tuple(values))
+
+
+def _make_rows(inner: Walk, rows: _Rows, made: _RowsMade) -> str | None:
+    """Emit the rows of all points; the reason if their lengths are not known outside."""
+    wanted = (rows.count, *rows.rows, *rows.values)
+    inner.statements(ir.Body(rows.stms, wanted))
+    inner.look_ahead(frozenset())
+    if why := inner.make_known({a for a in wanted if isinstance(a, VName)}, checks=True):
+        return why
+    if inner.invariant(rows.count):
+        return "its rows have one length"
+    made.data += [packed(inner, row).data for row in rows.rows]
+    made.found = with_offsets(inner, rows.count)
+    made.values += inner.results(rows.values)
+    return None
+
+
+def _bind_rows(walk: Walk, stm: ir.Stm, width: Atom, made: _RowsMade) -> None:
+    """Bind the results of a flatmap at each point of Σ; they are the results if Σ is empty."""
+    room, used, *rest = stm.pat
+    assert made.found is not None
+    assert made.found.offsets is not None
+    data, values = rest[:len(made.data)], rest[len(made.data):]
+    if not walk.nest.space:
+        for param, atom in zip(stm.pat, (made.found.total, made.found.total, *made.data,
+                                         *made.values), strict=True):
+            walk.emit(ir.Stm((param,), ir.AtomExp(atom)))
+        return
+    walk.bind(values, [replace(p, name=array_name(a))
+                       for p, a in zip(values, made.values, strict=True)])
+    first, behind, start, end = (fresh_param(walk, base, Prim.I64)
+                                 for base in ("first", "behind", "start", "end"))
+    number = define_number(walk)
+    walk.nest = walk.nest.define([
+        ir.Stm((first,), ir.PrimOp("mul", Prim.I64, (number, width))),
+        ir.Stm((behind,), ir.PrimOp("add", Prim.I64, (first.name, width))),
+        ir.Stm((start,), ir.Index(made.found.offsets, (first.name,))),
+        ir.Stm((end,), ir.Index(made.found.offsets, (behind.name,))),
+        ir.Stm((used,), ir.PrimOp("sub", Prim.I64, (end.name, start.name))),
+        ir.Stm((room,), ir.AtomExp(used.name)),
+        *(ir.Stm((p,), ir.Index(array, (ir.SliceDim(start.name, room.name, i64(1)),)))
+          for p, array in zip(data, made.data, strict=True))])

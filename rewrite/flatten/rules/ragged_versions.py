@@ -13,7 +13,7 @@ from runelift.ir.traverse import free_vars, needed_for
 from runelift.rewrite.engine.scalar_code import may_fail
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, Segments, show_nest
-from runelift.rewrite.flatten.parallelism import segops
+from runelift.rewrite.flatten.parallelism import called_in, segops
 from runelift.rewrite.flatten.policy import Candidates, keeps_lanes, obey_attributes
 from runelift.rewrite.flatten.rules.common import enter, irregular, node_of
 from runelift.rewrite.flatten.rules.maps import emit_versions, outer_version, single_version
@@ -46,6 +46,8 @@ def map_with_ragged_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     soac = node_of(stm, ir.Map)
     if walk.level is not ir.Level.GRID or irregular(walk, stm):
         return Unlike("it is no map over the grid")
+    if called_in(soac.lam.body):
+        return Unlike("it calls a function that calls itself")
     widths = _ragged_widths(walk, soac.lam)
     if not widths:
         return Unlike("no width inside differs between its points")
@@ -164,7 +166,8 @@ def _shared(walk: Walk, lam: ir.Lambda, nest: Nest, found: dict[VName, Segments]
 
 def _is_shared(body: ir.Body) -> bool:
     """True if an operation of a body depends on who executes the elements of segments."""
-    return any(segop.space and segop.space[-1].ragged is not None for segop in segops(body))
+    return any(segop.space and (ragged := segop.space[-1].ragged) is not None
+               and ragged.sharing is not Sharing.FLAT for segop in segops(body))
 
 
 def _par(kind: Kind, nest: Nest, found: list[Segments]) -> Size:

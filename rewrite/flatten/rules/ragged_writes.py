@@ -15,7 +15,7 @@ from runelift.rewrite.engine.checks import bounds_checks
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, is_identity, scalar_operator
-from runelift.rewrite.flatten.rules.common import array_name, enter, fresh_param
+from runelift.rewrite.flatten.rules.common import enter, fresh_param
 from runelift.rewrite.flatten.rules.ragged import makes_arrays, segments_nest, unfit_fold
 from runelift.rewrite.flatten.rules.reductions import map_first, operator_needs_nest
 from runelift.rewrite.flatten.rules.writes import split_lambda
@@ -25,6 +25,7 @@ from runelift.rewrite.flatten.segments import (
     elements_nest,
     emitted,
     flat_array,
+    packed,
     segments_of,
     with_offsets,
 )
@@ -266,13 +267,7 @@ class _Destination:
         self.elem = elem_of(type_)
         self.start = fresh_param(walk, "start", Prim.I64)
         if walk.invariant(self.length):
-            whole = array_name(walk.expand(array, type_))
-            self.size: Atom = self.length
-            for size in walk.nest.widths:
-                self.size = emitted(walk, "size", Prim.I64,
-                                    ir.PrimOp("mul", Prim.I64, (self.size, size)))
-            self.flat = emitted(walk, array.base, array_of((self.size,), self.elem),
-                                ir.Reshape((self.size,), whole))
+            self.flat, self.size = packed(walk, array)
             self._starts: ir.Exp = ir.PrimOp("mul", Prim.I64, (define_number(walk), self.length))
         else:
             assert isinstance(self.length, VName)

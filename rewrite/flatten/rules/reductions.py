@@ -13,6 +13,7 @@ from runelift.ir.types import Atom, array_of, i64, row_of, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, show_nest, whole
 from runelift.rewrite.flatten.parallelism import (
+    called_in,
     has_parallelism,
     is_cheap,
     is_identity,
@@ -191,7 +192,8 @@ def redomap_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
             and not operator_needs_nest(walk, soac.ops)):
         flattener.alone = True
         return _alone(walk, stm, soac)
-    if not scalar or walk.level is ir.Level.LOCAL or operator_needs_nest(walk, soac.ops):
+    if not scalar or walk.level is ir.Level.LOCAL or operator_needs_nest(
+            walk, soac.ops) or called_in(soac.lam.body):
         map_first(walk, stm, "G9", "reduction")
         return None
     kinds = obey_attributes(stm, frozenset({Kind.REDOMAP, Kind.FLAT}))

@@ -20,7 +20,12 @@ from runelift.runtime.tools.commands.explain_cost import entries_of, predicted_p
 from runelift.runtime.tools.commands.explained_program import inputs_of
 from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.styles import show
-from runelift.runtime.tools.explanation.length_classes import Lengths, class_lines, waste
+from runelift.runtime.tools.explanation.length_classes import (
+    Lengths,
+    class_counts,
+    class_lines,
+    waste,
+)
 from runelift.runtime.tools.predictions.call import verdict
 from runelift.runtime.versions.forest import Alternative, Site, forest_of
 from runelift.runtime.versions.version_names import described_version, version_name
@@ -89,7 +94,7 @@ def _is_about(site: Site, choice: PredictedChoice, lengths: Lengths) -> bool:
                   if each.guard is not None and each.guard.lengths is not None), None)
     if about is None:
         return False
-    wanted = [len(lengths), *length_facts(lengths)[:len(Fact)].tolist()]
+    wanted = [len(lengths), *length_facts(lengths).tolist()]
     names = [size.variable for size in about.sizes()]
     return [None if name is None else choice.sizes.get(str(name)) for name in names] == wanted
 
@@ -118,7 +123,7 @@ def _facts(found: _Found) -> dict[str, Any]:
         "site": found.site.name, "dataset": found.dataset, "lengths": found.name,
         "rows": len(found.lengths),
         **{fact.name.lower(): int(facts[fact]) for fact in Fact},
-        "counts": facts[len(Fact):].tolist(),
+        "counts": class_counts(found.lengths),
         "chosen": version_name(found.site.alternatives[chosen]) if chosen >= 0 else None,
         "why": verdict(found.site, found.choice),
         "versions": [{

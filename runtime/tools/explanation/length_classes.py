@@ -7,14 +7,18 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from runelift.ir.length_facts import length_facts
-from runelift.ir.ragged import CLASSES, Fact
-
 Lengths: TypeAlias = np.ndarray[Any, Any]
 LANES = 8
 """The neighbours that share a segment."""
 WIDTH = 40
 """The blocks of the most frequent class."""
+_POWERS = 1 << np.arange(63, dtype=np.int64)
+
+
+def class_counts(lengths: Lengths) -> list[int]:
+    """The lengths l with ``ceil(log2 l) == k`` by k; class 0 has lengths below 1, too."""
+    found: list[int] = np.bincount(np.searchsorted(_POWERS, lengths)).tolist()
+    return found
 
 
 def class_lines(lengths: Lengths) -> Iterator[str]:
@@ -25,12 +29,11 @@ def class_lines(lengths: Lengths) -> Iterator[str]:
     up to 2   0
     up to 4  ████████████████████ 2
     """
-    counts = length_facts(lengths)[len(Fact):].tolist()
-    some = [k for k, count in enumerate(counts) if count]
-    if not some:
+    if not len(lengths):
         return
-    texts = {k: f"up to {1 << k:,}" if k < CLASSES - 1 else "more"
-             for k in range(some[0], some[-1] + 1)}
+    counts = class_counts(lengths)
+    some = [k for k, count in enumerate(counts) if count]
+    texts = {k: f"up to {1 << k:,}" for k in range(some[0], some[-1] + 1)}
     width = max(map(len, texts.values()))
     for k, text in texts.items():
         yield f"{text:<{width}}  {'█' * -(-counts[k] * WIDTH // max(counts))} {counts[k]:,}"

@@ -9,9 +9,10 @@ import pytest
 
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.plan import plan
-from runelift.codegen.segops.ragged_facts import CLASSES, FACTS, lower_facts
+from runelift.codegen.segops.ragged_facts import lower_facts
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
+from runelift.ir.ragged import Fact
 from runelift.ir.sizes import Size
 from runelift.ir.syntax import ArrayLit, Param, Stm
 from runelift.ir.types import ArrayType, i64
@@ -30,15 +31,15 @@ from tests.codegen.harness import (
 def expected(lengths: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The facts by NumPy; a length below 0 is 0."""
     found = np.maximum(lengths, 0)
-    classes = [min(max(int(length) - 1, 0).bit_length(), CLASSES - 1) for length in found]
-    return np.array([found.sum(), found.max(initial=0), (found > 0).sum(), (found ** 2).sum(),
-                     *np.bincount(classes, minlength=CLASSES)], np.int64)
+    return np.array([found.sum(), found.max(initial=0), (found > 0).sum(), (found ** 2).sum()],
+                    np.int64)
 
 
 def found_by(lengths: np.ndarray[Any, Any], device: dict[VName, int], on: str) -> Any:
     """The facts by the kernels."""
     n, out, lens = (VName(base, tag) for tag, base in enumerate(("n", "facts", "len"), 1))
-    types = {n: Prim.I64, out: ArrayType(Prim.I64, (i64(FACTS),)), lens: ArrayType(Prim.I64, (n,))}
+    types = {n: Prim.I64, lens: ArrayType(Prim.I64, (n,)),
+             out: ArrayType(Prim.I64, (i64(len(Fact)),))}
     host = Host(types, interleave=bool(device[LOCKSTEP]), coherent=bool(device[COHERENT]))
     stm = Stm((Param(out, types[out]),), ArrayLit((), Prim.I64))
     lowering = launches.Lowering(stm, host, Names(100))
@@ -46,9 +47,9 @@ def found_by(lengths: np.ndarray[Any, Any], device: dict[VName, int], on: str) -
     machine = ModelMachine({n: len(lengths)}, device) if on == MODEL else DeviceMachine(
         usable(on), {n: len(lengths)}, device)
     machine.put(lens, lengths)
-    machine.put(out, np.full(FACTS, -1))
+    machine.put(out, np.full(len(Fact), -1))
     machine.run(lowering.done())
-    return machine.get(out, Prim.I64, (FACTS,))
+    return machine.get(out, Prim.I64, (len(Fact),))
 
 
 @pytest.mark.parametrize("group", [1, 4, 256])

@@ -81,6 +81,7 @@ entry splits (n: i64) = let (r, xs) = split n in (r.even, r.odd, xs)
 entry fills (n: i64) = filled 0 (replicate (n + 1) n)
 entry nested (n: i64) = outer n
 entry each [n] (ks: [n]i64) = map fib ks
+entry folded_points [n] (ks: [n]i64) = map folded ks
 entry ragged [n] (ks: [n]i64) = map (\\k -> i64.sum (binary k)) ks
 entry rows [n] (ks: [n]i64) = map (\\k -> [fib k, fib (k / 2)]) ks
 entry partial [n] (ks: [n]i64) = let f = ackermann 1 in map (\\k -> f k + f 1) ks
@@ -204,7 +205,7 @@ def plain_model(value: Any) -> Any:
 
 @pytest.mark.parametrize("entry", ARRAYS)
 def test_of_an_array(program: runelift.Program, entry: str) -> None:
-    """Points of a map call a function in turn; without points it is not called."""
+    """Points of a map call a function at once; without points it is not called."""
     type_ = np.int32 if entry == "sorts" else np.int64
     for ks in ([3, 1, 4, 1, 5], [3, 1, 4, 1, 5], [9, 2, 6, 5, 3], [], [2], [7] * 9):
         assert plain(getattr(program, entry)(np.array(ks, type_))) == ARRAYS[entry](ks)
@@ -308,8 +309,10 @@ def test_types_of_calls() -> None:
 def test_maps_say_that_points_run_in_turn() -> None:
     """The listing of flattening names the function that keeps points from running at once."""
     compiled = runelift.compile(PROGRAM, device="interpreter").compiled
-    text = "\n".join(str(each) for each in compiled.derivation("each").steps)
+    text = compiled.derivation("folded_points").render()
     assert "kernels never recurse: the points run in turn" in text
+    assert "a call of 'folded' stands where its points run in turn" in text
+    assert "turn" not in compiled.derivation("each").render()
 
 
 def test_memory_of_calls() -> None:

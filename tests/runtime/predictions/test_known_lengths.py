@@ -12,7 +12,7 @@ from runelift.codegen.plan.write_sets import given_lengths
 from runelift.ir.base.source import Source
 from runelift.ir.guards import Kind
 from runelift.ir.length_facts import length_facts
-from runelift.ir.ragged import CLASSES, Fact
+from runelift.ir.ragged import Fact
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.data.lengths import SHAPES, draw
 from runelift.runtime.data.outline import outline
@@ -56,16 +56,13 @@ def test_facts_are_those_of_each_length(shape: str) -> None:
     assert facts[Fact.LONGEST] == max(map(int, lengths))
     assert facts[Fact.LIVE] == sum(int(each) > 0 for each in lengths)
     assert facts[Fact.SQUARES] == sum(int(each) ** 2 for each in lengths)
-    classes = [max(int(each) - 1, 0).bit_length() for each in lengths]
-    assert facts[len(Fact):] == [classes.count(k) for k in range(CLASSES)]
 
 
-def test_negative_lengths_are_empty_and_the_last_class_has_all_longer_lengths() -> None:
-    assert length_facts(np.array([], np.int64)).tolist() == [0] * (len(Fact) + CLASSES)
+def test_negative_lengths_are_empty() -> None:
+    assert length_facts(np.array([], np.int64)).tolist() == [0] * len(Fact)
     found = length_facts(np.array([-5, 1 << 38, (1 << 38) + 1, 1 << 45])).tolist()
     assert found[Fact.LIVE] == 3
     assert found[Fact.LONGEST] == 1 << 45
-    assert [found[len(Fact) + k] for k in (0, 38, 39)] == [1, 1, 2]
 
 
 @pytest.mark.parametrize(("lengths", "kind"), [
