@@ -36,7 +36,7 @@ class Version(NamedTuple):
 
     @property
     def order(self) -> tuple[int, int, int, bool, str]:
-        """A key by which older versions come first; stamped versions precede released ones."""
+        """A key by which older versions come first; a stamp makes a version older."""
         return *self[:3], not self.stamp, self.stamp
 
     @property

@@ -131,6 +131,8 @@ class Repository(NamedTuple):
         contents = git(self.clone, "cat-file", "--batch", given="".join(
             f"{name}\n" for _, name in files).encode())
         for path, _ in files:
+            if path.startswith("/") or ".." in path.split("/"):
+                raise UserError(f"'{self.source}' has a file outside of its package: '{path}'.")
             head, _, contents = contents.partition(b"\n")
             size = int(head.split()[2])
             yield File(PurePosixPath(path), contents[:size])

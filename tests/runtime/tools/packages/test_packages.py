@@ -223,6 +223,29 @@ def test_a_moved_tag_is_noticed(release: Callable[..., str], git: Git, tmp_path:
     assert Path("lib/github.com/u/n/x.fut").read_text() == 'def version = "0.1.0"\n'
 
 
+def test_no_file_leaves_its_package(release: Callable[..., str], git: Git, tmp_path: Path,
+                                    home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    release("github.com/u/n", "")
+    folder = tmp_path / "hosts/github.com/u/n"
+
+    def tree(*lines: str) -> str:
+        return subprocess.run(["git", "-C", folder, "mktree"], check=True, text=True,
+                              input="\n".join(lines), capture_output=True).stdout.strip()
+
+    blob = git(folder, "rev-parse", "HEAD:futhark.pkg")
+    outside = tree(f"100644 blob {blob}\tevil.fut")
+    found = tree(f"040000 tree {outside}\t..")
+    for name in ("n", "u", "github.com", "lib"):
+        found = tree(f"040000 tree {found}\t{name}", *(
+            [f"100644 blob {blob}\tfuthark.pkg"] if name == "lib" else []))
+    commit = git(folder, "commit-tree", found, "-m", "evil")
+    git(folder, "tag", "v1.0.0", commit)
+    assert pkg("add", "github.com/u/n") == 0
+    assert pkg("sync") == 1
+    assert "has a file outside of its package: '../evil.fut'" in capsys.readouterr().err
+    assert not list(home.rglob("evil.fut"))
+
+
 def test_own_package_stays_and_other_files_are_not_lost(
         release: Callable[..., str], home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     release("github.com/u/n", "0.1.0")
