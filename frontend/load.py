@@ -14,6 +14,7 @@ from runelift.frontend.check.indexing import negative_indices
 from runelift.frontend.depth import require_depth
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate
 from runelift.frontend.elaborate.builder import Effort
+from runelift.frontend.manifest import missing_package
 from runelift.frontend.modules.library import with_library
 from runelift.frontend.modules.modules import flatten_modules
 from runelift.frontend.signatures import signatures
@@ -142,5 +143,7 @@ def _read_import(path: Path, span: Span) -> module_ast.Module:
     try:
         return parse_recovering(read_source(path))
     except UserError as error:
-        raise ProgramError(Diagnostic("missing-import", span, f"Cannot read '{path.name}': "
-                                      + str(error).rpartition(": ")[2])) from None
+        advice = missing_package(path.absolute(), Path())
+        raise ProgramError(Diagnostic(
+            "missing-import", span, f"Cannot read '{path.name}': "
+            + str(error).rpartition(": ")[2], hints=(advice,) * bool(advice))) from None

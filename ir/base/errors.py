@@ -37,7 +37,7 @@ Code: TypeAlias = Literal[
     "unknown-point", "point-arguments", "conflicting-points", "point-does-not-match",
     "malformed-schedule", "unknown-place",
     "malformed-data", "malformed-tuning", "malformed-log", "malformed-results", "malformed-ir",
-    "malformed-profile",
+    "malformed-profile", "malformed-manifest",
 ]
 """A kind of mistake: a stable name, which :mod:`runelift.ir.base.codes` explains."""
 

@@ -73,6 +73,19 @@ main.suff_outer_par_0=4096
         "negative.  Copy one of runtime/devices/profiles and change it.",
         wrong=_PROFILE.replace('"units": 132, ', ""), cure=_PROFILE, suffix=".json"),
     Explanation(
+        "malformed-manifest", "a futhark.pkg that cannot be read",
+        "The file futhark.pkg may begin with the package that its folder is.  It lists required "
+        "packages, each with its least version and perhaps a hash.  'runelift pkg' writes it.",
+        wrong="""\
+require {
+  github.com/athas/fut-foo
+}
+""", cure="""\
+require {
+  github.com/athas/fut-foo 0.1.0
+}
+""", suffix=".pkg"),
+    Explanation(
         "malformed-log", "a tuner's log that cannot be read",
         "The log of a tuning has a JSON object in each line.  Only its last line may be cut off, "
         "if the tuner was stopped.  Delete the log to measure anew.",

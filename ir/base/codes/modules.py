@@ -98,7 +98,7 @@ entry main (x: i32): i32 = x + two.value
         "missing-import", "an imported file that cannot be read",
         "import \"path\" reads path.fut, from the folder of the file that imports it.  If none is "
         "there, import \"std/sort\" and the like read files that come with Runelift "
-        "(docs/library.md).",
+        "(docs/library.md).  Files of lib/ come from packages (docs/packages.md).",
         wrong="""\
 import "vectors"
 

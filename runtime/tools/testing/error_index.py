@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from runelift.frontend.load import load
+from runelift.frontend.manifest import read_manifest
 from runelift.frontend.promises import broken_promises, warn
 from runelift.ir import parse as ir_text
 from runelift.ir.base.codes import CODES, GROUPS
@@ -120,6 +121,7 @@ _READERS: dict[str, Callable[[Path], object]] = {
     ".tuning": _tune,
     ".schedule": _schedule,
     ".log": read_log,
+    ".pkg": read_manifest,
     ".t4": read_t4,
     ".json": lambda path: profile(str(path)),
     ".core": lambda path: ir_text.parse(path.read_text(), str(path)),
