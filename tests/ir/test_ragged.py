@@ -113,12 +113,11 @@ def test_a_ragged_width_is_no_number() -> None:
 
 def test_facts() -> None:
     program = parse("""
-entry main [n_1] (len_2 : [n_1]i64) : (facts_3 : [44i64]i64) =
-  let (facts_4 : [44i64]i64) = facts len_2
+entry main [n_1] (len_2 : [n_1]i64) : (facts_3 : [4i64]i64) =
+  let (facts_4 : [4i64]i64) = facts len_2
   in (facts_4)
 """)
     check(program, "versioned")
     assert parse(pretty(program)) == program
     (found,) = interpret(program, "main", [np.array([0, 1, 2, 3, 4, 5, -7, 1 << 30])])
-    assert list(found[:4]) == [15 + (1 << 30), 1 << 30, 6, 55 + (1 << 60)]
-    assert {k: n for k, n in enumerate(found[4:]) if n} == {0: 3, 1: 1, 2: 2, 3: 1, 30: 1}
+    assert list(found) == [15 + (1 << 30), 1 << 30, 6, 55 + (1 << 60)]

@@ -134,8 +134,8 @@ def hist_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
         values[number] = into[0].place(values[number], stms)
         nest = into[0].known_in(nest)
     if len(nest.space) > 1:  # a histogram over several dimensions has bins for each outer point
-        count, (number, nest) = number_of_points(walk, nest), by_number(walk, nest)
-        nest = Nest((ir.SegDim(number, count),), nest.defs)
+        count, (index, nest) = number_of_points(walk, nest), by_number(walk, nest)
+        nest = Nest((ir.SegDim(index, count),), nest.defs)
     space, body = walk.flattener.fresh_kernel(
         nest.space, nest.kernel_body(tuple(stms), tuple(values)))
     ops = tuple(ir.HistOp(into[0].size, tuple(dest.flat for dest in into),

@@ -19,7 +19,8 @@ def test_a_line_for_each_power_of_two() -> None:
     assert list(class_lines(np.array([1, 1, 1, 1, 3, 4]))) == [
         f"up to 1  {WIDTH * '█'} 4", "up to 2   0", f"up to 4  {WIDTH // 2 * '█'} 2"]
     assert list(class_lines(np.array([], np.int64))) == []
-    assert list(class_lines(np.array([1 << 45]))) == [f"more  {WIDTH * '█'} 1"]
+    assert list(class_lines(np.array([1 << 45]))) == [
+        f"up to {1 << 45:,}  {WIDTH * '█'} 1"]
 
 
 @pytest.mark.parametrize("abreast", [1, 32])
