@@ -245,6 +245,8 @@ def _bound_inside(stm: ir.Stm) -> list[VName]:
     names = [p.name for p in stm.pat]
     if isinstance(stm.exp, ir.Loop):
         names += [p.param.name for p in stm.exp.params]
+        if isinstance(stm.exp.form, ir.ForLoop):
+            names.append(stm.exp.form.index)
     for body in inner_bodies(stm.exp):
         names += [name for inner in body.stms for name in _bound_inside(inner)]
     return names

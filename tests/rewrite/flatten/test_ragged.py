@@ -77,6 +77,11 @@ PROGRAMS: dict[str, str] = {
     "histogram of equal rows": """entry main [n] (ks: [n]i64): [n]i64 =
       map (\\k -> let ys = hist (+) 0 k (map (* 2) (iota 4)) (iota 4)
                   in i64.sum (map2 (*) ys (indices ys))) ks""",
+    "loop that grows": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> loop s = k for i < 4 do
+                        s + i64.sum (map (\\j -> j * s) (iota (i + k % 2)))) ks""",
+    "widths by iteration": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> loop s = k for i < n do s + i64.sum (map (\\j -> j * s) (iota i))) ks""",
     "update": """entry main [n] (ks: [n]i64): [n]i64 =
       map (\\k -> let ys = map (* 3) (iota (k + 2)) with [k / 2] = k
                   in i64.sum (map2 (*) ys (indices ys))) ks""",
