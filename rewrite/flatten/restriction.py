@@ -23,6 +23,7 @@ from runelift.rewrite.flatten.segments import (
     define_number,
     emitted,
     number_of_points,
+    part_of,
 )
 
 if TYPE_CHECKING:
@@ -103,14 +104,14 @@ def place_of(walk: Walk, parts: Partition, number: VName) -> tuple[tuple[ir.Stm,
 
 def chosen_points(walk: Walk, parts: Partition) -> VName:
     """The flat numbers of the points where the condition holds."""
-    return _part(walk, parts.order, i64(0), parts.chosen)
+    return part_of(walk, parts.order, i64(0), array_of((parts.chosen,), Prim.I64))
 
 
 def other_points(walk: Walk, parts: Partition) -> tuple[VName, VName]:
     """The flat numbers of the points where the condition does not hold, and how many they are."""
     count = emitted(walk, "others", Prim.I64,
                     ir.PrimOp("sub", Prim.I64, (parts.count, parts.chosen)))
-    return _part(walk, parts.order, parts.chosen, count), count
+    return part_of(walk, parts.order, parts.chosen, array_of((count,), Prim.I64)), count
 
 
 def define_place(walk: Walk, parts: Partition) -> VName:
@@ -118,11 +119,6 @@ def define_place(walk: Walk, parts: Partition) -> VName:
     stms, place = place_of(walk, parts, define_number(walk))
     walk.nest = walk.nest.define(stms)
     return place
-
-
-def _part(walk: Walk, array: VName, start: Atom, count: VName) -> VName:
-    return emitted(walk, "points", array_of((count,), Prim.I64),
-                   ir.Index(array, (ir.SliceDim(start, count, i64(1)),)))
 
 
 def _last(walk: Walk, ends: VName, count: Atom) -> VName:

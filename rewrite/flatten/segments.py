@@ -173,9 +173,7 @@ def packed(walk: Walk, array: VName) -> Packed:
         return Packed(flat_array(walk, array, size), segments_of(walk, size).total)
     whole_array = walk.expand(array, type_)
     assert isinstance(whole_array, VName)
-    total: Atom = size
-    for width in walk.nest.widths:
-        total = emitted(walk, "size", Prim.I64, ir.PrimOp("mul", Prim.I64, (total, width)))
+    total = number_of_elements(walk, size)
     return Packed(emitted(walk, array.base, array_of((total,), elem_of(type_)),
                           ir.Reshape((total,), whole_array)), total)
 
@@ -186,6 +184,37 @@ def number_of_points(walk: Walk, nest: Nest | None = None) -> Atom:
     for width in rest:
         count = emitted(walk, "points", Prim.I64, ir.PrimOp("mul", Prim.I64, (count, width)))
     return count
+
+
+def number_of_elements(walk: Walk, size: Atom) -> Atom:
+    """The number of elements at all points of Σ together, of arrays of a size."""
+    if isinstance(size, VName) and not walk.invariant(size):
+        return segments_of(walk, size).total
+    for width in walk.nest.widths:
+        size = product(walk, size, width)
+    return size
+
+
+def product(walk: Walk, a: Atom, b: Atom) -> VName:
+    """The product of two sizes, which the host computes."""
+    return emitted(walk, "size", Prim.I64, ir.PrimOp("mul", Prim.I64, (a, b)))
+
+
+def part_of(walk: Walk, array: VName, begin: Atom, type_: Type) -> VName:
+    """The part of an array that begins at a place and has a type."""
+    size, *inner = shape_of(type_)
+    return emitted(walk, array.base, type_, ir.Index(array, (
+        ir.SliceDim(begin, size, i64(1)), *map(whole, inner))))
+
+
+def joined(walk: Walk, arrays: Sequence[VName], size: Atom) -> VName:
+    """Arrays one after the other, of ``size`` elements together."""
+    if len(arrays) == 1:
+        return arrays[0]
+    type_ = walk.flattener.types[arrays[0]]
+    return emitted(walk, arrays[0].base,
+                   array_of((size, *shape_of(type_)[1:]), elem_of(type_)),
+                   ir.Concat(0, tuple(arrays), size))
 
 
 def _closed_facts(walk: Walk, width: VName) -> list[VName] | None:

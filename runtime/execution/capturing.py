@@ -224,9 +224,6 @@ def _together(late: Sequence[Expect], *, fallible: bool) -> Expect:
 
     ``fallible``: kernels may have failed by then.
     """
-    if len(late) == 1:
-        return replace(late[0], fallible=fallible)
-
     def decides(found: Sequence[Any]) -> bool:
         left = iter(found)
         return all([each.decides is not None and each.decides(list(islice(left, len(each.values))))

@@ -183,7 +183,7 @@ class CommandBuffer:
                           for each in commands]
         self._late = list(self._late)  # what was bound before follows no other commands
         self._launchers = [self._launcher(each) for each in self._commands]
-        self._waited = bool(commands) and self._ends_waiting(self._commands[-1])
+        self._waited = bool(commands) and isinstance(commands[-1], Expect)
         self._bound.clear()
 
     def _with_twin(self, launch: Launch) -> Launch:
@@ -374,14 +374,10 @@ class CommandBuffer:
             case RunLoop():
                 return partial(run_loop, run, bound)
             case Expect(fallible=fallible, decides=decides) if fallible or decides is not None:
-                return partial(_expect, run, bound, self._fallible and not self._ends_waiting(
-                    command))
+                left = command is not self._commands[-1]
+                return partial(_expect, run, bound, self._fallible and left)
             case Expect():
                 return partial(_compare, run.comparison(bound.elements, bound.values))
-
-    def _ends_waiting(self, command: Command) -> bool:
-        """True if this is the last command, and the host waits at it, also for failures."""
-        return command is self._commands[-1] and isinstance(command, Expect)
 
     def _launcher(self, command: Command) -> Call:
         """The call that launches the kernel of a command, if it has one."""

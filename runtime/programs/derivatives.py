@@ -261,12 +261,12 @@ class Differentiable:
 
 def _given(values: Any, components: Sequence[Component], name: str) -> list[Any]:
     """Seeds or tangents for each of several values; a single one may come without a tuple."""
-    several = isinstance(values, tuple | list) and not isinstance(values, Opaque)
-    if len(components) == 1 and not (isinstance(values, tuple) and several and len(values) == 1):
+    is_many = isinstance(values, tuple | list) and not isinstance(values, Opaque)
+    if len(components) == 1 and not (is_many and isinstance(values, tuple) and len(values) == 1):
         return [values]
     if values is None:
         return [None] * len(components)
-    if not several or len(values) != len(components):
+    if not is_many or len(values) != len(components):
         raise ArgumentError(f"'{name}' should be a tuple of {len(components)}.", name,
                             "None stands for zero")
     return list(values)

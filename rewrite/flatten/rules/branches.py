@@ -10,7 +10,7 @@ from runelift.ir.analysis.placement import SCRATCH
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import free_vars
-from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of, zero
+from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import show_nest, whole
 from runelift.rewrite.flatten.parallelism import called_in, has_parallelism
@@ -22,8 +22,8 @@ from runelift.rewrite.flatten.restriction import (
     partition,
     restricted,
 )
-from runelift.rewrite.flatten.rules.common import Attempt, attempted, fresh_param, node_of
-from runelift.rewrite.flatten.segments import emitted, packed, with_offsets
+from runelift.rewrite.flatten.rules.common import Attempt, attempted, fresh_param, node_of, zeros
+from runelift.rewrite.flatten.segments import emitted, joined, packed, with_offsets
 from runelift.rewrite.flatten.walk import Walk
 
 
@@ -99,8 +99,7 @@ def _emit(walk: Walk, stm: ir.Stm, kinds: list[_Kind]) -> str | None:
     branch = node_of(stm, ir.If)
     parts = partition(walk, branch.cond)
     scalars = [p for p, kind in zip(stm.pat, kinds, strict=True) if kind is _Kind.SCALAR]
-    dests = [ir.Param(emitted(walk, p.name.base, type_, ir.Replicate(
-        (parts.count,), zero(elem_of(p.type))), (SCRATCH,)), type_)
+    dests = [ir.Param(emitted(walk, p.name.base, type_, zeros(type_), (SCRATCH,)), type_)
         for p in scalars for type_ in [array_of((parts.count,), p.type)]]
     sides = list[_Branch]()
     for body, (points, count) in ((branch.then_, (chosen_points(walk, parts), parts.chosen)),
@@ -116,7 +115,7 @@ def _emit(walk: Walk, stm: ir.Stm, kinds: list[_Kind]) -> str | None:
             (shaped,) = walk.expanded_pat([param])
             walk.emit(ir.Stm((shaped,), ir.Reshape(walk.nest.widths, host.name)))
         walk.bind([param], [shaped])
-    _gather(walk, stm, kinds, parts, [list(side.arrays) for side in sides])
+    _gather(walk, stm, kinds, parts, [[p.name for p in side.arrays] for side in sides])
     return None
 
 
@@ -143,10 +142,8 @@ def _branch(walk: Walk, stm: ir.Stm, kinds: list[_Kind], body: ir.Body,
     def result(base: str, type_: Type, atom: Atom, empty: Type | None = None) -> None:
         results.append(atom)
         arrays.append(ir.Param(flattener.names.fresh(base), type_))
-        none, value = empty or type_, zero(elem_of(type_))
-        blanks.append(ir.Stm((ir.Param(flattener.names.fresh(base), none),),
-                             ir.Replicate(shape_of(none), value) if shape_of(none)
-                             else ir.AtomExp(value)))
+        none = empty or type_
+        blanks.append(ir.Stm((ir.Param(flattener.names.fresh(base), none),), zeros(none)))
 
     for param, atom, kind in each:
         base = param.name.base
@@ -203,7 +200,7 @@ def _of_host(walk: Walk, count: Atom, taken: _Taken) -> _Branch:
 
 
 def _gather(walk: Walk, stm: ir.Stm, kinds: list[_Kind], parts: Partition,
-            sides: list[list[ir.Param]]) -> None:
+            sides: list[list[VName]]) -> None:
     """Bind array results to their parts of both branches, in the order of the partition."""
     if all(kind is _Kind.SCALAR for kind in kinds):
         return
@@ -211,27 +208,20 @@ def _gather(walk: Walk, stm: ir.Stm, kinds: list[_Kind], parts: Partition,
     for param, kind in zip(stm.pat, kinds, strict=True):
         if kind is _Kind.REGULAR:
             pair = [side.pop(0) for side in sides]
-            both = _both(walk, pair, parts.count)
+            both = joined(walk, pair, parts.count)
             walk.nest = walk.nest.define([ir.Stm((param,), ir.Index(
                 both, (place, *map(whole, shape_of(param.type)))))])
         elif kind is _Kind.SEGMENTS:
             totals, data = ([side.pop(0) for side in sides] for _ in range(2))
             total = emitted(walk, "total", Prim.I64, ir.PrimOp(
-                "add", Prim.I64, (totals[0].name, totals[1].name)))
+                "add", Prim.I64, tuple(totals)))
             (size,) = shape_of(param.type)
             assert isinstance(size, VName)
             start = fresh_param(walk, "start", Prim.I64)
             walk.nest = walk.nest.define([
                 ir.Stm((start,), ir.Index(_offsets(walk, parts, size), (place,))),
-                ir.Stm((param,), ir.Index(_both(walk, data, total),
+                ir.Stm((param,), ir.Index(joined(walk, data, total),
                                           (ir.SliceDim(start.name, size, i64(1)),)))])
-
-
-def _both(walk: Walk, pair: list[ir.Param], size: Atom) -> VName:
-    """The results of both branches, one after the other."""
-    type_ = array_of((size, *shape_of(pair[0].type)[1:]), elem_of(pair[0].type))
-    return emitted(walk, pair[0].name.base, type_,
-                   ir.Concat(0, tuple(p.name for p in pair), size))
 
 
 def _offsets(walk: Walk, parts: Partition, size: VName) -> VName:

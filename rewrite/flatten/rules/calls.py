@@ -18,19 +18,22 @@ from runelift.ir.traverse import (
     substitute_body,
     substitute_stm,
 )
-from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of, zero
+from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.lifted import Form, Lifted, joined_calls
-from runelift.rewrite.flatten.nest import Nest, show_nest, whole
+from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import called_in
-from runelift.rewrite.flatten.rules.common import Attempt, attempted, fresh_param, node_of
+from runelift.rewrite.flatten.rules.common import Attempt, attempted, fresh_param, node_of, zeros
 from runelift.rewrite.flatten.segments import (
     bind_parts,
     define_number,
     emitted,
+    joined,
+    number_of_elements,
     number_of_points,
     packed,
-    segments_of,
+    part_of,
+    product,
     with_offsets,
 )
 from runelift.rewrite.flatten.walk import Walk
@@ -164,7 +167,10 @@ def _lift(walk: Walk, stm: ir.Stm) -> str | None:
 
 
 def _closed(walk: Walk, exp: ir.Recursion) -> ir.Recursion:
-    """A recursion that has the names of Σ as parameters, which all calls hand on."""
+    """A recursion that has the names of Σ as parameters, which all calls hand on.
+
+    These come first, as types of the other parameters may name them.
+    """
     used, todo = dict[VName, None](), [*names_from_outside(exp.body)]
     own = {p.param.name for p in exp.params}
     while todo:
@@ -188,7 +194,7 @@ def _closed(walk: Walk, exp: ir.Recursion) -> ir.Recursion:
     def handed_on(stm: ir.Stm) -> ir.Stm:
         if isinstance(stm.exp, ir.Call):
             return stm if stm.exp.function != exp.function else replace(
-                stm, exp=replace(stm.exp, args=(*stm.exp.args, *extra)))
+                stm, exp=replace(stm.exp, args=(*extra, *stm.exp.args)))
         return replace(stm, exp=map_inside(
             stm.exp, hand_on, lambda lam: replace(lam, body=hand_on(lam.body))))
 
@@ -198,22 +204,7 @@ def _closed(walk: Walk, exp: ir.Recursion) -> ir.Recursion:
     own_params = [replace(p, param=substitute_stm(ir.Stm((p.param,), ir.AtomExp(p.init)),
                                                   names).pat[0]) for p in exp.params]
     return replace(exp, params=(*(ir.LoopParam(p, a) for p, a in zip(renamed, order, strict=True)),
-                                *own_params), body=_moved_first(body, exp.function, len(extra)))
-
-
-def _moved_first(body: ir.Body, function: VName, count: int) -> ir.Body:
-    """``body`` with the last ``count`` arguments of all calls in front, as types may name them."""
-    def moved(stm: ir.Stm) -> ir.Stm:
-        if isinstance(stm.exp, ir.Call) and stm.exp.function == function:
-            args = stm.exp.args
-            return replace(stm, exp=replace(stm.exp, args=(*args[-count:], *args[:-count])))
-        return replace(stm, exp=map_inside(stm.exp, inside, lambda lam: replace(
-            lam, body=inside(lam.body))))
-
-    def inside(each: ir.Body) -> ir.Body:
-        return ir.Body(tuple(map(moved, each.stms)), each.result)
-
-    return inside(body)
+                                *own_params), body=body)
 
 
 def _forms(walk: Walk, stm: ir.Stm, exp: ir.Recursion, calls: Sequence[ir.Call]
@@ -319,9 +310,7 @@ def _if_any(walk: Walk, count: VName, body: ir.Body, types: Sequence[Type]) -> i
             shape = (i64(0),)
         pat.append(ir.Param(names.fresh("r"), type_))
         empty = ir.Param(names.fresh("empty"), array_of(shape, elem_of(type_)))
-        value = zero(elem_of(type_))
-        blanks.append(ir.Stm((empty,), ir.Replicate(shape, value) if shape
-                             else ir.AtomExp(value)))
+        blanks.append(ir.Stm((empty,), zeros(empty.type)))
     choice = ir.If(some.name, body, ir.Body(tuple(blanks), tuple(b.pat[0].name for b in blanks)),
                    tuple(p.type for p in pat))
     return ir.Body((ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), count))),
@@ -352,11 +341,11 @@ def _arguments(walk: Walk, lifted: Lifted, calls: Sequence[tuple[Atom, ...]]) ->
     if stored:
         walk.flush(stored)
     points = number_of_points(walk)
-    count = _product(walk, points, i64(len(calls))) if len(calls) > 1 else points
+    count = product(walk, points, i64(len(calls))) if len(calls) > 1 else points
     found: list[Atom] = [count]
     for place, form in enumerate(lifted.params):
         if form is Form.EACH:
-            found.append(_joined(walk, [_over(walk, args[place], points) for args in calls],
+            found.append(joined(walk, [_over(walk, args[place], points) for args in calls],
                                  count))
         elif form is Form.SEGMENTS:
             found += _segments(walk, [views[number, place] for number in range(len(calls))],
@@ -368,13 +357,13 @@ def _segments(walk: Walk, views: list[_View], points: Atom, count: Atom) -> list
     """The number of elements, the elements and the starts of an argument, for several calls."""
     starts = [_over(walk, view.start, points) for view in views]
     if len({view.data for view in views}) == 1:
-        return [views[0].total, views[0].data, _joined(walk, starts, count)]
+        return [views[0].total, views[0].data, joined(walk, starts, count)]
     total, moved = views[0].total, starts[:1]
     for view, start in zip(views[1:], starts[1:], strict=True):
         moved.append(_shifted(walk, start, points, total))
         total = emitted(walk, "total", Prim.I64, ir.PrimOp("add", Prim.I64, (total, view.total)))
-    return [total, _joined(walk, [view.data for view in views], total),
-            _joined(walk, moved, count)]
+    return [total, joined(walk, [view.data for view in views], total),
+            joined(walk, moved, count)]
 
 
 def _shifted(walk: Walk, starts: VName, points: Atom, by: Atom) -> VName:
@@ -396,16 +385,6 @@ def _over(walk: Walk, atom: Atom, points: Atom) -> VName:
         return whole_array
     flat = array_of((points,), type_)
     return emitted(walk, whole_array.base, flat, ir.Reshape(shape_of(flat), whole_array))
-
-
-def _joined(walk: Walk, arrays: Sequence[VName], size: Atom) -> VName:
-    """Arrays one after the other."""
-    if len(arrays) == 1:
-        return arrays[0]
-    type_ = walk.flattener.types[arrays[0]]
-    return emitted(walk, arrays[0].base,
-                   array_of((size, *shape_of(type_)[1:]), elem_of(type_)),
-                   ir.Concat(0, tuple(arrays), size))
 
 
 def _view(walk: Walk, array: VName) -> _View:
@@ -444,7 +423,7 @@ def _row(walk: Walk, origin: VName, place: Sequence[Atom]) -> _View:
     shape = shape_of(type_)
     total, start = shape[0], place[0]
     for size, index in zip(shape[1:], place[1:], strict=True):
-        total = _product(walk, total, size)
+        total = product(walk, total, size)
         start = _computed(walk, "add", _computed(walk, "mul", start, size), index)
     return _View(emitted(walk, origin.base, array_of((total,), elem_of(type_)),
                          ir.Reshape((total,), origin)), total, start)
@@ -457,10 +436,6 @@ def _computed(walk: Walk, op: str, a: Atom, b: Atom) -> Atom:
     found = fresh_param(walk, "start", Prim.I64)
     walk.nest = walk.nest.define([ir.Stm((found,), ir.PrimOp(op, Prim.I64, (a, b)))])
     return found.name
-
-
-def _product(walk: Walk, a: Atom, b: Atom) -> Atom:
-    return emitted(walk, "size", Prim.I64, ir.PrimOp("mul", Prim.I64, (a, b)))
 
 
 # Results
@@ -491,8 +466,8 @@ def _bind(walk: Walk, lifted: Lifted, stms: Sequence[ir.Stm], pat: tuple[ir.Para
         for number, stm in enumerate(stms):
             param = stm.pat[place]
             type_ = array_of((points,), param.type)
-            part = host.name if len(stms) == 1 else _slice(
-                walk, host.name, before if number == 0 else _product(walk, points, i64(number)),
+            part = host.name if len(stms) == 1 else part_of(
+                walk, host.name, before if number == 0 else product(walk, points, i64(number)),
                 type_)
             if len(walk.nest.space) > 1:
                 shaped = array_of(walk.nest.widths, param.type)
@@ -507,15 +482,9 @@ def _bind(walk: Walk, lifted: Lifted, stms: Sequence[ir.Stm], pat: tuple[ir.Para
 def _bind_segments(walk: Walk, param: ir.Param, host: ir.Param, begin: Atom) -> Atom:
     """Bind a name to its elements at each point, from ``begin`` on; the place behind all."""
     (size,) = shape_of(param.type)
-    total: Atom = size
-    if walk.invariant(size):
-        for width in walk.nest.widths:
-            total = _product(walk, total, width)
-    else:
-        assert isinstance(size, VName)
-        total = segments_of(walk, size).total
+    total = number_of_elements(walk, size)
     flat = array_of((total,), elem_of(param.type))
-    part = ir.Param(_slice(walk, host.name, begin, flat), flat)
+    part = ir.Param(part_of(walk, host.name, begin, flat), flat)
     if walk.invariant(size):
         shaped = array_of(walk.nest.widths, param.type)
         walk.bind([param], [ir.Param(emitted(
@@ -524,10 +493,3 @@ def _bind_segments(walk: Walk, param: ir.Param, host: ir.Param, begin: Atom) -> 
         assert isinstance(size, VName)
         bind_parts(walk, [param], [part], size)
     return emitted(walk, "begin", Prim.I64, ir.PrimOp("add", Prim.I64, (begin, total)))
-
-
-def _slice(walk: Walk, array: VName, begin: Atom, type_: Type) -> VName:
-    """The part of an array that begins at a place and has a type."""
-    size, *inner = shape_of(type_)
-    return emitted(walk, array.base, type_, ir.Index(array, (
-        ir.SliceDim(begin, size, i64(1)), *map(whole, inner))))

@@ -9,8 +9,8 @@ from typing import NamedTuple, TypeVar
 from runelift.ir.base.source import Loc
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import SOACS, AtomExp, Exp, Lambda, Param, Rearrange, Stm
-from runelift.ir.types import Atom, Type, array_of, elem_of, shape_of
+from runelift.ir.syntax import SOACS, AtomExp, Exp, Lambda, Param, Rearrange, Replicate, Stm
+from runelift.ir.types import Atom, Type, array_of, elem_of, shape_of, zero
 from runelift.rewrite.flatten.nest import Nest, base_name
 from runelift.rewrite.flatten.walk import Walk
 
@@ -32,6 +32,12 @@ def array_name(atom: Atom) -> VName:
 def prim_of(type_: Type) -> Prim:
     """The primitive type at the bottom of a type."""
     return type_ if isinstance(type_, Prim) else type_.elem
+
+
+def zeros(type_: Type) -> Exp:
+    """A number or an array of a type, in which all numbers are zeros."""
+    value = zero(elem_of(type_))
+    return Replicate(shape_of(type_), value) if shape_of(type_) else AtomExp(value)
 
 
 def fresh_param(walk: Walk, base: str, type_: Type) -> Param:

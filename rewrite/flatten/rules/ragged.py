@@ -230,7 +230,9 @@ def _rows_of(loop: ir.Loop) -> _Rows | str:
             case _:
                 return "its rows have rows as elements"
     known = {a for a in (*rows, *values) if isinstance(a, VName)}
-    if len(counts) != 1 or not isinstance(count := counts.pop(), VName) or known & carried:
+    if known & carried:
+        return "a row needs the rows before it"
+    if len(counts) != 1 or not isinstance(count := counts.pop(), VName):
         return "its rows have one length"
     return _Rows(tuple(own), count, tuple(rows), tuple(values))
 
