@@ -20,8 +20,8 @@ from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import read_stream
 from runelift.runtime.data.text import Value, prim_of
 
-NPY, ZIP = b"\x93NUMPY", b"PK\x03\x04"
-"""The first bytes of both formats."""
+NPY = b"\x93NUMPY"
+"""The first bytes of the format."""
 MOST_HEADER = 10_000
 """The most bytes of a header; that of a plain array has about 100."""
 _LENGTH_BYTES = {1: 2, 2: 4, 3: 4}

@@ -22,10 +22,10 @@ from runelift.ir.base.source import Source
 from runelift.ir.base.written_files import replacing
 from runelift.ir.prim import Prim
 from runelift.runtime.data.binary import is_binary, read_binary, write_binary
-from runelift.runtime.data.numpy_files import NPY, ZIP, read_npy, read_npz
 from runelift.runtime.data.text import Reader, Value, format_value
 
-_GZIP = b"\x1f\x8b"
+_GZIP, NPY, ZIP = b"\x1f\x8b", b"\x93NUMPY", b"PK\x03\x04"
+"""The first bytes of packed data, and of NumPy's two formats."""
 MOST_UNPACKED = 256 << 20
 """The most bytes that a small file of compressed data unpacks to: few bytes can claim very many."""
 MOST_TIMES = 8
@@ -67,10 +67,12 @@ def read_values(data: bytes | bytearray, name: str, preferred: Sequence[Prim] = 
     """
     if data.startswith(_GZIP):
         data = _unpacked(data, name)
-    if data.startswith(NPY):
-        return [read_npy(data, name)]
-    if data.startswith(ZIP):
-        return list(read_npz(data, name, _most_unpacked(data)))
+    if data.startswith((NPY, ZIP)):
+        # late: most data are text, and archives need many modules
+        from runelift.runtime.data.numpy_files import read_npy, read_npz
+
+        return ([read_npy(data, name)] if data.startswith(NPY) else
+                list(read_npz(data, name, _most_unpacked(data))))
     if is_binary(data):
         return list(read_binary(data, name))
     try:
