@@ -24,7 +24,7 @@ from types import CodeType
 from runelift.codegen.cost.totals import ENTRY
 from runelift.codegen.cost.work import arguments_used, work_source
 from runelift.codegen.emit.python import PlanWriter, launch_shape
-from runelift.codegen.emit.python_expressions import index_text, size_text, variable
+from runelift.codegen.emit.python_expressions import atom_text, index_text, size_text, variable
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.free_scalars import names_in
 from runelift.ir import imp
@@ -168,18 +168,12 @@ class _CostWriter(PlanWriter):
                 self.line(f"rt.copy({size})")
             case plan.Launch():
                 self._launch(step, version)
-            case plan.Branch(cond, then_, else_) if not self._knows(cond):
-                for side in (then_, else_):
-                    before = self._mark()
-                    for inner in side:
-                        self.step(inner, version)
-                    self.line(f"rt.scale({before}, 0.5)")
+            case plan.Branch():
+                self._branch(step, version)
             case plan.CountedLoop() | plan.WhileLoop():
                 self._loop(step, version)
             case plan.Choose():
                 self._choose(step)
-            case plan.Branch():
-                super().step(step, version)
             case plan.Recursion():
                 for inner in _outermost(step):
                     self.step(inner, version)
@@ -189,6 +183,27 @@ class _CostWriter(PlanWriter):
                 self._unknown.update(plan.sets(step))
             case _:
                 self._scalar(step, version)
+
+    def _branch(self, step: plan.Branch, version: str) -> None:
+        """Write a branch; both sides count half if the condition is unknown.
+
+        A scalar is known behind the branch if it is known at the end of both sides.  If the
+        condition is unknown, no scalar that a side sets is known.
+        """
+        known, before, unknown = self._knows(step.cond), frozenset(self._unknown), set[VName]()
+        for title, side in ((f"if {atom_text(step.cond)}:", step.then_), ("else:", step.else_)):
+            self._unknown = set(before)
+            if not known:
+                mark = self._mark()
+                for inner in side:
+                    self.step(inner, version)
+                self.line(f"rt.scale({mark}, 0.5)")
+                unknown.update(name for inner in plan.all_steps(side) for name in plan.sets(inner))
+            elif side or title != "else:":
+                self.line(title)
+                self.nested(side, version)
+            unknown |= self._unknown
+        self._unknown = unknown
 
     def _read_element(self, step: plan.Read) -> None:
         """Write a read from the device: a wait for several reads, and facts about lengths."""
