@@ -12,6 +12,7 @@ scalars of the host that its launches depend on.  So equal facts mean equal cost
   lengths are given: a function takes them, and asks ``rt`` for their facts.  Both sides of a branch
   on an unknown scalar count half.  A launch whose size is unknown costs no more than its start.  In
   formulas of work it is 1.
+  The least of an unknown and a known scalar counts as the known one.
 * An inner choice costs what the version costs that would run there.
 """
 
@@ -209,6 +210,10 @@ class _CostWriter(PlanWriter):
         if all(self._knows(name) for name in names_in(step) if name not in names):
             self._unknown.difference_update(names)
             super().step(step, version)
+        elif isinstance(step, plan.Compute) and step.op == "min" and len(
+                known := [a for a in step.args if self._knows(a)]) == 1:
+            self._unknown.discard(step.name)
+            super().step(plan.Bind(step.name, known[0]), version)
         else:
             self._unknown.update(names)
 
@@ -273,7 +278,7 @@ class _CostWriter(PlanWriter):
             self._unknown |= changing
             for inner in step.body:
                 self.step(inner, version)
-        elif steady or changing.isdisjoint(self._needed_by(step.body)):
+        elif steady or step.alike or changing.isdisjoint(self._needed_by(step.body)):
             self._unknown |= changing
             self._repeated(step, steady, version)
         else:

@@ -38,7 +38,7 @@ from runelift.ir.base import failures
 from runelift.ir.base.deep import deeply
 from runelift.ir.imp.traverse import loaded, variables
 from runelift.ir.names import VName
-from runelift.ir.prim import OPS
+from runelift.ir.prim import OPS, Prim
 
 FUNCTION, EPILOGUE = "main", "ending"
 """The names of every plan's functions; the name of an entry point may be a keyword or a built-in.
@@ -239,6 +239,8 @@ class PlanWriter(Blocks):
                 self._set(name, conversion_text(from_, to, atom_text(arg)))
             case plan.ComputeSize(name, size):
                 self._set(name, size_text(size))
+            case plan.SlabSize(name, each, longest):
+                self._set(name, f"rt.slab_size({atom_text(each)}, {atom_text(longest)})")
             case plan.Bind(target, source):
                 self.line(f"{variable(target)} = {atom_text(source)}")
             case plan.Check(cond, message, args, loc):
@@ -297,7 +299,8 @@ class PlanWriter(Blocks):
         """Write a loop; the runtime may run all its iterations by one kernel."""
         match step:
             case plan.CountedLoop(index, bound, body, carried, None):
-                iterations = (f"range({atom_text(bound)})" if carried is None
+                first = "rt.first" if self.named and step.alike else "range"
+                iterations = (f"{first}({atom_text(bound)})" if carried is None
                               else f"rt.rounds({atom_text(bound)}, {_buffers(carried)})")
                 self.line(f"for {variable(index)} in {iterations}:")
                 self.looped(body, version, index)
@@ -370,6 +373,9 @@ class PlanWriter(Blocks):
             elif divisor.value == 0:
                 self.line(fail)
                 return
+        if self.named and step.op == "min" and step.prim is Prim.I64:
+            self.line(f"{variable(step.name)} = rt.least({', '.join(args)})")
+            return
         self._set(step.name, operation_text(step.op, step.prim, args))
 
     def _set(self, name: VName, exp: str) -> None:
