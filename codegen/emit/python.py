@@ -9,6 +9,7 @@ free when no variable holds it.  Steps left when everything has been issued are 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -38,7 +39,7 @@ from runelift.ir.base import failures
 from runelift.ir.base.deep import deeply
 from runelift.ir.imp.traverse import loaded, variables
 from runelift.ir.names import VName
-from runelift.ir.prim import OPS, Prim
+from runelift.ir.prim import OPS
 
 FUNCTION, EPILOGUE = "main", "ending"
 """The names of every plan's functions; the name of an entry point may be a keyword or a built-in.
@@ -164,6 +165,8 @@ class PlanWriter(Blocks):
         self.operations: list[plan.Operation] = []
         self.changing = frozenset[VName]()
         """The scalars that differ between iterations of the loops around."""
+        self.alike = False
+        """True in a loop over parts: the least of an unknown and a known number bounds a part."""
 
     def settings(self, parameters: tuple[Parameter, ...]) -> None:
         """Write the assignment of all parameters of an operation."""
@@ -219,6 +222,13 @@ class PlanWriter(Blocks):
         self.changing = around.union(given, _bound(body))
         self.nested(body, version, 1)
         self.changing = around
+
+    @contextmanager
+    def in_parts(self, alike: bool) -> Iterator[None]:
+        """Write the body of a loop, whose iterations may be ``alike`` to the host."""
+        around, self.alike = self.alike, self.alike or alike
+        yield
+        self.alike = around
 
     def step(self, step: plan.Step, version: str) -> None:
         """Write a step of a version."""
@@ -303,7 +313,8 @@ class PlanWriter(Blocks):
                 iterations = (f"{first}({atom_text(bound)})" if carried is None
                               else f"rt.rounds({atom_text(bound)}, {_buffers(carried)})")
                 self.line(f"for {variable(index)} in {iterations}:")
-                self.looped(body, version, index)
+                with self.in_parts(step.alike):
+                    self.looped(body, version, index)
             case plan.CountedLoop(index, bound, body, carried, loop_scalars):
                 assert carried is not None
                 assert loop_scalars is not None
@@ -373,7 +384,7 @@ class PlanWriter(Blocks):
             elif divisor.value == 0:
                 self.line(fail)
                 return
-        if self.named and step.op == "min" and step.prim is Prim.I64:
+        if self.named and self.alike and step.op == "min":
             self.line(f"{variable(step.name)} = rt.least({', '.join(args)})")
             return
         self._set(step.name, operation_text(step.op, step.prim, args))
