@@ -12,6 +12,7 @@ scalars of the host that its launches depend on.  So equal facts mean equal cost
   lengths are given: a function takes them, and asks ``rt`` for their facts.  Both sides of a branch
   on an unknown scalar count half.  A launch whose size is unknown costs no more than its start.  In
   formulas of work it is 1.
+  In a loop over runs of segments, the least of an unknown and a known scalar counts as the known.
 * An inner choice costs what the version costs that would run there.
 """
 
@@ -224,6 +225,10 @@ class _CostWriter(PlanWriter):
         if all(self._knows(name) for name in names_in(step) if name not in names):
             self._unknown.difference_update(names)
             super().step(step, version)
+        elif self.alike and isinstance(step, plan.Compute) and step.op == "min" and len(
+                known := [a for a in step.args if self._knows(a)]) == 1:
+            self._unknown.discard(step.name)
+            super().step(plan.Bind(step.name, known[0]), version)
         else:
             self._unknown.update(names)
 
@@ -288,7 +293,7 @@ class _CostWriter(PlanWriter):
             self._unknown |= changing
             for inner in step.body:
                 self.step(inner, version)
-        elif steady or changing.isdisjoint(self._needed_by(step.body)):
+        elif steady or step.alike or changing.isdisjoint(self._needed_by(step.body)):
             self._unknown |= changing
             self._repeated(step, steady, version)
         else:
@@ -331,8 +336,9 @@ class _CostWriter(PlanWriter):
         self.line(f"if {_text(step.bound)} > 0:")
         with self.block():
             before = self._mark()
-            for inner in step.body:
-                self.step(inner, version)
+            with self.in_parts(step.alike):
+                for inner in step.body:
+                    self.step(inner, version)
             self.line(f"rt.repeat({before}, {_text(step.bound)}, {steady})")
 
     def steps(self, steps: tuple[plan.Step, ...], version: str) -> None:

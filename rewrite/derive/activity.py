@@ -11,7 +11,7 @@ from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom
 from runelift.rewrite.derive.operands import LINEAR, operands, passes
 
-FLAT = ir.Iota | ir.Assert | ir.LengthFacts
+FLAT = ir.Iota | ir.Assert | ir.LengthFacts | ir.SlabSize
 """Expressions whose results do not vary with any number."""
 
 
