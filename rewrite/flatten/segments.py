@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from runelift.rewrite.flatten.walk import Walk
 
 
+MOST_SEGMENTS = 2**31 - 1
+"""The most segments whose numbers an i32 has."""
+
+
 def segments_of(walk: Walk, width: VName) -> Segments:
     """The descriptor of a width that differs between the points of Σ; its facts are emitted."""
     if (known := walk.nest.segments.get(width)) is not None:
@@ -342,7 +346,8 @@ def _offsets(walk: Walk, found: Segments) -> VName:
 def _owners(walk: Walk, found: Segments) -> VName:
     """The segment of each element, as one pass over the offsets writes it."""
     names, prim = walk.flattener.names, Prim.I32
-    few = emitted(walk, "few", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (found.count, i64(1 << 31))))
+    few = emitted(walk, "few", Prim.BOOL,
+                  ir.PrimOp("lt", Prim.I64, (found.count, i64(MOST_SEGMENTS + 1))))
     walk.emit(ir.Stm((), ir.Assert(few, failures.SEGMENTS, (found.count,))))
     number, index = names.fresh("i"), names.fresh("j")
     own = ir.Param(names.fresh("own"), prim)
