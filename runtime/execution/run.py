@@ -24,7 +24,7 @@ from runelift.runtime.execution import persistent_loops
 from runelift.runtime.execution.commands import RunLoop
 from runelift.runtime.execution.delivery import Delivery
 from runelift.runtime.execution.executable import Executable
-from runelift.runtime.execution.issuing import Issuer, program_failure
+from runelift.runtime.execution.issuing import Issuer, failure_at
 from runelift.runtime.execution.loop_scalars import LoopScalars, Row
 from runelift.runtime.geometry.shape import MOST_REMEMBERED
 from runelift.runtime.host import interrupts
@@ -179,7 +179,7 @@ class Run(Issuer):
     def fail(self, place: str, message: str, *args: Any) -> None:
         """Raise a failure that the host found, unless a kernel failed before."""
         self.check_failure()
-        raise program_failure(place, message.format(*args))
+        raise failure_at(place, message.format(*args))
 
     # Calls
 
