@@ -99,6 +99,11 @@ def plain(value: Value) -> Value:
     return value
 
 
+def is_recorded(value: Value) -> bool:
+    """True if a value has numbers of a tape."""
+    return isinstance(value, Traced) and (not value.level.forward or is_recorded(value.value))
+
+
 def highest(values: Sequence[Value]) -> Level | None:
     """The innermost operator that values have derivatives of."""
     levels = [value.level for value in values if isinstance(value, Traced)]
@@ -305,6 +310,8 @@ class Oracle(Interpreter):
                 return self._accumulated(exp, env)
             case ir.Jvp() | ir.Vjp() | ir.WithVjp():
                 return self.derivative(exp, env)
+            case ir.Loop() if any(is_recorded(env.get(name)) for name in free_vars(exp)):
+                return self.loop(exp, env, stm.asked("bound"))
             case ir.ArrayLit(elems):
                 return [lifted(np.array, [atom(a, env) for a in elems])]
         moved = _moved(exp)

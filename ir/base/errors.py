@@ -30,7 +30,7 @@ Code: TypeAlias = Literal[
     "unknown-module", "unknown-module-type", "missing-member", "not-a-module",
     "not-a-structure", "not-parametric", "missing-import", "cyclic-import",
     "index-out-of-bounds", "division-by-zero", "negative-size", "unequal-sizes",
-    "invalid-windows", "assertion-failed", "recursion-depth",
+    "invalid-windows", "assertion-failed", "recursion-depth", "bound-too-small",
     "rule-types-differ", "wrong-rule", "untestable-rule", "malformed-rule",
     "endless-rule",
     "unknown-parameter", "impossible-setting",
