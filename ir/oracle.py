@@ -21,7 +21,7 @@ from runelift.ir.base.source import Loc
 from runelift.ir.interpret import Env, Interpreter, Value, atom
 from runelift.ir.meaning import convert, operation
 from runelift.ir.names import VName
-from runelift.ir.partials import CAPTURED, PARTIALS, UNKNOWN, Partial
+from runelift.ir.partials import PARTIALS, UNKNOWN, Partial
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Type
@@ -215,16 +215,14 @@ class Oracle(Interpreter):
                                              ) else outside
         if level is None or level.forward:
             return self.call(exp.lam, args, dict(env))[exp.kept:]
-        if outside is level:
-            raise NoDerivative(CAPTURED, self.loc)
-        found = self.call(exp.lam, [below(a, level) for a in args], dict(env))
+        around = {name: below(value, level) for name, value in env.items()}
+        found = self.call(exp.lam, [below(a, level) for a in args], dict(around))
         kept, results = found[:exp.kept], found[exp.kept:]
         traced: list[Traced] = []
 
         def back(adjoints: Adjoints) -> None:
             seeds = [self._gathered(adjoints, t) for t in traced]
-            outside = {name: below(value, level) for name, value in env.items()}
-            given = self.call(exp.back, [*kept, *seeds], outside)
+            given = self.call(exp.back, [*kept, *seeds], dict(around))
             for arg, adjoint in zip(args, given, strict=True):
                 self._spread(adjoints, part_of(arg, level), adjoint)
 
