@@ -232,7 +232,7 @@ class Interpreter:
             case ir.If(cond, then_, else_):
                 return self.body(then_ if atom(cond, env) else else_, dict(env))
             case ir.Loop():
-                return self._loop(exp, env)
+                return self.loop(exp, env)
             case ir.Map(width, lam, arrays):
                 return self._map(_size(width, env), lam, arrays, env)
             case ir.Redomap(width, ops, lam, arrays):
@@ -305,7 +305,8 @@ class Interpreter:
 
     # Loops
 
-    def _loop(self, loop: ir.Loop, env: Env) -> list[Value]:
+    def loop(self, loop: ir.Loop, env: Env, bound: int = 0) -> list[Value]:
+        """The results of a loop; a positive ``bound`` is the most iterations of a while loop."""
         values = [atom(p.init, env) for p in loop.params]
         names = [p.param.name for p in loop.params]
         inner = dict(env)
@@ -320,8 +321,11 @@ class Interpreter:
                 values = step()
             return values
         condition = names.index(loop.form.cond)
+        count = 0
         while values[condition]:
-            values = step()
+            if bound and count == bound:
+                raise ProgramFailure(failures.BOUND.format(bound))
+            values, count = step(), count + 1
         return values
 
     def _recursion(self, exp: ir.Recursion, env: Env) -> list[Value]:

@@ -89,6 +89,11 @@ class Stm:
     attrs: tuple[str, ...] = ()
     loc: Loc | None = field(default=None, compare=False)
 
+    def asked(self, name: str) -> int:
+        """The largest number that attributes ``name(number)`` ask for; 0 if there is none."""
+        words = (attr[len(name) + 1:-1] for attr in self.attrs if attr.startswith(f"{name}("))
+        return max((int(word) for word in words if word.isdecimal()), default=0)
+
 
 @dataclass(frozen=True, slots=True)
 class Lambda:
