@@ -44,16 +44,7 @@ class Fold(NamedTuple):
 
 def tokens(workspace: Workspace, document: Document) -> Iterator[Token]:
     """The tokens of a text that have a class; comments are left to the grammar of the editor."""
-    known = dict[int, tuple[str, int]]()
-    names = dict[Definition, str]()
-    for each in workspace.mentions(document) if document.parsed is not None else ():
-        if (span := workspace.current(each.span)) is None:
-            continue
-        found = each.definition
-        if found not in names:
-            names[found] = _BY_KIND.get(found.kind) or (
-                "function" if declared_parameters(found) else "variable")
-        known[span.start] = names[found], DEFINES * (each.span == found.span)
+    known = _named(workspace, document)
     text = document.source.text
     for token in scan(text):
         kind, word, start, end = str(token.lastgroup), token[0], token.start(), token.end()
@@ -68,6 +59,23 @@ def tokens(workspace: Workspace, document: Document) -> Iterator[Token]:
             yield Token(start, end, "property", 0)
         elif kind in _BY_TOKEN:
             yield Token(start, end, _BY_TOKEN[kind], 0)
+
+
+def _named(workspace: Workspace, document: Document) -> dict[int, tuple[str, int]]:
+    """The classes and bits of names that a file defines, by their places in the current text."""
+    found = dict[int, tuple[str, int]]()
+    if document.parsed is None:
+        return found
+    move = document.move_to(document.parsed)
+    classes = dict[Definition, str]()
+    for each in workspace.mentions(document):
+        named = each.definition
+        if named not in classes:
+            classes[named] = _BY_KIND.get(named.kind) or (
+                "function" if declared_parameters(named) else "variable")
+        if (start := move.to_new(each.span.start)) is not None:
+            found[start] = classes[named], DEFINES * (each.span == named.span)
+    return found
 
 
 def _unmentioned(word: str, behind: str) -> tuple[str, int] | None:
