@@ -24,6 +24,7 @@ from rich.console import Console
 
 from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.ir.base.files import require_file
+from runelift.ir.base.visible import visible
 from runelift.ir.base.written_files import write_atomically
 from runelift.runtime.cost.peaks import measured_peaks
 from runelift.runtime.records.format import dataset_label
@@ -148,7 +149,9 @@ def execute(args: argparse.Namespace) -> int:
                     "next": None if following.step is None else
                     {"dataset": following.dataset or None, **asdict(following.step)}})
     elif found:
-        show(f"\n{following.text}")
+        show(f"\n{following.words}")
+        if following.step is not None:
+            print(f"  {visible(following.step.command)}")  # in one line, to be pasted
     if found and args.html is not None:
         _write(args.html, page(str(args.program), found))
     if found and args.trace is not None:

@@ -31,8 +31,7 @@ def data(profile: Profile) -> dict[str, Any]:
              "busiest": None if each.busiest is None else _kernel(each.busiest)}
             for each in profile.compared],
         "roof_seconds": profile.roof,
-        "ways": [{"kind": each.kind, "name": each.name, "seconds": list(each.seconds),
-                  "refused": each.refused or None} for each in profile.ways],
+        "ways": [asdict(each) for each in profile.ways],
         "steps": [asdict(each) for each in profile.steps],
         "difference_from_numpy": profile.difference or None,
     }

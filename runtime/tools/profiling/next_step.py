@@ -88,6 +88,8 @@ class Commands:
 
     def of(self, way: MeasuredWay) -> str:
         """The command that makes a call in this way."""
+        if way.kind is Kind.CONSTANT and not way.detail.startswith("entry "):
+            return way.detail  # the program has such an entry point
         return self._in_shell(way) if self.program is not None else self._in_python(way)
 
     def _in_shell(self, way: MeasuredWay) -> str:
@@ -128,7 +130,7 @@ class Commands:
 WORDS: Mapping[Kind, str] = {
     Kind.VERSION: "run {name}",
     Kind.DEFAULT: "leave the settings out",
-    Kind.CONSTANT: "write {name} into the program",
+    Kind.CONSTANT: "call {name} as a constant",
     Kind.LARGER: "give more data in a call ({name})",
     Kind.DEVICE: "keep arrays on the device between calls from Python",
 }
@@ -170,12 +172,16 @@ class Next:
     @property
     def text(self) -> str:
         """The step in words, and its command in another line."""
+        return self.words if self.step is None else f"{self.words}\n  {self.step.command}"
+
+    @property
+    def words(self) -> str:
+        """The step in words."""
         if self.step is None:
             return NOTHING
         step, of = self.step, f" for {self.dataset}" if self.dataset else ""
         return (f"Next: {step.text}: {show_seconds(step.after)} instead of "
-                f"{show_seconds(step.before)}{of}, {times(step.before / step.after)} as fast.\n"
-                f"  {step.command}")
+                f"{show_seconds(step.before)}{of}, {times(step.before / step.after)} as fast.")
 
 
 NOTHING = f"Nothing that was tried gains {round(100 * (LEAST - 1))} %."

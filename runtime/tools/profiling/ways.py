@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -195,7 +194,7 @@ def _from_python(call: Call, resident: Sequence[Any]) -> Iterator[Way]:
 
 
 def _constant(call: Call, resident: Sequence[Any]) -> Iterator[Way]:
-    """The program with its integers, which are no sizes of arguments, written into it."""
+    """An entry point where integers, which are no sizes of arguments, are constants."""
     declared = call.program.compiled.signatures[call.entry]
     specs = call.program.interface(call.entry).params
     if not call.transparent or call.force:
@@ -208,21 +207,27 @@ def _constant(call: Call, resident: Sequence[Any]) -> Iterator[Way]:
         return
     names = python_names(declared)
     kept = [number for number in range(len(specs)) if number not in fixed]
-    types = " ".join(f"({names[number]}: {declared.params[number].written})" for number in kept)
-    bound = [f" [{each}]" for each in declared.sizes if re.search(rf"\[{re.escape(each)}\]", types)]
-    given = " ".join(f"({fixed[each]})" if fixed.get(each, 0) < 0 else
-                     str(fixed.get(each, names[each])) for each in range(len(specs)))
-    name = f"{call.entry}_fixed"
-    text = f"entry {name}{''.join(bound)} {types} = {call.entry} {given}"
+    name = "_".join([call.entry, *(f"{names[each]}{value}".replace("-", "m")
+                                   for each, value in fixed.items())])
     said = ", ".join(f"{names[each]} = {value}" for each, value in fixed.items())
-    try:
-        made = call.program[call.entry].with_text(lambda _: (name, f"\n{text}\n")).program
-    except (UserError, CompilerLimitation):
+    program, text = call.program, f"program.{name}({', '.join(names[each] for each in kept)})"
+    if name not in program.entries:
+        types = " ".join(f"({names[each]}: {declared.params[each].written})" for each in kept)
+        sizes_of = "".join(f"[{each}] " for each in declared.sizes if f"[{each}]" in types)
+        given = " ".join(names[each] if each in kept else f"{fixed[each]}" if fixed[each] >= 0
+                         else f"({fixed[each]})" for each in range(len(specs)))
+        text = f"entry {name} {sizes_of}{types} = {call.entry} {given}"
+        try:
+            added = program[call.entry].with_text(lambda _: (name, f"\n{text}\n"))
+        except (UserError, CompilerLimitation):
+            return
+        assert isinstance(added.program, Program)
+        program = added.program
+    elif len(program.interface(name).params) != len(kept):
         return
-    assert isinstance(made, Program)
-    measured = MeasuredProgram(made)
+    measured = MeasuredProgram(program)
     arguments = measured.place([resident[number] for number in kept])
-    yield Way(Kind.CONSTANT, f"{said} in {name}", partial(measured.time, name, arguments), text)
+    yield Way(Kind.CONSTANT, f"{name}, with {said}", partial(measured.time, name, arguments), text)
 
 
 def _larger(call: Call, seconds: float) -> Iterator[Way]:

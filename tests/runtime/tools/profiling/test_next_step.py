@@ -48,10 +48,10 @@ NOW, HOST = way(Kind.NOW, 0.010, "default"), way(Kind.HOST, 0.014)
      "program.run('f', [k, xs], force={'f.v': 1})"),
     (way(Kind.DEFAULT, 0.005, "default"), "leave the settings out",
      "mv 'a b.fut.tuning' 'a b.fut.tuning.old'", "program.thresholds = {}"),
-    (way(Kind.CONSTANT, 0.005, "k = 8 in f_fixed", "entry f_fixed xs' = f 8 xs'"),
-     "write k = 8 in f_fixed into the program",
-     "printf '\\n%s\\n' 'entry f_fixed xs'\"'\"' = f 8 xs'\"'\"'' >> 'a b.fut'",
-     "program = runelift.compile(text + \"\\nentry f_fixed xs' = f 8 xs'\")"),
+    (way(Kind.CONSTANT, 0.005, "f_k8, with k = 8", "entry f_k8 xs' = f 8 xs'"),
+     "call f_k8, with k = 8 as a constant",
+     "printf '\\n%s\\n' 'entry f_k8 xs'\"'\"' = f 8 xs'\"'\"'' >> 'a b.fut'",
+     "program = runelift.compile(text + \"\\nentry f_k8 xs' = f 8 xs'\")"),
     (way(Kind.LARGER, 0.005, "a 16th of a call with n = 160", "8i64 '[160]f32'"),
      "give more data in a call (a 16th of a call with n = 160)",
      "runelift dataset 8i64 '[160]f32' -o larger.data && "
@@ -159,18 +159,21 @@ def test_a_profile_ends_in_one_change_or_in_none(
     if found["next"] is not None:
         assert found["next"]["after"] < found["next"]["before"]
         assert found["next"]["command"] == profile["steps"][0]["command"]
-    way = MeasuredWay(Kind.CONSTANT, "", "entry means_fixed [n] (xs: [n]f32) = means 8 xs")
+    way = MeasuredWay(Kind.CONSTANT, ways["constant"]["name"], ways["constant"]["detail"])
+    assert way.detail == "entry means_k8 [n] (xs: [n]f32) = means 8 xs"
     pasted = Commands("means", [], [], str(program)).of(way)
     subprocess.run(["/bin/sh", "-c", pasted], check=True)
     xs = np.arange(20, dtype=np.float32)
     made = runelift.compile(program, device="pocl")
-    np.testing.assert_array_equal(made.means_fixed(xs), made.means(8, xs))
+    np.testing.assert_array_equal(made.means_k8(xs), made.means(8, xs))
 
     shown = runelift.profile(made.means, 8, xs, runs=3, numpy=lambda k, xs: xs)
     assert repr(shown).endswith(shown.next)
     assert "The results of NumPy differ" in repr(shown)
     assert re.match(r"Next: .* times as fast\.\n  \S|Nothing that was tried", shown.next)
     assert "Ways to make the call" in shown._repr_html_()
+    (there,) = (each for each in shown.profile.ways if each.kind is Kind.CONSTANT)
+    assert PYTHON.of(there) == "program.means_k8(xs)"
 
     for name, said in (("none", "no function 'none'"), ("broken", "broken of means.py fails"),
                        ("a.b", "SCRIPT.py:NAME")):
