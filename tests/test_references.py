@@ -178,6 +178,7 @@ INPUTS: dict[str, Callable[[np.random.Generator], list[Any]]] = {
 }
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("name", INPUTS)
 def test_flat_version_agrees_with_numpy(name: str) -> None:
     arguments = INPUTS[name](np.random.default_rng(1))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
+from runelift.ir.analysis.activity import spread
 from runelift.ir.names import Names
 from runelift.ir.traverse import map_inside, statements_inside, stm_of, types_in
 from runelift.ir.types import Atom
-from runelift.rewrite.derive.activity import spread
 from runelift.rewrite.derive.arrays import ARRAY_FORWARD, ARRAY_REVERSE
 from runelift.rewrite.derive.buckets import reverse_buckets
 from runelift.rewrite.derive.control import (

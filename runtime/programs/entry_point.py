@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from runelift.codegen.plan.plan import Plan
 from runelift.ir.base.brevity import keeps_frames
 from runelift.ir.base.deep import deeply
-from runelift.ir.base.errors import ArgumentError, CompilerLimitation, ProgramFailure, UserError
+from runelift.ir.base.errors import ArgumentError, CompilerLimitation, RunFailure, UserError
 from runelift.ir.prim import Prim
 from runelift.ir.signature import Component, Signature
 from runelift.runtime.compilation.compiled import Compiled
@@ -73,7 +73,7 @@ class EntryPoint(Differentiable, Displayed):
             except RecursionError:  # the caller has left no room
                 parts = deeply(self._called)(args, device_arrays, named)
         except (UserError, CompilerLimitation) as error:
-            if isinstance(error, ProgramFailure):
+            if isinstance(error, RunFailure):
                 compiled = self.program.compiled
                 error.sources = compiled.source, *compiled.imports
             if keeps_frames():

@@ -7,6 +7,7 @@ import pytest
 
 from runelift.frontend.load import load
 from runelift.ir import syntax as ir
+from runelift.ir.base.errors import ProgramFailure
 from runelift.ir.base.source import Source
 from runelift.ir.interpret import Env, Interpreter, interpret
 from runelift.ir.names import Names
@@ -51,9 +52,20 @@ def rows(attribute: str, loop: str, k: int) -> tuple[int, np.ndarray]:
 @pytest.mark.parametrize("k", [0, 1, 2, 10, 27])
 def test_checkpoints_change_no_bit(loop: str, k: int) -> None:
     _, full = rows("", loop, k)
-    for levels in (1, 2):
-        _, found = rows(f"#[stripmine({levels})]", loop, k)
+    for attribute in ("stripmine(1)", "stripmine(2)", "bound(200)"):
+        _, found = rows(f"#[{attribute}]", loop, k)
         np.testing.assert_array_equal(found, full)
+
+
+def test_a_bound_is_the_size_of_the_tape_and_is_checked() -> None:
+    # the loop has more than 9 iterations, and less than 50
+    kept, _ = rows("#[bound(50)]", "while", 10)
+    assert kept == 50
+    text = TEXT.format("#[bound(9)]", LOOPS["while"])
+    core = load(Source("t", text), names := Names())
+    for program in (core, derive(core, names)):
+        with pytest.raises(ProgramFailure, match=r"t:2:\d+: error\[bound-too-small\]: .* 9 "):
+            interpret(program, "main", [10, XS])
 
 
 def test_fewer_states_are_kept() -> None:
