@@ -69,11 +69,10 @@ def in_slabs(walk: Walk, nest: Nest, pat: Sequence[ir.Param], like: ir.Body, fla
     body = _run(host, run, runs, dict(zip(widths, found, strict=True)), carried, flat)
     loop = ir.Loop(tuple(map(ir.LoopParam, carried, starts)), ir.ForLoop(run, runs.count), body)
     host.emit(ir.Stm(tuple(whole_arrays), loop, (IN_SLABS,)))
-    if outer == 1:
-        return ir.Body(tuple(host.out), tuple(p.name for p in whole_arrays))
-    return ir.Body(tuple(host.out), tuple(
+    results = tuple(p.name for p in whole_arrays) if outer == 1 else tuple(
         emitted(host, p.name.base, p.type, ir.Reshape(shape_of(p.type), array.name))
-        for p, array in zip(pat, whole_arrays, strict=True)))
+        for p, array in zip(pat, whole_arrays, strict=True))
+    return ir.Body(tuple(host.out), results)
 
 
 def _stored(body: ir.Body) -> list[ArrayType]:
