@@ -34,12 +34,12 @@ Flat: TypeAlias = Callable[[Nest, Mapping[VName, Segments]], ir.Body]
 
 
 class _Runs(NamedTuple):
-    """The runs of segments: how many, the greatest number of their places, and arrays of the host.
+    """The runs of segments: their number, the places of a window, and arrays of the host.
 
     Run r begins at point ``firsts[r]``, whose elements of each width begin at ``begins[r]``.
     """
 
-    count: VName
+    number: VName
     size: VName
     firsts: VName
     begins: tuple[VName, ...]
@@ -67,7 +67,7 @@ def in_slabs(walk: Walk, nest: Nest, pat: Sequence[ir.Param], like: ir.Body, fla
     carried = [fresh_param(host, p.name.base, p.type) for p in whole_arrays]
     run = fresh_param(host, "run", Prim.I64).name
     body = _run(host, run, runs, dict(zip(widths, found, strict=True)), carried, flat)
-    loop = ir.Loop(tuple(map(ir.LoopParam, carried, starts)), ir.ForLoop(run, runs.count), body)
+    loop = ir.Loop(tuple(map(ir.LoopParam, carried, starts)), ir.ForLoop(run, runs.number), body)
     host.emit(ir.Stm(tuple(whole_arrays), loop, (IN_SLABS,)))
     results = tuple(p.name for p in whole_arrays) if outer == 1 else tuple(
         emitted(host, p.name.base, p.type, ir.Reshape(shape_of(p.type), array.name))
