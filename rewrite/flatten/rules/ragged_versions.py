@@ -160,8 +160,11 @@ def _with_checks(stms: tuple[ir.Stm, ...], widths: list[VName]) -> tuple[ir.Stm,
 
 def _shared(flattener: Flattener, lam: ir.Lambda, nest: Nest, found: Mapping[VName, Segments],
             sharing: Sharing) -> tuple[ir.Body, int]:
-    """The body under Σ' with its segments shared so, and what was run in parallel separately."""
-    flattener = replace(flattener, sharing=sharing)
+    """The body under Σ' with its segments shared so, and what was run in parallel separately.
+
+    It looks for failures of Σ itself: another version does not run.
+    """
+    flattener = replace(flattener, sharing=sharing, checked=set(flattener.checked))
     body = lam.body
     copy = flattener.copy_body(ir.Body(body.stms, (*body.result, *found)))
     results, widths = copy.result[:len(body.result)], copy.result[len(body.result):]
