@@ -112,8 +112,7 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
                 if len(kinds) > 1 and stores_elements(body, found):
                     slabs = _slabs(walk, soac.lam, nest, found_at, host, body)
                     alternatives.append(ir.Version(flattener.guard(
-                        stm, Kind.SLABS, len(nest.space), lengths.count + lengths.total, lengths),
-                        Kind.SLABS, slabs))
+                        stm, Kind.SLABS, len(nest.space), Size.of(0), lengths), Kind.SLABS, slabs))
                 alternatives.append(ir.Version(None, kind if _is_shared(body) else Kind.FLAT, body))
             elif _is_shared(body):
                 alternatives.append(ir.Version(flattener.guard(
