@@ -448,8 +448,9 @@ def test_members_of_modules_complete(folder: tuple[Client, Path]) -> None:
     client, root = folder
     uri, text = (root / "main.fut").as_uri(), FILES["main.fut"]
     client.open(uri, text)
-    for path, members in (("again.", ["four", "pair", "plain", "twice"]), ("again.plain.", ["first", "make", "t"]),
-                          ("none.", []), ("i32.m", None), ("", None)):
+    for path, members in (("again.", ["four", "pair", "plain", "twice"]),
+                          ("again.plain.", ["first", "make", "t"]), ("none.", []),
+                          ("i32.m", None), ("", None)):
         client.change(uri, f"{text}\n  + {path}", 3)
         items = client.about("completion", uri, 8, 4 + len(path))
         found = {each["label"]: each for each in items}
