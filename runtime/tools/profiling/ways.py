@@ -99,7 +99,9 @@ def measured_ways(call: Call, ran: Set[str], runs: int,
     now = "forced" if call.force else "tuned" if call.program.thresholds else "default"
     ways = [Way(Kind.NOW, f"{now}, {', '.join(sorted(ran))}" if ran else now,
                 partial(timed, force=required))]
-    if now != "default":
+    if call.force:
+        ways.append(Way(Kind.DEFAULT, "without --force", timed))
+    elif call.program.thresholds:
         ways.append(Way(Kind.DEFAULT, "default", partial(timed, thresholds={})))
     versions, left_out = _versions(call, measured, resident, ran)
     ways += [*versions, *_from_python(call, resident), *_constant(call, resident)]
