@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import replace
+from functools import partial
 
 from runelift.ir import syntax as ir
 from runelift.ir.base import failures
 from runelift.ir.prim import Prim
+from runelift.ir.traverse import map_inside
 from runelift.ir.types import Atom, Const, i64
 from runelift.rewrite.derive.emitter import Emitter
+
+
+def checkpointed(fun: ir.Fun, levels: int) -> ir.Fun:
+    """A function whose loops of the host have checkpoints in reverse mode, in so many levels.
+
+    Loops that ask for levels themselves stay as they are.  It is the same object if none is left.
+    """
+    def body(found: ir.Body, *, is_reverse: bool) -> ir.Body:
+        stms = tuple(statement(stm, is_reverse) for stm in found.stms)
+        return found if all(map(operator.is_, stms, found.stms)) else replace(found, stms=stms)
+
+    def statement(stm: ir.Stm, is_reverse: bool) -> ir.Stm:
+        exp = stm.exp
+        if isinstance(exp, ir.Loop) and is_reverse:
+            asked = stm.asked("stripmine")
+            return stm if asked else replace(stm, attrs=(*stm.attrs, f"stripmine({levels})"))
+        if not isinstance(exp, (*ir.DERIVATIVES, ir.If, ir.Loop)):
+            return stm
+        inside = partial(body, is_reverse=is_reverse or isinstance(exp, ir.Vjp))
+        made = map_inside(exp, inside, lambda lam: replace(lam, body=inside(lam.body)))
+        return stm if made == exp else replace(stm, exp=made)
+
+    changed = body(fun.body, is_reverse=False)
+    return fun if changed is fun.body else replace(fun, body=changed)
 
 
 def masked(emit: Emitter, stm: ir.Stm, most: int) -> list[ir.Stm]:

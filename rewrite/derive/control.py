@@ -264,7 +264,7 @@ class _ReturnLoop:
               ) -> None:
         walk, emit = self.walk, self.walk.emit
         needed = free_vars(body)
-        tape = Tape(emit, self.loop, [k for k, p in enumerate(params) if p.name in needed])
+        tape = Tape(emit, self.stm, [k for k, p in enumerate(params) if p.name in needed])
         count = tape.fill(self.stm, self.sweep)
         counter = emit.fresh("i", Prim.I64)
         with emit.block() as stms:

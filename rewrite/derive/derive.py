@@ -110,7 +110,9 @@ class _Expansion:
         if isinstance(exp, ir.Jvp | ir.Vjp) and not any(
                 isinstance(inner.exp, ir.Jvp | ir.Vjp)
                 for inner in statements_inside((exp.lam.body,))):
+            before = self.rewriting.fired.copy()
             emit.let(stm.pat, (self._forward if isinstance(exp, ir.Jvp) else self._reverse)(exp))
+            self.rewriting.derived.append((stm, self.rewriting.fired - before))
         elif isinstance(exp, ir.WithVjp) and self.alone:
             emit.let(stm.pat, emit.inline(exp.lam, exp.args)[exp.kept:])
         else:

@@ -17,8 +17,8 @@ from runelift.runtime.cost.device_costs import DeviceCosts
 from runelift.runtime.cost.model import LaunchTime, launch_time
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.info import DeviceInfo
-from runelift.runtime.devices.memory import elements_of_slab
 from runelift.runtime.devices.limits import LEAST_ITERATIONS
+from runelift.runtime.devices.memory import elements_of_slab
 from runelift.runtime.geometry.launch_geometry import LaunchGeometry
 from runelift.runtime.versions.choose import NEVER, UNMET
 

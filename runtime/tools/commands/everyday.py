@@ -13,7 +13,7 @@ EVERYDAY: Mapping[str, frozenset[str]] = {
                        "--seed", "--jobs", "--verbose", "--entry", "--device", "--json"}),
     "bench": frozenset({"--entry", "--runs", "--input", "--force", "--device", "--tuning",
                         "--json"}),
-    "profile": frozenset({"--entry", "--runs", "--data", "--only", "--html", "--all-versions",
+    "profile": frozenset({"--entry", "--runs", "--data", "--only", "--html", "--numpy",
                           "--device", "--json"}),
     "autotune": frozenset({"--entry", "--runs", "--input", "--only", "--budget", "--memory",
                            "--schedules", "--output", "--device", "--html", "--verbose"}),
