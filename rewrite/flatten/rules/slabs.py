@@ -147,7 +147,7 @@ def _search(host: Walk, run: VName, size: VName, found: Sequence[Segments]) -> i
 def _run(host: Walk, run: VName, runs: _Runs, found: Mapping[VName, Segments],
          carried: Sequence[ir.Param], flat: Flat) -> ir.Body:
     """The iteration of a run, which puts its results into the arrays of all results."""
-    inner, names = Walk(host.flattener, Nest()), host.flattener.names
+    inner = Walk(host.flattener, Nest())
     after = _compute(inner, "add", run, i64(1))
     first, last, *ends = (
         emitted(inner, array.base, Prim.I64, ir.Index(array, (at,)))
@@ -166,14 +166,12 @@ def _run(host: Walk, run: VName, runs: _Runs, found: Mapping[VName, Segments],
         (ir.Param(number, Prim.I64),), ir.PrimOp("add", Prim.I64, (first, index)))])
     parts = dict[VName, Segments]()
     for (width, each), begin, end in zip(found.items(), ends[::2], ends[1::2], strict=True):
-        length = ir.Param(names.fresh("length"), Prim.I64)
-        read = nest.kernel_body((ir.Stm((length,), ir.Index(each.lengths, (number,))),),
-                                (length.name,))
         most = _compute(inner, "add", runs.size, each.longest)
+        assert each.offsets is not None
         parts[width] = Segments(
-            points, emitted(inner, "len", array_of((points,), Prim.I64),
-                            inner.segmap(nest.space, read, (Prim.I64,))),
-            between(begin, end, each.total, most), each.longest, each.live, each.squares)
+            points, _part(inner, each.lengths, first, points, i64(0)),
+            between(begin, end, each.total, most), each.longest, each.live, each.squares,
+            _part(inner, each.offsets, first, _compute(inner, "add", points, i64(1)), begin))
     made = flat(nest, parts)
     for stm in made.stms:
         inner.emit(stm)
@@ -182,3 +180,15 @@ def _run(host: Walk, run: VName, runs: _Runs, found: Mapping[VName, Segments],
         array.name, (place, *map(whole, shape_of(array.type)[1:])), value))
         for array, value in zip(carried, made.result, strict=True)]
     return ir.Body(tuple(inner.out), tuple(results))
+
+
+def _part(inner: Walk, array: VName, first: VName, count: VName, less: Atom) -> VName:
+    """Elements of an array from ``first`` on, each without ``less``."""
+    index = fresh_param(inner, "q", Prim.I64).name
+    start = Walk(inner.flattener, Nest())
+    at = _compute(start, "add", first, index)
+    value = _compute(start, "sub", emitted(start, array.base, Prim.I64, ir.Index(array, (at,))),
+                     less)
+    kernel = ir.SegMap(inner.level, (ir.SegDim(index, count),),
+                       ir.Body(tuple(start.out), (value,)), (Prim.I64,))
+    return emitted(inner, array.base, array_of((count,), Prim.I64), kernel)
