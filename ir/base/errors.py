@@ -17,6 +17,7 @@ from runelift.ir.base.source import Loc, Source, Span
 Code: TypeAlias = Literal[
     "syntax-error", "unsupported-feature", "literal-out-of-range", "unknown-attribute",
     "hole", "broken-promise", "too-many-constructors", "too-large", "no-derivative",
+    "constant-derivative", "custom-adjoint-captures",
     "unknown-name", "recursive-function", "unknown-type", "duplicate-name", "not-definable",
     "type-mismatch", "ambiguous-type", "not-a-function", "too-many-arguments",
     "function-not-allowed", "unknown-field", "wrong-rank", "bad-pattern", "incomplete-match",
@@ -30,7 +31,7 @@ Code: TypeAlias = Literal[
     "unknown-module", "unknown-module-type", "missing-member", "not-a-module",
     "not-a-structure", "not-parametric", "missing-import", "cyclic-import",
     "index-out-of-bounds", "division-by-zero", "negative-size", "unequal-sizes",
-    "invalid-windows", "assertion-failed", "recursion-depth",
+    "invalid-windows", "assertion-failed", "recursion-depth", "bound-too-small",
     "rule-types-differ", "wrong-rule", "untestable-rule", "malformed-rule",
     "endless-rule",
     "unknown-parameter", "impossible-setting",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
+from runelift.ir.analysis.activity import spread
 from runelift.ir.names import Names
 from runelift.ir.traverse import map_inside, statements_inside, stm_of, types_in
 from runelift.ir.types import Atom
-from runelift.rewrite.derive.activity import spread
 from runelift.rewrite.derive.arrays import ARRAY_FORWARD, ARRAY_REVERSE
 from runelift.rewrite.derive.buckets import reverse_buckets
 from runelift.rewrite.derive.control import (
@@ -110,7 +110,9 @@ class _Expansion:
         if isinstance(exp, ir.Jvp | ir.Vjp) and not any(
                 isinstance(inner.exp, ir.Jvp | ir.Vjp)
                 for inner in statements_inside((exp.lam.body,))):
+            before = self.rewriting.fired.copy()
             emit.let(stm.pat, (self._forward if isinstance(exp, ir.Jvp) else self._reverse)(exp))
+            self.rewriting.derived.append((stm, self.rewriting.fired - before))
         elif isinstance(exp, ir.WithVjp) and self.alone:
             emit.let(stm.pat, emit.inline(exp.lam, exp.args)[exp.kept:])
         else:

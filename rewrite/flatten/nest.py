@@ -58,6 +58,12 @@ class Segments:
     offsets: VName | None = None
     owners: VName | None = None
 
+    @property
+    def known(self) -> Facts:
+        """The facts, which have been made."""
+        assert self.facts is not None
+        return self.facts
+
 
 @dataclass(frozen=True, slots=True)
 class Nest:

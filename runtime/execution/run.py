@@ -19,7 +19,7 @@ from runelift.ir.base.deep import deep_calls
 from runelift.ir.base.errors import CompilerLimitation, UserError, VersionUnavailable
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.kernel import BoundKernel
-from runelift.runtime.devices.memory import Buffer, OutOfMemory
+from runelift.runtime.devices.memory import Buffer, OutOfMemory, elements_of_slab
 from runelift.runtime.execution import persistent_loops
 from runelift.runtime.execution.commands import RunLoop
 from runelift.runtime.execution.delivery import Delivery
@@ -209,6 +209,12 @@ class Run(Issuer):
             self.fail(place, failures.CALLS, *args)
 
     # Loops
+
+    def slab_size(self, bytes_each: int, longest: int) -> int:
+        """The elements of a run of segments, of so many bytes each, for the memory there is."""
+        pool, most = self._pool, self.device.info.global_bytes
+        return elements_of_slab((most if pool.limit is None else pool.limit) - pool.live,
+                                bytes_each, longest)
 
     def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
                course: LoopScalars | None = None) -> Iterable[Any]:

@@ -33,6 +33,8 @@ PROGRAMS: dict[str, tuple[str, list[Any]]] = {
                 "(tabulate m (\\j -> a[(i * j) % n, j] * a[i, 0])))) a (replicate n 1)", [XSS]),
     "whiles": ("entry main [n][m] (a: [n][m]f64) = vjp (map (map (\\x -> loop y = x while "
                "f64.abs y < 3 do y * y + 0.5 + x * x))) a a", [XSS]),
+    "bounds": ("entry main [n][m] (a: [n][m]f64) = vjp (map (map (\\x -> #[bound(9)] loop y = x "
+               "while f64.abs y < 3 do y * y + 0.5 + x * x))) a a", [XSS]),
     "checkpoints": ("entry main [n][m] (a: [n][m]f64) = vjp (\\a -> #[stripmine(1)] loop b = a "
                     "for i < 7 do map (map (\\x -> f64.sin x + x * x / 9)) (rotate i b)) a a",
                     [XSS]),

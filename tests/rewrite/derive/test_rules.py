@@ -6,13 +6,14 @@ and the product with a random vector from the other side.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from runelift.frontend.load import load
-from runelift.ir.base.errors import NoDerivative
+from runelift.ir.base.errors import NoDerivative, ProgramWarning
 from runelift.ir.base.source import Source
 from runelift.ir.check import check
 from runelift.ir.interpret import interpret
@@ -187,7 +188,6 @@ def test_every_rule_has_a_function() -> None:
 
 @pytest.mark.parametrize(("text", "why"), [
     ("map f64.gamma xs", "gamma"),
-    ("with_vjp (map (* xs[0])) (\\_ y -> y) xs", "with_vjp"),
     ("scatter_stream (copy xs) (\\(acc: *intrinsics.acc ([n]f64)) x -> "
      "intrinsics.acc_write acc 0 x) xs",
      "scatter_stream"),
@@ -196,6 +196,27 @@ def test_what_has_no_derivative_is_refused(text: str, why: str) -> None:
     with pytest.raises(NoDerivative, match=why) as error:
         derived(text)
     assert "error[no-derivative]" in str(error.value)
+
+
+def test_adjoints_of_with_vjp_leave_out_what_they_capture() -> None:
+    with pytest.warns(ProgramWarning, match="custom-adjoint-captures"):
+        program = derived("with_vjp (map (* xs[0])) (\\_ y -> map (* 3) y) xs")
+    for each in (program.core, program.expanded):
+        np.testing.assert_array_equal(run(each, "reverse", XS, np.ones(6)), np.full(6, 3))
+
+
+@pytest.mark.parametrize(("body", "is_constant"), [
+    ("map (\\x -> f64.bool (x > 1)) xs", True), ("map (\\i -> f64.i64 (i + n)) is", True),
+    ("map (\\x -> if x > 1 then f64.floor x else 2) xs", True),
+    ("loop ys = map f64.round xs for i < 3 do map (* 2) ys", True),
+    ("loop ys = map f64.round xs for i < 3 do map2 (+) ys xs", False),
+    ("map (\\x -> if x > 1 then x else 2) xs", False)])
+def test_derivatives_that_are_always_zero_are_warned_of(body: str, is_constant: bool) -> None:
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        core = load(Source("t", HEAD + body + ENTRIES), Names())
+    codes = [w.message.diagnostic.code for w in caught if isinstance(w.message, ProgramWarning)]
+    assert codes == ["constant-derivative"] * 3 * is_constant
+    assert is_constant is not run(core, "reverse", XS, np.ones(6)).any()
 
 
 def test_what_does_not_vary_needs_no_derivative() -> None:
