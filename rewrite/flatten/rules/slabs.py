@@ -100,7 +100,7 @@ def _runs(host: Walk, found: Sequence[Segments], like: ir.Body) -> _Runs:
         for size in array.shape[1:]:
             bytes_ = _compute(host, "mul", bytes_, size)
         each = _sum(host, each, bytes_)
-    longest = _sum(host, found[0].longest, *(other.longest for other in found[1:]))
+    longest = _sum(host, found[0].known.longest, *(other.known.longest for other in found[1:]))
     places = _sum(host, found[0].count, *(other.total for other in found))
     size = _compute(host, "max", emitted(host, "slab", Prim.I64, ir.SlabSize(each, longest)),
                     _compute(host, "quot", longest, i64(PARTS)), base="size")
@@ -169,11 +169,11 @@ def _run(host: Walk, run: VName, runs: _Runs, found: Mapping[VName, Segments],
         length = ir.Param(names.fresh("length"), Prim.I64)
         read = nest.kernel_body((ir.Stm((length,), ir.Index(each.lengths, (number,))),),
                                 (length.name,))
-        most = _compute(inner, "add", runs.size, each.longest)
+        most = _compute(inner, "add", runs.size, each.known.longest)
         parts[width] = Segments(
             points, emitted(inner, "len", array_of((points,), Prim.I64),
                             inner.segmap(nest.space, read, (Prim.I64,))),
-            between(begin, end, each.total, most), each.longest, each.live, each.squares)
+            between(begin, end, each.total, most), each.facts)
     made = flat(nest, parts)
     for stm in made.stms:
         inner.emit(stm)
