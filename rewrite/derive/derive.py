@@ -28,6 +28,7 @@ from runelift.rewrite.derive.reductions import (
     REDUCTION_FORWARD,
     REDUCTION_REVERSE,
     forward_pairs,
+    reverse_reduction,
     reverse_sequential,
 )
 from runelift.rewrite.derive.scalars import (
@@ -37,6 +38,7 @@ from runelift.rewrite.derive.scalars import (
     reverse_operation,
 )
 from runelift.rewrite.derive.scans import forward_scan_sum, reverse_scan, reverse_scan_sum
+from runelift.rewrite.derive.selections import forward_selection, reverse_selection
 from runelift.rewrite.derive.walk import Books, Forward, Reverse
 from runelift.rewrite.derive.writes import WRITES_FORWARD, WRITES_REVERSE
 from runelift.rewrite.engine.rule import Rewriting, RuleBook
@@ -46,12 +48,13 @@ from runelift.rewrite.passes.simplify import simplify
 BOOKS = Books(
     RuleBook([forward_operation, forward_conversion, *ARRAY_FORWARD, forward_branch, forward_loop,
               forward_map, *WRITES_FORWARD[1:], REDUCTION_FORWARD[0], *HISTOGRAM_FORWARD,
-              REDUCTION_FORWARD[1], forward_scan_sum, *REDUCTION_FORWARD[2:], forward_pairs,
-              forward_hist_pairs, WRITES_FORWARD[0]]),
+              REDUCTION_FORWARD[1], forward_scan_sum, *REDUCTION_FORWARD[2:],
+              forward_selection, forward_pairs, forward_hist_pairs, WRITES_FORWARD[0]]),
     RuleBook([reverse_operation, reverse_conversion, *ARRAY_REVERSE, reverse_branch, reverse_loop,
               reverse_map, *WRITES_REVERSE[1:], REDUCTION_REVERSE[0], *HISTOGRAM_REVERSE,
-              REDUCTION_REVERSE[1], reverse_scan_sum, *REDUCTION_REVERSE[2:], reverse_scan,
-              reverse_buckets, reverse_sequential, WRITES_REVERSE[0]]))
+              REDUCTION_REVERSE[1], reverse_scan_sum, *REDUCTION_REVERSE[2:],
+              reverse_selection, reverse_reduction, reverse_scan, reverse_buckets,
+              reverse_sequential, WRITES_REVERSE[0]]))
 """The rules of each mode: a special rule stands before a general rule."""
 
 DERIVATIVES = (*BOOKS.forward.rules, *BOOKS.reverse.rules)
