@@ -35,6 +35,8 @@ from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, i64, row_of
 Value: TypeAlias = Any
 """A NumPy scalar or a NumPy array."""
 Env: TypeAlias = dict[VName, Value]
+SLAB = 8
+"""The elements of a run of segments: few, so that there are several runs."""
 ROW_BYTES = 64
 """The least memory for the results of one element of a map, before they become arrays."""
 Choose: TypeAlias = Callable[[ir.Versions], int]
@@ -217,6 +219,8 @@ class Interpreter:
                 return [env[array].copy()]
             case ir.LengthFacts(lengths):
                 return [length_facts(env[lengths])]
+            case ir.SlabSize():
+                return [np.int64(SLAB)]
             case ir.Call(function, args):
                 return self._apply(function, [atom(a, env) for a in args])
             case ir.Recursion():

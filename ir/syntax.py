@@ -608,6 +608,18 @@ class LengthFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class SlabSize:
+    """The elements that a run of segments may have, an i64 above 0, if each takes so many bytes.
+
+    The runtime says it, so that a run and a segment of ``longest`` elements fit into memory.  No
+    result depends on it.  It stands at host level.
+    """
+
+    bytes: Atom
+    longest: Atom
+
+
+@dataclass(frozen=True, slots=True)
 class SegMap:
     """``body`` at every point of ``space``; results get the widths of the space in front."""
 
@@ -724,7 +736,7 @@ Exp: TypeAlias = (
     AtomExp | PrimOp | Convert | ArrayLit | Index | Update | Iota | Replicate | Concat
     | Rearrange | Reshape | Slide | Pad | Copy | Call | Assert | If | Loop | Recursion
     | Map | Redomap | Scanomap | Scatter | Hist | Accumulate | AccWrite | Jvp | Vjp | WithVjp
-    | LengthFacts | SegMap | SegRed | SegScan | SegScatter | SegHist | SegAccumulate | Versions
+    | LengthFacts | SlabSize | SegMap | SegRed | SegScan | SegScatter | SegHist | SegAccumulate | Versions
 )
 
 

@@ -21,7 +21,7 @@ from runelift.ir.types import ArrayType, Atom, Const, Type
 
 FLAT = frozenset({ir.AccWrite, ir.ArrayLit, ir.Assert, ir.AtomExp, ir.Call, ir.Concat, ir.Convert,
                   ir.Copy, ir.Index, ir.Iota, ir.LengthFacts, ir.PrimOp,
-                  ir.Pad, ir.Rearrange, ir.Replicate, ir.Reshape, ir.Slide, ir.Update})
+                  ir.Pad, ir.Rearrange, ir.Replicate, ir.Reshape, ir.SlabSize, ir.Slide, ir.Update})
 """The expressions with nothing inside: most of a program, so that a look at the kind saves time."""
 
 
@@ -241,6 +241,8 @@ def _mapped(m: Mapper, exp: ir.Exp) -> ir.Exp:
             return ir.Copy(m.name(array))
         case ir.LengthFacts(lengths):
             return ir.LengthFacts(m.name(lengths))
+        case ir.SlabSize(each, longest):
+            return ir.SlabSize(m.atom(each), m.atom(longest))
         case ir.Call(function, args, ret):
             return ir.Call(m.name(function), m.atoms(args), m.types(ret))
         case ir.Assert(cond, message, args):

@@ -9,6 +9,7 @@ free when no variable holds it.  Steps left when everything has been issued are 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -164,6 +165,8 @@ class PlanWriter(Blocks):
         self.operations: list[plan.Operation] = []
         self.changing = frozenset[VName]()
         """The scalars that differ between iterations of the loops around."""
+        self.alike = False
+        """True in a loop over parts: the least of an unknown and a known number bounds a part."""
 
     def settings(self, parameters: tuple[Parameter, ...]) -> None:
         """Write the assignment of all parameters of an operation."""
@@ -220,6 +223,13 @@ class PlanWriter(Blocks):
         self.nested(body, version, 1)
         self.changing = around
 
+    @contextmanager
+    def in_parts(self, alike: bool) -> Iterator[None]:
+        """Write the body of a loop, whose iterations may be ``alike`` to the host."""
+        around, self.alike = self.alike, self.alike or alike
+        yield
+        self.alike = around
+
     def step(self, step: plan.Step, version: str) -> None:
         """Write a step of a version."""
         match step:
@@ -239,6 +249,8 @@ class PlanWriter(Blocks):
                 self._set(name, conversion_text(from_, to, atom_text(arg)))
             case plan.ComputeSize(name, size):
                 self._set(name, size_text(size))
+            case plan.SlabSize(name, each, longest):
+                self._set(name, f"rt.slab_size({atom_text(each)}, {atom_text(longest)})")
             case plan.Bind(target, source):
                 self.line(f"{variable(target)} = {atom_text(source)}")
             case plan.Check(cond, message, args, loc):
@@ -297,10 +309,12 @@ class PlanWriter(Blocks):
         """Write a loop; the runtime may run all its iterations by one kernel."""
         match step:
             case plan.CountedLoop(index, bound, body, carried, None):
-                iterations = (f"range({atom_text(bound)})" if carried is None
+                first = "rt.first" if self.named and step.alike else "range"
+                iterations = (f"{first}({atom_text(bound)})" if carried is None
                               else f"rt.rounds({atom_text(bound)}, {_buffers(carried)})")
                 self.line(f"for {variable(index)} in {iterations}:")
-                self.looped(body, version, index)
+                with self.in_parts(step.alike):
+                    self.looped(body, version, index)
             case plan.CountedLoop(index, bound, body, carried, loop_scalars):
                 assert carried is not None
                 assert loop_scalars is not None
@@ -370,6 +384,9 @@ class PlanWriter(Blocks):
             elif divisor.value == 0:
                 self.line(fail)
                 return
+        if self.named and self.alike and step.op == "min":
+            self.line(f"{variable(step.name)} = rt.least({', '.join(args)})")
+            return
         self._set(step.name, operation_text(step.op, step.prim, args))
 
     def _set(self, name: VName, exp: str) -> None:

@@ -251,8 +251,8 @@ class HiddenEntryWarning(UserWarning):
     """Python code cannot call an entry point as an attribute; carries the text."""
 
 
-class ProgramFailure(UserError):
-    """The program failed while it ran: an index out of bounds, a failed assertion, ...
+class RunFailure(_Brief):
+    """A run failed at a place of the program.
 
     The message holds the reason with its values and the source position; the interpreter gives
     the position as a second argument as well.  With the ``sources`` of the program, the text has
@@ -277,6 +277,10 @@ class ProgramFailure(UserError):
         first, *calls = str(self.args[0]).split("\n")
         excerpt = [] if (span := self.span) is None else span.excerpt().split("\n")
         return "\n".join([first, *excerpt, *calls])
+
+
+class ProgramFailure(RunFailure, UserError):
+    """The program failed while it ran: an index out of bounds, a failed assertion, ..."""
 
 
 class BriefErrors:
@@ -305,6 +309,10 @@ class TooLarge(CompilerLimitation):
 
     def __str__(self) -> str:
         return self.diagnostic.render()
+
+
+class RunTooLarge(RunFailure, CompilerLimitation):
+    """The program is right, but a run of it has more rows or calls than Runelift supports."""
 
 
 class NoDerivative(CompilerLimitation):

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from runelift.rewrite.flatten.walk import Walk
 
 
+MOST_SEGMENTS = 2**31 - 1
+"""The most segments whose numbers an i32 has."""
+
+
 def segments_of(walk: Walk, width: VName) -> Segments:
     """The descriptor of a width that differs between the points of Σ; its facts are emitted."""
     if (known := walk.nest.segments.get(width)) is not None:
@@ -41,7 +45,8 @@ def segments_of(walk: Walk, width: VName) -> Segments:
     if len(walk.nest.space) > 1:
         lengths = emitted(walk, "len", array_of((count,), Prim.I64),
                            ir.Reshape((count,), lengths))
-    total, longest, live, squares = _closed_facts(walk, width) or _facts(walk, lengths)
+    total, longest, live, squares = (_closed_facts(walk, width) or _scaled_facts(walk, width)
+                                     or _facts(walk, lengths))
     found = Segments(count, lengths, total, longest, live, squares)
     walk.nest = walk.nest.with_segments(width, found)
     return found
@@ -252,6 +257,46 @@ def _closed_facts(walk: Walk, width: VName) -> list[VName] | None:
     return [total, longest, live, compute("add", squares, both, "squares")]
 
 
+def _scaled_facts(walk: Walk, width: VName) -> list[VName] | None:
+    """The facts about lengths l + c or c l, which the host computes from the facts about l.
+
+    None for other lengths.  c is a number, at least 0; in a sum it may be a size of the host.
+    """
+    match walk.nest.defs.get(width):
+        case ir.Stm(_, ir.PrimOp("add" | "mul" as op, Prim.I64, (a, b))):
+            lengths, other = (a, b) if a in walk.nest.segments else (b, a)
+        case _:
+            return None
+    known = walk.nest.segments.get(lengths) if isinstance(lengths, VName) else None
+    if known is None or (int(other.value) < 0 if isinstance(other, Const) else
+                         op == "mul" or not _is_size(walk, other)):
+        return None
+
+    def compute(op: str, a: Atom, b: Atom, base: str = "part") -> VName:
+        return emitted(walk, base, Prim.I64, ir.PrimOp(op, Prim.I64, (a, b)))
+
+    other = compute("max", other, i64(0))  # a size below 0 fails, but perhaps later
+    some = compute("min", other, i64(1))
+    if op == "mul":
+        square = compute("mul", other, other)
+        return [compute("mul", known.total, other, "total"),
+                compute("mul", known.longest, other, "longest"),
+                compute("mul", known.live, some, "live"),
+                compute("mul", known.squares, square, "squares")]
+    more, one = compute("mul", known.count, other), compute("min", known.count, i64(1))
+    mixed = compute("mul", compute("add", compute("add", known.total, known.total), more), other)
+    return [compute("add", known.total, more, "total"),
+            compute("mul", compute("add", known.longest, other), one, "longest"),
+            compute("max", known.live, compute("mul", known.count, some), "live"),
+            compute("add", known.squares, mixed, "squares")]
+
+
+def _is_size(walk: Walk, name: VName) -> bool:
+    """True if a name is a size of arrays that the host knows."""
+    return walk.invariant(name) and any(
+        name in shape_of(type_) for type_ in walk.flattener.types.values())
+
+
 def _counts(walk: Walk, atom: Atom) -> bool:
     """True if an atom is the index of the only dimension of Σ, perhaps by way of an iota."""
     if not isinstance(atom, VName) or atom in walk.nest.indices:
@@ -301,7 +346,8 @@ def _offsets(walk: Walk, found: Segments) -> VName:
 def _owners(walk: Walk, found: Segments) -> VName:
     """The segment of each element, as one pass over the offsets writes it."""
     names, prim = walk.flattener.names, Prim.I32
-    few = emitted(walk, "few", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (found.count, i64(1 << 31))))
+    few = emitted(walk, "few", Prim.BOOL,
+                  ir.PrimOp("lt", Prim.I64, (found.count, i64(MOST_SEGMENTS + 1))))
     walk.emit(ir.Stm((), ir.Assert(few, failures.SEGMENTS, (found.count,))))
     number, index = names.fresh("i"), names.fresh("j")
     own = ir.Param(names.fresh("own"), prim)

@@ -19,12 +19,12 @@ from runelift.ir.base.deep import deep_calls
 from runelift.ir.base.errors import CompilerLimitation, UserError, VersionUnavailable
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.kernel import BoundKernel
-from runelift.runtime.devices.memory import Buffer, OutOfMemory
+from runelift.runtime.devices.memory import Buffer, OutOfMemory, elements_of_slab
 from runelift.runtime.execution import persistent_loops
 from runelift.runtime.execution.commands import RunLoop
 from runelift.runtime.execution.delivery import Delivery
 from runelift.runtime.execution.executable import Executable
-from runelift.runtime.execution.issuing import Issuer, program_failure
+from runelift.runtime.execution.issuing import Issuer, failure_at
 from runelift.runtime.execution.loop_scalars import LoopScalars, Row
 from runelift.runtime.geometry.shape import MOST_REMEMBERED
 from runelift.runtime.host import interrupts
@@ -179,7 +179,7 @@ class Run(Issuer):
     def fail(self, place: str, message: str, *args: Any) -> None:
         """Raise a failure that the host found, unless a kernel failed before."""
         self.check_failure()
-        raise program_failure(place, message.format(*args))
+        raise failure_at(place, message.format(*args))
 
     # Calls
 
@@ -189,6 +189,12 @@ class Run(Issuer):
             self.fail(place, failures.DEPTH, depth)
 
     # Loops
+
+    def slab_size(self, bytes_each: int, longest: int) -> int:
+        """The elements of a run of segments, of so many bytes each, for the memory there is."""
+        pool, most = self._pool, self.device.info.global_bytes
+        return elements_of_slab((most if pool.limit is None else pool.limit) - pool.live,
+                                bytes_each, longest)
 
     def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
                course: LoopScalars | None = None) -> Iterable[Any]:

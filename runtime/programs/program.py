@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -69,6 +69,24 @@ if TYPE_CHECKING:
 
 STAGE_LANGUAGES = {"imp": "imp", "kernels": "opencl", "host": "python"}
 """The languages of stages that are not in the core IR."""
+
+
+class Tuned(Protocol):
+    """The result of tuning a program, which shows itself."""
+
+    @property
+    def thresholds(self) -> dict[str, int]:
+        """The tuned thresholds by name."""
+
+    @property
+    def interrupted(self) -> bool:
+        """True if Ctrl-C ended the measuring."""
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """A dictionary for each dataset: its times by default and tuned, in seconds."""
+
+    def to_pandas(self) -> Any:
+        """The rows of :meth:`to_dicts` as a frame; UserError if pandas is not installed."""
 
 
 class Program(Displayed):
@@ -394,8 +412,8 @@ class Program(Displayed):
         return found
 
     @takes(datasets=DATASETS, entry=or_none(TEXT), repeats=COUNT, time_limit=or_none(TEXT))
-    def tune(self, datasets: Mapping[str, Any], *, entry: str | None = None, repeats: int = 3,
-             time_limit: str | None = None) -> Any:
+    def tune(self, datasets: Mapping[str, Sequence[Any]], *, entry: str | None = None,
+             repeats: int = 3, time_limit: str | None = None) -> Tuned:
         """Tune the thresholds for datasets (name to arguments) and use them from now on.
 
         The program runs in another process, where a version that crashes or takes far too long is
@@ -409,7 +427,7 @@ class Program(Displayed):
         inputs = {each: (name, [arg.get() if isinstance(arg, DeviceArray) else arg
                                 for arg in unpacked(args, self.compiled.signatures[name])])
                   for each, args in datasets.items()}
-        result = tune(self, inputs, repeats=repeats, time_limit=time_limit)
+        result: Tuned = tune(self, inputs, repeats=repeats, time_limit=time_limit)
         self.thresholds = dict(result.thresholds)
         return result
 

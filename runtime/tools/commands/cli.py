@@ -58,6 +58,7 @@ COMMANDS = {
     "rules": "print the rewrite rules",
     "stubs": "write types of a program's entry points for type checkers of Python",
     "export": "write a Python module that runs a program without Runelift",
+    "literate": "write a document with the comments of a program and the values it computes",
     "pkg": "get packages of programs to import",
     "cache": "show or empty the cache of compiled programs and kernels",
     "devices": "list the OpenCL devices",

@@ -116,7 +116,7 @@ def test_the_script_names_the_dataset() -> None:
     ('{ series ($loaddata "x.in") 1 }', "2:27", "[]f32"),
     ("{ series 3 }", "2:26", "type (i64, f32)"),
     ("{ points (4 + }", "2:30", "Unexpected end"),
-    ('{ $loadimg "x.png" }', "2:19", "'$loadimg \"x.png\"' is no input"),
+    ('{ $restore "x.png" }', "2:19", "'$restore \"x.png\"' is no input"),
     ("{ double ($loaddata) }", "2:27", "'$loaddata' is no input"),
     ('{ $ragged "3 power" }', "2:19", "Lengths are written as N SHAPE CAP"),
     ('{ $ragged "3 normal 9" }', "2:19", "'normal' is no shape of lengths: there are uniform, "),
