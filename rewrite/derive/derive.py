@@ -24,6 +24,7 @@ from runelift.rewrite.derive.histograms import (
     forward_hist_pairs,
 )
 from runelift.rewrite.derive.maps import forward_map, reverse_map
+from runelift.rewrite.derive.products import reverse_hist_product, reverse_product
 from runelift.rewrite.derive.reductions import (
     REDUCTION_FORWARD,
     REDUCTION_REVERSE,
@@ -53,8 +54,8 @@ BOOKS = Books(
     RuleBook([reverse_operation, reverse_conversion, *ARRAY_REVERSE, reverse_branch, reverse_loop,
               reverse_map, *WRITES_REVERSE[1:], REDUCTION_REVERSE[0], *HISTOGRAM_REVERSE,
               REDUCTION_REVERSE[1], reverse_scan_sum, *REDUCTION_REVERSE[2:],
-              reverse_selection, reverse_reduction, reverse_scan, reverse_buckets,
-              reverse_sequential, WRITES_REVERSE[0]]))
+              reverse_selection, reverse_product, reverse_hist_product, reverse_reduction,
+              reverse_scan, reverse_buckets, reverse_sequential, WRITES_REVERSE[0]]))
 """The rules of each mode: a special rule stands before a general rule."""
 
 DERIVATIVES = (*BOOKS.forward.rules, *BOOKS.reverse.rules)
@@ -91,6 +92,8 @@ class _Expansion:
         self.fun = fun
         self.rewriting = rewriting
         self.emit = Emitter(names, types_in(fun))
+        self.outer = 0
+        """The number of operators of derivatives around."""
         self.alone = not any(isinstance(stm.exp, ir.Jvp | ir.Vjp)
                              for stm in statements_inside((fun.body,)))
 
@@ -119,7 +122,9 @@ class _Expansion:
         elif isinstance(exp, ir.WithVjp) and self.alone:
             emit.let(stm.pat, emit.inline(exp.lam, exp.args)[exp.kept:])
         else:
+            self.outer += isinstance(exp, ir.Jvp | ir.Vjp)
             emit.add(stm_of(stm, map_inside(exp, self.body, self.lambda_)))
+            self.outer -= isinstance(exp, ir.Jvp | ir.Vjp)
 
     def lambda_(self, lam: ir.Lambda) -> ir.Lambda:
         """A lambda after it."""
@@ -135,7 +140,7 @@ class _Expansion:
 
     def _reverse(self, exp: ir.Jvp | ir.Vjp) -> list[Atom]:
         assert isinstance(exp, ir.Vjp)
-        walk, lam = Reverse(self.emit, self.rewriting, BOOKS), exp.lam
+        walk, lam = Reverse(self.emit, self.rewriting, BOOKS, is_inner=bool(self.outer)), exp.lam
         self.emit.let(lam.params, exp.args)
         walk.varied.update(p.name for p in lam.params)
         spread(lam.body, walk.varied)

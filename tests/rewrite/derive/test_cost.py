@@ -26,6 +26,7 @@ FAMILIES = {
     "extreme": "f64.maximum (map (** 2) xs) + f64.minimum xs",
     "argmin": "let (v, i) = reduce (\\(a, i) (b, j) -> if a < b then (a, i) else (b, j)) (9, 0) "
               "(zip (map (** 2) xs) (iota n)) in v * xs[i]",
+    "factors": "f64.product (map (** 2) xs)",
     "running": "f64.sum (map (** 2) (scan (+) 0 (map (** 2) xs)))",
     "loop": "loop y = 0 for i < n do f64.sin (y * xs[i])",
     "updates": "f64.sum (loop ys = copy xs for i < n - 1 do ys with [i + 1] = ys[i] * ys[i + 1])",

@@ -36,6 +36,9 @@ PROGRAMS: dict[str, tuple[str, list[Any]]] = {
                    "let (v, i) = reduce least (9, -1) (zip x (iota m)) in v * f64.i64 i) a ++ "
                    "map (.0) (reduce_by_index (zip (copy a[:, 0]) is) least (9, -1) is "
                    "(zip a[:, 1] is))) a (tabulate (n + n) f64.i64)", [IS, XSS]),
+    "factors": ("entry main [n][m] (is: [n]i64) (a: [n][m]f64) = vjp (\\a -> map f64.product a ++ "
+                "reduce_by_index (copy a[:, 0]) (*) 1 is a[:, 1]) (map (map (\\x -> if x > 1 then "
+                "0 else x)) a) (tabulate (n + n) f64.i64)", [IS, XSS]),
     "whiles": ("entry main [n][m] (a: [n][m]f64) = vjp (map (map (\\x -> loop y = x while "
                "f64.abs y < 3 do y * y + 0.5 + x * x))) a a", [XSS]),
     "bounds": ("entry main [n][m] (a: [n][m]f64) = vjp (map (map (\\x -> #[bound(9)] loop y = x "

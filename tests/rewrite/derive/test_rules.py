@@ -74,6 +74,8 @@ REACH: dict[str, str] = {
                  "in [v * v, f64.i64 i * xs[0]] ++ map (** 2) ss ++ map (** 3) hs",
     "columns": "reduce (map2 (*)) (replicate 2 1) (map (\\x -> [x, x + 1]) xs)",
     "pairs": "[reduce (*) 1 xs]",
+    "product": "[reduce (*) 1 xs, f64.product (map (* 2) xs[1:4])]",
+    "hist_product": "reduce_by_index (map (* 2) xs) (*) 1 is (rotate 1 xs)",
     "reduction": "let (a, b) = reduce (\\(a, b) (c, d) -> (a * c, a * d + b)) (1, 0) "
                  "(zip xs (rotate 1 xs)) in [a, b]",
     "sequential": "flatten (reduce (\\a b -> map (\\r -> map (\\c -> f64.sum (map2 (*) r c)) "
@@ -96,9 +98,10 @@ REACH: dict[str, str] = {
 }
 """A function for each construct; the rules for it are ``forward_NAME`` and ``reverse_NAME``."""
 GENERAL = {"forward_sum", "reverse_sum", "forward_extreme", "reverse_extreme", "forward_selection",
-           "reverse_selection", "forward_columns", "reverse_columns", "forward_scan_sum",
-           "reverse_scan_sum", "reverse_scan", "reverse_reduction", "forward_hist_sum",
-           "reverse_hist_sum", "forward_hist_extreme", "reverse_hist_extreme", "reverse_buckets"}
+           "reverse_selection", "reverse_product", "reverse_hist_product", "forward_columns",
+           "reverse_columns", "forward_scan_sum", "reverse_scan_sum", "reverse_scan",
+           "reverse_reduction", "forward_hist_sum", "reverse_hist_sum", "forward_hist_extreme",
+           "reverse_hist_extreme", "reverse_buckets"}
 """Rules without which a more general one applies."""
 NAMES = [rule.name for rule in DERIVATIVES]
 STEPS = (1e-4, 1e-5)
@@ -272,6 +275,18 @@ def test_selections_need_no_general_rule(text: str) -> None:
     assert not program.fired & {"forward_pairs", "forward_hist_pairs", "reverse_reduction",
                                 "reverse_scan", "reverse_buckets", "reverse_sequential"}
     agree(program)
+
+
+@pytest.mark.parametrize("zeros", [[], [2], [1, 4], [0, 1, 2, 3, 4, 5]])
+def test_products_with_zeros(zeros: list[int]) -> None:
+    program = derived(f"{REACH['product']} ++ {REACH['hist_product']}")
+    xs = XS.copy()
+    xs[zeros] = 0
+    bins = np.array([0, 2, 0, 7, 0, -1])
+    for entry, *given in (("reverse", np.arange(1.0, 9)), ("nested", XS, np.arange(1.0, 9))):
+        one, other = (interpret(each, entry, [bins, xs, *given])[0]
+                      for each in (program.core, program.expanded))
+        np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-12)
 
 
 def test_mixtures_are_no_selections() -> None:
