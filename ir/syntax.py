@@ -736,7 +736,8 @@ Exp: TypeAlias = (
     AtomExp | PrimOp | Convert | ArrayLit | Index | Update | Iota | Replicate | Concat
     | Rearrange | Reshape | Slide | Pad | Copy | Call | Assert | If | Loop | Recursion
     | Map | Redomap | Scanomap | Scatter | Hist | Accumulate | AccWrite | Jvp | Vjp | WithVjp
-    | LengthFacts | SlabSize | SegMap | SegRed | SegScan | SegScatter | SegHist | SegAccumulate | Versions
+    | LengthFacts | SlabSize | SegMap | SegRed | SegScan | SegScatter | SegHist | SegAccumulate
+    | Versions
 )
 
 

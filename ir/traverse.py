@@ -254,12 +254,8 @@ def _mapped(m: Mapper, exp: ir.Exp) -> ir.Exp:
             names = [m.bind(p.param.name) for p in params]
             carried = tuple(ir.LoopParam(ir.Param(name, m.type(p.param.type)), init)
                             for name, p, init in zip(names, params, inits, strict=True))
-            new_form: ir.ForLoop | ir.WhileLoop
-            match form:
-                case ir.ForLoop(index, bound):
-                    new_form = ir.ForLoop(m.bind(index), m.atom(bound))
-                case ir.WhileLoop(cond):
-                    new_form = ir.WhileLoop(m.name(cond))
+            new_form = (ir.ForLoop(m.bind(form.index), m.atom(form.bound))
+                        if isinstance(form, ir.ForLoop) else ir.WhileLoop(m.name(form.cond)))
             return ir.Loop(carried, new_form, m.body(body))
         case ir.Recursion(function, params, body, ret):
             inits, types = [m.atom(p.init) for p in params], m.types(ret)

@@ -272,8 +272,8 @@ class CountedLoop:
 
     ``carried``: the buffers that iterations hand on, if all iterations launch the same kernels
     (:func:`runelift.codegen.plan.steady_loops.may_persist`), else None.  ``scalars``: scalars that
-    only kernels of such a loop need, so that its body does not compute them.  ``alike``: all that
-    the host knows before an iteration is equal for all of them, but for the index.
+    only kernels of such a loop need, so that its body does not compute them.  ``alike``: what
+    the host knows before an iteration does not differ between iterations, but for the index.
     """
 
     index: VName

@@ -34,12 +34,12 @@ Flat: TypeAlias = Callable[[Nest, Mapping[VName, Segments]], ir.Body]
 
 
 class _Runs(NamedTuple):
-    """The runs of segments: how many, the greatest number of their places, and arrays of the host.
+    """The runs of segments: their number, the places of a window, and arrays of the host.
 
     Run r begins at point ``firsts[r]``, whose elements of each width begin at ``begins[r]``.
     """
 
-    count: VName
+    number: VName
     size: VName
     firsts: VName
     begins: tuple[VName, ...]
@@ -67,13 +67,12 @@ def in_slabs(walk: Walk, nest: Nest, pat: Sequence[ir.Param], like: ir.Body, fla
     carried = [fresh_param(host, p.name.base, p.type) for p in whole_arrays]
     run = fresh_param(host, "run", Prim.I64).name
     body = _run(host, run, runs, dict(zip(widths, found, strict=True)), carried, flat)
-    loop = ir.Loop(tuple(map(ir.LoopParam, carried, starts)), ir.ForLoop(run, runs.count), body)
+    loop = ir.Loop(tuple(map(ir.LoopParam, carried, starts)), ir.ForLoop(run, runs.number), body)
     host.emit(ir.Stm(tuple(whole_arrays), loop, (IN_SLABS,)))
-    if outer == 1:
-        return ir.Body(tuple(host.out), tuple(p.name for p in whole_arrays))
-    return ir.Body(tuple(host.out), tuple(
+    results = tuple(p.name for p in whole_arrays) if outer == 1 else tuple(
         emitted(host, p.name.base, p.type, ir.Reshape(shape_of(p.type), array.name))
-        for p, array in zip(pat, whole_arrays, strict=True)))
+        for p, array in zip(pat, whole_arrays, strict=True))
+    return ir.Body(tuple(host.out), results)
 
 
 def _stored(body: ir.Body) -> list[ArrayType]:
