@@ -103,3 +103,11 @@ def test_a_bound_of_memory_chooses_checkpoints() -> None:
         assert [each.chosen for each in record.encounters] == [version]
         expected = found[0] if expected is None else expected
         np.testing.assert_array_equal(found[0], expected)
+
+
+def test_derivatives_of_entry_points_keep_the_bound() -> None:
+    text = LAYERS.replace("entry main", "entry other").replace("def f", "entry main")
+    program = runelift.compile(text.partition("entry other")[0], device="pocl", memory="200kB")
+    xs = np.linspace(-1, 2, 50)
+    found = program.main.vjp(400, xs, seed=np.ones(50), argnums=1)
+    np.testing.assert_array_equal(found[1], runelift.compile(LAYERS, device="pocl").main(400, xs))
