@@ -12,6 +12,8 @@ scalars of the host that its launches depend on.  So equal facts mean equal cost
   lengths are given: a function takes them, and asks ``rt`` for their facts.  Both sides of a branch
   on an unknown scalar count half.  A launch whose size is unknown costs no more than its start.  In
   formulas of work it is 1.
+* A ``while`` loop of unknown condition may carry the least of an unknown and a known scalar, such
+  as the number of active points.  The iteration that stands for all has as many as are known.
 * An inner choice costs what the version costs that would run there.
 """
 
@@ -145,6 +147,8 @@ class _CostWriter(PlanWriter):
         self._uses: dict[str, tuple[bool, ...]] = {}
         self._unknown_inside: dict[tuple[int, frozenset[VName]], frozenset[VName]] = {}
         self._unknown: set[VName] = set()
+        self._most: dict[Atom, Atom] = {}
+        """Known scalars that unknown scalars do not exceed."""
         self._needed: Set[VName] = frozenset()
 
     def body(self, steps: tuple[plan.Step, ...], unknown: Set[VName]) -> list[str]:
@@ -178,8 +182,14 @@ class _CostWriter(PlanWriter):
                 self._loop(step, version)
             case plan.Choose():
                 self._choose(step)
-            case plan.Branch():
-                super().step(step, version)
+            case plan.Branch(else_=else_):
+                before = set(self._unknown)
+                super().step(replace(step, else_=()), version)
+                if else_:
+                    after, self._unknown = self._unknown, before
+                    self.line("else:")
+                    self.nested(else_, version)
+                    self._unknown |= after
             case plan.Recursion():
                 for inner in _outermost(step):
                     self.step(inner, version)
@@ -206,6 +216,11 @@ class _CostWriter(PlanWriter):
         names = tuple(plan.sets(step))
         if self._needed.isdisjoint(names):
             return
+        match step:
+            case plan.Compute(name, "min", _, args):
+                self._most.update((name, arg) for arg in args if self._knows(arg))
+            case plan.Bind(name, source) if source in self._most:
+                self._most[name] = self._most[source]
         if all(self._knows(name) for name in names_in(step) if name not in names):
             self._unknown.difference_update(names)
             super().step(step, version)
@@ -288,6 +303,8 @@ class _CostWriter(PlanWriter):
         else:
             self._unknown = self._unknown_in(step, version)
         if step.in_buffer or not self._knows(step.cond):
+            for name in sorted(_carried(step.body) & self._unknown & self._most.keys()):
+                self._scalar(plan.Bind(name, self._most[name]), version)
             for inner in step.body:
                 self.step(inner, version)
         else:
