@@ -173,20 +173,23 @@ class _CostWriter(PlanWriter):
             case plan.Launch():
                 self._launch(step, version)
             case plan.Branch(cond, then_, else_) if not self._knows(cond):
+                after = set(self._unknown)
                 for side in (then_, else_):
                     before = self._mark()
                     for inner in side:
                         self.step(inner, version)
                     self.line(f"rt.scale({before}, 0.5)")
+                    after |= self._unknown
+                self._unknown = after
             case plan.CountedLoop() | plan.WhileLoop():
                 self._loop(step, version)
             case plan.Choose():
                 self._choose(step)
             case plan.Branch(else_=else_):
-                before = set(self._unknown)
+                unknown = set(self._unknown)
                 super().step(replace(step, else_=()), version)
                 if else_:
-                    after, self._unknown = self._unknown, before
+                    after, self._unknown = self._unknown, unknown
                     self.line("else:")
                     self.nested(else_, version)
                     self._unknown |= after
@@ -218,9 +221,11 @@ class _CostWriter(PlanWriter):
             return
         match step:
             case plan.Compute(name, "min", _, args):
-                self._most.update((name, arg) for arg in args if self._knows(arg))
+                for arg in args:
+                    if self._knows(arg) and not self._knows(args):
+                        self._most.setdefault(name, arg)
             case plan.Bind(name, source) if source in self._most:
-                self._most[name] = self._most[source]
+                self._most.setdefault(name, self._most[source])
         if all(self._knows(name) for name in names_in(step) if name not in names):
             self._unknown.difference_update(names)
             super().step(step, version)
