@@ -8,7 +8,7 @@ import pytest
 import runelift
 from runelift.ir import syntax as ir
 from runelift.ir.base.errors import ProgramFailure
-from runelift.ir.interpret import interpret
+from runelift.ir.interpret import Env, Interpreter, Value, interpret, interpret_fun
 from runelift.ir.traverse import statements_at_host, statements_inside
 from runelift.runtime.versions.forest import plans
 
@@ -94,6 +94,32 @@ def test_all_operations_of_an_iteration_are_over_active_points() -> None:
                   if p.param.name.base == "loop"}
     assert all_points
     assert widths.isdisjoint(all_points)
+
+
+class Counting(Interpreter):
+    """An interpreter that counts the points of operations, and the branches that run."""
+
+    count = 0
+
+    def body(self, body: ir.Body, env: Env) -> list[Value]:
+        self.count += 1
+        return super().body(body, env)
+
+
+@pytest.mark.parametrize("name", ["counted", "regular inside"])
+def test_work_is_that_of_the_active_points(name: str, sweeps: bool) -> None:
+    """Points that have ended cost nothing: one long loop among others costs as by itself."""
+    longest, others = (10_000, 1000) if sweeps and name != "counted" else (90, 400)
+    (fun,) = runelift.compile(
+        f"entry main [n] (ks: [n]i64) = map (\\k -> {PROGRAMS[name]}) ks",
+        device="interpreter").compiled.versioned_entry("main").funs
+    work = dict[int, int]()
+    for n in (0, others):
+        machine = Counting()
+        interpret_fun(fun, [np.array([longest] + [0] * n)], machine)
+        work[n] = machine.count
+    assert work[0] > longest
+    assert work[others] - work[0] < 8 * others
 
 
 FAILING = {
