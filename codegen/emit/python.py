@@ -31,6 +31,7 @@ from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.epilogue import epilogue_inputs, split_epilogue
 from runelift.codegen.plan.free_scalars import FreeScalars
+from runelift.codegen.plan.memory import least_of_points
 from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.shapes.shape import Shape
 from runelift.codegen.plan.write_sets import overwritten_buffers
@@ -163,6 +164,8 @@ class PlanWriter(Blocks):
         self.versions: list[str] = []
         self.sites: list[plan.Choose] = []
         self.operations: list[plan.Operation] = []
+        self.least_of_points = dict[VName, int]()
+        """The bytes that a function takes for each point, at least."""
         self.changing = frozenset[VName]()
         """The scalars that differ between iterations of the loops around."""
         self.alike = False
@@ -294,8 +297,9 @@ class PlanWriter(Blocks):
             case plan.Recursion():
                 self._recursion(step, version)
             case plan.Call(loc=loc):
-                depth = f"{_depth(step)} + 1"
-                self.line(f"rt.deeper({depth}, {loc_text(loc)})")
+                depth, least = f"{_depth(step)} + 1", self.least_of_points[step.function]
+                points = f", {atom_text(step.args[0])}, {least}" if least else ""
+                self.line(f"rt.deeper({depth}, {loc_text(loc)}, {step.function.base!r}{points})")
                 self._call(step, depth)
             case plan.Choose():
                 self._choose(step)
@@ -338,6 +342,7 @@ class PlanWriter(Blocks):
         """Write a function that calls itself, and the call of it."""
         params = "".join(f"{variable(param.name)}, " for param in step.params)
         sites = len(self.sites)
+        self.least_of_points[step.call.function] = least_of_points(step)
         self.line(f"def {_function(step.call)}({_depth(step.call)}, given):")
         with self.function():
             if params:
@@ -348,6 +353,7 @@ class PlanWriter(Blocks):
             if outer := _set_outside(step, self.sites[:sites]):
                 self.lines.insert(0, "    nonlocal " + ", ".join(outer))
         self._call(step.call, "0")
+        self.line("rt.returned()")
 
     def _call(self, step: plan.Call, depth: str) -> None:
         args = f"[{', '.join(map(atom_text, step.args))}]"

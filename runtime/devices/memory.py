@@ -96,6 +96,12 @@ class Pool:
         """The most bytes of one buffer."""
         return self._device.max_alloc
 
+    @property
+    def room(self) -> int:
+        """The bytes that calls in each other may still take: at most half of the host's memory."""
+        most = self._device.global_bytes // (2 if self._device.is_host else 1)
+        return (most if self.limit is None else self.limit) - self.live
+
     def rounded(self, size: int) -> int:
         """The size of the buffer that holds ``size`` bytes."""
         return self._rounded.get(size) or self._round(size)

@@ -93,6 +93,8 @@ class Run(Issuer):
                                       decisions.choices, self.infeasible,
                                       executable.predictor)
         self._obstacle: Exception | None = None
+        self._called: tuple[str, tuple[int, str, int]] | None = None
+        """The place of the last call of a function that calls itself: points, name and depth."""
         self.shape = executable.geometry.shape
 
     def uncaptured(self) -> Run:
@@ -147,6 +149,7 @@ class Run(Issuer):
                 case Infeasible():
                     raise CompilerLimitation(f"No version can run: {error}.") from None
                 case OutOfMemory():
+                    self._too_many_calls()
                     raise UserError(f"Out of device memory: {error}.") from None
                 case cl.Error():
                     raise DeviceFailed(f"The device failed: {error}.") from None
@@ -183,10 +186,27 @@ class Run(Issuer):
 
     # Calls
 
-    def deeper(self, depth: int, place: str) -> None:
-        """Note a call of a function inside of ``depth`` calls of it; fail if it is too deep."""
+    def deeper(self, depth: int, place: str, function: str, points: int = 1, least: int = 0
+               ) -> None:
+        """Note a call of a function for some points inside of ``depth`` calls of it.
+
+        Fail if it is too deep, or if not even the ``least`` bytes of each point are free.
+        """
         if depth >= failures.MOST_CALLS:
             self.fail(place, failures.DEPTH, depth)
+        self._called = place, (points, function, depth)
+        if least and points * least > self._pool.room:
+            self._too_many_calls()
+
+    def returned(self) -> None:
+        """Note that the outermost call of a function has returned."""
+        self._called = None
+
+    def _too_many_calls(self) -> None:
+        """Fail if memory is too small for the calls of a function that have not returned."""
+        if self._called is not None:
+            place, args = self._called
+            self.fail(place, failures.CALLS, *args)
 
     # Loops
 

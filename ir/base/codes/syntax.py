@@ -113,7 +113,8 @@ entry main [n] (xs: [n]f32): f32 = reduce (+) 0 (map (\\x -> x * x) xs)
         "The program may then have at most 200,000 statements and a million calls, and a value at "
         "most 100,000 components.  Use loops instead of repeated calls, and arrays instead of "
         "tuples.  A run may be too large, too: a map has at most 2^31 - 1 rows of different "
-        "lengths.  The exit status is 2: the mistake is not yours.",
+        "lengths, and calls side by side must fit into device memory.  The exit status is 2: the "
+        "mistake is not yours.",
         wrong=f"type v1 = i32\n{_TUPLES}entry main (v: v1000000): i32 = v.0.0.0.0.0.0\n",
         cure="""\
 entry main (v: [1000000]i32): i32 = v[0]

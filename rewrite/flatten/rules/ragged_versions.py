@@ -20,7 +20,7 @@ from runelift.rewrite.flatten.policy import Candidates, keeps_lanes, obey_attrib
 from runelift.rewrite.flatten.rules.common import enter, irregular, node_of
 from runelift.rewrite.flatten.rules.maps import emit_versions, outer_version, single_version
 from runelift.rewrite.flatten.rules.slabs import in_slabs, stores_elements
-from runelift.rewrite.flatten.segments import segments_of
+from runelift.rewrite.flatten.segments import with_facts
 from runelift.rewrite.flatten.walk import Walk
 
 LANES = 8
@@ -89,7 +89,7 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
     found_at = dict(zip(widths, found, strict=True))
     lengths = Lengths(nest.par, *(
         sum((Size.var(each) for each in parts), Size.of(0)) for parts in zip(*(
-            (s.total, s.longest, s.live, s.squares) for s in found), strict=True)))
+            (s.total, *s.known) for s in found), strict=True)))
     site, host = flattener.site(), walk.expanded_pat(stm.pat)
     mark = len(flattener.derivation.steps)
     flattener.derivation.fired("G3r", stm, f"versions over {show_nest(nest)}, whose inner widths "
@@ -139,7 +139,7 @@ def _facts(walk: Walk, nest: Nest, lam: ir.Lambda, widths: list[VName]) -> Walk:
         facts.statement(stm)
     for atom in copy.result:
         assert isinstance(atom, VName)
-        segments_of(facts, atom)
+        with_facts(facts, atom)
     return facts
 
 
@@ -209,7 +209,7 @@ def _par(kind: Kind, nest: Nest, found: list[Segments]) -> Size:
     workers = WORKERS.get(kind, 1)
     work, span = nest.par, Size.of(1)
     for each in found:
-        total, longest = Size.var(each.total), Size.var(each.longest)
+        total, longest = Size.var(each.total), Size.var(each.known.longest)
         work = work + (total if workers == 1 else ceil_div(total, Size.of(workers)))
         span = span + (longest if workers == 1 else ceil_div(longest, Size.of(workers)))
     return ceil_div(work * workers, span)

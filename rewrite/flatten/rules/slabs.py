@@ -100,7 +100,7 @@ def _runs(host: Walk, found: Sequence[Segments], like: ir.Body) -> _Runs:
         for size in array.shape[1:]:
             bytes_ = _compute(host, "mul", bytes_, size)
         each = _sum(host, each, bytes_)
-    longest = _sum(host, found[0].longest, *(other.longest for other in found[1:]))
+    longest = _sum(host, found[0].known.longest, *(other.known.longest for other in found[1:]))
     places = _sum(host, found[0].count, *(other.total for other in found))
     size = _compute(host, "max", emitted(host, "slab", Prim.I64, ir.SlabSize(each, longest)),
                     _compute(host, "quot", longest, i64(PARTS)), base="size")
@@ -166,11 +166,11 @@ def _run(host: Walk, run: VName, runs: _Runs, found: Mapping[VName, Segments],
         (ir.Param(number, Prim.I64),), ir.PrimOp("add", Prim.I64, (first, index)))])
     parts = dict[VName, Segments]()
     for (width, each), begin, end in zip(found.items(), ends[::2], ends[1::2], strict=True):
-        most = _compute(inner, "add", runs.size, each.longest)
+        most = _compute(inner, "add", runs.size, each.known.longest)
         assert each.offsets is not None
         parts[width] = Segments(
             points, _part(inner, each.lengths, first, points, i64(0)),
-            between(begin, end, each.total, most), each.longest, each.live, each.squares,
+            between(begin, end, each.total, most), each.facts,
             _part(inner, each.offsets, first, _compute(inner, "add", points, i64(1)), begin))
     made = flat(nest, parts)
     for stm in made.stms:
