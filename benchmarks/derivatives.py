@@ -3,8 +3,8 @@
 ``python benchmarks/derivatives.py [--device NAME] [--size N] [--only PART] [--tune]
 [--peer FOLDER [--build FUTHARK] [--peer-device NAME]] [--json FILE]``
 
-A row is a function with its derivative.  Six rows are programs of ``examples/``; the others are
-small functions of vectors and matrices.  Calls of the primal, of the derivative and of the peer
+A row is a function with its derivative.  Six rows are programs of ``examples/``; all further rows
+are small functions of vectors and matrices.  Calls of the primal, of the derivative and of the peer
 take turns, with inputs on the device.  Times are medians.
 
 - ``ratio`` is the derivative's time over the primal's, and ``peer`` Futhark's ratio.
@@ -83,7 +83,7 @@ SMALL = [
           "(zip xs (rotate 1 xs)))", "xs", GROUPS["products"]),
     Small("reduce_any", "xs", "reduce (\\x y -> x + y + x * y) 0 xs", "1", GROUPS["products"]),
     Small("gather", "xs", "map (\\i -> xs[i]) is", "xs", GROUPS["places"]),
-    Small("scatter", "xs", "scatter (map (* 2) xs) is xs", "xs", GROUPS["places"]),
+    Small("writes", "xs", "scatter (map (* 2) xs) is xs", "xs", GROUPS["places"]),
     Small("hist_few", "xs", "reduce_by_index (replicate 16 0) (+) 0 (map (% 16) is) xs",
           "(take 16 xs)", GROUPS["places"]),
     Small("hist_many", "xs", "reduce_by_index (replicate n 0) (+) 0 is xs", "xs",
@@ -220,9 +220,9 @@ def measured(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
             found: dict[str, Any] = {"program": row.program, "function": row.primal}
             try:
                 if row.program not in programs:
+                    peers[row.program] = peer_of(options, row.program, stack)
                     programs[row.program] = runelift.compile(
                         text_of(row.program), device=options.device, tuning={})
-                    peers[row.program] = peer_of(options, row.program, stack)
                 times = turns(options, programs[row.program], peers[row.program], row)
             except RuneliftError as error:
                 yield {**found, "error": str(error).splitlines()[0]}
