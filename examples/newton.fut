@@ -13,17 +13,15 @@
 def square [d] (a: [d]f32) (b: [d]f32): f32 =
   f32.sum (map2 (\x y -> (x - y) * (x - y)) a b)
 
-def total [n][k][d] (points: [n][d]f32) (centres: [k][d]f32): f32 =
+entry cost [n][k][d] (points: [n][d]f32) (centres: [k][d]f32): f32 =
   f32.sum (map (\point -> f32.minimum (map (square point) centres)) points)
 
-def improved [n][k][d] (points: [n][d]f32) (centres: [k][d]f32): [k][d]f32 =
+entry improved [n][k][d] (points: [n][d]f32) (centres: [k][d]f32): [k][d]f32 =
   let (gradient, diagonal) =
-    jvp2 (\at -> vjp (total points) at 1) centres (replicate k (replicate d 1))
+    jvp2 (\at -> vjp (cost points) at 1) centres (replicate k (replicate d 1))
   in map3 (map3 (\centre g h -> if h == 0 then centre else centre - g / h))
           centres gradient diagonal
 
-entry cost [n][k][d] (centres: [k][d]f32) (points: [n][d]f32): f32 = total points centres
-
 entry main [n][d] (k: i64) (steps: i32) (points: [n][d]f32): (f32, [k][d]f32) =
   let centres = loop centres = take k points for _i < steps do improved points centres
-  in (total points centres, centres)
+  in (cost points centres, centres)

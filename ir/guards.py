@@ -70,8 +70,9 @@ class Guard:
     tuning files.  ``par`` is how many work-items the version can keep busy.
 
     A guard without a threshold holds where its version is predicted to take no longer than all
-    that follow (:mod:`runelift.runtime.cost`).  That of a rewritten version, or of slabs, then
-    holds only if it has a ``default`` threshold.
+    that follow (:mod:`runelift.runtime.cost`).  That of a rewritten version then holds only if it
+    has a ``default`` threshold.  That of slabs has a ``par`` of 0, so no threshold lets it hold:
+    slabs run where versions that follow have too little memory.
 
     ``lengths`` are facts about segments, if the version is for segments of different lengths.
     """

@@ -35,14 +35,18 @@ def base_policy(policy: str) -> str:
     return policy.partition(WITHOUT)[0].removesuffix(IGNORING).removesuffix(CHECKPOINTS)
 
 
-def with_checkpoints(policy: str) -> str:
-    """The policy, with versions of loops in reverse mode that keep fewer states.
+def within(memory: int | str | None, policy: str, text: str) -> str:
+    """The policy for a program under a bound of memory.
 
-    >>> with_checkpoints("all+without-fuse"), with_checkpoints("full")
-    ('all+checkpoints+without-fuse', 'full')
+    In reverse mode, loops then have versions that keep fewer states.
+
+    >>> within("1GB", "all+without-fuse", "vjp f x 1"), within(None, "all", "vjp f x 1")
+    ('all+checkpoints+without-fuse', 'all')
     """
     base = base_policy(policy)
-    return policy if has_checkpoints(policy) else f"{base}{CHECKPOINTS}{policy[len(base):]}"
+    if memory is None or has_checkpoints(policy) or not ("vjp" in text or "mjp" in text):
+        return policy
+    return f"{base}{CHECKPOINTS}{policy[len(base):]}"
 
 
 def has_checkpoints(policy: str) -> bool:

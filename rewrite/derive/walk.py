@@ -155,8 +155,11 @@ Found = dict[VName, Adjoint]
 class Reverse(Walk):
     """Reverse mode: ``adj`` has the adjoints so far of the names of the current scope."""
 
-    def __init__(self, emit: Emitter, rewriting: Rewriting, books: Books) -> None:
+    def __init__(self, emit: Emitter, rewriting: Rewriting, books: Books, *, is_inner: bool
+                 ) -> None:
         super().__init__(emit, rewriting, books)
+        self.is_inner = is_inner
+        """True if what is made is derived once more, by an operator around."""
         self.varied: set[VName] = set()
         self.adj: Found = {}
         self.accumulators: dict[VName, tuple[Atom | None, ...]] = {}

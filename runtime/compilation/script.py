@@ -38,7 +38,9 @@ def compile_script(program: Source, script: Source, asked: Sequence[Given], type
         assert isinstance(type_, Arrow)
         type_ = type_.codomain
     assert type_ is not None
-    return compile_module(program, module, policy=policy, rewriting=Rewriting(Names())), type_
+    # kernels on disk are found by the text: two scripts of a program differ in theirs
+    whole = Source(program.name, f"{program.text}\n{part} {' '.join(types)}\n{script.text}")
+    return compile_module(whole, module, policy=policy, rewriting=Rewriting(Names())), type_
 
 
 @deeply

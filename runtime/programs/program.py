@@ -14,6 +14,7 @@ import numpy as np
 
 from runelift.codegen.plan.plan import Interface, ValueSpec, parameters
 from runelift.ir.base.errors import CompilerLimitation, UserError
+from runelift.ir.base.policies import within
 from runelift.ir.base.source import Source
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.reuse import compile_anew, if_current, load_compiled
@@ -183,24 +184,25 @@ class Program(Displayed):
         """
         own = self.compiled
         source = Source(own.source.name, own.source.text + text)
+        policy = within(self.memory, self.policy, source.text)
         values = dict(own.numbers) | {name: value for name, value in own.parameters.items()
                                 if value is not None}
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             found = if_current(
-                load_compiled(source, policy=self.policy, schedule=own.schedule_text,
+                load_compiled(source, policy=policy, schedule=own.schedule_text,
                               rules=own.rules), values, own.schedule)
             if found is None:
                 with collecting_rarely():
-                    found = compile_anew(source, policy=self.policy, parameters=values,
+                    found = compile_anew(source, policy=policy, parameters=values,
                                          schedule=own.schedule, rules=own.rules)
         known = {str(each) for each in own.warned}
         for each in warned:
             if str(each.message) not in known:
                 warnings.warn(each.message, stacklevel=2)
-        made = Program(found, self.device_info, values, self.policy,
+        made = Program(found, self.device_info, values, policy,
                        fp_contract=self.loaded.fp_contract)
-        made.records = self.records
+        made.records, made.loaded.memory = self.records, self.memory
         return made
 
     def __dir__(self) -> Iterable[str]:

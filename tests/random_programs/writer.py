@@ -91,7 +91,8 @@ class Writer:
 class Family:
     """Programs of one grammar: names that all may use, nesting and arguments by seed.
 
-    ``settings``: some programs also run with other parameters of kernels.
+    ``settings``: some programs also run with other parameters of kernels.  Floats may differ by
+    ``close``, relative and absolute.
     """
 
     grammar: Mapping[str, Kind]
@@ -99,6 +100,7 @@ class Family:
     depth: Callable[[int], int]
     inputs: Callable[[int], list[list[Any]]]
     settings: bool = False
+    close: float = 0
 
     def text(self, seed: int) -> str:
         """The program of a seed."""

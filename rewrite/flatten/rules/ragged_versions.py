@@ -112,8 +112,7 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
                 if len(kinds) > 1 and stores_elements(body, found):
                     slabs = _slabs(walk, soac.lam, nest, found_at, host, body)
                     alternatives.append(ir.Version(flattener.guard(
-                        stm, Kind.SLABS, len(nest.space), lengths.count + lengths.total, lengths),
-                        Kind.SLABS, slabs))
+                        stm, Kind.SLABS, len(nest.space), Size.of(0), lengths), Kind.SLABS, slabs))
                 alternatives.append(ir.Version(None, kind if _is_shared(body) else Kind.FLAT, body))
             elif _is_shared(body):
                 alternatives.append(ir.Version(flattener.guard(
@@ -160,8 +159,11 @@ def _with_checks(stms: tuple[ir.Stm, ...], widths: list[VName]) -> tuple[ir.Stm,
 
 def _shared(flattener: Flattener, lam: ir.Lambda, nest: Nest, found: Mapping[VName, Segments],
             sharing: Sharing) -> tuple[ir.Body, int]:
-    """The body under Σ' with its segments shared so, and what was run in parallel separately."""
-    flattener = replace(flattener, sharing=sharing)
+    """The body under Σ' with its segments shared so, and what was run in parallel separately.
+
+    It looks for failures of Σ itself: another version does not run.
+    """
+    flattener = replace(flattener, sharing=sharing, checked=set(flattener.checked))
     body = lam.body
     copy = flattener.copy_body(ir.Body(body.stms, (*body.result, *found)))
     results, widths = copy.result[:len(body.result)], copy.result[len(body.result):]

@@ -39,6 +39,9 @@ HEAD = "def f [n] (is: [n]i64) (xs: [n]f64): []f64 = "
 PAIRS = "let (a, b) = unzip ({}) in a ++ b"
 COMBINE = "(\\(a, b) (c, d) -> (a * c, a * d + b))"
 
+LEAST = ("(\\(a, i) (b, j) -> if a < b then (a, i) else if b < a then (b, j) "
+         "else (a, i64.min i j))")
+
 REACH: dict[str, str] = {
     "operation": "map (\\x -> f64.sin x * x + f64.exp (x / 3) - f64.max x 1 ** 1.5) xs",
     "conversion": "map (\\x -> f64.f32 (f32.f64 x)) xs",
@@ -65,8 +68,14 @@ REACH: dict[str, str] = {
     "sum": "[f64.sum (map (** 2) xs)] ++ reduce (map2 (+)) (replicate 2 0) "
            "(map (\\x -> [x, x * x]) xs)",
     "extreme": "[f64.minimum xs * xs[0], f64.maximum (map f64.abs xs)]",
+    "selection": f"let least = {LEAST} let vs = zip xs (iota n) let e = (9, 0) "
+                 "let (v, i) = reduce least e vs let (ss, _) = unzip (scan least e vs) "
+                 "let (hs, _) = unzip (reduce_by_index (zip (map (/ 2) xs) is) least e is vs) "
+                 "in [v * v, f64.i64 i * xs[0]] ++ map (** 2) ss ++ map (** 3) hs",
     "columns": "reduce (map2 (*)) (replicate 2 1) (map (\\x -> [x, x + 1]) xs)",
     "pairs": "[reduce (*) 1 xs]",
+    "product": "[reduce (*) 1 xs, f64.product (map (* 2) xs[1:4])]",
+    "hist_product": "reduce_by_index (map (* 2) xs) (*) 1 is (rotate 1 xs)",
     "reduction": "let (a, b) = reduce (\\(a, b) (c, d) -> (a * c, a * d + b)) (1, 0) "
                  "(zip xs (rotate 1 xs)) in [a, b]",
     "sequential": "flatten (reduce (\\a b -> map (\\r -> map (\\c -> f64.sum (map2 (*) r c)) "
@@ -88,7 +97,8 @@ REACH: dict[str, str] = {
     "custom": "with_vjp (map (** 2)) (\\_ y -> map2 (*) y (map (* 2) xs)) xs",
 }
 """A function for each construct; the rules for it are ``forward_NAME`` and ``reverse_NAME``."""
-GENERAL = {"forward_sum", "reverse_sum", "forward_extreme", "reverse_extreme", "forward_columns",
+GENERAL = {"forward_sum", "reverse_sum", "forward_extreme", "reverse_extreme", "forward_selection",
+           "reverse_selection", "reverse_product", "reverse_hist_product", "forward_columns",
            "reverse_columns", "forward_scan_sum", "reverse_scan_sum", "reverse_scan",
            "reverse_reduction", "forward_hist_sum", "reverse_hist_sum", "forward_hist_extreme",
            "reverse_hist_extreme", "reverse_buckets"}
@@ -243,6 +253,7 @@ def test_integers_are_exact(text: str) -> None:
     assert ys @ along == back @ ts
 
 
+@pytest.mark.filterwarnings("ignore::runelift.ir.base.errors.ProgramWarning")
 def test_sizes_have_no_tangents() -> None:
     names = Names()
     core = load(Source("t", "entry main (k: i64) (m: i64): [m]i64 = "
@@ -251,6 +262,37 @@ def test_sizes_have_no_tangents() -> None:
     (found,) = interpret(derive(core, names, rewriting), "main", [3, 3])
     assert rewriting.fired["forward_constant"]
     assert not found.any()
+
+
+@pytest.mark.parametrize("text", [
+    REACH["selection"],
+    "let (_, w) = reduce (\\(a, u) (b, v) -> if a < b then (a, u) else (b, v)) (9, [0, 0]) "
+    "(zip (rotate 1 xs) (map (\\x -> [x, x * x]) xs)) in map (** 2) w",
+    "let (v, i) = reduce (\\(a, i) (b, j) -> let w = a < b let k = if w then i else j "
+    "in (if w then a else b, k)) (9, -1) (zip xs (iota n)) in [v * f64.i64 i]"])
+def test_selections_need_no_general_rule(text: str) -> None:
+    program = derived(text)
+    assert not program.fired & {"forward_pairs", "forward_hist_pairs", "reverse_reduction",
+                                "reverse_scan", "reverse_buckets", "reverse_sequential"}
+    agree(program)
+
+
+@pytest.mark.parametrize("zeros", [[], [2], [1, 4], [0, 1, 2, 3, 4, 5]])
+def test_products_with_zeros(zeros: list[int]) -> None:
+    program = derived(f"{REACH['product']} ++ {REACH['hist_product']}")
+    xs = XS.copy()
+    xs[zeros] = 0
+    bins = np.array([0, 2, 0, 7, 0, -1])
+    for entry, *given in (("reverse", np.arange(1.0, 9)), ("nested", XS, np.arange(1.0, 9))):
+        one, other = (interpret(each, entry, [bins, xs, *given])[0]
+                      for each in (program.core, program.expanded))
+        np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-12)
+
+
+def test_mixtures_are_no_selections() -> None:
+    program = derived("let (a, b) = reduce (\\(a, b) (c, d) -> if a < c then (a, d) else (c, b)) "
+                      "(9, 9) (zip xs (rotate 1 xs)) in [a * b]")
+    assert not program.fired & {"forward_selection", "reverse_selection"}
 
 
 def test_a_branch_not_taken_adds_nothing() -> None:

@@ -97,9 +97,30 @@ def test_a_point_that_fails_fails_in_slabs(program: Program) -> None:
         program.run("main", [np.array([4, 0, -3, 2])], force=slabs_of(program))
 
 
+OUTSIDE = """
+entry main [a][n] (xs: [n]i64) (bs: [a]i64) (ks: [n]i64): [a][n]i64 =
+  map (\\b -> let x = xs[b]
+              in map (\\k -> let ys = scan (+) 0 (map (* x) (iota k))
+                             in i64.sum (map2 (*) ys (reverse ys))) ks) bs
+"""
+
+
+@pytest.mark.parametrize("kind", [Kind.ROW, Kind.GROUP, Kind.SLABS, Kind.MERGE])
+def test_what_fails_outside_of_empty_segments_fails_in_every_version(kind: Kind) -> None:
+    versioned = compile_source(Source("outside", OUTSIDE)).versioned
+
+    def chosen(versions: ir.Versions) -> int:
+        kinds = [each.kind for each in versions.alternatives]
+        return kinds.index(kind) if kind in kinds else len(kinds) - 1
+
+    with pytest.raises(ProgramFailure, match=r"\[5\]"):
+        interpreter.interpret(versioned, "main", [
+            np.array([1, 2, 3]), np.array([0, 5]), np.array([0, 0, 0])], choose=chosen)
+
+
 def test_slabs_are_named_and_never_run_by_themselves(program: Program) -> None:
     text = program.tree.entry("main").render()
-    assert "main.suff_slabs_2 ≤ n + total" in text
+    assert "main.suff_slabs_2: too little memory for others" in text
     assert "V3 (slabs)" in text
     for device in ("h200", "pocl"):
         loaded = modelled(compile_source(Source("main", TEXT)), ModelledDevice(profile(device)))

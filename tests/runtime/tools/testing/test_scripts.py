@@ -47,6 +47,24 @@ def values_of(script: str, folder: Path = Path("dir"), device: str | None = "int
     return case_of(source).arguments(partial(evaluate, program=source, device=select(device)))
 
 
+def test_scripts_of_one_file_have_their_own_kernels(tmp_path: Path,
+                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels on disk belong to one script, and to the types of the values that it is given."""
+    monkeypatch.setenv("RUNELIFT_KEEP", "1")
+    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path / "cache"))
+    for script, expected in (("{ i64.sum [1, 2, 3] }", 6), ("{ f64.sum [1, 2, 3] }", 6.0)):
+        source = source_of(f"-- script input {script}", tmp_path)
+        Path(source.name).write_text(PROGRAM)
+        found = evaluate(case_of(source).input, Source(source.name, PROGRAM), select(None))
+        assert (found, found[0].dtype) == ([expected], np.dtype(type(expected)))
+    for text, expected in (("[1i64, 2i64]", [2, 3]), ("[1f64, 2f64]", [2.0, 3.0])):
+        (tmp_path / "a.in").write_text(text)
+        source = source_of('-- script input { map (+ 1) ($loaddata "a.in") }', tmp_path)
+        Path(source.name).write_text(source.text)
+        (found,) = evaluate(case_of(source).input, source, select(None))
+        assert (found.tolist(), found.dtype) == (expected, np.dtype(type(expected[0])))
+
+
 @pytest.mark.parametrize("device", ["interpreter", None])
 @pytest.mark.parametrize(("script", "expected"), [
     ("{ series 3i64 2 }", [[0, 2, 4]]),
