@@ -249,7 +249,7 @@ def _gather(walk: Walk, stm: ir.Stm, kinds: list[_Kind], parts: Partition,
 
 def _start(walk: Walk, parts: Partition, place: VName, offsets: tuple[VName, ...],
            total: VName) -> ir.If:
-    """The place where a segment begins behind those of its branch, and of the branch before."""
+    """The place where a segment begins: behind the segments before it, first of one branch."""
     before, here, behind, start = (fresh_param(walk, base, Prim.I64)
                                    for base in ("start", "place", "behind", "start"))
     first = ir.Stm((before,), ir.Index(offsets[0], (place,)))
