@@ -39,11 +39,12 @@ class _Branch(NamedTuple):
     """The results of a branch at its points, as results of the host, in order.
 
     These are scalars at their places among all points, arrays, and for segments their number of
-    elements and the elements.
+    elements and the elements.  ``offsets`` say where segments begin, if all differ in length.
     """
 
     scalars: tuple[ir.Param, ...]
     arrays: tuple[ir.Param, ...]
+    offsets: tuple[VName, ...] = ()
 
 
 @flattening("G19", ir.If)
@@ -115,7 +116,7 @@ def _emit(walk: Walk, stm: ir.Stm, kinds: list[_Kind]) -> str | None:
             (shaped,) = walk.expanded_pat([param])
             walk.emit(ir.Stm((shaped,), ir.Reshape(walk.nest.widths, host.name)))
         walk.bind([param], [shaped])
-    _gather(walk, stm, kinds, parts, [[p.name for p in side.arrays] for side in sides])
+    _gather(walk, stm, kinds, parts, sides)
     return None
 
 
@@ -143,7 +144,8 @@ def _branch(walk: Walk, stm: ir.Stm, kinds: list[_Kind], body: ir.Body,
         results.append(atom)
         arrays.append(ir.Param(flattener.names.fresh(base), type_))
         none = empty or type_
-        blanks.append(ir.Stm((ir.Param(flattener.names.fresh(base), none),), zeros(none)))
+        blank = ir.Param(flattener.names.fresh(base), none)
+        blanks.append(ir.Stm((blank,), zeros(none), (SCRATCH,) if shape_of(none) else ()))
 
     for param, atom, kind in each:
         base = param.name.base
@@ -155,11 +157,28 @@ def _branch(walk: Walk, stm: ir.Stm, kinds: list[_Kind], body: ir.Body,
             result("total", Prim.I64, total)
             result(base, array_of((arrays[-1].name,), elem_of(param.type)), data,
                    array_of((i64(0),), elem_of(param.type)))
+    offsets = _offsets_inside(inner, [atom for _, atom, kind in each if kind is _Kind.SEGMENTS])
+    ends = emitted(walk, "ends", Prim.I64, ir.PrimOp("add", Prim.I64, (count, i64(1))))
+    type_ = array_of((ends,), Prim.I64)
+    for array in offsets:
+        result("off", type_, emitted(inner, "off", type_, ir.Reshape((ends,), array)))
     written = _written(inner, found.number, [atom for _, atom, kind in each
                                              if kind is _Kind.SCALAR], dests)
-    return _of_host(walk, count, _Taken(
+    host = _of_host(walk, count, _Taken(
         ir.Body(tuple(inner.out), (*(p.name for p in written), *results)),
         tuple(dests), tuple(blanks), tuple(arrays)))
+    return host._replace(offsets=tuple(
+        p.name for p in host.arrays[len(host.arrays) - len(offsets):]))
+
+
+def _offsets_inside(inner: Walk, atoms: list[Atom]) -> list[VName]:
+    """The offsets of arrays of a branch; none if one of them has a fixed length."""
+    sizes = [size for atom in atoms if isinstance(atom, VName)
+             for size in shape_of(inner.flattener.types[atom])]
+    if any(inner.invariant(size) for size in sizes):
+        return []
+    return [found for size in sizes if isinstance(size, VName)
+            and (found := with_offsets(inner, size).offsets) is not None]
 
 
 def _written(inner: Walk, number: VName, atoms: list[Atom], dests: list[ir.Param]
@@ -200,11 +219,13 @@ def _of_host(walk: Walk, count: Atom, taken: _Taken) -> _Branch:
 
 
 def _gather(walk: Walk, stm: ir.Stm, kinds: list[_Kind], parts: Partition,
-            sides: list[list[VName]]) -> None:
+            branches: list[_Branch]) -> None:
     """Bind array results to their parts of both branches, in the order of the partition."""
     if all(kind is _Kind.SCALAR for kind in kinds):
         return
     place = define_place(walk, parts)
+    sides = [[p.name for p in branch.arrays] for branch in branches]
+    offsets = iter(zip(*(branch.offsets for branch in branches), strict=False))
     for param, kind in zip(stm.pat, kinds, strict=True):
         if kind is _Kind.REGULAR:
             pair = [side.pop(0) for side in sides]
@@ -218,10 +239,25 @@ def _gather(walk: Walk, stm: ir.Stm, kinds: list[_Kind], parts: Partition,
             (size,) = shape_of(param.type)
             assert isinstance(size, VName)
             start = fresh_param(walk, "start", Prim.I64)
+            begins = next(offsets, None)
             walk.nest = walk.nest.define([
-                ir.Stm((start,), ir.Index(_offsets(walk, parts, size), (place,))),
+                ir.Stm((start,), ir.Index(_offsets(walk, parts, size), (place,)) if begins is None
+                       else _start(walk, parts, place, begins, totals[0])),
                 ir.Stm((param,), ir.Index(joined(walk, data, total),
                                           (ir.SliceDim(start.name, size, i64(1)),)))])
+
+
+def _start(walk: Walk, parts: Partition, place: VName, offsets: tuple[VName, ...],
+           total: VName) -> ir.If:
+    """The place where a segment begins: behind the segments before it, first of one branch."""
+    before, here, behind, start = (fresh_param(walk, base, Prim.I64)
+                                   for base in ("start", "place", "behind", "start"))
+    first = ir.Stm((before,), ir.Index(offsets[0], (place,)))
+    others = (ir.Stm((here,), ir.PrimOp("sub", Prim.I64, (place, parts.chosen))),
+              ir.Stm((behind,), ir.Index(offsets[1], (here.name,))),
+              ir.Stm((start,), ir.PrimOp("add", Prim.I64, (total, behind.name))))
+    return ir.If(parts.cond, ir.Body((first,), (before.name,)),
+                 ir.Body(others, (start.name,)), (Prim.I64,))
 
 
 def _offsets(walk: Walk, parts: Partition, size: VName) -> VName:
