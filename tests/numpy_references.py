@@ -6,6 +6,8 @@ computed in 64-bit floats, so that agreement says something about the example's 
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from statistics import NormalDist
 from typing import Any, TypeAlias
 
@@ -455,3 +457,113 @@ def integral(a: float, b: float, tolerance: float) -> tuple[float, int]:
             count(low, middle, limit / 2) + count(middle, high, limit / 2))
 
     return 1000 * float(np.arctan(1000 * b) - np.arctan(1000 * a)), count(a, b, tolerance)
+
+
+def with_gradient(f: Callable[..., Any], *args: Floats) -> tuple[Any, ...]:
+    """The result of a function, and its central differences by each number of the arguments."""
+    exact = [np.asarray(arg, np.float64) for arg in args]
+    found = [f(*exact)]
+    for number, arg in enumerate(exact):
+        rows = []
+        for place in np.ndindex(arg.shape):
+            step = np.zeros_like(arg)
+            step[place] = 1e-5
+            high, low = (f(*exact[:number], each, *exact[number + 1:])
+                         for each in (arg + step, arg - step))
+            rows.append((high - low) / 2e-5)
+        found.append(np.moveaxis(np.array(rows), 0, -1).reshape(*np.shape(found[0]), *arg.shape))
+    return tuple(found)
+
+
+def gmm(weights: Floats, means: Floats, logs: Floats, below: Floats, points: Floats
+        ) -> tuple[Any, ...]:
+    """The log likelihood of points, and its gradient by the parameters of the mixture."""
+    size = means.shape[1]
+
+    def likelihood(weights: Floats, means: Floats, logs: Floats, below: Floats) -> Any:
+        densities = 0.0
+        for weight, mean, diagonal, packed in zip(
+                np.exp(weights) / np.exp(weights).sum(), means, logs, below, strict=True):
+            factor = np.diag(np.exp(diagonal))
+            factor[np.tril_indices(size, -1)] = packed
+            away = (points - mean) @ factor.T
+            densities = densities + weight * np.linalg.det(factor) * np.exp(
+                -(away ** 2).sum(1) / 2) / (2 * np.pi) ** (size / 2)
+        return np.log(densities).sum()
+    return with_gradient(likelihood, weights, means, logs, below)
+
+
+def bundle(cameras: Floats, points: Floats, weights: Floats, camera: Ints, point: Ints,
+           seen: Floats) -> tuple[Any, ...]:
+    """Errors of observations, and their Jacobian by camera, point and weight."""
+    def error(seen: Floats, camera: Floats, point: Floats, weight: Floats) -> Any:
+        x, y, z = camera[:3]
+        turn = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+        angle = np.sqrt(x * x + y * y + z * z)
+        matrix = (np.eye(3) + np.sin(angle) / angle * turn
+                  + (1 - np.cos(angle)) / angle ** 2 * turn @ turn)
+        turned = matrix @ (point - camera[3:6])
+        place = turned[:2] / turned[2]
+        square = place @ place
+        bent = place * (1 + camera[9] * square + camera[10] * square ** 2)
+        return weight * (camera[6] * bent + camera[7:9] - seen)
+    rows = [with_gradient(functools.partial(error, seen[n]), cameras[camera[n] % len(cameras)],
+                          points[point[n] % len(points)], weights[n]) for n in range(len(seen))]
+    return tuple(map(np.array, zip(*rows, strict=True)))
+
+
+def lstm(inputs: Floats, wanted: Floats, wx: Floats, wh: Floats, bias: Floats) -> tuple[Any, ...]:
+    """The mean square error after a sequence, and its gradient by the weights."""
+    def loss(wx: Floats, wh: Floats, bias: Floats) -> Any:
+        hidden = cell = np.zeros(wanted.shape)
+        for now in inputs:
+            forget, enter, leave, new = (now @ wx[k].T + hidden @ wh[k].T + bias[k]
+                                         for k in range(4))
+            cell = cell / (1 + np.exp(-forget)) + np.tanh(new) / (1 + np.exp(-enter))
+            hidden = np.tanh(cell) / (1 + np.exp(-leave))
+        return ((hidden - wanted) ** 2).mean()
+    return with_gradient(loss, wx, wh, bias)
+
+
+def newton(k: int, steps: int, points: Floats) -> tuple[Any, Floats]:
+    """The cost and the centres after steps of Lloyd's iteration."""
+    exact = points.astype(np.float64)
+    centres = exact[:k].copy()
+    for _ in range(steps):
+        nearest = ((exact[:, None] - centres) ** 2).sum(2).argmin(1)
+        for each in set(nearest.tolist()):
+            centres[each] = exact[nearest == each].mean(0)
+    return ((exact[:, None] - centres) ** 2).sum(2).min(1).sum(), centres
+
+
+def heat(steps: int, seen: Floats, conductivity: Floats, start: Floats) -> tuple[Any, ...]:
+    """The misfit after steps, and its gradient, by the adjoint equation written by hand."""
+    size = len(start)
+    slope = np.diff(np.eye(size), axis=0)  # differences of neighbours
+    step = np.eye(size) - 0.4 * slope.T @ np.diag(conductivity[:-1]) @ slope
+    states = [start]
+    for _ in range(steps):
+        states.append(step @ states[-1])
+    by_state = 2 * (states[-1] - seen)
+    misfit = by_state @ by_state / 4
+    by_conductivity = np.zeros(size)
+    for state in states[-2::-1]:
+        by_conductivity[:-1] -= 0.4 * (slope @ by_state) * (slope @ state)
+        by_state = step.T @ by_state
+    return misfit, by_conductivity, by_state
+
+
+def network(w: Floats, b: Floats, v: Floats, a: Floats, points: Floats, classes: Ints
+            ) -> tuple[Any, ...]:
+    """The cross entropy of a network of two layers, and its gradient by hand."""
+    count = len(points)
+    hidden = np.tanh(points @ w.T.astype(np.float64) + b)
+    chances = np.exp(hidden @ v.T + a)
+    chances /= chances.sum(1, keepdims=True)
+    own = np.arange(count), classes % len(a)
+    by_scores = chances.copy()
+    by_scores[own] -= 1
+    by_scores /= count
+    by_hidden = by_scores @ v * (1 - hidden ** 2)
+    return (-np.log(chances[own]).mean(), by_hidden.T @ points, by_hidden.sum(0),
+            by_scores.T @ hidden, by_scores.sum(0))

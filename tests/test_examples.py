@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,17 @@ def test_calls_hand_arrays_to_each_other() -> None:
     assert len(energies) == 10
     assert max(energies) < 1.01 * min(energies)  # none is lost
     assert last.startswith("the highest place is")
+
+
+@pytest.mark.parametrize("steps", [
+    "plain", pytest.param("torch", marks=pytest.mark.skipif(not find_spec("torch"),
+                                                           reason="PyTorch is missing"))])
+def test_training_finds_the_classes(steps: str) -> None:
+    command = [sys.executable, str(EXAMPLES / "train.py"), "--steps", "60"]
+    done = subprocess.run(command + ["--torch"] * (steps == "torch"),
+                          capture_output=True, text=True, check=True)
+    *rows, last = done.stdout.splitlines()
+    losses = [float(row.split()[-1]) for row in rows]
+    assert len(losses) == 10
+    assert losses[-1] < losses[0] / 4
+    assert float(last.split("%")[0]) > 95

@@ -138,6 +138,28 @@ def bfs_inputs(rng: np.random.Generator) -> list[Any]:
     return [np.cumsum(length) - length, length, others[np.argsort(near, kind="stable")], 5]
 
 
+def gmm_inputs(rng: np.random.Generator) -> list[Any]:
+    shapes = [(5,), (5, 4), (5, 4), (5, 6), (67, 4)]
+    return [uniform(rng, *shape) - np.float32(0.5) for shape in shapes]
+
+
+def bundle_inputs(rng: np.random.Generator) -> list[Any]:
+    points = rng.random((13, 3)) + np.array([0, 0, 3])
+    return [rng.random((5, 11)), points, rng.random(37), *rng.integers(0, 50, (2, 37)),
+            rng.random((37, 2))]
+
+
+def lstm_inputs(rng: np.random.Generator) -> list[Any]:
+    shapes = [(5, 7, 3), (7, 6), (4, 6, 3), (4, 6, 6), (4, 6)]
+    return [uniform(rng, *shape) - np.float32(0.5) for shape in shapes]
+
+
+def network_inputs(rng: np.random.Generator) -> list[Any]:
+    shapes = [(17, 5), (17,), (3, 17), (3,), (131, 5)]
+    return [*(uniform(rng, *shape) - np.float32(0.5) for shape in shapes),
+            rng.integers(0, 3, 131)]
+
+
 INPUTS: dict[str, Callable[[np.random.Generator], list[Any]]] = {
     "hotspot": hotspot_inputs,
     "sgemm": sgemm_inputs,
@@ -171,6 +193,12 @@ INPUTS: dict[str, Callable[[np.random.Generator], list[Any]]] = {
     "triangle": lambda rng: [rng.random(70 * 71 // 2), rng.random(70)],
     "cells": cells_inputs,
     "bfs": bfs_inputs,
+    "gmm": gmm_inputs,
+    "bundle": bundle_inputs,
+    "lstm": lstm_inputs,
+    "newton": lambda rng: [7, np.int32(3), uniform(rng, 301, 5)],
+    "heat": lambda rng: [19, *rng.random((3, 67))],
+    "network": network_inputs,
     "sieve": lambda rng: [2001],
     "quicksort": lambda rng: [rng.integers(-300, 300, 1001, dtype=np.int32)],
     "quickhull": lambda rng: [*rng.standard_normal((2, 501))],
@@ -178,6 +206,7 @@ INPUTS: dict[str, Callable[[np.random.Generator], list[Any]]] = {
 }
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("name", INPUTS)
 def test_flat_version_agrees_with_numpy(name: str) -> None:
     arguments = INPUTS[name](np.random.default_rng(1))

@@ -12,6 +12,7 @@ scalars of the host that its launches depend on.  So equal facts mean equal cost
   lengths are given: a function takes them, and asks ``rt`` for their facts.  Both sides of a branch
   on an unknown scalar count half.  A launch whose size is unknown costs no more than its start.  In
   formulas of work it is 1.
+  In a loop over runs of segments, the least of an unknown and a known scalar counts as the known.
 * A ``while`` loop of unknown condition may carry the least of an unknown and a known scalar, such
   as the number of active points.  The iteration that stands for all has as many as are known.
 * An inner choice costs what the version costs that would run there.
@@ -26,7 +27,7 @@ from types import CodeType
 from runelift.codegen.cost.totals import ENTRY
 from runelift.codegen.cost.work import arguments_used, work_source
 from runelift.codegen.emit.python import PlanWriter, launch_shape
-from runelift.codegen.emit.python_expressions import index_text, size_text, variable
+from runelift.codegen.emit.python_expressions import atom_text, index_text, size_text, variable
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.free_scalars import names_in
 from runelift.ir import imp
@@ -172,27 +173,12 @@ class _CostWriter(PlanWriter):
                 self.line(f"rt.copy({size})")
             case plan.Launch():
                 self._launch(step, version)
-            case plan.Branch(cond, then_, else_) if not self._knows(cond):
-                after = set(self._unknown)
-                for side in (then_, else_):
-                    before = self._mark()
-                    for inner in side:
-                        self.step(inner, version)
-                    self.line(f"rt.scale({before}, 0.5)")
-                    after |= self._unknown
-                self._unknown = after
+            case plan.Branch():
+                self._branch(step, version)
             case plan.CountedLoop() | plan.WhileLoop():
                 self._loop(step, version)
             case plan.Choose():
                 self._choose(step)
-            case plan.Branch(else_=else_):
-                unknown = set(self._unknown)
-                super().step(replace(step, else_=()), version)
-                if else_:
-                    after, self._unknown = self._unknown, unknown
-                    self.line("else:")
-                    self.nested(else_, version)
-                    self._unknown |= after
             case plan.Recursion():
                 for inner in _outermost(step):
                     self.step(inner, version)
@@ -202,6 +188,27 @@ class _CostWriter(PlanWriter):
                 self._unknown.update(plan.sets(step))
             case _:
                 self._scalar(step, version)
+
+    def _branch(self, step: plan.Branch, version: str) -> None:
+        """Write a branch; both sides count half if the condition is unknown.
+
+        A scalar is known behind the branch if it is known at the end of both sides.  If the
+        condition is unknown, no scalar that a side sets is known.
+        """
+        known, before, unknown = self._knows(step.cond), frozenset(self._unknown), set[VName]()
+        for title, side in ((f"if {atom_text(step.cond)}:", step.then_), ("else:", step.else_)):
+            self._unknown = set(before)
+            if not known:
+                mark = self._mark()
+                for inner in side:
+                    self.step(inner, version)
+                self.line(f"rt.scale({mark}, 0.5)")
+                unknown.update(name for inner in plan.all_steps(side) for name in plan.sets(inner))
+            elif side or title != "else:":
+                self.line(title)
+                self.nested(side, version)
+            unknown |= self._unknown
+        self._unknown = unknown
 
     def _read_element(self, step: plan.Read) -> None:
         """Write a read from the device: a wait for several reads, and facts about lengths."""
@@ -229,6 +236,10 @@ class _CostWriter(PlanWriter):
         if all(self._knows(name) for name in names_in(step) if name not in names):
             self._unknown.difference_update(names)
             super().step(step, version)
+        elif self.alike and isinstance(step, plan.Compute) and step.op == "min" and len(
+                known := [a for a in step.args if self._knows(a)]) == 1:
+            self._unknown.discard(step.name)
+            super().step(plan.Bind(step.name, known[0]), version)
         else:
             self._unknown.update(names)
 
@@ -293,7 +304,7 @@ class _CostWriter(PlanWriter):
             self._unknown |= changing
             for inner in step.body:
                 self.step(inner, version)
-        elif steady or changing.isdisjoint(self._needed_by(step.body)):
+        elif steady or step.alike or changing.isdisjoint(self._needed_by(step.body)):
             self._unknown |= changing
             self._repeated(step, steady, version)
         else:
@@ -338,8 +349,9 @@ class _CostWriter(PlanWriter):
         self.line(f"if {_text(step.bound)} > 0:")
         with self.block():
             before = self._mark()
-            for inner in step.body:
-                self.step(inner, version)
+            with self.in_parts(step.alike):
+                for inner in step.body:
+                    self.step(inner, version)
             self.line(f"rt.repeat({before}, {_text(step.bound)}, {steady})")
 
     def steps(self, steps: tuple[plan.Step, ...], version: str) -> None:

@@ -52,6 +52,14 @@ entry inside [n][m] (xsss: [n][m][m]i64): [n]i64 =
 entry several [n][m] (xss: [n][m]i64): [n]i64 =
   let count = i64.sum (map (\\xs -> if i64.sum xs > 0 then 1 else 0) xss)
   in map (\\xs -> loop s = 0 for i < count do s + i64.sum (map (+ i) xs)) xss
+
+entry last [n] (xs: [n]i64): i64 =
+  let count = if n > 0 then (scan (+) 0 xs)[n - 1] else 0
+  in i64.sum (map (* count) (iota count))
+
+entry either [n] (xs: [n]i64): i64 =
+  let count = if i64.sum xs > 3 then n else n + 1
+  in i64.sum (map (* count) (iota count))
 """
 ENTRIES = re.findall(r"^entry (\w+)", PROGRAM, re.M)
 EXAMPLES = sorted(Path(runelift.examples.__file__).parent.glob("*.fut"))
@@ -134,6 +142,11 @@ def test_branches_on_values_of_the_device_count_half() -> None:
     assert "r_" not in text.splitlines()[0]
     assert {choice.site for choice in predicted(loaded(None, "h200"), "branch", 8).choices} >= {
         "branch.versions_0", "branch.versions_1", "branch.versions_2"}
+
+
+@pytest.mark.parametrize("entry", ["last", "either"])
+def test_scalars_are_known_behind_a_branch_if_they_are_on_both_sides(entry: str) -> None:
+    assert "rt.unseen('segred" in whole(entry)
 
 
 def test_while_loops_are_followed_once_and_wait_for_the_condition() -> None:
