@@ -23,14 +23,14 @@ from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import widths
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import IS_FIRST
-from runelift.codegen.plan.views import View
+from runelift.codegen.plan.views import View, lit
 from runelift.ir import imp
 from runelift.ir import syntax as ir
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, product
-from runelift.ir.traverse import free_vars
+from runelift.ir.traverse import free_vars, needed_for
 from runelift.ir.types import ArrayType, Atom
 
 
@@ -40,6 +40,8 @@ class PointsBuilder(ChunkBuilder):
 
     loaded: dict[tuple[VName, tuple[Atom | ir.SliceDim, ...]],
                  ChunkedArray] = field(default_factory=dict)
+    all_fine: VName | None = None
+    """Local memory that is false once a check has failed, if a loop of the group asks."""
 
     def alone(self, work: Callable[[], None]) -> None:
         """Emit ``work`` so that one work-item runs it for the group."""
@@ -98,6 +100,38 @@ class PointsBuilder(ChunkBuilder):
             for param, result in zip(pat, exp.body.result, strict=True):
                 self._chunk_if(param, self._made_by_elements(exp.body, result))
         ChunkBuilder.iterate(self, pat, exp)
+
+    def no_failure(self, exp: ir.Loop) -> Exp | None:
+        """False where a check has failed; work-items of a group leave its loops together.
+
+        None if scalars of the host alone decide when the loop ends.  So all groups leave it
+        alike, and may be teams.
+        """
+        if not self.cooperative:
+            return ChunkBuilder.no_failure(self, exp)
+        if self._host_decides(exp):
+            return None
+        if self.all_fine is None:
+            self.all_fine = self.names.fresh("fine")
+            self.locals.append(imp.LocalArray(self.all_fine, Prim.BOOL, Size.of(1)))
+        return imp.Load(self.all_fine, lit(0), Prim.BOOL)
+
+    def _host_decides(self, exp: ir.Loop) -> bool:
+        """True if the condition of a loop is computed of scalars of the host alone."""
+        after = dict(zip(exp.params, exp.body.result, strict=True))
+        assert isinstance(exp.form, ir.WhileLoop)
+        found, asked = set[VName](), {exp.form.cond}
+        while found != asked:
+            found = set(asked)
+            results = [a for p, each in after.items() if p.param.name in found
+                       for a in (p.init, each)]
+            stms = needed_for(exp.body.stms, results)
+            if not all(isinstance(s.exp, ir.PrimOp | ir.Convert | ir.AtomExp) for s in stms):
+                return False
+            asked |= {a for a in results if isinstance(a, VName)} | {
+                a for s in stms for a in free_vars(s)}
+        own = {p.param.name for p in exp.params} | {p.name for s in exp.body.stms for p in s.pat}
+        return all(name in own or name not in self.env for name in asked)
 
     def reusable(self, out: ir.Param, param: ir.LoopParam, init: View) -> bool:
         """True if a loop may keep its values in the memory of ``init``."""

@@ -19,6 +19,7 @@ from runelift.codegen.intragroup.private_chunks import ChunkLayout, Point
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.collectives import group_scan, truth
 from runelift.codegen.kernel.kernel_builder import Value
+from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of, places, share_local_memory
 from runelift.codegen.passes.teams import can_team, mask_absent_teams
@@ -34,7 +35,7 @@ from runelift.ir.imp.traverse import statements
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.traverse import free_vars
-from runelift.ir.types import i64
+from runelift.ir.types import FALSE, TRUE, i64
 
 
 def lower_group(lowering: launches.Lowering, exp: ir.SegMap) -> None:
@@ -51,6 +52,10 @@ def lower_group(lowering: launches.Lowering, exp: ir.SegMap) -> None:
             k.copy(out.row(*indices), value)
         else:
             k.alone(lambda out=out, value=value: k.emit(out.write(indices, value)))  # type: ignore[misc]
+    if k.all_fine is not None:
+        first, then = (imp.Store(k.all_fine, lit(0), imp.Lit(value), Prim.BOOL)
+                       for value in (TRUE, FALSE))
+        k.code = [imp.If(IS_FIRST, (first,)), *launches.with_notes(k.code, then)]
     k.locals = share_local_memory(k.code, k.locals)
     groups = launches.total(lowering, exp.space)
     chunk = lowering.setting(Quantity.CHUNK) if k.layouts else i64(0)

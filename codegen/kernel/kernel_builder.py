@@ -105,6 +105,8 @@ class CodeBuilder:
     scratch: list[Scratch] = field(default_factory=list)
     locals: list[imp.LocalArray] = field(default_factory=list)
     failures: list[imp.Failure] = field(default_factory=list)
+    fine: VName | None = None
+    """A variable that is false once a check of the work-item has failed, if a loop asks."""
     constants: list[VName] = field(default_factory=list)
     settings: list[VName] = field(default_factory=list)
     teams: VName | None = None

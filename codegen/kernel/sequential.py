@@ -349,6 +349,7 @@ class KernelBuilder(SecondOrder):
                 carried.insert(position, memory)
                 self.bind(p.param, memory)
         self.later.pop()
+        failures = len(self.failures)
         with self.inner() as code:
             self.owned[-1] |= {c.mem for c in carried if isinstance(c, View) and c.mem}
             if isinstance(exp.form, ir.ForLoop):
@@ -359,8 +360,19 @@ class KernelBuilder(SecondOrder):
             bound = self.scalar(exp.form.bound)
             self.emit(imp.For(exp.form.index, lit(0), bound, lit(1), tuple(code)))
         else:
-            self.emit(imp.While(self.scalar(exp.form.cond), tuple(code)))
+            going = self.scalar(exp.form.cond)
+            if isinstance(going, imp.Var) and self.failures and (
+                    fine := self.no_failure(exp)) is not None:
+                ends = imp.Assign(going.name, imp.Apply("and", Prim.BOOL, (going, fine)))
+                self.emit(*[ends] * (failures > 0))
+                code += [ends] * (len(self.failures) > failures)
+            self.emit(imp.While(going, tuple(code)))
         self.bind_all(pat, carried)
+
+    def no_failure(self, _: ir.Loop) -> Exp | None:
+        """False where a check has failed: a ``while`` loop ends then, as it might not otherwise."""
+        self.fine = self.fine or self.names.fresh("fine")
+        return imp.Var(self.fine)
 
     def reusable(self, out: ir.Param, param: ir.LoopParam, init: View) -> bool:
         """True if a loop may keep its values in the memory of ``init``."""
