@@ -3,7 +3,8 @@
 A script is an expression of the language, with the names of the program that it stands in.  It may
 also have what the language does not:
 
-* values from files (``$loaddata "FILE"``, ``$loadbytes "FILE"``),
+* values from files (``$loaddata "FILE"``, ``$loadbytes "FILE"``), and pictures and sounds
+  (``$loadimg "FILE"``, ``$loadaudio "FILE"``),
 * lengths of rows (``$ragged "N SHAPE CAP"``), drawn at random,
 * ``empty([0]f32)``,
 * functions of several parameters that are applied to one tuple.
@@ -17,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.nodes import walk
@@ -26,7 +28,10 @@ from runelift.ir.base.source import Source, Span
 
 ENTRY = "script'input"
 """The name of the entry point."""
-BUILTINS = {"loaddata": "FILE", "loadbytes": "FILE", "ragged": "N SHAPE CAP"}
+STATE = "state'"
+"""The parameter of a step: the state before it."""
+BUILTINS = {**dict.fromkeys(("loaddata", "loadbytes", "loadimg", "loadaudio"), "FILE"),
+            "ragged": "N SHAPE CAP"}
 """The functions that give values, and what stands in their quotes."""
 
 _GIVEN = re.compile(r"""
@@ -67,9 +72,21 @@ def _name(before: Sequence[Given]) -> str:
     return f"given'{len(before)}"
 
 
+class Part(Enum):
+    """A part of a script that is an entry point.
+
+    That is its value.  Of a triple (step, state, count), START is the state with the count, and
+    STEP gives a picture and the next state for a state.
+    """
+
+    VALUE = auto()
+    START = auto()
+    STEP = auto()
+
+
 def entry_point(script: Source, values: Sequence[Given], types: Sequence[str],
-                program: module_ast.Module) -> ast.ValDec:
-    """The script as a declaration for the end of the program.
+                program: module_ast.Module, part: Part = Part.VALUE) -> ast.ValDec:
+    """A part of the script as a declaration for the end of the program.
 
     ``values`` are its inputs, ``types`` their types.
     """
@@ -80,10 +97,29 @@ def entry_point(script: Source, values: Sequence[Given], types: Sequence[str],
     body = parse_exp(script, text)
     _uncurry(body, {dec.name: len(dec.params) for dec in program.decs
                     if isinstance(dec, ast.ValDec)})
-    params = tuple(
+    params: tuple[ast.Pattern, ...] = tuple(
         ast.PatAscript(value.span, ast.PatName(value.span, value.name), parse_type(type_))
         for value, type_ in zip(values, types, strict=True))
-    return ast.ValDec(body.span, ENTRY, body.span, True, (), params, None, body)
+    if part is Part.STEP:
+        params += (ast.PatName(body.span, STATE),)
+    return ast.ValDec(body.span, ENTRY, body.span, True, (), params, None, _part(body, part))
+
+
+def _part(script: ast.Exp, part: Part) -> ast.Exp:
+    """The expression for a part of a script.  A start has the type that a step asks for."""
+    if part is Part.VALUE:
+        return script
+    span = script.span
+    step, first, count = (ast.Name(span, ast.QualName((), f"{name}'"))
+                          for name in ("step", "first", "count"))
+    taken = ast.PatTuple(span, tuple(ast.PatName(span, each.name.name)
+                                     for each in (step, first, count)))
+    if part is Part.STEP:
+        state = ast.Name(span, ast.QualName((), STATE))
+        return ast.LetPat(span, (), taken, script, ast.Apply(span, step, (state,)))
+    return ast.LetPat(span, (), taken, script, ast.LetPat(
+        span, (), ast.PatWild(span), ast.Apply(span, step, (first,)),
+        ast.TupleExp(span, (first, count))))
 
 
 def _uncurry(body: ast.Exp, parameters: dict[str, int]) -> None:

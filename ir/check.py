@@ -138,6 +138,9 @@ class _Checker:
             case ir.LengthFacts(lengths):
                 self.same_kinds([self.type(lengths, stm), stm.pat[0].type],
                                 [ArrayType(Prim.I64, (lengths,))] * 2, stm)
+            case ir.SlabSize(each, longest):
+                self.same_kinds([self.type(each, stm), self.type(longest, stm), stm.pat[0].type],
+                                [Prim.I64] * 3, stm)
             case ir.Slide(dim, size, step, count, array):
                 self._window(stm, dim, (size, step, count), array, 1)
             case ir.Pad(dim, before, after, value, array):

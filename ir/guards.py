@@ -31,6 +31,8 @@ class Kind(Enum):
     """A work-group for each segment."""
     MERGE = "merge"
     """Work-items with equal numbers of elements and segments together."""
+    SLABS = "slabs"
+    """Runs of segments, one after the other, each by work-items with equal numbers: for memory."""
     REWRITTEN = "rewritten"
     """Statements as a schedule rewrites them, flattened; they may hold more versions."""
     ORIGINAL = "original"
@@ -69,7 +71,8 @@ class Guard:
 
     A guard without a threshold holds where its version is predicted to take no longer than all
     that follow (:mod:`runelift.runtime.cost`).  That of a rewritten version then holds only if it
-    has a ``default`` threshold.
+    has a ``default`` threshold.  That of slabs has a ``par`` of 0, so no threshold lets it hold:
+    slabs run where versions that follow have too little memory.
 
     ``lengths`` are facts about segments, if the version is for segments of different lengths.
     """
@@ -85,7 +88,7 @@ class Guard:
     @property
     def predicted(self) -> bool:
         """True if predicted times decide where no threshold does."""
-        return self.kind is not Kind.REWRITTEN
+        return self.kind not in (Kind.REWRITTEN, Kind.SLABS)
 
     @property
     def untuned(self) -> int:

@@ -35,6 +35,8 @@ from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, i64, row_of
 Value: TypeAlias = Any
 """A NumPy scalar or a NumPy array."""
 Env: TypeAlias = dict[VName, Value]
+SLAB = 8
+"""The elements of a run of segments: few, so that there are several runs."""
 ROW_BYTES = 64
 """The least memory for the results of one element of a map, before they become arrays."""
 Choose: TypeAlias = Callable[[ir.Versions], int]
@@ -217,6 +219,8 @@ class Interpreter:
                 return [env[array].copy()]
             case ir.LengthFacts(lengths):
                 return [length_facts(env[lengths])]
+            case ir.SlabSize():
+                return [np.int64(SLAB)]
             case ir.Call(function, args):
                 return self._apply(function, [atom(a, env) for a in args])
             case ir.Recursion():
@@ -228,7 +232,7 @@ class Interpreter:
             case ir.If(cond, then_, else_):
                 return self.body(then_ if atom(cond, env) else else_, dict(env))
             case ir.Loop():
-                return self._loop(exp, env)
+                return self.loop(exp, env)
             case ir.Map(width, lam, arrays):
                 return self._map(_size(width, env), lam, arrays, env)
             case ir.Redomap(width, ops, lam, arrays):
@@ -301,7 +305,8 @@ class Interpreter:
 
     # Loops
 
-    def _loop(self, loop: ir.Loop, env: Env) -> list[Value]:
+    def loop(self, loop: ir.Loop, env: Env, bound: int = 0) -> list[Value]:
+        """The results of a loop; a positive ``bound`` is the most iterations of a while loop."""
         values = [atom(p.init, env) for p in loop.params]
         names = [p.param.name for p in loop.params]
         inner = dict(env)
@@ -316,8 +321,11 @@ class Interpreter:
                 values = step()
             return values
         condition = names.index(loop.form.cond)
+        count = 0
         while values[condition]:
-            values = step()
+            if bound and count == bound:
+                raise ProgramFailure(failures.BOUND.format(bound))
+            values, count = step(), count + 1
         return values
 
     def _recursion(self, exp: ir.Recursion, env: Env) -> list[Value]:

@@ -21,7 +21,7 @@ from runelift.ir.base.source import Loc
 from runelift.ir.interpret import Env, Interpreter, Value, atom
 from runelift.ir.meaning import convert, operation
 from runelift.ir.names import VName
-from runelift.ir.partials import CAPTURED, PARTIALS, UNKNOWN, Partial
+from runelift.ir.partials import PARTIALS, UNKNOWN, Partial
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Type
@@ -97,6 +97,11 @@ def plain(value: Value) -> Value:
     while isinstance(value, Traced):
         value = value.value
     return value
+
+
+def is_recorded(value: Value) -> bool:
+    """True if a value has numbers of a tape."""
+    return isinstance(value, Traced) and (not value.level.forward or is_recorded(value.value))
 
 
 def highest(values: Sequence[Value]) -> Level | None:
@@ -210,16 +215,14 @@ class Oracle(Interpreter):
                                              ) else outside
         if level is None or level.forward:
             return self.call(exp.lam, args, dict(env))[exp.kept:]
-        if outside is level:
-            raise NoDerivative(CAPTURED, self.loc)
-        found = self.call(exp.lam, [below(a, level) for a in args], dict(env))
+        around = {name: below(value, level) for name, value in env.items()}
+        found = self.call(exp.lam, [below(a, level) for a in args], dict(around))
         kept, results = found[:exp.kept], found[exp.kept:]
         traced: list[Traced] = []
 
         def back(adjoints: Adjoints) -> None:
             seeds = [self._gathered(adjoints, t) for t in traced]
-            outside = {name: below(value, level) for name, value in env.items()}
-            given = self.call(exp.back, [*kept, *seeds], outside)
+            given = self.call(exp.back, [*kept, *seeds], dict(around))
             for arg, adjoint in zip(args, given, strict=True):
                 self._spread(adjoints, part_of(arg, level), adjoint)
 
@@ -305,6 +308,8 @@ class Oracle(Interpreter):
                 return self._accumulated(exp, env)
             case ir.Jvp() | ir.Vjp() | ir.WithVjp():
                 return self.derivative(exp, env)
+            case ir.Loop() if any(is_recorded(env.get(name)) for name in free_vars(exp)):
+                return self.loop(exp, env, stm.asked("bound"))
             case ir.ArrayLit(elems):
                 return [lifted(np.array, [atom(a, env) for a in elems])]
         moved = _moved(exp)

@@ -203,6 +203,9 @@ class Reader(Transformer[Token, Any]):
     def facts(self, lengths: Token) -> ir.Exp:
         return ir.LengthFacts(vname(lengths))
 
+    def slab_size(self, each: Atom, longest: Atom) -> ir.Exp:
+        return ir.SlabSize(each, longest)
+
     def call(self, function: Token, args: tuple[Atom, ...], ret: tuple[Type, ...]) -> ir.Exp:
         return ir.Call(vname(function), args, ret)
 

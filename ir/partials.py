@@ -228,9 +228,6 @@ PARTIALS: Mapping[str, Row] = {
 
 UNKNOWN = frozenset({"gamma", "lgamma"})
 """Operations without a derivative here."""
-CAPTURED = ("The function of with_vjp reads names that vary, for which its adjoint has no result.  "
-            "Let its argument have them.")
-"""The reason why an adjoint that the program gives cannot be used."""
 
 
 def is_flat_at(name: str, prim: Prim) -> bool:

@@ -176,6 +176,8 @@ def _exp(exp: ir.Exp) -> Lines:
             yield f"copy {array}"
         case ir.LengthFacts(lengths):
             yield f"facts {lengths}"
+        case ir.SlabSize(each, longest):
+            yield f"slab {_atom(each)} {_atom(longest)}"
         case ir.Call(function, args, ret):
             yield f"call {function} {_atoms(args)} : {_types(ret)}"
         case ir.Assert(cond, message, args):

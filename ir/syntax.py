@@ -89,6 +89,11 @@ class Stm:
     attrs: tuple[str, ...] = ()
     loc: Loc | None = field(default=None, compare=False)
 
+    def asked(self, name: str) -> int:
+        """The largest number that attributes ``name(number)`` ask for; 0 if there is none."""
+        words = (attr[len(name) + 1:-1] for attr in self.attrs if attr.startswith(f"{name}("))
+        return max((int(word) for word in words if word.isdecimal()), default=0)
+
 
 @dataclass(frozen=True, slots=True)
 class Lambda:
@@ -603,6 +608,18 @@ class LengthFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class SlabSize:
+    """The elements that a run of segments may have, an i64 above 0, if each takes so many bytes.
+
+    The runtime says it, so that a run and a segment of ``longest`` elements fit into memory.  No
+    result depends on it.  It stands at host level.
+    """
+
+    bytes: Atom
+    longest: Atom
+
+
+@dataclass(frozen=True, slots=True)
 class SegMap:
     """``body`` at every point of ``space``; results get the widths of the space in front."""
 
@@ -719,7 +736,8 @@ Exp: TypeAlias = (
     AtomExp | PrimOp | Convert | ArrayLit | Index | Update | Iota | Replicate | Concat
     | Rearrange | Reshape | Slide | Pad | Copy | Call | Assert | If | Loop | Recursion
     | Map | Redomap | Scanomap | Scatter | Hist | Accumulate | AccWrite | Jvp | Vjp | WithVjp
-    | LengthFacts | SegMap | SegRed | SegScan | SegScatter | SegHist | SegAccumulate | Versions
+    | LengthFacts | SlabSize | SegMap | SegRed | SegScan | SegScatter | SegHist | SegAccumulate
+    | Versions
 )
 
 

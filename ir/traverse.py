@@ -21,7 +21,7 @@ from runelift.ir.types import ArrayType, Atom, Const, Type
 
 FLAT = frozenset({ir.AccWrite, ir.ArrayLit, ir.Assert, ir.AtomExp, ir.Call, ir.Concat, ir.Convert,
                   ir.Copy, ir.Index, ir.Iota, ir.LengthFacts, ir.PrimOp,
-                  ir.Pad, ir.Rearrange, ir.Replicate, ir.Reshape, ir.Slide, ir.Update})
+                  ir.Pad, ir.Rearrange, ir.Replicate, ir.Reshape, ir.SlabSize, ir.Slide, ir.Update})
 """The expressions with nothing inside: most of a program, so that a look at the kind saves time."""
 
 
@@ -241,6 +241,8 @@ def _mapped(m: Mapper, exp: ir.Exp) -> ir.Exp:
             return ir.Copy(m.name(array))
         case ir.LengthFacts(lengths):
             return ir.LengthFacts(m.name(lengths))
+        case ir.SlabSize(each, longest):
+            return ir.SlabSize(m.atom(each), m.atom(longest))
         case ir.Call(function, args, ret):
             return ir.Call(m.name(function), m.atoms(args), m.types(ret))
         case ir.Assert(cond, message, args):
@@ -252,12 +254,8 @@ def _mapped(m: Mapper, exp: ir.Exp) -> ir.Exp:
             names = [m.bind(p.param.name) for p in params]
             carried = tuple(ir.LoopParam(ir.Param(name, m.type(p.param.type)), init)
                             for name, p, init in zip(names, params, inits, strict=True))
-            new_form: ir.ForLoop | ir.WhileLoop
-            match form:
-                case ir.ForLoop(index, bound):
-                    new_form = ir.ForLoop(m.bind(index), m.atom(bound))
-                case ir.WhileLoop(cond):
-                    new_form = ir.WhileLoop(m.name(cond))
+            new_form = (ir.ForLoop(m.bind(form.index), m.atom(form.bound))
+                        if isinstance(form, ir.ForLoop) else ir.WhileLoop(m.name(form.cond)))
             return ir.Loop(carried, new_form, m.body(body))
         case ir.Recursion(function, params, body, ret):
             inits, types = [m.atom(p.init) for p in params], m.types(ret)

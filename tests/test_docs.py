@@ -22,12 +22,14 @@ from runelift.runtime.programs.program import Program
 from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tuner.strategies import STRATEGIES
 from tests import test_layers as layers
+from tests import versions_picture
 from tests.wings_picture import picture
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "architecture.md"
 STAGES = ROOT / "docs" / "one-program.md"
 WINGS = ROOT / "docs" / "wings.svg"
+VERSIONS = ROOT / "docs" / "versions.svg"
 PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 NOTEBOOKS = sorted(ROOT.glob("docs/**/*.ipynb"))
 DESIGN = [page for page in PAGES if page.parent.name == "design" and page.stem != "README"]
@@ -88,6 +90,13 @@ def test_the_picture_of_the_wings_is_current(pytestconfig: pytest.Config) -> Non
         WINGS.write_text(current)
     assert WINGS.read_text() == current
     assert f"]({WINGS.name})" in PAGE.read_text()
+
+
+def test_the_picture_of_versions_is_current(pytestconfig: pytest.Config) -> None:
+    current = versions_picture.picture()
+    if pytestconfig.getoption("--regenerate-golden"):
+        VERSIONS.write_text(current)
+    assert VERSIONS.read_text() == current
 
 
 def test_trees_are_current(pytestconfig: pytest.Config) -> None:

@@ -65,6 +65,12 @@ def test_a_lesson_has_its_form(path: Path) -> None:
     assert all(cell.metadata["jupyter"]["source_hidden"] for cell in tagged["solution"])
 
 
+def test_lessons_need_no_module_of_the_inside() -> None:
+    for path in LESSONS:
+        text = "\n".join(cell.source for cell in code_cells(nbformat.read(path, as_version=4)))
+        assert re.findall(r"runelift\.(?:ir|frontend|rewrite|codegen|runtime)\b", text) == []
+
+
 def test_every_lesson_is_listed_and_links_lead_somewhere() -> None:
     page = (DOCS / "lessons" / "README.md").read_text()
     assert re.findall(r"\]\(([\w-]+\.ipynb)\)", page) == [path.name for path in LESSONS]

@@ -20,7 +20,7 @@ from runelift.runtime.tools.commands.cli import main
 DOCS = Path(__file__).parents[1] / "docs"
 PART = re.compile(r"<!-- (file|run): (.*?) -->\n```(\w*)\n(.*?)```", re.S)
 PAGES = {"rules.md": 8, "convolution.md": 8, "first-steps.md": 8, "json.md": 2,
-         "export.md": 2}
+         "export.md": 2, "literate.md": 2}
 """The pages, and how many parts each has at least."""
 
 

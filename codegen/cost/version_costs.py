@@ -12,6 +12,9 @@ scalars of the host that its launches depend on.  So equal facts mean equal cost
   lengths are given: a function takes them, and asks ``rt`` for their facts.  Both sides of a branch
   on an unknown scalar count half.  A launch whose size is unknown costs no more than its start.  In
   formulas of work it is 1.
+  In a loop over runs of segments, the least of an unknown and a known scalar counts as the known.
+* A ``while`` loop of unknown condition may carry the least of an unknown and a known scalar, such
+  as the number of active points.  The iteration that stands for all has as many as are known.
 * An inner choice costs what the version costs that would run there.
 """
 
@@ -145,6 +148,8 @@ class _CostWriter(PlanWriter):
         self._uses: dict[str, tuple[bool, ...]] = {}
         self._unknown_inside: dict[tuple[int, frozenset[VName]], frozenset[VName]] = {}
         self._unknown: set[VName] = set()
+        self._most: dict[Atom, Atom] = {}
+        """Known scalars that unknown scalars do not exceed."""
         self._needed: Set[VName] = frozenset()
 
     def body(self, steps: tuple[plan.Step, ...], unknown: Set[VName]) -> list[str]:
@@ -221,9 +226,20 @@ class _CostWriter(PlanWriter):
         names = tuple(plan.sets(step))
         if self._needed.isdisjoint(names):
             return
+        match step:
+            case plan.Compute(name, "min", _, args):
+                for arg in args:
+                    if self._knows(arg) and not self._knows(args):
+                        self._most.setdefault(name, arg)
+            case plan.Bind(name, source) if source in self._most:
+                self._most.setdefault(name, self._most[source])
         if all(self._knows(name) for name in names_in(step) if name not in names):
             self._unknown.difference_update(names)
             super().step(step, version)
+        elif self.alike and isinstance(step, plan.Compute) and step.op == "min" and len(
+                known := [a for a in step.args if self._knows(a)]) == 1:
+            self._unknown.discard(step.name)
+            super().step(plan.Bind(step.name, known[0]), version)
         else:
             self._unknown.update(names)
 
@@ -288,7 +304,7 @@ class _CostWriter(PlanWriter):
             self._unknown |= changing
             for inner in step.body:
                 self.step(inner, version)
-        elif steady or changing.isdisjoint(self._needed_by(step.body)):
+        elif steady or step.alike or changing.isdisjoint(self._needed_by(step.body)):
             self._unknown |= changing
             self._repeated(step, steady, version)
         else:
@@ -303,6 +319,8 @@ class _CostWriter(PlanWriter):
         else:
             self._unknown = self._unknown_in(step, version)
         if step.in_buffer or not self._knows(step.cond):
+            for name in sorted(_carried(step.body) & self._unknown & self._most.keys()):
+                self._scalar(plan.Bind(name, self._most[name]), version)
             for inner in step.body:
                 self.step(inner, version)
         else:
@@ -331,8 +349,9 @@ class _CostWriter(PlanWriter):
         self.line(f"if {_text(step.bound)} > 0:")
         with self.block():
             before = self._mark()
-            for inner in step.body:
-                self.step(inner, version)
+            with self.in_parts(step.alike):
+                for inner in step.body:
+                    self.step(inner, version)
             self.line(f"rt.repeat({before}, {_text(step.bound)}, {steady})")
 
     def steps(self, steps: tuple[plan.Step, ...], version: str) -> None:

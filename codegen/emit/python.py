@@ -9,6 +9,7 @@ free when no variable holds it.  Steps left when everything has been issued are 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -30,6 +31,7 @@ from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.epilogue import epilogue_inputs, split_epilogue
 from runelift.codegen.plan.free_scalars import FreeScalars
+from runelift.codegen.plan.memory import least_of_points
 from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.shapes.shape import Shape
 from runelift.codegen.plan.write_sets import overwritten_buffers
@@ -162,8 +164,12 @@ class PlanWriter(Blocks):
         self.versions: list[str] = []
         self.sites: list[plan.Choose] = []
         self.operations: list[plan.Operation] = []
+        self.least_of_points = dict[VName, int]()
+        """The bytes that a function takes for each point, at least."""
         self.changing = frozenset[VName]()
         """The scalars that differ between iterations of the loops around."""
+        self.alike = False
+        """True in a loop over parts: the least of an unknown and a known number bounds a part."""
 
     def settings(self, parameters: tuple[Parameter, ...]) -> None:
         """Write the assignment of all parameters of an operation."""
@@ -220,6 +226,13 @@ class PlanWriter(Blocks):
         self.nested(body, version, 1)
         self.changing = around
 
+    @contextmanager
+    def in_parts(self, alike: bool) -> Iterator[None]:
+        """Write the body of a loop, whose iterations may be ``alike`` to the host."""
+        around, self.alike = self.alike, self.alike or alike
+        yield
+        self.alike = around
+
     def step(self, step: plan.Step, version: str) -> None:
         """Write a step of a version."""
         match step:
@@ -239,6 +252,8 @@ class PlanWriter(Blocks):
                 self._set(name, conversion_text(from_, to, atom_text(arg)))
             case plan.ComputeSize(name, size):
                 self._set(name, size_text(size))
+            case plan.SlabSize(name, each, longest):
+                self._set(name, f"rt.slab_size({atom_text(each)}, {atom_text(longest)})")
             case plan.Bind(target, source):
                 self.line(f"{variable(target)} = {atom_text(source)}")
             case plan.Check(cond, message, args, loc):
@@ -282,8 +297,9 @@ class PlanWriter(Blocks):
             case plan.Recursion():
                 self._recursion(step, version)
             case plan.Call(loc=loc):
-                depth = f"{_depth(step)} + 1"
-                self.line(f"rt.deeper({depth}, {loc_text(loc)})")
+                depth, least = f"{_depth(step)} + 1", self.least_of_points[step.function]
+                points = f", {atom_text(step.args[0])}, {least}" if least else ""
+                self.line(f"rt.deeper({depth}, {loc_text(loc)}, {step.function.base!r}{points})")
                 self._call(step, depth)
             case plan.Choose():
                 self._choose(step)
@@ -297,10 +313,12 @@ class PlanWriter(Blocks):
         """Write a loop; the runtime may run all its iterations by one kernel."""
         match step:
             case plan.CountedLoop(index, bound, body, carried, None):
-                iterations = (f"range({atom_text(bound)})" if carried is None
+                first = "rt.first" if self.named and step.alike else "range"
+                iterations = (f"{first}({atom_text(bound)})" if carried is None
                               else f"rt.rounds({atom_text(bound)}, {_buffers(carried)})")
                 self.line(f"for {variable(index)} in {iterations}:")
-                self.looped(body, version, index)
+                with self.in_parts(step.alike):
+                    self.looped(body, version, index)
             case plan.CountedLoop(index, bound, body, carried, loop_scalars):
                 assert carried is not None
                 assert loop_scalars is not None
@@ -324,6 +342,7 @@ class PlanWriter(Blocks):
         """Write a function that calls itself, and the call of it."""
         params = "".join(f"{variable(param.name)}, " for param in step.params)
         sites = len(self.sites)
+        self.least_of_points[step.call.function] = least_of_points(step)
         self.line(f"def {_function(step.call)}({_depth(step.call)}, given):")
         with self.function():
             if params:
@@ -334,6 +353,7 @@ class PlanWriter(Blocks):
             if outer := _set_outside(step, self.sites[:sites]):
                 self.lines.insert(0, "    nonlocal " + ", ".join(outer))
         self._call(step.call, "0")
+        self.line("rt.returned()")
 
     def _call(self, step: plan.Call, depth: str) -> None:
         args = f"[{', '.join(map(atom_text, step.args))}]"
@@ -370,6 +390,9 @@ class PlanWriter(Blocks):
             elif divisor.value == 0:
                 self.line(fail)
                 return
+        if self.named and self.alike and step.op == "min":
+            self.line(f"{variable(step.name)} = rt.least({', '.join(args)})")
+            return
         self._set(step.name, operation_text(step.op, step.prim, args))
 
     def _set(self, name: VName, exp: str) -> None:

@@ -21,7 +21,7 @@ from runelift.codegen.plan.steady_loops import may_persist
 from runelift.codegen.plan.views import interleaved
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.consumption import consumed_in, root_of
-from runelift.ir.analysis.placement import MOVED
+from runelift.ir.analysis.placement import IN_SLABS, MOVED
 from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.guards import Kind
 from runelift.ir.names import VName
@@ -130,7 +130,7 @@ class Control(Arrays):
             results = self.body(exp.body, frozenset())
             self._bind_results(params, results, outers)
             self.loops -= 1
-        self._emit_loop(exp.form, params, tuple(steps))
+        self._emit_loop(exp.form, params, tuple(steps), alike=IN_SLABS in stm.attrs)
         pairs = list(zip(stm.pat, params, strict=True))
         self._parallel_bind([(out.name, p.name) for out, p in pairs
                              if p.name not in self.scalar_buffers])
@@ -177,7 +177,7 @@ class Control(Arrays):
         return found
 
     def _emit_loop(self, form: ir.ForLoop | ir.WhileLoop, params: Sequence[ir.Param],
-                   body: tuple[plan.Step, ...]) -> None:
+                   body: tuple[plan.Step, ...], *, alike: bool) -> None:
         """Add a loop; one kernel may run it if buffers hold all that iterations compute.
 
         In counted loops the host may also compute scalars, but not from results of kernels.
@@ -189,7 +189,7 @@ class Control(Arrays):
         if isinstance(form, ir.ForLoop):
             loop = plan.CountedLoop(form.index, form.bound, body, carried)
             self.emit(with_loop_scalars(loop, scalars, self.types, self.names)
-                      or replace(loop, carried=None))
+                      or replace(loop, carried=None, alike=alike))
         elif (buffer := self.scalar_buffers.get(form.cond)) is not None:
             steady = not scalars and may_persist(body)
             self.emit(plan.WhileLoop(buffer, body, True, carried if steady else None))

@@ -129,7 +129,7 @@ def _sources(stm: ir.Stm) -> Iterator[tuple[ir.Param, set[Atom] | None]]:
             for out, given, result in zip(stm.pat, params, body.result, strict=True):
                 yield given.param, {given.init, result}
                 yield out, {given.param.name}
-        case ir.Recursion() | ir.Call():  # functions of the host
+        case ir.Recursion() | ir.Call() | ir.SlabSize():  # the host makes their results
             return
         case _:
             for param in stm.pat:

@@ -113,7 +113,7 @@ class KernelBuilder(SecondOrder):
                 self.bind_scalar(stm.pat[0], imp.Lit(FALSE))
             case (ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist()
                   | ir.SegAccumulate() | ir.Versions() | ir.Call() | ir.Recursion()
-                  | ir.LengthFacts() | ir.Jvp() | ir.Vjp() | ir.WithVjp()):
+                  | ir.LengthFacts() | ir.SlabSize() | ir.Jvp() | ir.Vjp() | ir.WithVjp()):
                 raise CompilerBug(f"{type(stm.exp).__name__} inside of sequential code")
             case _:
                 assert_never(stm.exp)

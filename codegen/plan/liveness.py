@@ -197,7 +197,7 @@ def _used(step: plan.Step) -> NameSet:
             return {source} if isinstance(source, VName) else frozenset()
         case (plan.ComputeSize() | plan.Alloc() | plan.Release() | plan.Compute()
               | plan.ConvertScalar() | plan.Check() | plan.LazyCopy() | plan.AllocScanStatus()
-              | plan.Commit() | Shape()):
+              | plan.SlabSize() | plan.Commit() | Shape()):
             return frozenset()
         case (plan.Branch() | plan.CountedLoop() | plan.WhileLoop() | plan.Choose()
               | plan.Fill() | plan.Operation() | plan.Recursion()):

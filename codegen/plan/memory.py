@@ -22,7 +22,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, greatest, least, product
 from runelift.ir.solver.inequalities import Facts
-from runelift.ir.types import Atom
+from runelift.ir.types import Atom, Const
 
 ROUNDS = 2
 """The iterations of a loop that are followed."""
@@ -86,6 +86,31 @@ def memory_of(entry: plan.Plan) -> VersionMemory:
     sites: list[SiteMemory] = []
     walker.steps(entry.steps, state, peaks, sites)
     return VersionMemory("entry", tuple(peaks), tuple(sites))
+
+
+def least_of_points(step: plan.Recursion) -> int:
+    """The bytes beside its arguments that a lifted function takes for each point, at least.
+
+    0 for other functions.  A lifted function begins with its number of points, k, and
+    ``if k > 0``.  Arrays in branches inside of that branch may not be made.
+    """
+    if not step.params or step.params[0].shape is not None:
+        return 0
+    points = step.params[0].name
+    some = {each.name for each in step.body if isinstance(each, plan.Compute)
+            and (each.op, each.args) == ("lt", (Const(0, Prim.I64), points))}
+    branch = next((each for each in step.body if isinstance(each, plan.Branch)
+                   and each.cond in some), None)
+    alive, most = dict[VName, int](), 0
+    for each in () if branch is None else branch.then_:
+        match each:
+            case plan.Alloc(name, prim, count) if count == Size.var(points):
+                alive[name] = prim.bytes
+                most = max(most, sum(alive.values()))
+            case plan.Release(names):
+                for name in names:
+                    alive.pop(name, None)
+    return most
 
 
 def _origins(steps: Sequence[plan.Step]) -> dict[VName, str]:

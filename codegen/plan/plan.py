@@ -124,6 +124,18 @@ class ComputeSize:
 
 
 @dataclass(frozen=True, slots=True)
+class SlabSize:
+    """``name := slab_size(bytes, longest)``: the elements of a run of segments.
+
+    An element takes so many bytes.  A run fits into memory beside a segment of ``longest``.
+    """
+
+    name: VName
+    bytes: Atom
+    longest: Atom
+
+
+@dataclass(frozen=True, slots=True)
 class Bind:
     """``target := source`` for scalars and buffers alike (a loop's or branch's results)."""
 
@@ -260,7 +272,8 @@ class CountedLoop:
 
     ``carried``: the buffers that iterations hand on, if all iterations launch the same kernels
     (:func:`runelift.codegen.plan.steady_loops.may_persist`), else None.  ``scalars``: scalars that
-    only kernels of such a loop need, so that its body does not compute them.
+    only kernels of such a loop need, so that its body does not compute them.  ``alike``: what
+    the host knows before an iteration does not differ between iterations, but for the index.
     """
 
     index: VName
@@ -268,6 +281,7 @@ class CountedLoop:
     body: tuple[Step, ...]
     carried: tuple[VName, ...] | None = None
     scalars: LoopScalars | None = None
+    alike: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,9 +389,9 @@ class Commit:
 
 
 Step: TypeAlias = (
-    Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
-    | LazyCopy | Fill | Check | Launch | Shape | AllocScanStatus | Operation | Branch | CountedLoop
-    | WhileLoop | Choose | Commit | Call | Recursion
+    Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | SlabSize
+    | Bind | LazyCopy | Fill | Check | Launch | Shape | AllocScanStatus | Operation | Branch
+    | CountedLoop | WhileLoop | Choose | Commit | Call | Recursion
 )
 
 
@@ -385,7 +399,7 @@ def set_by(step: Step) -> VName | None:
     """The scalar or name that a step itself binds; None if it binds neither."""
     match step:
         case (Read(name) | Compute(name) | ConvertScalar(name) | ComputeSize(name)
-              | Bind(name)):
+              | SlabSize(name) | Bind(name)):
             return name
     return None
 

@@ -26,7 +26,7 @@ def may_persist(steps: Sequence[plan.Step], changing: Set[VName] = frozenset()) 
 def _is_steady(changing: Set[VName], step: plan.Step) -> bool:
     match step:
         case (plan.Read() | plan.CopyBuffer() | plan.WhileLoop() | plan.CountedLoop()
-              | plan.Call() | plan.Recursion()):
+              | plan.Call() | plan.Recursion() | plan.SlabSize()):
             return False
         case plan.Launch(kernel, _, groups, group):
             sizes = [groups, group, *(a.length for a in kernel.local_memory)]

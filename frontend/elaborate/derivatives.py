@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 
 from runelift.frontend.elaborate.scalars import Evaluator, Run
@@ -12,9 +13,11 @@ from runelift.frontend.elaborate.values import (
     leaves,
     rebuild,
 )
-from runelift.ir.base.errors import CompilerLimitation, Diagnostic, ProgramError
+from runelift.ir.analysis.activity import spread
+from runelift.ir.base.errors import CompilerLimitation, Diagnostic, ProgramError, ProgramWarning
 from runelift.ir.base.source import Span
 from runelift.ir.syntax import Jvp, Lambda, Vjp, WithVjp
+from runelift.ir.traverse import free_vars, statements_inside
 from runelift.ir.types import Atom, Type, shape_of
 
 
@@ -56,6 +59,7 @@ def _derived(e: Evaluator, f: Value, x: Value, given: Value, span: Span, *, forw
     """The result of ``f x``, and its tangent or the adjoint of ``x``."""
     applied = _lambda(e, f, [x], span)
     given = _like(x if forward else applied.result, given, e, span)
+    _warn(applied.lam, span, forward=forward)
     node = (Jvp if forward else Vjp)(applied.lam, _atoms(x), _atoms(given))
     second = applied.result if forward else x
     types: tuple[Type, ...] = (*applied.lam.ret, *(leaf.type for leaf in leaves(second)))
@@ -65,6 +69,26 @@ def _derived(e: Evaluator, f: Value, x: Value, given: Value, span: Span, *, forw
         e.builder.emit(node, types, bases, span), types, strict=True)]
     return (rebuild(applied.result, iter(found[:count])),
             rebuild(second, iter(found[count:])))
+
+
+def _warn(lam: Lambda, span: Span, *, forward: bool) -> None:
+    """Warn of a derivative that is zero for all arguments, and of adjoints that miss names."""
+    varied = {p.name for p in lam.params}
+    found: list[Diagnostic] = []
+    if not any(spread(lam.body, varied)):
+        found.append(Diagnostic(
+            "constant-derivative", span, "This derivative is always zero: no path from the "
+            "argument to the result can be differentiated.", severity="warning"))
+    for stm in () if forward else statements_inside((lam.body,)):
+        if isinstance(stm.exp, WithVjp) and not varied.isdisjoint(free_vars(stm.exp.lam)):
+            place = None if stm.loc is None else stm.loc.span((span.source,))
+            found.append(Diagnostic(
+                "custom-adjoint-captures", place or span, "The function of with_vjp reads names "
+                "that vary besides its argument.  Its adjoint has no part for them, so the "
+                "derivative leaves them out.", hints=("Let its argument have them.",),
+                severity="warning"))
+    for each in found:
+        warnings.warn(ProgramWarning(each), stacklevel=2)
 
 
 def _operator(*, forward: bool, both: bool) -> Run:

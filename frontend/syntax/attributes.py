@@ -15,14 +15,16 @@ from runelift.ir.points import POINTS, PointMistake, read_request
 
 _CHOICES = ("no_outer", "no_intra", "only_intra", "only_inner")
 
-KNOWN: dict[str, tuple[str, ...] | None] = {
+_NUMBER = re.compile("[1-9][0-9]{0,17}")
+
+KNOWN: dict[str, tuple[str, ...] | re.Pattern[str] | None] = {
     "sequential": (), "sequential_outer": (), "sequential_inner": (),
     "incremental_flattening": _CHOICES, "flattening": _CHOICES,
     "unroll": (), "unsafe": (), "noinline": (), "inline": (),
     "opaque": (), "scratch": (), "blank": (), "trace": None, "break": None, "param": None,
-    "prop": None, "stripmine": None, "true_dep": (),
+    "prop": None, "stripmine": _NUMBER, "bound": _NUMBER, "true_dep": (),
 }
-"""The names of attributes with the arguments they take; None if any."""
+"""The names of attributes with the arguments they take, or a pattern of them; None if any."""
 
 _STEERING = frozenset({"sequential", "sequential_outer", "sequential_inner",
                        "incremental_flattening", "flattening"})
@@ -70,12 +72,14 @@ def is_known(attribute: str, span: Span) -> bool:
                 f"The attributes are {', '.join(KNOWN)}.")
     else:
         takes = KNOWN[name]
-        if takes is None or argument in (takes or (None,)):
+        if takes is None or (takes.fullmatch(argument or "") if isinstance(takes, re.Pattern)
+                             else argument in (takes or (None,))):
             return True
         message = f"Attribute '{name}' does not take '{argument}'; it is ignored."
         if argument is None:
             message = f"Attribute '{name}' lacks its argument; it is ignored."
-        hint = f"It takes one of {', '.join(takes)}." if takes else "It takes none."
+        hint = ("It takes a positive number." if isinstance(takes, re.Pattern) else
+                f"It takes one of {', '.join(takes)}." if takes else "It takes none.")
     diagnostic = Diagnostic("unknown-attribute", span, message, hints=(hint,), severity="warning")
     warnings.warn(ProgramWarning(diagnostic), stacklevel=2)
     return False

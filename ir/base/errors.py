@@ -17,6 +17,7 @@ from runelift.ir.base.source import Loc, Source, Span
 Code: TypeAlias = Literal[
     "syntax-error", "unsupported-feature", "literal-out-of-range", "unknown-attribute",
     "hole", "broken-promise", "too-many-constructors", "too-large", "no-derivative",
+    "constant-derivative", "custom-adjoint-captures",
     "unknown-name", "recursive-function", "unknown-type", "duplicate-name", "not-definable",
     "type-mismatch", "ambiguous-type", "not-a-function", "too-many-arguments",
     "function-not-allowed", "unknown-field", "wrong-rank", "bad-pattern", "incomplete-match",
@@ -30,7 +31,7 @@ Code: TypeAlias = Literal[
     "unknown-module", "unknown-module-type", "missing-member", "not-a-module",
     "not-a-structure", "not-parametric", "missing-import", "cyclic-import",
     "index-out-of-bounds", "division-by-zero", "negative-size", "unequal-sizes",
-    "invalid-windows", "assertion-failed", "recursion-depth",
+    "invalid-windows", "assertion-failed", "recursion-depth", "bound-too-small",
     "rule-types-differ", "wrong-rule", "untestable-rule", "malformed-rule",
     "endless-rule",
     "unknown-parameter", "impossible-setting",
@@ -250,8 +251,8 @@ class HiddenEntryWarning(UserWarning):
     """Python code cannot call an entry point as an attribute; carries the text."""
 
 
-class ProgramFailure(UserError):
-    """The program failed while it ran: an index out of bounds, a failed assertion, ...
+class RunFailure(_Brief):
+    """A run failed at a place of the program.
 
     The message holds the reason with its values and the source position; the interpreter gives
     the position as a second argument as well.  With the ``sources`` of the program, the text has
@@ -276,6 +277,10 @@ class ProgramFailure(UserError):
         first, *calls = str(self.args[0]).split("\n")
         excerpt = [] if (span := self.span) is None else span.excerpt().split("\n")
         return "\n".join([first, *excerpt, *calls])
+
+
+class ProgramFailure(RunFailure, UserError):
+    """The program failed while it ran: an index out of bounds, a failed assertion, ..."""
 
 
 class BriefErrors:
@@ -304,6 +309,10 @@ class TooLarge(CompilerLimitation):
 
     def __str__(self) -> str:
         return self.diagnostic.render()
+
+
+class RunTooLarge(RunFailure, CompilerLimitation):
+    """The program is right, but a run of it has more rows or calls than Runelift supports."""
 
 
 class NoDerivative(CompilerLimitation):

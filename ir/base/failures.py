@@ -30,8 +30,13 @@ TOO_SHORT = _failure("invalid-windows", "Windows of {} elements, each {} behind 
 SIZES = _failure("unequal-sizes", "Sizes {} and {} should be equal.")
 ARGUMENT = _failure("unequal-sizes", "An argument has an invalid size: {}, where its type says {}.")
 DEPTH = _failure("recursion-depth", "A function has called itself {} times without a result.")
-SEGMENTS = _failure("too-large", "A map over {} rows of different lengths: at most 2^31 - 1 are "
-                    "supported.")
+BOUND = _failure("bound-too-small", "This loop goes on after {} iterations, its #[bound].")
+TOO_LARGE = _failure("too-large", "")
+"""The beginning of a failure that is a limitation of Runelift, not a mistake of the program."""
+SEGMENTS = TOO_LARGE + ("Not supported: a map over {} rows of different lengths; at most 2^31 - 1 "
+                        "are.")
+CALLS = TOO_LARGE + ("Not supported: {} calls of '{}' side by side, inside of {} others: they need "
+                     "more device memory than there is.")
 SHAPES = _failure("unequal-sizes", "Value of shape [{}] cannot match shape [{}].")
 
 

@@ -14,6 +14,8 @@ POLICIES = ("all", "full", "divided", "classic", "moderate")
 """The names, the default first; :mod:`runelift.rewrite.flatten.policy` says what they keep."""
 IGNORING = "+ignore-attributes"
 """Behind the name of a policy: as if attributes that steer flattening were not there."""
+CHECKPOINTS = "+checkpoints"
+"""Behind the name of a policy, before other additions: loops in reverse mode have versions."""
 WITHOUT = "+without-"
 """Behind the name of a policy, in front of the name of a rule or pass that is left out."""
 
@@ -30,7 +32,27 @@ def base_policy(policy: str) -> str:
     >>> base_policy("classic+ignore-attributes"), base_policy("all+without-G7"), base_policy("all")
     ('classic', 'all', 'all')
     """
-    return policy.partition(WITHOUT)[0].removesuffix(IGNORING)
+    return policy.partition(WITHOUT)[0].removesuffix(IGNORING).removesuffix(CHECKPOINTS)
+
+
+def within(memory: int | str | None, policy: str, text: str) -> str:
+    """The policy for a program under a bound of memory.
+
+    In reverse mode, loops then have versions that keep fewer states.
+
+    >>> within("1GB", "all+without-fuse", "vjp f x 1"), within(None, "all", "vjp f x 1")
+    ('all+checkpoints+without-fuse', 'all')
+    """
+    base = base_policy(policy)
+    if memory is None or has_checkpoints(policy) or not ("vjp" in text or "mjp" in text):
+        return policy
+    return f"{base}{CHECKPOINTS}{policy[len(base):]}"
+
+
+def has_checkpoints(policy: str) -> bool:
+    """True if loops in reverse mode have versions with checkpoints; ``full`` has all versions."""
+    base = base_policy(policy)
+    return base == "full" or policy.startswith(base + CHECKPOINTS)
 
 
 def ignores_attributes(policy: str) -> bool:

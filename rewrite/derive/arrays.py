@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from runelift.ir import syntax as ir
+from runelift.ir.analysis.operands import CONSTANT, LINEAR, operands, with_operands
 from runelift.ir.prim import Prim
 from runelift.ir.types import Atom, array_of, elem_of, i64, shape_of, zero
 from runelift.rewrite.derive.emitter import Emitter
-from runelift.rewrite.derive.operands import CONSTANT, LINEAR, operands, with_operands
 from runelift.rewrite.derive.walk import Back, Entry, Forward, Reverse
 from runelift.rewrite.engine.rule import rule
 from runelift.rewrite.engine.scope import is_whole, whole

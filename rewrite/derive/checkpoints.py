@@ -2,21 +2,64 @@
 
 from __future__ import annotations
 
-import re
+import operator
 from dataclasses import replace
+from functools import partial
 
 from runelift.ir import syntax as ir
+from runelift.ir.base import failures
 from runelift.ir.prim import Prim
+from runelift.ir.traverse import map_inside
 from runelift.ir.types import Atom, Const, i64
 from runelift.rewrite.derive.emitter import Emitter
 
-_ASKED = re.compile(r"stripmine\((\d+)\)")
+
+def checkpointed(fun: ir.Fun, levels: int) -> ir.Fun:
+    """A function whose loops of the host have checkpoints in reverse mode, in so many levels.
+
+    Loops that ask for levels themselves stay as they are.  It is the same object if none is left.
+    """
+    def body(found: ir.Body, *, is_reverse: bool) -> ir.Body:
+        stms = tuple(statement(stm, is_reverse) for stm in found.stms)
+        return found if all(map(operator.is_, stms, found.stms)) else replace(found, stms=stms)
+
+    def statement(stm: ir.Stm, is_reverse: bool) -> ir.Stm:
+        exp = stm.exp
+        if isinstance(exp, ir.Loop) and is_reverse:
+            asked = stm.asked("stripmine")
+            return stm if asked else replace(stm, attrs=(*stm.attrs, f"stripmine({levels})"))
+        if not isinstance(exp, (*ir.DERIVATIVES, ir.If, ir.Loop)):
+            return stm
+        inside = partial(body, is_reverse=is_reverse or isinstance(exp, ir.Vjp))
+        made = map_inside(exp, inside, lambda lam: replace(lam, body=inside(lam.body)))
+        return stm if made == exp else replace(stm, exp=made)
+
+    changed = body(fun.body, is_reverse=False)
+    return fun if changed is fun.body else replace(fun, body=changed)
 
 
-def checkpoint_levels(stm: ir.Stm) -> int:
-    """The levels of checkpoints that attributes of a loop ask for; 0 for the full tape."""
-    return max((int(found[1]) for attr in stm.attrs if (found := _ASKED.fullmatch(attr))),
-               default=0)
+def masked(emit: Emitter, stm: ir.Stm, most: int) -> list[ir.Stm]:
+    """A while loop as a for loop of so many iterations, which fails if it would go on.
+
+    Iterations behind its end change nothing.
+    """
+    loop = stm.exp
+    assert isinstance(loop, ir.Loop)
+    assert isinstance(loop.form, ir.WhileLoop)
+    params = tuple(p.param for p in loop.params)
+    types, results = tuple(p.type for p in params), emit.like(params)
+    same = ir.Body((), tuple(p.name for p in params))
+    step = ir.If(loop.form.cond, loop.body, same, types)
+    body = ir.Body((ir.Stm(results, step, (), stm.loc),), tuple(p.name for p in results))
+    index = emit.fresh("i", Prim.I64)
+    whole = replace(loop, form=ir.ForLoop(index.name, i64(most)), body=body)
+    with emit.block() as stms:
+        emit.add(replace(stm, exp=whole))
+        goes_on = next(p.name for p, old in zip(stm.pat, params, strict=True)
+                       if old.name == loop.form.cond)
+        ended = emit.op("not", Prim.BOOL, goes_on)
+        emit.add(ir.Stm((), ir.Assert(ended, failures.BOUND, (i64(most),)), (), stm.loc))
+    return stms
 
 
 def in_segments(emit: Emitter, stm: ir.Stm, levels: int) -> list[ir.Stm]:
@@ -28,7 +71,7 @@ def in_segments(emit: Emitter, stm: ir.Stm, levels: int) -> list[ir.Stm]:
     loop = stm.exp
     assert isinstance(loop, ir.Loop)
     assert isinstance(loop.form, ir.ForLoop)
-    attrs = tuple(attr for attr in stm.attrs if not _ASKED.fullmatch(attr))
+    attrs = tuple(attr for attr in stm.attrs if not attr.startswith("stripmine("))
     if levels > 1:
         attrs = (*attrs, f"stripmine({levels - 1})")
     index = loop.form.index

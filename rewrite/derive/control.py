@@ -12,7 +12,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import binders, free_vars
 from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of
-from runelift.rewrite.derive.checkpoints import checkpoint_levels, in_segments
+from runelift.rewrite.derive.checkpoints import in_segments, masked
 from runelift.rewrite.derive.tapes import Tape
 from runelift.rewrite.derive.walk import (
     Adjoint,
@@ -151,7 +151,8 @@ def reverse_loop(walk: Reverse, stm: ir.Stm) -> Back:
     """ys = loop x = a for i < n do e ⇒ x̄ = loop x̄ = ȳs for i from n - 1 to 0 do x̄ by e,
     ā += x̄
 
-    Provided: no size of a carried array changes.  A while loop runs for its count first.
+    Provided: no size of a carried array changes.  A while loop runs for its count first; with the
+    attribute ``bound(n)`` it has n iterations, masked behind its end.
     Because: the values that iterations begin with are kept, as far as the return sweep needs them.
     With the attribute ``stripmine(k)`` the loop is cut in segments before, in k levels.
     """
@@ -161,9 +162,11 @@ def reverse_loop(walk: Reverse, stm: ir.Stm) -> Back:
     if any(size in own for p in exp.params for size in shape_of(p.param.type)):
         raise NoDerivative("This loop carries arrays whose size changes.", stm.loc)
     if isinstance(exp.form, ir.WhileLoop):
+        if most := stm.asked("bound"):
+            return walk.instead(masked(walk.emit, stm, most))
         exp = _counted(walk, exp)
     loop = replace(stm, exp=exp)
-    if levels := checkpoint_levels(stm):
+    if levels := stm.asked("stripmine"):
         return walk.instead(in_segments(walk.emit, loop, levels))
     walk.emit.add(loop)
     stms = walk.emit.stms
@@ -261,7 +264,7 @@ class _ReturnLoop:
               ) -> None:
         walk, emit = self.walk, self.walk.emit
         needed = free_vars(body)
-        tape = Tape(emit, self.loop, [k for k, p in enumerate(params) if p.name in needed])
+        tape = Tape(emit, self.stm, [k for k, p in enumerate(params) if p.name in needed])
         count = tape.fill(self.stm, self.sweep)
         counter = emit.fresh("i", Prim.I64)
         with emit.block() as stms:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
+from runelift.ir.analysis.activity import spread
 from runelift.ir.names import Names
 from runelift.ir.traverse import map_inside, statements_inside, stm_of, types_in
 from runelift.ir.types import Atom
-from runelift.rewrite.derive.activity import spread
 from runelift.rewrite.derive.arrays import ARRAY_FORWARD, ARRAY_REVERSE
 from runelift.rewrite.derive.buckets import reverse_buckets
 from runelift.rewrite.derive.control import (
@@ -24,10 +24,12 @@ from runelift.rewrite.derive.histograms import (
     forward_hist_pairs,
 )
 from runelift.rewrite.derive.maps import forward_map, reverse_map
+from runelift.rewrite.derive.products import reverse_hist_product, reverse_product
 from runelift.rewrite.derive.reductions import (
     REDUCTION_FORWARD,
     REDUCTION_REVERSE,
     forward_pairs,
+    reverse_reduction,
     reverse_sequential,
 )
 from runelift.rewrite.derive.scalars import (
@@ -37,6 +39,7 @@ from runelift.rewrite.derive.scalars import (
     reverse_operation,
 )
 from runelift.rewrite.derive.scans import forward_scan_sum, reverse_scan, reverse_scan_sum
+from runelift.rewrite.derive.selections import forward_selection, reverse_selection
 from runelift.rewrite.derive.walk import Books, Forward, Reverse
 from runelift.rewrite.derive.writes import WRITES_FORWARD, WRITES_REVERSE
 from runelift.rewrite.engine.rule import Rewriting, RuleBook
@@ -46,12 +49,13 @@ from runelift.rewrite.passes.simplify import simplify
 BOOKS = Books(
     RuleBook([forward_operation, forward_conversion, *ARRAY_FORWARD, forward_branch, forward_loop,
               forward_map, *WRITES_FORWARD[1:], REDUCTION_FORWARD[0], *HISTOGRAM_FORWARD,
-              REDUCTION_FORWARD[1], forward_scan_sum, *REDUCTION_FORWARD[2:], forward_pairs,
-              forward_hist_pairs, WRITES_FORWARD[0]]),
+              REDUCTION_FORWARD[1], forward_scan_sum, *REDUCTION_FORWARD[2:],
+              forward_selection, forward_pairs, forward_hist_pairs, WRITES_FORWARD[0]]),
     RuleBook([reverse_operation, reverse_conversion, *ARRAY_REVERSE, reverse_branch, reverse_loop,
               reverse_map, *WRITES_REVERSE[1:], REDUCTION_REVERSE[0], *HISTOGRAM_REVERSE,
-              REDUCTION_REVERSE[1], reverse_scan_sum, *REDUCTION_REVERSE[2:], reverse_scan,
-              reverse_buckets, reverse_sequential, WRITES_REVERSE[0]]))
+              REDUCTION_REVERSE[1], reverse_scan_sum, *REDUCTION_REVERSE[2:],
+              reverse_selection, reverse_product, reverse_hist_product, reverse_reduction,
+              reverse_scan, reverse_buckets, reverse_sequential, WRITES_REVERSE[0]]))
 """The rules of each mode: a special rule stands before a general rule."""
 
 DERIVATIVES = (*BOOKS.forward.rules, *BOOKS.reverse.rules)
@@ -88,6 +92,8 @@ class _Expansion:
         self.fun = fun
         self.rewriting = rewriting
         self.emit = Emitter(names, types_in(fun))
+        self.outer = 0
+        """The number of operators of derivatives around."""
         self.alone = not any(isinstance(stm.exp, ir.Jvp | ir.Vjp)
                              for stm in statements_inside((fun.body,)))
 
@@ -110,11 +116,15 @@ class _Expansion:
         if isinstance(exp, ir.Jvp | ir.Vjp) and not any(
                 isinstance(inner.exp, ir.Jvp | ir.Vjp)
                 for inner in statements_inside((exp.lam.body,))):
+            before = self.rewriting.fired.copy()
             emit.let(stm.pat, (self._forward if isinstance(exp, ir.Jvp) else self._reverse)(exp))
+            self.rewriting.derived.append((stm, self.rewriting.fired - before))
         elif isinstance(exp, ir.WithVjp) and self.alone:
             emit.let(stm.pat, emit.inline(exp.lam, exp.args)[exp.kept:])
         else:
+            self.outer += isinstance(exp, ir.Jvp | ir.Vjp)
             emit.add(stm_of(stm, map_inside(exp, self.body, self.lambda_)))
+            self.outer -= isinstance(exp, ir.Jvp | ir.Vjp)
 
     def lambda_(self, lam: ir.Lambda) -> ir.Lambda:
         """A lambda after it."""
@@ -130,7 +140,7 @@ class _Expansion:
 
     def _reverse(self, exp: ir.Jvp | ir.Vjp) -> list[Atom]:
         assert isinstance(exp, ir.Vjp)
-        walk, lam = Reverse(self.emit, self.rewriting, BOOKS), exp.lam
+        walk, lam = Reverse(self.emit, self.rewriting, BOOKS, is_inner=bool(self.outer)), exp.lam
         self.emit.let(lam.params, exp.args)
         walk.varied.update(p.name for p in lam.params)
         spread(lam.body, walk.varied)

@@ -309,5 +309,4 @@ def reverse_sequential(walk: Reverse, stm: ir.Stm) -> Back:
 
 
 REDUCTION_FORWARD = (forward_parts, forward_sum, forward_extreme, forward_columns)
-REDUCTION_REVERSE = (reverse_parts, reverse_sum, reverse_extreme, reverse_columns,
-                     reverse_reduction)
+REDUCTION_REVERSE = (reverse_parts, reverse_sum, reverse_extreme, reverse_columns)

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from runelift.ir import syntax as ir
+from runelift.ir.analysis.operands import passes
 from runelift.ir.base.errors import NoDerivative
 from runelift.ir.partials import PARTIALS, UNKNOWN, Partial
 from runelift.ir.types import Atom
 from runelift.rewrite.derive.emitter import Atoms, Emitter
-from runelift.rewrite.derive.operands import passes
 from runelift.rewrite.derive.walk import Back, Forward, Reverse
 from runelift.rewrite.engine.rule import rule
 

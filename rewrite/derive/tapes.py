@@ -15,8 +15,12 @@ from runelift.rewrite.derive.emitter import Emitter
 
 @dataclass(slots=True, eq=False)
 class _Slot:
-    """A value that each iteration keeps, before a statement of its body or at its start."""
+    """A value that each iteration keeps, before a statement of its body or at its start.
 
+    ``name`` is that of the loop in the source, else of its parameter; the tape is ``name_tape``.
+    """
+
+    name: str
     type: Type
     before: ir.Stm | None
     value: Callable[[], Atom]
@@ -39,7 +43,9 @@ class Tape:
     array of n elements cost n and not n².
     """
 
-    def __init__(self, emit: Emitter, loop: ir.Loop, kept: Sequence[int]) -> None:
+    def __init__(self, emit: Emitter, stm: ir.Stm, kept: Sequence[int]) -> None:
+        loop = stm.exp
+        assert isinstance(loop, ir.Loop)
         assert isinstance(loop.form, ir.ForLoop)
         self.emit, self.loop, self.form = emit, loop, loop.form
         self.local = {*binders(loop)}
@@ -48,11 +54,12 @@ class Tape:
         self.finals: dict[int, VName] = {}
         for k in kept:
             param = loop.params[k].param
+            name = (stm.loc and stm.loc.name) or param.name.base
             found = self._chain(param.name, loop.body.result[k])
             if found:
-                self.cells[k] = [self._cells(stm) for stm in found]
+                self.cells[k] = [self._cells(name, stm) for stm in found]
             else:
-                self.whole[k] = _Slot(param.type, None, lambda name=param.name: name)  # type: ignore[misc]
+                self.whole[k] = _Slot(name, param.type, None, lambda name=param.name: name)  # type: ignore[misc]
         self.slots = [*self.whole.values(), *(
             slot for chain in self.cells.values() for each in chain
             for slot in (each.old, *each.places.values()))]
@@ -71,13 +78,14 @@ class Tape:
             end = stm.exp.array
         return found[::-1]
 
-    def _cells(self, stm: ir.Stm) -> _Cells:
+    def _cells(self, name: str, stm: ir.Stm) -> _Cells:
         exp = stm.exp
         assert isinstance(exp, ir.Update)
         counts = tuple(d.count for d in exp.dims if isinstance(d, ir.SliceDim))
         type_ = array_of(counts, elem_of(self.emit.types[exp.array]))
-        old = _Slot(type_, stm, lambda: self.emit.index(exp.array, *exp.dims, checked=exp.checked))
-        places = {atom: _Slot(Prim.I64, stm, lambda atom=atom: atom)  # type: ignore[misc]
+        old = _Slot(name, type_, stm,
+                    lambda: self.emit.index(exp.array, *exp.dims, checked=exp.checked))
+        places = {atom: _Slot(name, Prim.I64, stm, lambda atom=atom: atom)  # type: ignore[misc]
                   for dim in exp.dims for atom in atoms_of(dim)
                   if atom in self.local and atom != self.form.index}
         return _Cells(exp, old, places)
@@ -89,9 +97,10 @@ class Tape:
             count = emit.length(self.form.bound)
             types = [array_of((count, *shape_of(slot.type)), elem_of(slot.type))
                      for slot in self.slots]
-            blanks = [emit.one(ir.Replicate(shape_of(t), zero(elem_of(t))), t, "tape")
-                      for t in types]
-        carried = [emit.fresh("tape", type_) for type_ in types]
+            bases = [f"{slot.name}_tape" for slot in self.slots]
+            blanks = [emit.one(ir.Replicate(shape_of(t), zero(elem_of(t))), t, base)
+                      for base, t in zip(bases, types, strict=True)]
+        carried = list(map(emit.fresh, bases, types))
         filled: dict[int, VName] = {}
         with emit.block() as stms:
             for stm in (None, *self.loop.body.stms):
@@ -102,7 +111,7 @@ class Tape:
                     emit.add(stm)
         params = (*self.loop.params, *map(ir.LoopParam, carried, blanks))
         results = (*self.loop.body.result, *(filled[k] for k in range(len(self.slots))))
-        pat = tuple(emit.fresh("tape", type_) for type_ in types)
+        pat = tuple(map(emit.fresh, bases, types))
         for slot, param in zip(self.slots, pat, strict=True):
             slot.tape = param.name
         self.finals = {k: old.pat[k].name for k in self.cells}

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from runelift.ir import syntax as ir
+from runelift.ir.analysis.activity import spread
 from runelift.ir.base.errors import NoDerivative
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import binders, free_vars
 from runelift.ir.types import TRUE, Atom, Type, array_of, i64, row_of, shape_of, zero
-from runelift.rewrite.derive.activity import spread
 from runelift.rewrite.derive.emitter import Emitter
 from runelift.rewrite.engine.rule import Rewriting, RuleBook
 
@@ -155,8 +155,11 @@ Found = dict[VName, Adjoint]
 class Reverse(Walk):
     """Reverse mode: ``adj`` has the adjoints so far of the names of the current scope."""
 
-    def __init__(self, emit: Emitter, rewriting: Rewriting, books: Books) -> None:
+    def __init__(self, emit: Emitter, rewriting: Rewriting, books: Books, *, is_inner: bool
+                 ) -> None:
         super().__init__(emit, rewriting, books)
+        self.is_inner = is_inner
+        """True if what is made is derived once more, by an operator around."""
         self.varied: set[VName] = set()
         self.adj: Found = {}
         self.accumulators: dict[VName, tuple[Atom | None, ...]] = {}

@@ -9,9 +9,8 @@ from dataclasses import replace
 from runelift.ir import syntax as ir
 from runelift.ir.base.errors import NoDerivative
 from runelift.ir.names import VName
-from runelift.ir.partials import CAPTURED
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import Mapper, free_vars, map_exp
+from runelift.ir.traverse import Mapper, map_exp
 from runelift.ir.types import FALSE, array_of, elem_of, i64, row_of, shape_of
 from runelift.rewrite.derive.emitter import Emitter
 from runelift.rewrite.derive.maps import reverse_map
@@ -213,13 +212,11 @@ def forward_custom(walk: Forward, stm: ir.Stm) -> bool:
 def reverse_custom(walk: Reverse, stm: ir.Stm) -> Back:
     """y = with_vjp f f' x ⇒ y = f x, x̄ += f' y ȳ
 
-    Provided: f reads no varying name but x.
+    Because: f' is the adjoint by x.  Other varying names that f reads get none, with a warning.
     """
     exp = stm.exp
     assert isinstance(exp, ir.WithVjp)
     emit = walk.emit
-    if not walk.varied.isdisjoint(free_vars(exp.lam)):
-        raise NoDerivative(CAPTURED, stm.loc)
     results = emit.inline(exp.lam, exp.args)
     emit.let(stm.pat, results[exp.kept:])
 

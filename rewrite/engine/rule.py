@@ -119,6 +119,7 @@ Watch: TypeAlias = Callable[[str, Program, Program], None]
 class Rewriting:
     """One run of the optimiser: the rules that may fire, a count of their firings, and a trace.
 
+    ``derived`` has the rules that expanded each operator of derivatives, by its statement.
     ``fuel`` is the number of firings left (None: as many as it takes), so that a wrong rule can
     be found by bisection.  ``outside`` are rules that files bring; each applies itself to a
     function (:mod:`runelift.rewrite.lift.outside.apply`).  ``watch`` sees all passes.
@@ -129,6 +130,7 @@ class Rewriting:
     fuel: int | None = None
     trace: Trace | None = None
     fired: Counter[str] = field(default_factory=Counter)
+    derived: list[tuple[Stm, Counter[str]]] = field(default_factory=list)
     outside: tuple[Rule, ...] = ()
     watch: Watch | None = None
 

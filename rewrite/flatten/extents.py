@@ -19,12 +19,13 @@ after the other (:mod:`runelift.rewrite.flatten.irregular`), unless another vers
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import Names, VName
 from runelift.ir.operators import one_operation
 from runelift.ir.prim import Prim
+from runelift.ir.ragged import Fact
 from runelift.ir.traverse import (
     Mapper,
     bodies_inside,
@@ -35,7 +36,7 @@ from runelift.ir.traverse import (
     substitute_body,
     substitute_stm,
 )
-from runelift.ir.types import Atom, array_of, i64, shape_of
+from runelift.ir.types import Atom, Const, array_of, i64, shape_of
 from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.flattener import Flattener
 from runelift.rewrite.flatten.irregular import in_turn
@@ -53,18 +54,32 @@ class _Extents:
     flattener: Flattener
     names: Names
     derivation: Derivation
+    facts: dict[VName, VName] = field(default_factory=dict)
+    """The lengths that an array of the host has facts about."""
+    longest: dict[VName, VName] = field(default_factory=dict)
+    """The greatest of the lengths in an array of the host, where it is known."""
 
     def host_body(self, body: ir.Body) -> ir.Body:
         """Bound sizes in a body that the host runs."""
-        stms: list[ir.Stm] = []
+        stms, outside = list[ir.Stm](), dict(self.longest)
         for stm in body.stms:
             if isinstance(stm.exp, ir.SEGOPS):
                 stms += self.kernel(stm, stm.exp)
             elif isinstance(stm.exp, ir.Versions):
                 stms += self.versions(stm, stm.exp)
             else:
+                self.learn(stm)
                 stms.append(map_stm(self.host_bodies(), stm))
+        self.longest = outside
         return ir.Body(tuple(stms), body.result)
+
+    def learn(self, stm: ir.Stm) -> None:
+        """Note what a statement of the host says about lengths."""
+        match stm.exp:
+            case ir.LengthFacts(lengths):
+                self.facts[stm.pat[0].name] = lengths
+            case ir.Index(array, (Const(Fact.LONGEST),)) if array in self.facts:
+                self.longest[self.facts[array]] = stm.pat[0].name
 
     def host_bodies(self) -> Mapper:
         """The mapper that applies :meth:`host_body` to the bodies of a statement."""
@@ -100,13 +115,18 @@ class _Extents:
                 self.derivation.happened("extent", what, note, stm.loc)
                 yield from self.host_body(ir.Body(in_turn(self.flattener, stm, kernel), ())).stms
                 return
-            for name in _wanted(kernel.space, body):
+            tried = set[VName]()
+            while (name := next((each for each in _wanted(kernel.space, body)
+                                 if each not in tried), None)) is not None:
+                tried.add(name)
                 bound, how = self.bound(kernel.space, body, name)
                 if bound is None:
                     continue
                 yield from how
-                body = self.bounded(body, name, bound, at_start=not how)
-                note = "its greatest value is found first" if how else "it is below a width"
+                at_start = any(dim.index == name for dim in kernel.space)
+                body = self.bounded(body, name, bound, at_start=at_start)
+                note = ("its greatest value is found first" if how else
+                        "it is below a width" if at_start else "its greatest value is known")
                 self.derivation.happened("extent", f"size {name.base}", note, stm.loc)
         yield replace(stm, exp=replace(kernel, body=body)) if body is not kernel.body else stm
 
@@ -116,6 +136,8 @@ class _Extents:
         for dim in space:
             if dim.index == name:
                 return dim.width, []
+        if (longest := self.longest_of(space, body, name)) is not None:
+            return longest, []
         inner = self.greatest(body, name)
         if inner is None:
             return None, []
@@ -131,6 +153,15 @@ class _Extents:
             indices = tuple(dim.index for dim in space)
             inner = ir.Body((ir.Stm((element,), ir.Index(most.name, indices)),), (element.name,))
         return (found[-1].pat[0].name if found else None), found
+
+    def longest_of(self, space: ir.Space, body: ir.Body, name: VName) -> VName | None:
+        """The greatest length, if ``name`` is one of the lengths that the host has facts about."""
+        for stm in body.stms:
+            match stm:
+                case ir.Stm((param,), ir.Index(lengths, (index,))) if (
+                        param.name == name and [dim.index for dim in space] == [index]):
+                    return self.longest.get(lengths)
+        return None
 
     def kernel_names(self, space: ir.Space, body: ir.Body) -> tuple[ir.Space, ir.Body]:
         """An index space with fresh names, and the body over it."""

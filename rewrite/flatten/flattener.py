@@ -179,7 +179,8 @@ class Flattener:
         """A guard for a version of ``stm``; numbered in order of creation, outermost first."""
         suffix = {Kind.OUTER: "suff_outer_par", Kind.INTRA: "suff_intra_par",
                   Kind.REDOMAP: "suff_outer_redomap", Kind.FLAT: "flat",
-                  Kind.ROW: "suff_row", Kind.LANES: "suff_lanes", Kind.GROUP: "suff_group"}[kind]
+                  Kind.ROW: "suff_row", Kind.LANES: "suff_lanes", Kind.GROUP: "suff_group",
+                  Kind.SLABS: "suff_slabs"}[kind]
         name = f"{self.fun}.{suffix}_{self.numbering.thresholds}"
         self.numbering.thresholds += 1
         place = _place(stm.loc)

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple
 
 from runelift.ir.base.source import Loc
 from runelift.ir.names import VName
@@ -35,6 +36,14 @@ def is_whole(dim: Dim) -> bool:
     return isinstance(dim, SliceDim) and dim.start == i64(0) and dim.stride == i64(1)
 
 
+class Facts(NamedTuple):
+    """The greatest length, the number of lengths above 0, and the sum of their squares."""
+
+    longest: VName
+    live: VName
+    squares: VName
+
+
 @dataclass(frozen=True, slots=True)
 class Segments:
     """The descriptor of a width that differs between the points of Σ, of which there are ``count``.
@@ -45,11 +54,15 @@ class Segments:
     count: Atom
     lengths: VName
     total: VName
-    longest: VName
-    live: VName
-    squares: VName
+    facts: Facts | None = None
     offsets: VName | None = None
     owners: VName | None = None
+
+    @property
+    def known(self) -> Facts:
+        """The facts, which have been made."""
+        assert self.facts is not None
+        return self.facts
 
 
 @dataclass(frozen=True, slots=True)

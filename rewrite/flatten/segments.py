@@ -25,10 +25,14 @@ from runelift.ir.operators import one_operation
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Fact, Ragged, Sharing
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of
-from runelift.rewrite.flatten.nest import Nest, Segments, whole
+from runelift.rewrite.flatten.nest import Facts, Nest, Segments, whole
 
 if TYPE_CHECKING:
     from runelift.rewrite.flatten.walk import Walk
+
+
+MOST_SEGMENTS = 2**31 - 1
+"""The most segments whose numbers an i32 has."""
 
 
 def segments_of(walk: Walk, width: VName) -> Segments:
@@ -41,22 +45,39 @@ def segments_of(walk: Walk, width: VName) -> Segments:
     if len(walk.nest.space) > 1:
         lengths = emitted(walk, "len", array_of((count,), Prim.I64),
                            ir.Reshape((count,), lengths))
-    total, longest, live, squares = _closed_facts(walk, width) or _facts(walk, lengths)
-    found = Segments(count, lengths, total, longest, live, squares)
+    facts = _closed_facts(walk, width) or _scaled_facts(walk, width)
+    if facts is None and not walk.flattener.lifted:
+        facts = _facts(walk, lengths)
+    if facts is not None:
+        found = Segments(count, lengths, facts[0], Facts(*facts[1:]))
+    else:  # no version of a lifted function asks for more than the total, which offsets have
+        offsets = _offsets(walk, count, lengths)
+        total = emitted(walk, "total", Prim.I64, ir.Index(offsets, (count,)))
+        found = Segments(count, lengths, total, offsets=offsets)
     walk.nest = walk.nest.with_segments(width, found)
+    return found
+
+
+def with_facts(walk: Walk, width: VName) -> Segments:
+    """The descriptor of a width, with all facts."""
+    found = segments_of(walk, width)
+    if found.facts is None:
+        found = replace(found, facts=Facts(*_facts(walk, found.lengths)[1:]))
+        walk.nest = walk.nest.with_segments(width, found)
     return found
 
 
 def ragged_of(segments: Segments, sharing: Sharing) -> Ragged:
     """The width of the dimension over the elements of a segment, which ``sharing`` executes."""
-    return Ragged(segments.lengths, segments.total, segments.offsets, sharing, segments.longest)
+    return Ragged(segments.lengths, segments.total, segments.offsets, sharing,
+                  segments.facts and segments.facts.longest)
 
 
 def with_offsets(walk: Walk, width: VName) -> Segments:
     """The descriptor of a width, with the places where segments begin."""
     found = segments_of(walk, width)
     if found.offsets is None:
-        found = replace(found, offsets=_offsets(walk, found))
+        found = replace(found, offsets=_offsets(walk, found.count, found.lengths))
         walk.nest = walk.nest.with_segments(width, found)
     return found
 
@@ -93,14 +114,20 @@ def define_number(walk: Walk) -> VName:
     """The flat number of a point of Σ, as a definition of Σ."""
     number, *rest = walk.nest.indices
     for index, dim in zip(rest, walk.nest.space[1:], strict=True):
-        row, here = (ir.Param(walk.flattener.names.fresh(base), Prim.I64)
-                     for base in ("row", "point"))
-        walk.flattener.learn_params([row, here])
-        walk.nest = walk.nest.define([
-            ir.Stm((row,), ir.PrimOp("mul", Prim.I64, (number, dim.width))),
-            ir.Stm((here,), ir.PrimOp("add", Prim.I64, (row.name, index)))])
-        number = here.name
+        row = defined(walk, "row", ir.PrimOp("mul", Prim.I64, (number, dim.width)))
+        number = defined(walk, "point", ir.PrimOp("add", Prim.I64, (row, index)))
     return number
+
+
+def defined(walk: Walk, base: str, exp: ir.PrimOp | ir.Index) -> VName:
+    """The name of a number of Σ, which is defined once."""
+    known = next((name for name, stm in walk.nest.defs.items() if stm.exp == exp), None)
+    if known is not None:
+        return known
+    found = ir.Param(walk.flattener.names.fresh(base), Prim.I64)
+    walk.flattener.learn_params([found])
+    walk.nest = walk.nest.define([ir.Stm((found,), exp)])
+    return found.name
 
 
 def elements_nest(walk: Walk, width: VName) -> tuple[Nest, VName]:
@@ -125,13 +152,10 @@ def bind_parts(walk: Walk, pat: Sequence[ir.Param], host: Sequence[ir.Param], wi
     """Bind names to the parts of flat arrays that belong to a segment."""
     offsets = with_offsets(walk, width).offsets
     assert offsets is not None
-    start = ir.Param(walk.flattener.names.fresh("start"), Prim.I64)
-    walk.flattener.learn_params([start])
-    number = define_number(walk)
-    walk.nest = walk.nest.define([ir.Stm((start,), ir.Index(offsets, (number,)))])
+    start = defined(walk, "start", ir.Index(offsets, (define_number(walk),)))
     walk.nest = walk.nest.define(
         ir.Stm((param,), ir.Index(array.name, (
-            ir.SliceDim(start.name, width, i64(1)), *map(whole, shape_of(param.type)[1:]))),
+            ir.SliceDim(start, width, i64(1)), *map(whole, shape_of(param.type)[1:]))),
                loc=walk.loc)
         for param, array in zip(pat, host, strict=True))
 
@@ -252,6 +276,47 @@ def _closed_facts(walk: Walk, width: VName) -> list[VName] | None:
     return [total, longest, live, compute("add", squares, both, "squares")]
 
 
+def _scaled_facts(walk: Walk, width: VName) -> list[VName] | None:
+    """The facts about lengths l + c or c l, which the host computes from the facts about l.
+
+    None for other lengths.  c is a number, at least 0; in a sum it may be a size of the host.
+    """
+    match walk.nest.defs.get(width):
+        case ir.Stm(_, ir.PrimOp("add" | "mul" as op, Prim.I64, (a, b))):
+            lengths, other = (a, b) if a in walk.nest.segments else (b, a)
+        case _:
+            return None
+    known = walk.nest.segments.get(lengths) if isinstance(lengths, VName) else None
+    if known is None or known.facts is None or (
+            int(other.value) < 0 if isinstance(other, Const) else
+            op == "mul" or not _is_size(walk, other)):
+        return None
+
+    def compute(op: str, a: Atom, b: Atom, base: str = "part") -> VName:
+        return emitted(walk, base, Prim.I64, ir.PrimOp(op, Prim.I64, (a, b)))
+
+    other = compute("max", other, i64(0))  # a size below 0 fails, but perhaps later
+    some = compute("min", other, i64(1))
+    if op == "mul":
+        square = compute("mul", other, other)
+        return [compute("mul", known.total, other, "total"),
+                compute("mul", known.facts.longest, other, "longest"),
+                compute("mul", known.facts.live, some, "live"),
+                compute("mul", known.facts.squares, square, "squares")]
+    more, one = compute("mul", known.count, other), compute("min", known.count, i64(1))
+    mixed = compute("mul", compute("add", compute("add", known.total, known.total), more), other)
+    return [compute("add", known.total, more, "total"),
+            compute("mul", compute("add", known.facts.longest, other), one, "longest"),
+            compute("max", known.facts.live, compute("mul", known.count, some), "live"),
+            compute("add", known.facts.squares, mixed, "squares")]
+
+
+def _is_size(walk: Walk, name: VName) -> bool:
+    """True if a name is a size of arrays that the host knows."""
+    return walk.invariant(name) and any(
+        name in shape_of(type_) for type_ in walk.flattener.types.values())
+
+
 def _counts(walk: Walk, atom: Atom) -> bool:
     """True if an atom is the index of the only dimension of Σ, perhaps by way of an iota."""
     if not isinstance(atom, VName) or atom in walk.nest.indices:
@@ -280,11 +345,11 @@ def _length(walk: Walk, lengths: VName) -> tuple[VName, list[ir.Stm], VName]:
                    ir.Stm((length,), ir.PrimOp("max", Prim.I64, (read.name, i64(0))))], length.name
 
 
-def _offsets(walk: Walk, found: Segments) -> VName:
+def _offsets(walk: Walk, count: Atom, lengths: VName) -> VName:
     """The exclusive scan of the lengths, with the total at the end."""
     names = walk.flattener.names
-    ends = emitted(walk, "ends", Prim.I64, ir.PrimOp("add", Prim.I64, (found.count, i64(1))))
-    before, stms, length = _length(walk, found.lengths)
+    ends = emitted(walk, "ends", Prim.I64, ir.PrimOp("add", Prim.I64, (count, i64(1))))
+    before, stms, length = _length(walk, lengths)
     index, some = names.fresh("i"), ir.Param(names.fresh("some"), Prim.BOOL)
     part = ir.Param(names.fresh("part"), Prim.I64)
     first = ir.Stm((ir.Param(before, Prim.I64),),
@@ -301,7 +366,8 @@ def _offsets(walk: Walk, found: Segments) -> VName:
 def _owners(walk: Walk, found: Segments) -> VName:
     """The segment of each element, as one pass over the offsets writes it."""
     names, prim = walk.flattener.names, Prim.I32
-    few = emitted(walk, "few", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (found.count, i64(1 << 31))))
+    few = emitted(walk, "few", Prim.BOOL,
+                  ir.PrimOp("lt", Prim.I64, (found.count, i64(MOST_SEGMENTS + 1))))
     walk.emit(ir.Stm((), ir.Assert(few, failures.SEGMENTS, (found.count,))))
     number, index = names.fresh("i"), names.fresh("j")
     own = ir.Param(names.fresh("own"), prim)

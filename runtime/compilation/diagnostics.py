@@ -15,9 +15,9 @@ from runelift.ir.base.errors import (
     Diagnostic,
     NoDerivative,
     ProgramError,
-    ProgramFailure,
     Replacement,
     RuneliftError,
+    RunFailure,
     TooLarge,
     UserError,
     rendered,
@@ -33,18 +33,19 @@ def as_text(error: RuneliftError, width: int | None = None) -> str:
     """
     if isinstance(error, ProgramError) and width is not None and error.diagnostics:
         return rendered(error.diagnostics, width)
-    if isinstance(error, CompilerLimitation) and not isinstance(error, TooLarge | NoDerivative):
+    if isinstance(error, CompilerLimitation) and not isinstance(
+            error, TooLarge | NoDerivative | RunFailure):
         return f"not supported: {error}"
     if isinstance(error, ProgramError):
         return error.full
     if isinstance(error, ArgumentError):
         return error.message  # the cure is for Python
-    if isinstance(error, ProgramFailure) and not error.sources:
+    if isinstance(error, RunFailure) and not error.sources:
         error.sources = _sources(error)
     return str(error)
 
 
-def _sources(error: ProgramFailure) -> tuple[Source, ...]:
+def _sources(error: RunFailure) -> tuple[Source, ...]:
     """The file that a failure names, if it can be read."""
     if (place := FAILURE.match(str(error))) is None:
         return ()
@@ -64,7 +65,7 @@ def as_json(error: RuneliftError) -> list[dict[str, Any]]:
     if isinstance(error, TooLarge):
         return [diagnostic_json(error.diagnostic)]
     first, *calls = as_text(error).split("\n")
-    found = FAILURE.match(first) if isinstance(error, ProgramFailure) else None
+    found = FAILURE.match(first) if isinstance(error, RunFailure) else None
     if found is None:
         return [{"severity": "error", "code": None, "message": as_text(error)}]
     return [{"severity": "error", "code": found["code"], "file": found["file"],

@@ -11,12 +11,13 @@ from runelift.codegen.hostplan.host import plan_fun
 from runelift.codegen.plan.origins import Origins, noting
 from runelift.codegen.plan.plan import Plan
 from runelift.ir.base.deep import deeply
-from runelift.ir.base.policies import disabled_rules
+from runelift.ir.base.policies import disabled_rules, has_checkpoints
 from runelift.ir.base.source import Source
 from runelift.ir.constraints import Constraint
 from runelift.ir.names import Names
 from runelift.ir.points import with_rules
 from runelift.ir.syntax import Fun, Program
+from runelift.rewrite.derive.checkpoints import checkpointed
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.flattening import Derivation, derive
 from runelift.rewrite.lift.alternatives import (
@@ -55,6 +56,9 @@ def stages_of(fun: Fun, policy: str, names: Names, rewriting: Rewriting | None,
         if points.needs or (asked.schedule is not None and asked.schedule.versions):
             found = _with_versions(fun, points, found.fun, rewriting)
             optimised = Program((found.fun,))
+        elif has_checkpoints(policy) and checkpointed(fun, 1) is not fun:
+            found = _with_checkpoints(fun, points, found.fun, rewriting)
+            optimised = Program((found.fun,))
     flat, derivations = derive(optimised, names, policy=policy)
     kept = None
     if rewriting.watch is not None:
@@ -80,6 +84,23 @@ def _with_versions(fun: Fun, points: Scheduling, optimised: Fun, rewriting: Rewr
     first = Groups(fun, points, plain, rewriting).rewritten() or [
         Rewritten(tuple(map(str, points.taken)), optimised, tuple(points.needs), asked=True)]
     return with_alternatives(plain, [*first, *versions], names)
+
+
+def _with_checkpoints(fun: Fun, points: Scheduling, optimised: Fun, rewriting: Rewriting
+                      ) -> Merged:
+    """An entry point with versions whose loops keep checkpoints, in two levels and in one.
+
+    ``optimised`` is it after ``points``, with all states.  Where these are too large, the last
+    version before it runs if it fits.
+    """
+    versions = []
+    for levels in (2, 1):
+        own = Scheduling(points.book, points.asked, needs=[])
+        made = optimise(Program((checkpointed(fun, levels),)), rewriting.names, rewriting,
+                        points=own)
+        versions.append(Rewritten((f"{fun.name} stripmine({levels})",), made.funs[0],
+                                  tuple(own.needs or ())))
+    return with_alternatives(optimised, versions, rewriting.names)
 
 
 def rewritten_by(fun: Fun, schedule: Schedule, asked: Asked, names: Names,

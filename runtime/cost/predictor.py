@@ -18,6 +18,7 @@ from runelift.runtime.cost.model import LaunchTime, launch_time
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.devices.limits import LEAST_ITERATIONS
+from runelift.runtime.devices.memory import elements_of_slab
 from runelift.runtime.geometry.launch_geometry import LaunchGeometry
 from runelift.runtime.versions.choose import NEVER, UNMET
 
@@ -78,6 +79,10 @@ class Predictor:
         self.sequential_segment, self.local_bytes = info.sequential_segment, info.local_bytes
         self.max_group = info.max_group
         self.shape = geometry.shape
+
+    def slab_size(self, bytes_each: int, longest: int) -> int:
+        """The elements of a run of segments, if all memory is free."""
+        return elements_of_slab(self.info.global_bytes, bytes_each, longest)
 
     def versions(self, number: int, facts: tuple[Any, ...], choosing: _Choosing
                  ) -> tuple[float, ...]:

@@ -15,6 +15,23 @@ REMEMBERED = 10_000
 """For how many sizes the pool remembers what they are rounded to."""
 
 
+MOST_OF_SLAB = 24
+"""The binary logarithm of the most elements of a run of segments: larger runs save nothing."""
+
+
+def elements_of_slab(room: int, bytes_each: int, longest: int) -> int:
+    """The elements of a run of segments within ``room`` bytes, beside a segment of ``longest``.
+
+    It is a power of two, so that it seldom differs between runs of the program.  A third of the
+    memory is left to scratch arrays, and to the pool, which rounds sizes up.
+
+    >>> elements_of_slab(1_000_000, 24, 1000)
+    16384
+    """
+    fitting = room * 2 // (3 * bytes_each) - longest
+    return 1 << min(MOST_OF_SLAB, max(1, fitting).bit_length() - 1)
+
+
 class Buffer:
     """A pooled piece of device memory.  Dropping the last reference gives it back.
 
@@ -78,6 +95,12 @@ class Pool:
     def most_in_one(self) -> int:
         """The most bytes of one buffer."""
         return self._device.max_alloc
+
+    @property
+    def room(self) -> int:
+        """The bytes that calls in each other may still take: at most half of the host's memory."""
+        most = self._device.global_bytes // (2 if self._device.is_host else 1)
+        return (most if self.limit is None else self.limit) - self.live
 
     def rounded(self, size: int) -> int:
         """The size of the buffer that holds ``size`` bytes."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from importlib import import_module
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 
@@ -105,6 +105,19 @@ class DeviceArray(Displayed):
 
     def __deepcopy__(self, memo: object) -> DeviceArray:
         return self.__copy__()
+
+    @overload
+    def __getitem__(self, key: slice) -> DeviceArray: ...
+    @overload
+    def __getitem__(self, key: int) -> Any: ...
+
+    def __getitem__(self, key: int | slice) -> Any:
+        """Rows one after another, or one row; of an array with one dimension, an element.
+
+        Rows share the memory of this array, unless the device wants another place for them: then
+        they are copied.  ArgumentError for all else that NumPy has in brackets.
+        """
+        return _interchange().rows(self, key)
 
     def __len__(self) -> int:
         if not self.shape:

@@ -78,9 +78,10 @@ class ShortRun(DryRun):
         self._statuses = no_memory(0)
         self.allocate = no_memory
 
-    def deeper(self, depth: int, place: str) -> None:
+    def deeper(self, depth: int, place: str, function: str, points: int = 1, least: int = 0
+               ) -> None:
         """Note a call; a function may call itself too often to follow all of its calls."""
-        super().deeper(depth, place)
+        super().deeper(depth, place, function)
         self._calls += 1
         if self._calls > MOST_CALLS:
             raise DependsOnDevice("too many calls")

@@ -12,7 +12,8 @@ import numpy as np
 import pyopencl as cl
 
 from runelift.codegen.emit.signatures import FAILURE_ARGS
-from runelift.ir.base.errors import ProgramFailure
+from runelift.ir.base import failures
+from runelift.ir.base.errors import ProgramFailure, RunFailure, RunTooLarge
 from runelift.ir.prim import Prim
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.first_launch import is_narrow
@@ -314,7 +315,7 @@ class Issuer:
         place = ""
         if failure.loc is not None:
             place = "\n".join([str(failure.loc), *failure.loc.trace()])
-        raise program_failure(place, failure.message.format(*args.tolist()))
+        raise failure_at(place, failure.message.format(*args.tolist()))
 
     def recheck(self) -> None:
         """Look for a failure again next time: the one that was raised may not be the first."""
@@ -359,8 +360,9 @@ class Issuer:
         self.waits_long = self.executable.waits_long = time.perf_counter() - started > LONG
 
 
-def program_failure(place: str, message: str) -> ProgramFailure:
+def failure_at(place: str, message: str) -> RunFailure:
     """A failure at a place of the program: its first line, and the calls that led there."""
     first, *calls = place.split("\n") if place else ("",)
     text = f"{first}: {message}" if first else message
-    return ProgramFailure("\n".join([text, *calls]))
+    kind = RunTooLarge if message.startswith(failures.TOO_LARGE) else ProgramFailure
+    return kind("\n".join([text, *calls]))

@@ -39,7 +39,8 @@ def without_memory(executable: Executable, values: Sequence[Any], bind: Bind) ->
 
 def has_elements(value: Any) -> bool:
     """True for an array that is there, not only its shape: no two elements share memory."""
-    return isinstance(value, np.ndarray) and value.ndim > 0 and 0 not in value.strides
+    return isinstance(value, np.ndarray) and value.ndim > 0 and (
+        value.size == 0 or 0 not in value.strides)
 
 
 def known_lengths(executable: Executable, values: Sequence[Any]) -> dict[str, KnownLengths]:

@@ -19,12 +19,12 @@ from runelift.ir.base.deep import deep_calls
 from runelift.ir.base.errors import CompilerLimitation, UserError, VersionUnavailable
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.kernel import BoundKernel
-from runelift.runtime.devices.memory import Buffer, OutOfMemory
+from runelift.runtime.devices.memory import Buffer, OutOfMemory, elements_of_slab
 from runelift.runtime.execution import persistent_loops
 from runelift.runtime.execution.commands import RunLoop
 from runelift.runtime.execution.delivery import Delivery
 from runelift.runtime.execution.executable import Executable
-from runelift.runtime.execution.issuing import Issuer, program_failure
+from runelift.runtime.execution.issuing import Issuer, failure_at
 from runelift.runtime.execution.loop_scalars import LoopScalars, Row
 from runelift.runtime.geometry.shape import MOST_REMEMBERED
 from runelift.runtime.host import interrupts
@@ -93,6 +93,8 @@ class Run(Issuer):
                                       decisions.choices, self.infeasible,
                                       executable.predictor)
         self._obstacle: Exception | None = None
+        self._called: tuple[str, tuple[int, str, int]] | None = None
+        """The place of the last call of a function that calls itself: points, name and depth."""
         self.shape = executable.geometry.shape
 
     def uncaptured(self) -> Run:
@@ -147,6 +149,7 @@ class Run(Issuer):
                 case Infeasible():
                     raise CompilerLimitation(f"No version can run: {error}.") from None
                 case OutOfMemory():
+                    self._too_many_calls()
                     raise UserError(f"Out of device memory: {error}.") from None
                 case cl.Error():
                     raise DeviceFailed(f"The device failed: {error}.") from None
@@ -179,16 +182,39 @@ class Run(Issuer):
     def fail(self, place: str, message: str, *args: Any) -> None:
         """Raise a failure that the host found, unless a kernel failed before."""
         self.check_failure()
-        raise program_failure(place, message.format(*args))
+        raise failure_at(place, message.format(*args))
 
     # Calls
 
-    def deeper(self, depth: int, place: str) -> None:
-        """Note a call of a function inside of ``depth`` calls of it; fail if it is too deep."""
+    def deeper(self, depth: int, place: str, function: str, points: int = 1, least: int = 0
+               ) -> None:
+        """Note a call of a function for some points inside of ``depth`` calls of it.
+
+        Fail if it is too deep, or if not even the ``least`` bytes of each point are free.
+        """
         if depth >= failures.MOST_CALLS:
             self.fail(place, failures.DEPTH, depth)
+        self._called = place, (points, function, depth)
+        if least and points * least > self._pool.room:
+            self._too_many_calls()
+
+    def returned(self) -> None:
+        """Note that the outermost call of a function has returned."""
+        self._called = None
+
+    def _too_many_calls(self) -> None:
+        """Fail if memory is too small for the calls of a function that have not returned."""
+        if self._called is not None:
+            place, args = self._called
+            self.fail(place, failures.CALLS, *args)
 
     # Loops
+
+    def slab_size(self, bytes_each: int, longest: int) -> int:
+        """The elements of a run of segments, of so many bytes each, for the memory there is."""
+        pool, most = self._pool, self.device.info.global_bytes
+        return elements_of_slab((most if pool.limit is None else pool.limit) - pool.live,
+                                bytes_each, longest)
 
     def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
                course: LoopScalars | None = None) -> Iterable[Any]:

@@ -9,7 +9,7 @@ on values that the device computes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -17,9 +17,9 @@ from runelift.codegen.emit.phases import PersistentKernel
 from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.limits import LEAST_ITERATIONS
-from runelift.runtime.devices.memory import Buffer, OutOfMemory, Pool
+from runelift.runtime.devices.memory import Buffer, OutOfMemory, Pool, elements_of_slab
 from runelift.runtime.execution.commands import RunLoop
-from runelift.runtime.execution.dry_run import DependsOnDevice, ShortRun
+from runelift.runtime.execution.dry_run import ITERATIONS, DependsOnDevice, ShortRun
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.run import Force
 from runelift.runtime.versions.choose import Facts, LocalBytes
@@ -249,7 +249,21 @@ class MemoryRun(ShortRun):
         del self._rounds[place]
         return False
 
+    def first(self, bound: int) -> Iterable[int]:
+        """The first iterations of a loop whose iterations are alike to the host."""
+        return range(min(bound, ITERATIONS))
+
     # Scalars
+
+    def slab_size(self, bytes_each: int, longest: int) -> int:
+        """The elements of a run of segments within the bound; one if the least need is asked."""
+        room = min(self._bound, self.device.info.global_bytes) - self._meter.live
+        return 1 if self._least else elements_of_slab(
+            int(room), bytes_each, longest)
+
+    def least(self, a: Any, b: Any) -> Any:
+        """The least of two scalars; the known one if the other is unknown, as it is no less."""
+        return b if a is UNKNOWN else a if b is UNKNOWN else min(a, b)
 
     def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
         """Facts about lengths, else unknown; the condition of a loop that is asked for is true."""

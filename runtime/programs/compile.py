@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from runelift.ir.base.deep import room
 from runelift.ir.base.errors import BriefErrors, HiddenEntryWarning
 from runelift.ir.base.files import read_source, require_file
+from runelift.ir.base.policies import within
 from runelift.ir.base.source import Source
 from runelift.runtime.compilation.reuse import compile_anew, if_current, load_compiled
 from runelift.runtime.devices.info import DeviceInfo, select
@@ -70,8 +71,9 @@ def compile(source_or_path: str | Path | Source, *, device: str | None = None,
         path = None if isinstance(source_or_path, Source) else _as_path(source_or_path)
         source = source_or_path if isinstance(source_or_path, Source) else (
             read_source(path) if path is not None else Source("<source>", str(source_or_path)))
-        program = _compiled(source, path, device, tuning, checked_values(settings or {}), policy,
-                            fp_contract=fp_contract, runs=runs, schedule=schedule, rules=rules)
+        program = _compiled(source, path, device, tuning, checked_values(settings or {}),
+                            within(memory, policy, source.text), fp_contract=fp_contract,
+                            runs=runs, schedule=schedule, rules=rules)
         if memory is not None:
             program.memory = memory
     _warn_of_hidden(program)

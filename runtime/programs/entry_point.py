@@ -5,14 +5,16 @@ from __future__ import annotations
 import difflib
 import inspect
 import keyword
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from operator import getitem
 from typing import Any, Protocol
 
 from runelift.codegen.plan.plan import Plan
 from runelift.ir.base.brevity import keeps_frames
 from runelift.ir.base.deep import deeply
-from runelift.ir.base.errors import ArgumentError, CompilerLimitation, ProgramFailure, UserError
+from runelift.ir.base.errors import ArgumentError, CompilerLimitation, RunFailure, UserError
 from runelift.ir.prim import Prim
 from runelift.ir.signature import Component, Signature
 from runelift.runtime.compilation.compiled import Compiled
@@ -21,6 +23,11 @@ from runelift.runtime.execution.arguments import check_arguments, sizes_of, wron
 from runelift.runtime.execution.opaques import Opaque, packed, unpacked
 from runelift.runtime.programs.derivatives import ON_DEVICE, Differentiable
 from runelift.runtime.programs.loaded_program import LoadedProgram
+
+CALL_OPTIONS = {
+    "convert": (False, "bool", "convert numbers of other types of the same kind, if they fit"),
+    "out": (None, "array | tuple", "take the results: an array of NumPy, or a tuple")}
+"""Further keywords of calls, which a parameter or size may take away: default, type, text."""
 
 
 class Callee(Protocol):
@@ -53,6 +60,7 @@ class EntryPoint(Differentiable, Displayed):
 
     Arguments may be given by the names of the parameters.  Sizes may be given, too, and are checked
     then.  With ``device_arrays=True``, arrays stay on the device.
+    :mod:`~runelift.runtime.programs.call_options` is about ``convert=True`` and ``out=``.
     """
 
     def __init__(self, program: Callee, name: str) -> None:
@@ -69,11 +77,11 @@ class EntryPoint(Differentiable, Displayed):
         __tracebackhide__ = True
         try:
             try:
-                parts = self._called(args, device_arrays, named)
+                parts = self.called(args, device_arrays, named)
             except RecursionError:  # the caller has left no room
-                parts = deeply(self._called)(args, device_arrays, named)
+                parts = deeply(self.called)(args, device_arrays, named)
         except (UserError, CompilerLimitation) as error:
-            if isinstance(error, ProgramFailure):
+            if isinstance(error, RunFailure):
                 compiled = self.program.compiled
                 error.sources = compiled.source, *compiled.imports
             if keeps_frames():
@@ -82,12 +90,17 @@ class EntryPoint(Differentiable, Displayed):
         results = parts if self._plain else packed(parts, self.declared)
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _called(self, args: tuple[Any, ...], device_arrays: bool, named: Mapping[str, Any]
-                ) -> Sequence[Any]:
+    def called(self, args: tuple[Any, ...], device_arrays: bool,
+               named: Mapping[str, Any] | None = None) -> Sequence[Any]:
         """The parts of the results."""
         program, name = self.program, self.__name__
         if named:
-            args = self._bound(args, named)
+            if not CALL_OPTIONS.keys().isdisjoint(named):
+                found: Sequence[Any] = import_module(
+                    "runelift.runtime.programs.call_options").called(
+                        self, args, device_arrays, named)
+                return found
+            args = self.bound(args, named)
         if not program.recording:
             parts: Sequence[Any] | None = program.loaded.repeat(
                 name, args, program.thresholds, to_host=not device_arrays)
@@ -96,6 +109,9 @@ class EntryPoint(Differentiable, Displayed):
         given = unpacked(args, self.declared)
         if len(given) != self._parts:
             raise self._wrong_number(args)
+        if _is_long(program.loaded, name):
+            with import_module("runelift.runtime.programs.first_call").shown(name, program.loaded):
+                return program.run(name, given, device_arrays=device_arrays)[0]
         return program.run(name, given, device_arrays=device_arrays)[0]
 
     def __get__(self, instance: object, owner: type | None = None) -> EntryPoint:
@@ -125,7 +141,7 @@ class EntryPoint(Differentiable, Displayed):
 
     def in_order(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """All arguments in order; ArgumentError if their number or a keyword is wrong."""
-        args = self._bound(args, named) if named else args
+        args = self.bound(args, named) if named else args
         if len(args) != len(self.declared.params):
             raise self._wrong_number(args)
         return args
@@ -151,7 +167,7 @@ class EntryPoint(Differentiable, Displayed):
 
     # Keywords
 
-    def _bound(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
+    def bound(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """All arguments in order; ArgumentError if a keyword is wrong or a size differs."""
         names = python_names(self.declared)
         found: dict[str, Any] = dict(zip(names, args, strict=False))
@@ -164,7 +180,7 @@ class EntryPoint(Differentiable, Displayed):
             elif name in self.declared.sizes:
                 sizes[name] = value
             else:
-                known = [*names, *self.declared.sizes, ON_DEVICE]
+                known = [*names, *self.declared.sizes, ON_DEVICE, *option_names(self.declared)]
                 near = difflib.get_close_matches(name, known, n=1) or known
                 raise ArgumentError(
                     f"Entry point '{self.__name__}' has no parameter '{name}'.", name,
@@ -202,6 +218,16 @@ class EntryPoint(Differentiable, Displayed):
                                     f"arguments, not {size}.", name)
 
 
+def _is_long(loaded: LoadedProgram, entry: str) -> bool:
+    """True if a call is the first on a device, and a terminal shows how far it is."""
+    if loaded.info is None or loaded.made(entry) is not None:
+        return False
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError):  # there is none, or it is closed
+        return False
+
+
 def python_names(declared: Signature) -> list[str]:
     """The names of the parameters for Python, which differ from each other."""
     found: list[str] = []
@@ -222,6 +248,12 @@ def size_names(declared: Signature) -> list[str]:
             if name.isidentifier() and not keyword.iskeyword(name) and name not in taken]
 
 
+def option_names(declared: Signature) -> list[str]:
+    """The further keywords of calls that no parameter or size takes away."""
+    taken = {*python_names(declared), *declared.sizes}
+    return [name for name in CALL_OPTIONS if name not in taken]
+
+
 def signature_of(declared: Signature) -> inspect.Signature:
     """A signature for :mod:`inspect`, with types of the source."""
     params = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -231,6 +263,10 @@ def signature_of(declared: Signature) -> inspect.Signature:
                                  annotation=LanguageType("i64")) for name in size_names(declared)]
     params.append(inspect.Parameter(ON_DEVICE, inspect.Parameter.KEYWORD_ONLY, default=False,
                                     annotation=bool))
+    for name in option_names(declared):
+        default, type_, _ = CALL_OPTIONS[name]
+        params.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default,
+                                        annotation=LanguageType(type_)))
     return inspect.Signature(params, return_annotation=LanguageType(results_text(declared)))
 
 
@@ -258,6 +294,7 @@ def documentation(name: str, declared: Signature, *, keywords: bool = True) -> s
         if sizes := size_names(declared):
             rows.append((", ".join(sizes), "sizes, checked if they are given"))
         rows.append((ON_DEVICE, "leave arrays among the results on the device"))
+        rows += [(name, CALL_OPTIONS[name][2]) for name in option_names(declared)]
     width = max((len(left) for left, _ in rows), default=0)
     lines = [declared.doc, ""] if declared.doc else []
     lines += [f"entry {declaration(name, declared)}", "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, overload
 
 from runelift.ir.base.errors import BriefErrors, UserError
 from runelift.ir.base.source import Source
@@ -15,13 +15,28 @@ from runelift.runtime.programs.takes import FUNCTION_OR_TEXT, TEXT, check, or_no
 P = ParamSpec("P")
 R = TypeVar("R")
 
+if TYPE_CHECKING:
+    class Function(EntryPoint, Generic[P, R]):
+        """An entry point that has the types of a function of Python, for type checkers."""
+
+        @overload  # type: ignore[override]
+        def __call__(self, *args: P.args, **named: P.kwargs) -> R: ...
+        @overload
+        def __call__(self, *args: Any, device_arrays: Literal[True], **named: Any) -> Any: ...
+        @overload
+        def __call__(self, *args: Any, convert: bool, **named: Any) -> R: ...
+        @overload
+        def __call__(self, *args: Any, out: Any, **named: Any) -> R: ...
+        def __call__(self, *args: Any, **named: Any) -> Any:
+            """Run the entry point."""
+
 
 @overload
-def fn(source: Callable[P, R], **options: Any) -> Callable[P, R]: ...
+def fn(source: Callable[P, R], **options: Any) -> Function[P, R]: ...
 @overload
 def fn(source: str, **options: Any) -> EntryPoint: ...
 @overload
-def fn(source: None = None, **options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def fn(source: None = None, **options: Any) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 
 
 @takes(name=or_none(TEXT))
@@ -31,7 +46,8 @@ def fn(source: Callable[..., Any] | str | None = None, *, name: str | None = Non
 
     With several entry points, it is the one called ``name``, or as the function that is decorated.
     The ``options`` are the options of ``runelift.compile``.  UserError if a function and the entry
-    point have different parameters.
+    point have different parameters.  The body of a function never runs; with
+    ``raise NotImplementedError`` in it, type checkers know the type of the result.
 
     >>> @fn(device="interpreter")
     ... def double(xs):

@@ -6,6 +6,8 @@ Elsewhere elements are copied by way of the host.
 
 from __future__ import annotations
 
+import math
+from operator import index
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -70,6 +72,24 @@ class _Borrowed(Buffer):
     def __del__(self) -> None:
         if hasattr(self, "_queue"):
             self._queue.finish()
+
+
+class _Part(Buffer):
+    """A part of a buffer, which stays as long as the part."""
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: Buffer, start: int, size: int) -> None:
+        super().__init__(owner.handle.get_sub_region(start, size), size, None)
+        self._owner = owner
+
+    def leave_pool(self) -> None:
+        """Make the driver free the memory of the whole buffer when all its users are gone."""
+        self._owner.leave_pool()
+
+    def whole(self) -> tuple[Buffer, int]:
+        """The buffer, and the place in it where the part begins."""
+        return self._owner, self.handle.offset
 
 
 @takes(device=or_none(TEXT), copy=or_none(FLAG))
@@ -171,3 +191,38 @@ def duplicate(array: DeviceArray) -> DeviceArray:
     if array.nbytes:
         cl.enqueue_copy(device.plain, buffer.handle, array.buffer.handle, byte_count=array.nbytes)
     return DeviceArray(buffer, array.kind)
+
+
+def rows(array: DeviceArray, key: Any) -> Any:
+    """Rows of an array on the device, in its memory if they begin where parts may begin."""
+    count = len(array)
+    if isinstance(key, slice) and key.step in (None, 1):
+        start, end, _ = key.indices(count)
+        return _rows(array, start, (max(end - start, 0), *array.shape[1:]))
+    if isinstance(key, slice | bool) or not hasattr(key, "__index__"):
+        raise ArgumentError("An array on the device gives single rows and rows that follow each "
+                            "other only.", "", "take the others of `array.get()`, or in a program")
+    place = index(key)
+    if not -count <= place < count:
+        raise IndexError(f"row {place} of an array with {count} rows")
+    row = _rows(array, place % count, array.shape[1:])
+    return row if row.shape else row.get()[()]
+
+
+def _rows(array: DeviceArray, first: int, shape: tuple[int, ...]) -> DeviceArray:
+    """So many rows from the ``first`` on, or one row."""
+    device: Device = array.device
+    device.check()
+    start = first * math.prod(array.shape[1:]) * array.prim.bytes
+    size = math.prod(shape) * array.prim.bytes
+    owner = array.buffer
+    if isinstance(owner, _Part):
+        owner, before = owner.whole()
+        start += before
+    if size and start % (device.info.handle.mem_base_addr_align // 8) == 0:
+        return DeviceArray(_Part(owner, start, size), (array.prim, shape, device))
+    buffer = device.pool.allocate(size)
+    if size:
+        cl.enqueue_copy(device.plain, buffer.handle, owner.handle, byte_count=size,
+                        src_offset=start)
+    return DeviceArray(buffer, (array.prim, shape, device))

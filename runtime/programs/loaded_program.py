@@ -136,6 +136,10 @@ class LoadedProgram:
             self._store_new_plans()
         return self._executables[entry]
 
+    def made(self, entry: str) -> Executable | None:
+        """The executable of an entry point that has been called."""
+        return self._executables.get(entry)
+
     @property
     def given_up(self) -> dict[str, str]:
         """Versions of runs so far that failed to build or launch, ``site/index``, and reasons."""

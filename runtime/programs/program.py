@@ -8,12 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from runelift.codegen.plan.plan import Interface, ValueSpec, parameters
 from runelift.ir.base.errors import CompilerLimitation, UserError
+from runelift.ir.base.policies import within
 from runelift.ir.base.source import Source
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.reuse import compile_anew, if_current, load_compiled
@@ -69,6 +70,24 @@ if TYPE_CHECKING:
 
 STAGE_LANGUAGES = {"imp": "imp", "kernels": "opencl", "host": "python"}
 """The languages of stages that are not in the core IR."""
+
+
+class Tuned(Protocol):
+    """The result of tuning a program, which shows itself."""
+
+    @property
+    def thresholds(self) -> dict[str, int]:
+        """The tuned thresholds by name."""
+
+    @property
+    def interrupted(self) -> bool:
+        """True if Ctrl-C ended the measuring."""
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """A dictionary for each dataset: its times by default and tuned, in seconds."""
+
+    def to_pandas(self) -> Any:
+        """The rows of :meth:`to_dicts` as a frame; UserError if pandas is not installed."""
 
 
 class Program(Displayed):
@@ -165,24 +184,25 @@ class Program(Displayed):
         """
         own = self.compiled
         source = Source(own.source.name, own.source.text + text)
+        policy = within(self.memory, self.policy, source.text)
         values = dict(own.numbers) | {name: value for name, value in own.parameters.items()
                                 if value is not None}
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             found = if_current(
-                load_compiled(source, policy=self.policy, schedule=own.schedule_text,
+                load_compiled(source, policy=policy, schedule=own.schedule_text,
                               rules=own.rules), values, own.schedule)
             if found is None:
                 with collecting_rarely():
-                    found = compile_anew(source, policy=self.policy, parameters=values,
+                    found = compile_anew(source, policy=policy, parameters=values,
                                          schedule=own.schedule, rules=own.rules)
         known = {str(each) for each in own.warned}
         for each in warned:
             if str(each.message) not in known:
                 warnings.warn(each.message, stacklevel=2)
-        made = Program(found, self.device_info, values, self.policy,
+        made = Program(found, self.device_info, values, policy,
                        fp_contract=self.loaded.fp_contract)
-        made.records = self.records
+        made.records, made.loaded.memory = self.records, self.memory
         return made
 
     def __dir__(self) -> Iterable[str]:
@@ -394,8 +414,8 @@ class Program(Displayed):
         return found
 
     @takes(datasets=DATASETS, entry=or_none(TEXT), repeats=COUNT, time_limit=or_none(TEXT))
-    def tune(self, datasets: Mapping[str, Any], *, entry: str | None = None, repeats: int = 3,
-             time_limit: str | None = None) -> Any:
+    def tune(self, datasets: Mapping[str, Sequence[Any]], *, entry: str | None = None,
+             repeats: int = 3, time_limit: str | None = None) -> Tuned:
         """Tune the thresholds for datasets (name to arguments) and use them from now on.
 
         The program runs in another process, where a version that crashes or takes far too long is
@@ -409,7 +429,7 @@ class Program(Displayed):
         inputs = {each: (name, [arg.get() if isinstance(arg, DeviceArray) else arg
                                 for arg in unpacked(args, self.compiled.signatures[name])])
                   for each, args in datasets.items()}
-        result = tune(self, inputs, repeats=repeats, time_limit=time_limit)
+        result: Tuned = tune(self, inputs, repeats=repeats, time_limit=time_limit)
         self.thresholds = dict(result.thresholds)
         return result
 

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
 from runelift.ir.base.errors import CompilerBug, VersionUnavailable
-from runelift.ir.guards import Guard
+from runelift.ir.guards import Guard, Kind
 from runelift.runtime.versions.guard_chain import guard_tests, version_to_run
 from runelift.runtime.versions.size_guards import size_guards_of
 
@@ -144,6 +144,14 @@ class VersionChooser:
         for version, size in excluded.items():
             self._excess[number, version] = size
         return [k for k in order if k not in excluded]
+
+    def timed(self, number: int, order: list[int]) -> list[int]:
+        """The versions of an order to time: slabs are for memory, so not if the last one fits."""
+        versions = self._sites[number].versions
+        if len(versions) - 1 not in order:
+            return order
+        return [k for k in order if (guard := versions[k].guard) is None
+                or guard.kind is not Kind.SLABS]
 
     def _require(self, number: int, order: Sequence[int], local: LocalBytes,
                  sizes: Mapping[str, int]) -> None:

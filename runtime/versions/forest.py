@@ -292,8 +292,10 @@ def _add_site(drawn: _Drawing, parent: str, branch: str | None, site: Site,
                       loops=site.loops if index == 0 else 0,
                       size_variant=guard.name in site.size_variant if looped else None,
                       place=site.place if index == 0 else "",
-                      label=f"{guard.name} ≤ {show_size(guard.par, shown)}"
-                            + _conditions(alternative, guard, shown))
+                      label=guard.name + (
+                          ": too little memory for others" if guard.kind is Kind.SLABS else
+                          f" ≤ {show_size(guard.par, shown)}"
+                          + _conditions(alternative, guard, shown)))
             _add_version(drawn, guard.name, "true", site, alternative, shown, looped)
             parent, branch = guard.name, "false"
         else:

@@ -27,6 +27,11 @@ _SCALARS = (
     "let %xs = $v in if null %xs then $a else %xs[i64.i32 ($a & 7) %% length %xs]",
     # loops whose number of iterations differs
     "loop %x = $a for %l < $w do ${s x l}",
+    "loop %x = $a for %l < $w do i32.sum (map (\\%y -> ${s x l y}) $v)",
+    "(loop (%x, %k) = ($a, $w) while %k > 0 do (${s x}, %k / 2)).0",
+    "(loop (%x, %k) = ($a, $w) while %k > 0 do (%x + i32.sum $v, %k - 1)).0",
+    "(loop (%x, %t) = ($a, [$a, $a, $a]) for %l < $w do "
+    "(%x ^ %t[1], map (\\%y -> ${s x y l}) %t)).0",
     "loop %x = $a for %y in $v do %x * 3 - %y",
     "(loop (%x, %j) = ($a, 0) while %j < $w && %x < 50 do (${s x}, %j + 1)).0",
     "loop %x = $a for %y in $v do if %y < 0 then %x else ${s x y}",

@@ -88,6 +88,7 @@ COMMANDS = {
     "npz": (["dataset", "[1000]i32", "[20]f32", "-o", "out.npz"], "out.npz"),
     "explain": (["explain", "p.fut", "--html", "out.html"], "out.html"),
     "stubs": (["stubs", "p.fut", "-o", "out.pyi"], "out.pyi"),
+    "literate": (["literate", "p.fut", "-o", "out.md"], "out.md"),
     "run": (["run", "p.fut", "-i", "in"], ""),
 }
 

@@ -124,4 +124,22 @@ def total (n: i64) (sum: i64): i64 = if n == 0 then sum else total (n - 1) (sum 
 
 entry main (n: i64): i64 = total n 0
 """),
+    Explanation(
+        "bound-too-small", "a loop that goes on behind its #[bound]",
+        "A while loop with the attribute #[bound(n)] has at most n iterations in reverse mode, so "
+        "that the memory for its tape is known before it runs.  It did not come to its end within "
+        "n.  Take a larger number; without the attribute the loop runs once more for its count.",
+        wrong="""\
+-- ==
+-- input { 1.5 } output { 192.0 }
+def f (x: f64): f64 = #[bound(5)] loop y = x while y < 100 do 2 * y
+
+entry main (x: f64): f64 = vjp f x 3
+""", cure="""\
+-- ==
+-- input { 1.5 } output { 384.0 }
+def f (x: f64): f64 = #[bound(10)] loop y = x while y < 100 do 2 * y
+
+entry main (x: f64): f64 = vjp f x 3
+"""),
 )

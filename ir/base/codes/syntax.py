@@ -54,6 +54,32 @@ entry main (x: f64): f64 = vjp f64.gamma x 1
 entry main (x: f64): f64 = vjp f64.exp x 1
 """),
     Explanation(
+        "constant-derivative", "a derivative that is always zero (a warning)",
+        "Comparisons, roundings, bits, sizes and conversions from floats to integers have the "
+        "derivative zero.  Here each path from the argument of jvp or vjp to the result goes "
+        "through one of them, or there is no path: a name that the function does not get as its "
+        "argument is a constant.",
+        wrong="""\
+entry main (xs: []f64) (w: f64): f64 = vjp (\\_ -> f64.sum (map (* w) xs)) w 1
+""", cure="""\
+entry main (xs: []f64) (w: f64): f64 = vjp (\\w -> f64.sum (map (* w) xs)) w 1
+"""),
+    Explanation(
+        "custom-adjoint-captures", "a name that an adjoint of with_vjp leaves out (a warning)",
+        "with_vjp f f' x has the adjoint f' by x alone.  Here f reads another name that varies "
+        "with the argument of vjp, and what comes to the result by this name is not part of the "
+        "derivative.  Let x be a tuple with all that varies, or leave it out on purpose.",
+        wrong="""\
+def scaled (w: f64) (x: f64) = with_vjp (\\x -> x * w) (\\_ y -> y * w) x
+
+entry main (w: f64) (x: f64) = vjp (\\(w, x) -> scaled w x) (w, x) 1
+""", cure="""\
+def scaled (w: f64) (x: f64) =
+  with_vjp_tape (\\(x, w) -> ((x, w), x * w)) (\\((x, w), y) -> (y * w, y * x)) (x, w)
+
+entry main (w: f64) (x: f64) = vjp (\\(w, x) -> scaled w x) (w, x) 1
+"""),
+    Explanation(
         "literal-out-of-range", "a number that does not fit its type",
         "Computations wrap around silently, but a number that is written down must be one of its "
         "type: 0 to 255 for u8, for example.  Use a larger type, or a number that fits.",
@@ -86,7 +112,9 @@ entry main [n] (xs: [n]f32): f32 = reduce (+) 0 (map (\\x -> x * x) xs)
         "Calls are inlined, and each component of a tuple, record or sum type becomes a variable.  "
         "The program may then have at most 200,000 statements and a million calls, and a value at "
         "most 100,000 components.  Use loops instead of repeated calls, and arrays instead of "
-        "tuples.  The exit status is 2: the mistake is not yours.",
+        "tuples.  A run may be too large, too: a map has at most 2^31 - 1 rows of different "
+        "lengths, and calls side by side must fit into device memory.  The exit status is 2: the "
+        "mistake is not yours.",
         wrong=f"type v1 = i32\n{_TUPLES}entry main (v: v1000000): i32 = v.0.0.0.0.0.0\n",
         cure="""\
 entry main (v: [1000000]i32): i32 = v[0]

@@ -16,6 +16,7 @@ from __future__ import annotations
 from runelift.rewrite.flatten import walk
 from runelift.rewrite.flatten.book import FlatteningRule, performed_by_walk
 from runelift.rewrite.flatten.rules import (
+    active,
     attributed,
     branches,
     calls,
@@ -37,6 +38,7 @@ FLATTENING: tuple[FlatteningRule, ...] = (
     attributed.loop_of_elements,
     ragged.appended_rows,
     control.loop_interchange,
+    active.loop_over_active_points,
     control.branch_interchange,
     control.versions_at_top,
     branches.branch_partition,

@@ -49,7 +49,7 @@ def loop_interchange(walk: Walk, stm: ir.Stm) -> str | None:
         return None
     if not parallel:
         return Unlike("the body of the loop has no parallelism")
-    uniform = _uniform(walk, loop)
+    uniform = uniform_scalars(walk, loop)
     if isinstance(loop.form, ir.WhileLoop) and loop.form.cond not in uniform:
         return "a while loop may run a different number of times at each point"
     if isinstance(loop.form, ir.ForLoop) and not walk.invariant(loop.form.bound):
@@ -65,7 +65,7 @@ def loop_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     return None
 
 
-def _uniform(walk: Walk, loop: ir.Loop) -> frozenset[VName]:
+def uniform_scalars(walk: Walk, loop: ir.Loop) -> frozenset[VName]:
     """The scalars that a loop carries, and that are the same at all points of Σ.
 
     Each is computed of such scalars, and of scalars from outside of Σ.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
@@ -12,12 +13,14 @@ from runelift.ir.sizes import Size, ceil_div
 from runelift.ir.traverse import free_vars, needed_for
 from runelift.rewrite.engine.scalar_code import may_fail
 from runelift.rewrite.flatten.book import Unlike, flattening
+from runelift.rewrite.flatten.flattener import Flattener
 from runelift.rewrite.flatten.nest import Nest, Segments, show_nest
 from runelift.rewrite.flatten.parallelism import called_in, segops
 from runelift.rewrite.flatten.policy import Candidates, keeps_lanes, obey_attributes
 from runelift.rewrite.flatten.rules.common import enter, irregular, node_of
 from runelift.rewrite.flatten.rules.maps import emit_versions, outer_version, single_version
-from runelift.rewrite.flatten.segments import segments_of
+from runelift.rewrite.flatten.rules.slabs import in_slabs, stores_elements
+from runelift.rewrite.flatten.segments import with_facts
 from runelift.rewrite.flatten.walk import Walk
 
 LANES = 8
@@ -83,9 +86,10 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
     soac, flattener = node_of(stm, ir.Map), walk.flattener
     facts = _facts(walk, nest, soac.lam, widths)
     found = [facts.nest.segments[width] for width in facts.nest.segments]
+    found_at = dict(zip(widths, found, strict=True))
     lengths = Lengths(nest.par, *(
         sum((Size.var(each) for each in parts), Size.of(0)) for parts in zip(*(
-            (s.total, s.longest, s.live, s.squares) for s in found), strict=True)))
+            (s.total, *s.known) for s in found), strict=True)))
     site, host = flattener.site(), walk.expanded_pat(stm.pat)
     mark = len(flattener.derivation.steps)
     flattener.derivation.fired("G3r", stm, f"versions over {show_nest(nest)}, whose inner widths "
@@ -100,12 +104,15 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
         for kind in kinds:
             if kind is Kind.ROW:
                 continue
-            body, parallel = _shared(walk, soac.lam, nest, dict(zip(widths, found, strict=True)),
-                                     SHARINGS[kind])
+            body, parallel = _shared(walk.flattener, soac.lam, nest, found_at, SHARINGS[kind])
             if not parallel:
                 flattener.derivation.refused("G3r", stm, "nothing inside can be distributed")
                 break
             if kind is kinds[-1]:
+                if len(kinds) > 1 and stores_elements(body, found):
+                    slabs = _slabs(walk, soac.lam, nest, found_at, host, body)
+                    alternatives.append(ir.Version(flattener.guard(
+                        stm, Kind.SLABS, len(nest.space), Size.of(0), lengths), Kind.SLABS, slabs))
                 alternatives.append(ir.Version(None, kind if _is_shared(body) else Kind.FLAT, body))
             elif _is_shared(body):
                 alternatives.append(ir.Version(flattener.guard(
@@ -132,7 +139,7 @@ def _facts(walk: Walk, nest: Nest, lam: ir.Lambda, widths: list[VName]) -> Walk:
         facts.statement(stm)
     for atom in copy.result:
         assert isinstance(atom, VName)
-        segments_of(facts, atom)
+        with_facts(facts, atom)
     return facts
 
 
@@ -150,10 +157,13 @@ def _with_checks(stms: tuple[ir.Stm, ...], widths: list[VName]) -> tuple[ir.Stm,
     return tuple(reversed(chosen))
 
 
-def _shared(walk: Walk, lam: ir.Lambda, nest: Nest, found: dict[VName, Segments],
+def _shared(flattener: Flattener, lam: ir.Lambda, nest: Nest, found: Mapping[VName, Segments],
             sharing: Sharing) -> tuple[ir.Body, int]:
-    """The body under Σ' with its segments shared so, and what was run in parallel separately."""
-    flattener = replace(walk.flattener, sharing=sharing)
+    """The body under Σ' with its segments shared so, and what was run in parallel separately.
+
+    It looks for failures of Σ itself: another version does not run.
+    """
+    flattener = replace(flattener, sharing=sharing, checked=set(flattener.checked))
     body = lam.body
     copy = flattener.copy_body(ir.Body(body.stms, (*body.result, *found)))
     results, widths = copy.result[:len(body.result)], copy.result[len(body.result):]
@@ -162,6 +172,27 @@ def _shared(walk: Walk, lam: ir.Lambda, nest: Nest, found: dict[VName, Segments]
         assert isinstance(width, VName)
         inside = inside.with_segments(width, segments)
     return flattener.body(inside, ir.Body(copy.stms, results), lam.ret)
+
+
+def _slabs(walk: Walk, lam: ir.Lambda, nest: Nest, found: Mapping[VName, Segments],
+           pat: Sequence[ir.Param], like: ir.Body) -> ir.Body:
+    """The body under Σ' in runs of segments, each by equal parts, without versions inside."""
+    steps = walk.flattener.derivation.steps
+    once = replace(walk.flattener, policy=_flat_alone)
+    for width, each in found.items():
+        nest = nest.with_segments(width, each)
+    mark = len(steps)
+    body = in_slabs(Walk(once, nest), nest, pat, like,
+                    lambda inside, parts: _shared(once, lam, inside, parts, Sharing.MERGE)[0])
+    del steps[mark:]
+    walk.flattener.derivation.happened(
+        "G3r", "slabs version", "as above in runs of segments that fit into memory")
+    return body
+
+
+def _flat_alone(site: Candidates) -> frozenset[Kind]:
+    """The flat version, where there is one."""
+    return site.kinds & {Kind.FLAT} or site.kinds
 
 
 def _is_shared(body: ir.Body) -> bool:
@@ -178,7 +209,7 @@ def _par(kind: Kind, nest: Nest, found: list[Segments]) -> Size:
     workers = WORKERS.get(kind, 1)
     work, span = nest.par, Size.of(1)
     for each in found:
-        total, longest = Size.var(each.total), Size.var(each.longest)
+        total, longest = Size.var(each.total), Size.var(each.known.longest)
         work = work + (total if workers == 1 else ceil_div(total, Size.of(workers)))
         span = span + (longest if workers == 1 else ceil_div(longest, Size.of(workers)))
     return ceil_div(work * workers, span)

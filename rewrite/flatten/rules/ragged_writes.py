@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
-from runelift.ir.analysis.placement import SCRATCH
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Sharing
-from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of, zero
+from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of
 from runelift.rewrite.engine.checks import bounds_checks
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, show_nest
@@ -24,7 +23,6 @@ from runelift.rewrite.flatten.segments import (
     by_number,
     define_number,
     elements_nest,
-    emitted,
     flat_array,
     number_of_points,
     packed,
@@ -184,9 +182,9 @@ def update_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
 
 @flattening("G21", ir.Concat)
 def concat_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
-    """Σ ⊢ concat xs ys ⇒ scatter (scatter blank (off[i] + j) xs) (off[i] + |xs| + j) ys
+    """Σ ⊢ concat xs ys ⇒ Σ ▷ (|xs| + |ys|) ⊢ if j < |xs| then xs[j] else ys[j − |xs|]
 
-    Provided lengths differ between points.  There is one copy for each part.
+    Provided lengths differ between points.
     """
     concat = stm.exp
     assert isinstance(concat, ir.Concat)
@@ -199,34 +197,35 @@ def concat_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
         return why
     assert isinstance(concat.size, VName)
     walk.check_definitions(stm)
-    flattener = walk.flattener
-    total = segments_of(walk, concat.size).total
-    flat = emitted(walk, "blank", array_of((total,), elem_of(param.type)),
-                   ir.Replicate((total,), zero(elem_of(param.type))), (SCRATCH,))
-    dest = _Destination(walk, param.name, concat.size, flat)
-    before: Atom = i64(0)
-    flattener.derivation.fired("G21", stm, f"{len(concat.arrays)} parts at each point of "
-                               f"{show_nest(walk.nest)}")
-    for array in concat.arrays:
-        length = shape_of(flattener.types[array])[0]
-        lam = _identity(walk, array)
-        nest = _points(walk, length, lam, (array,), index := fresh_param(walk, "j", Prim.I64))
-        stms, moved = list[ir.Stm](), fresh_param(walk, "place", Prim.I64)
-        stms.append(ir.Stm((moved,), ir.PrimOp("add", Prim.I64, (before, index.name))))
-        place = dest.place(moved.name, stms)
-        nest = dest.known_in(nest)
-        space, body = flattener.fresh_kernel(nest.space, nest.kernel_body(
-            tuple(stms), (place, lam.params[0].name)))
-        host = dest.result()
-        walk.emit(ir.Stm((host,), ir.SegScatter(
-            walk.level, space, (ir.Dest(dest.flat, 1),), body), stm.attrs, stm.loc))
-        dest.flat = host.name
-        following = fresh_param(walk, "before", Prim.I64)
-        walk.nest = walk.nest.define([ir.Stm((following,), ir.PrimOp(
-            "add", Prim.I64, (before, length)))])
-        before = following.name
-    dest.bind(param, host)
+    nest, index = elements_nest(walk, concat.size)
+    element = _element_of(walk, nest, concat.arrays, index)
+    body = nest.kernel_body(element.stms, element.result)
+    walk.flattener.derivation.fired("G21", stm, f"{len(concat.arrays)} parts at each point of "
+                                    f"{show_nest(walk.nest)}")
+    type_ = elem_of(param.type)
+    host = ir.Param(walk.flattener.names.fresh(param.name), array_of(
+        (segments_of(walk, concat.size).total,), type_))
+    walk.emit(ir.Stm((host,), walk.segmap(nest.space, body, (type_,)), stm.attrs, stm.loc))
+    bind_parts(walk, [param], [host], concat.size)
     return None
+
+
+def _element_of(walk: Walk, nest: Nest, arrays: Sequence[VName], index: VName) -> ir.Body:
+    """The element of a concatenation at an index."""
+    type_ = walk.flattener.types[arrays[0]]
+    element = fresh_param(walk, "x", elem_of(type_))
+    here = ir.Body((nest.element(element, arrays[0], index, walk.loc),), (element.name,))
+    if len(arrays) == 1:
+        return here
+    (length,) = shape_of(type_)
+    inside, after, found = (fresh_param(walk, base, prim) for base, prim in (
+        ("inside", Prim.BOOL), ("after", Prim.I64), ("x", elem_of(type_))))
+    rest = _element_of(walk, nest, arrays[1:], after.name)
+    behind = ir.Stm((after,), ir.PrimOp("sub", Prim.I64, (index, length)))
+    return ir.Body((
+        ir.Stm((inside,), ir.PrimOp("lt", Prim.I64, (index, length))),
+        ir.Stm((found,), ir.If(inside.name, here, replace(rest, stms=(behind, *rest.stms)),
+                               (found.type,)))), (found.name,))
 
 
 def _unfit_writes(walk: Walk, widths: Sequence[Atom], types: Sequence[Type]) -> str | None:
@@ -240,34 +239,22 @@ def _unfit_writes(walk: Walk, widths: Sequence[Atom], types: Sequence[Type]) -> 
     return None
 
 
-def _identity(walk: Walk, array: VName) -> ir.Lambda:
-    """The function that returns an element of an array."""
-    element = fresh_param(walk, "x", elem_of(walk.flattener.types[array]))
-    return ir.Lambda((element,), ir.Body((), (element.name,)), (element.type,))
-
-
-def _points(walk: Walk, width: Atom, lam: ir.Lambda, arrays: tuple[VName, ...],
-            index: ir.Param | None = None) -> Nest:
-    """Σ with one more dimension, in which the parameters of ``lam`` and ``index`` are defined."""
+def _points(walk: Walk, width: Atom, lam: ir.Lambda, arrays: tuple[VName, ...]) -> Nest:
+    """Σ with one more dimension, in which the parameters of ``lam`` are defined."""
     if walk.invariant(width):
-        nest = enter(walk, width, lam, arrays)
-        here = nest.indices[-1]
-    else:
-        assert isinstance(width, VName)
-        nest, here = elements_nest(walk, width)
-        nest = nest.define(nest.element(param, array, here, walk.loc)
-                           for param, array in zip(lam.params, arrays, strict=True))
-    return nest if index is None else nest.define([ir.Stm((index,), ir.AtomExp(here))])
+        return enter(walk, width, lam, arrays)
+    assert isinstance(width, VName)
+    nest, here = elements_nest(walk, width)
+    return nest.define(nest.element(param, array, here, walk.loc)
+                       for param, array in zip(lam.params, arrays, strict=True))
 
 
 class _Destination:
     """An array at each point of Σ that is written to; ``flat`` has the elements for all points."""
 
-    def __init__(self, walk: Walk, array: VName, width: Atom | None = None,
-                 flat: VName | None = None) -> None:
+    def __init__(self, walk: Walk, array: VName) -> None:
         self.walk = walk
-        type_ = walk.flattener.types[array] if width is None else array_of(
-            (width,), elem_of(walk.flattener.types[array]))
+        type_ = walk.flattener.types[array]
         (self.length,) = shape_of(type_)
         self.elem = elem_of(type_)
         self.start = fresh_param(walk, "start", Prim.I64)
@@ -279,7 +266,7 @@ class _Destination:
             found = with_offsets(walk, self.length)
             assert found.offsets is not None
             self.size = found.total
-            self.flat = flat_array(walk, array, self.length) if flat is None else flat
+            self.flat = flat_array(walk, array, self.length)
             self._starts = ir.Index(found.offsets, (define_number(walk),))
 
     def known_in(self, nest: Nest) -> Nest:

@@ -1,21 +1,47 @@
 """Show the cache of compiled programs and kernels, or empty it.
 
 The cache only saves time: what is removed is made again when it is needed.  The variable
-RUNELIFT_CACHE names its folder.  'clear' removes the cache's own files only.
+RUNELIFT_CACHE names its folder.  'clear' removes the cache's own files only.  OpenCL drivers keep
+kernels in other folders, which 'info' shows, too.
 """
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from runelift.ir.base.errors import UserError
 from runelift.runtime.cache import disk, private
 from runelift.runtime.cache.inventory import KINDS, Inventory, inventory, remove
+from runelift.runtime.devices.driver import pocl_cache
 from runelift.runtime.tools.commands.options import add_json, print_json
 from runelift.runtime.tools.commands.styles import show
 
 EXAMPLES = ("runelift cache info", "RUNELIFT_CACHE=/tmp/mine runelift cache clear --json")
+
+
+class DriverCache(NamedTuple):
+    """The folder in which a driver keeps kernels, the number of its files, and their bytes."""
+
+    driver: str
+    folder: Path
+    files: int
+    bytes: int
+
+
+def driver_caches() -> list[DriverCache]:
+    """The caches of drivers that are there."""
+    home = os.environ.get("HOME", "")
+    nvidia = Path(os.environ.get("CUDA_CACHE_PATH") or Path(home) / ".nv" / "ComputeCache")
+    folders = [("PoCL", pocl_cache.folder()), ("NVIDIA", nvidia)]
+    found = list[DriverCache]()
+    for driver, folder in folders:
+        if folder is not None and folder.is_dir():
+            sizes = [path.lstat().st_size for path in folder.rglob("*") if path.is_file()]
+            found.append(DriverCache(driver, folder, len(sizes), sum(sizes)))
+    return found
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -61,12 +87,16 @@ def _print(found: Inventory, action: str, why: str | None) -> None:
     if found.others:
         show(f"{found.others:8}  {'':10}  files that are not Runelift's"
               + ", left there" * removed)
+    for each in () if removed else driver_caches():
+        show(f"{each.files:8}  {_bytes(each.bytes):>10}  of {each.driver}'s own, in {each.folder}")
 
 
 def _as_json(found: Inventory, action: str, why: str | None) -> dict[str, Any]:
     return {"folder": str(found.folder), "action": action, "unused_because": why,
             "kinds": {kind: {"files": found.count(kind), "bytes": found.size(kind)}
-                      for kind in KINDS}, "other_files": found.others}
+                      for kind in KINDS}, "other_files": found.others,
+            "drivers": [{"driver": each.driver, "folder": str(each.folder), "files": each.files,
+                         "bytes": each.bytes} for each in driver_caches()]}
 
 
 def _bytes(size: float) -> str:

@@ -7,23 +7,24 @@ from collections.abc import Mapping
 
 HELP_ALL = "--help-all"
 EVERYDAY: Mapping[str, frozenset[str]] = {
-    "run": frozenset({"--entry", "--input", "--binary", "--json", "--force", "--param",
-                      "--record", "--device", "--tuning"}),
+    "run": frozenset({"--entry", "--input", "--json", "--force", "--record", "--device",
+                      "--tuning"}),
     "test": frozenset({"--all-versions", "--interpreter", "--sanitize", "--check-races",
                        "--seed", "--jobs", "--verbose", "--entry", "--device", "--json"}),
-    "bench": frozenset({"--entry", "--runs", "--input", "--only", "--force", "--device",
-                        "--tuning", "--json"}),
-    "profile": frozenset({"--entry", "--runs", "--data", "--only", "--html", "--all-versions",
+    "bench": frozenset({"--entry", "--runs", "--input", "--force", "--device", "--tuning",
+                        "--json"}),
+    "profile": frozenset({"--entry", "--runs", "--data", "--only", "--html", "--numpy",
                           "--device", "--json"}),
     "autotune": frozenset({"--entry", "--runs", "--input", "--only", "--budget", "--memory",
                            "--schedules", "--output", "--device", "--html", "--verbose"}),
     "tune-compare": frozenset({"--entry", "--strategy", "--seeds", "--budget",
                                "--device", "--html", "--json"}),
     "dataset": frozenset({"--seed", "--binary", "--output", "--i32-bounds", "--f32-bounds"}),
-    "dump": frozenset({"--stage", "--dot", "--preamble", "--entry"}),
+    "dump": frozenset({"--stage", "--preamble", "--entry"}),
     "export": frozenset({"--output"}),
-    "explain": frozenset({"--as-device", "--over", "--sizes", "--only", "--lengths", "--steps",
-                          "--html", "--entry", "--device", "--json"}),
+    "literate": frozenset({"--output", "--html", "--stop-on-error"}),
+    "explain": frozenset({"--as-device", "--over", "--sizes", "--lengths", "--steps", "--html",
+                          "--entry", "--device", "--json"}),
 }
 """The options that the help of a command shows; commands that are not here show all of theirs."""
 

@@ -2,24 +2,32 @@
 
 Each dataset runs a few times to warm up and then several times with a profile.  It prints each
 kernel with its time and the place of its construct in the program.  Beside them are the parts of
-the measured peaks of the device that it reaches.  --html writes a page with a roofline and a
-timeline, --trace a file for https://ui.perfetto.dev.
+the measured peaks of the device that it reaches.  Then ways to make the call run in turn: default
+settings, all versions, from Python, integers as constants, more data.  The last lines name the one
+that gains most.  --html writes a page with a roofline and a timeline, --trace a file for
+https://ui.perfetto.dev.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import runpy
+import shlex
 import sys
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from runelift.ir.base.errors import CompilerLimitation, UserError
+from runelift.ir.base.files import require_file
+from runelift.ir.base.visible import visible
 from runelift.ir.base.written_files import write_atomically
 from runelift.runtime.cost.peaks import measured_peaks
+from runelift.runtime.records.format import dataset_label
 from runelift.runtime.records.observers import Observers
 from runelift.runtime.tools.commands.bench import EXCLUDED_TAGS, inputs
 from runelift.runtime.tools.commands.open_program import (
@@ -42,12 +50,15 @@ from runelift.runtime.tools.commands.options import (
 from runelift.runtime.tools.commands.progress import display
 from runelift.runtime.tools.commands.styles import coloured, columns, show
 from runelift.runtime.tools.profiling.data import data
+from runelift.runtime.tools.profiling.next_step import Commands, next_step
 from runelift.runtime.tools.profiling.page import page
 from runelift.runtime.tools.profiling.profile import Profile, profile_of
-from runelift.runtime.tools.profiling.session import each_alone, runs_of
+from runelift.runtime.tools.profiling.session import each_alone, runs_of, with_ways
 from runelift.runtime.tools.profiling.text import print_profile, rules_of_counting
 from runelift.runtime.tools.profiling.trace import trace
+from runelift.runtime.tools.profiling.ways import Call, NumpyFunction, commands_in_python
 from runelift.runtime.tools.testing.test_blocks import datasets_of
+from runelift.runtime.versions.tuning_file import tuning_path
 
 __doc__ += f"\n{rules_of_counting()}\n"
 
@@ -72,7 +83,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trace", type=Path, metavar="FILE",
                         help="also write Chrome trace events (JSON) of the median run")
     parser.add_argument("--all-versions", action="store_true",
-                        help="also run each code version alone, and compare them")
+                        help="also profile each code version alone, and compare their kernels")
+    parser.add_argument("--numpy", metavar="SCRIPT.py:NAME",
+                        help="also run this function, on the same data as NumPy arrays")
     parser.add_argument("--measure-peaks", action="store_true",
                         help="measure the peaks of the device again (done once, and kept in the "
                              "cache): other programs may have used it then")
@@ -91,6 +104,7 @@ def execute(args: argparse.Namespace) -> int:
         if path is not None and not path.absolute().parent.is_dir():
             raise UserError(f"Cannot write '{path}': there is no such folder.")
     observers = Observers(args.observe)
+    function = None if args.numpy is None else _numpy_function(args.numpy)
     program = open_program(args)
     if program.device_info is None:
         raise UserError("A profile needs a device; the interpreter has none.")
@@ -115,6 +129,8 @@ def execute(args: argparse.Namespace) -> int:
                 if args.all_versions:
                     alone = each_alone(program, entry, given, peaks, shown.trying)
                     made = replace(made, compared=tuple(alone))
+                call = Call(program, entry, given, forced(args, program, entry), function)
+                made = with_ways(made, call, args.runs, _commands(args, call, name), shown.trying)
             except (UserError, CompilerLimitation) as error:
                 with shown.aside():
                     show(f"runelift: {name}: {error}", sys.stderr)
@@ -125,13 +141,70 @@ def execute(args: argparse.Namespace) -> int:
                     print_profile(made, console)
             found.append(made)
     tell_failed_versions(program)
-    if args.json:
-        print_json({"program": str(args.program), "profiles": [data(each) for each in found]})
+    _tell_next(args, found)
     if found and args.html is not None:
         _write(args.html, page(str(args.program), found))
     if found and args.trace is not None:
         _write(args.trace, json.dumps(trace(found)))
     return 1 if len(found) < len(todo) else 0
+
+
+def _tell_next(args: argparse.Namespace, found: Sequence[Profile]) -> None:
+    """Print what to do next; in JSON, behind all profiles."""
+    following = next_step({dataset_label(each.entry, each.dataset): each.steps for each in found},
+                          shlex.join(["runelift", "autotune", str(args.program),
+                                      *_options(args, ("entry", "device"))]))
+    if args.json:
+        print_json({"program": str(args.program), "profiles": [data(each) for each in found],
+                    "next": None if following.step is None else
+                    {"dataset": following.dataset or None, **asdict(following.step)}})
+    elif found:
+        show(f"\n{following.words}")
+        if following.step is not None:
+            print(f"  {visible(following.step.command)}")  # in one line, to be pasted
+
+
+def _numpy_function(text: str) -> NumpyFunction:
+    """The function that ``SCRIPT.py:NAME`` names."""
+    path, _, name = text.rpartition(":")
+    if not path or not name.isidentifier():
+        raise UserError(f"--numpy takes a script and a function, SCRIPT.py:NAME, not '{text}'.")
+    try:
+        function = runpy.run_path(str(require_file(Path(path)))).get(name)
+    except Exception as error:
+        if isinstance(error, UserError):
+            raise
+        raise UserError(f"'{path}' fails: {type(error).__name__}: {error}") from error
+    if not callable(function):
+        raise UserError(f"'{path}' has no function '{name}'.")
+    return NumpyFunction(function, f"{name} of {Path(path).name}")
+
+
+KEPT = ("device", "tuning", "schedule", "policy", "rules", "fp_contract", "memory")
+"""The options that a command to paste keeps."""
+
+
+def _options(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
+    """Options as they were given, without any that has its usual value."""
+    found = list[str]()
+    for name in names:
+        value, option = getattr(args, name), f"--{name.replace('_', '-')}"
+        if value is True:
+            found.append(option)
+        elif value not in (None, False, "all"):
+            found += [option, str(value)]
+    return found
+
+
+def _commands(args: argparse.Namespace, call: Call, dataset: str) -> Commands:
+    """Commands for the shell about a dataset."""
+    entry = ["--entry", call.entry] if call.entry != "main" else []
+    about = [*entry, *_options(args, KEPT)]
+    chosen = ["--input", str(args.input)] if args.input is not None else ["--only", dataset]
+    used = args.tuning or tuning_path(args.program)
+    return replace(commands_in_python(call), program=str(args.program),
+                   options=[*chosen, *about], about=about,
+                   tuning=str(used) if call.program.thresholds and not call.force else "")
 
 
 def _console() -> Console:

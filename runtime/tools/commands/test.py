@@ -224,6 +224,10 @@ def _test_program(args: argparse.Namespace, path: Path, *, shown: Display | None
     return tester.outcomes
 
 
+class _Skipped(Exception):
+    """The reason why a test cannot run here."""
+
+
 class _Mismatch(Exception):
     """A test failed: what is wrong, and what kind of mistake that is."""
 
@@ -313,6 +317,9 @@ class _Tester:
         self._shown.begun(f"{path.name}: {what}")
         try:
             body()
+        except _Skipped as reason:
+            self.note(path, line, what, SKIPPED, str(reason))
+            return
         except _Mismatch as error:
             message, cause = str(error), error.cause
         except ProgramError as error:
@@ -432,12 +439,15 @@ class _Subject:
         return interpret(self._core, entry, arguments, machine=promise_run(self._source, tell))
 
     def test_property(self, source: Source, name: str) -> None:
-        """Look for arguments for which a property is false; _Mismatch if there are any."""
+        """Look for arguments for which a property is false; _Mismatch if there are any.
+
+        _Skipped without Hypothesis.
+        """
         try:
             # late: optional, as the package Hypothesis is that it needs
             from runelift.runtime.tools.testing.properties import PropertyTest, properties
         except ImportError:
-            raise UserError("Properties need Hypothesis: pip install hypothesis.") from None
+            raise _Skipped("properties need Hypothesis: pip install hypothesis") from None
         known = properties(source)
         if name not in known:
             raise UserError(f"'{name}' is no property: declare it with #[prop] entry {name}.")

@@ -24,7 +24,7 @@ def print_outcomes(outcomes: Iterable[dict[str, Any]], verbose: bool) -> None:
 
 
 def summary(outcomes: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """The numbers of cases that failed for each cause, and that passed, failed and were skipped."""
+    """The numbers of cases that failed or were skipped for each cause, then of all."""
     failed = Counter(o["cause"] for o in outcomes if o["outcome"] == FAILED)
     if len(failed) > 1:
         for cause, count in failed.most_common():
@@ -33,6 +33,9 @@ def summary(outcomes: Sequence[dict[str, Any]]) -> Iterator[str]:
     for (file, version), not_run in _not_run(outcomes).items():
         where = not_run[0][1] + f" and {len(not_run) - 1} more" * (len(not_run) > 1)
         yield f"{file}: {version} did not run: {not_run[0][0]} ({where})"
+    for reason, count in Counter(o["message"] for o in outcomes if o["outcome"] == SKIPPED
+                                 and o["message"]).items():
+        yield f"{count} skipped: {reason}"
     yield counts(outcomes, f" ({other} with {OTHER_TEXT})" * bool(other))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
-from runelift.frontend.definitions import Definition, Mention
+from runelift.frontend.definitions import Definition, Mention, Scope
 from runelift.frontend.format import format_text
 from runelift.frontend.syntax import module_ast
 from runelift.frontend.syntax.prelude import FUNCTIONS, members, signature
@@ -42,6 +42,18 @@ class Hover(NamedTuple):
     text: str
 
 
+class Completion(NamedTuple):
+    """A name that may stand at a place.
+
+    ``kind`` is the kind of its definition, or keyword, type or prelude.
+    """
+
+    name: str
+    kind: str
+    detail: str = ""
+    comment: str = ""
+
+
 # Hover
 
 
@@ -55,7 +67,7 @@ def hover(workspace: Workspace, document: Document, offset: int) -> Hover | None
         parts.append(f"```runelift\n{code[2]}\n```")
         place = code[0], code[1]
     if mention is not None and (
-            comment := _comment_above(mention.definition.whole)):
+            comment := comment_above(mention.definition.whole)):
         parts.append(comment)
     parts += _versions(document, offset, mention)
     return Hover(*place, "\n\n".join(parts)) if parts and place is not None else None
@@ -67,9 +79,8 @@ def _code(document: Document, offset: int, place: tuple[int, int] | None,
     type_ = _type_at(document, offset)
     if mention is not None:
         span, found = mention.span, mention.definition
-        declared = found.whole.text.rstrip().removesuffix("=").rstrip()
         if found.kind in _DECLARED or found.kind == "function":
-            code = declared
+            code = declared(found)
             if type_ is not None and type_[0] == (span.start, span.end):
                 code += f"\n-- here: {type_[1]}"
             return span.start, span.end, code
@@ -77,7 +88,7 @@ def _code(document: Document, offset: int, place: tuple[int, int] | None,
             return span.start, span.end, f"{found.name}: i64  -- a size"
         if type_ is not None:
             return span.start, span.end, f"{found.name}: {type_[1]}"
-        return span.start, span.end, declared.partition("\n")[0]
+        return span.start, span.end, declared(found).partition("\n")[0]
     if place is not None:
         name = document.source.text[place[0]:place[1]]
         if (known := builtin(name)) is not None:
@@ -127,6 +138,11 @@ def _versions(document: Document, offset: int, mention: Mention | None) -> list[
     return []
 
 
+def declared(definition: Definition) -> str:
+    """The declaration of a name, without its body."""
+    return definition.whole.text.rstrip().removesuffix("=").rstrip()
+
+
 def builtin(name: str) -> str | None:
     """The type of a built-in name, as its signature has it."""
     *quals, last = name.split(".")
@@ -135,7 +151,7 @@ def builtin(name: str) -> str | None:
     return FUNCTIONS.get(name) or signature(tuple(quals), last)
 
 
-def _comment_above(whole: Span) -> str:
+def comment_above(whole: Span) -> str:
     """The comment lines right before a declaration, without marks; "" if there are none."""
     text = whole.source.text
     start = text.rfind("\n", 0, whole.start) + 1
@@ -186,6 +202,17 @@ def _mention(workspace: Workspace, document: Document, offset: int) -> Mention |
     if document.with_tree() is None:
         return None
     return mention_at(workspace.mentions(document), offset)
+
+
+def mention_near(workspace: Workspace, document: Document, name: str, offset: int
+                 ) -> Definition | None:
+    """The function that a name at a place means, as far as that can be told while typing."""
+    found = _mention(workspace, document, offset + len(name) - 1)
+    if found is not None:
+        return found.definition
+    mentions = workspace.mentions(document) if document.parsed is not None else ()
+    return next((each.definition for each in mentions if each.definition.name == name
+                 and each.definition.kind in ("declaration", "function")), None)
 
 
 def definition(workspace: Workspace, document: Document, offset: int) -> Span | None:
@@ -255,19 +282,45 @@ def fixes(document: Document, start: int, end: int) -> list[tuple[Diagnostic, st
             for span in [hint.span or each.span]]
 
 
-def completions(workspace: Workspace, document: Document, offset: int) -> list[tuple[str, str]]:
-    """Names that may stand at a place, each with its type or kind."""
-    text = document.source.text
-    match = re.search(rf"({PATTERNS['word']})\.[\w']*$", text[:offset].rpartition("\n")[2])
-    if match and match[1] in PRIMITIVE_TYPES:
-        return sorted(members(match[1]).items())
-    if match:
-        return []
-    own = {each.definition.name: each.definition.kind
+def completions(workspace: Workspace, document: Document, offset: int) -> list[Completion]:
+    """Names that may stand at a place, in order."""
+    line = document.source.text[:offset].rpartition("\n")[2]
+    scope = None if document.parsed is None else workspace.references().scope(document.path)
+    if match := re.search(rf"((?:{PATTERNS['word']}\.)+)[\w']*$", line):
+        first, *others = match[1].rstrip(".").split(".")
+        if first in PRIMITIVE_TYPES and not others:
+            return [Completion(name, "prelude", type_)
+                    for name, type_ in sorted(members(first).items())]
+        for name in (first, *others):
+            scope = None if scope is None else scope.modules.get(name, (None, None))[1]
+        return [] if scope is None else [
+            _completion(document, each) for each in sorted(_names(scope), key=lambda d: d.name)]
+    found = {word: Completion(word, "keyword") for word in RESERVED}
+    found |= {word: Completion(word, "type") for word in PRIMITIVE_TYPES}
+    found |= {name: Completion(name, "prelude", type_)
+              for name, type_ in FUNCTIONS.items() if name.isidentifier()}
+    own = {each.definition.name: each.definition
            for each in (workspace.mentions(document) if document.parsed is not None else ())
            if each.definition.kind in _DECLARED or abs(each.span.start - offset) < NEAR}
-    known = {name: type_ for name, type_ in FUNCTIONS.items() if name.isidentifier()}
-    words = dict.fromkeys(RESERVED, "keyword") | dict.fromkeys(PRIMITIVE_TYPES, "type")
-    return sorted((words | known | own).items())
+    outer = {} if scope is None else {each.name: each for each in _names(scope)}
+    found |= {name: _completion(document, each) for name, each in (outer | own).items()}
+    return [found[name] for name in sorted(found)]
 
 
+def _names(scope: Scope) -> Iterator[Definition]:
+    """The values, types, modules and module types of a scope."""
+    yield from scope.types.values()
+    yield from (definition for definition, _ in scope.signatures.values())
+    yield from (definition for definition, _ in scope.modules.values())
+    yield from scope.values.values()
+
+
+def _completion(document: Document, found: Definition) -> Completion:
+    """A name of a file with its declaration, or its type, and its comment."""
+    if found.kind in _DECLARED or found.kind == "function":
+        return Completion(found.name, found.kind, declared(found), comment_above(found.whole))
+    place = found.span.start, found.span.end
+    node = None if document.good is None or found.span.source is not document.good.source else (
+        document.good.typed.get(place))
+    return Completion(found.name, found.kind, found.kind if node is None or node.type is None
+                      else shown(node.type))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from runelift.ir.base.errors import RuneliftError
 from runelift.ir.base.source import Source
+from runelift.ir.guards import Kind
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.versions.forest import Forest, Site, forest_of
 from runelift.runtime.versions.version_names import described_version
@@ -55,6 +56,8 @@ def _described(forest: Forest, site: Site) -> str:
         guard = alternative.guard
         if guard is None:
             when = "otherwise"
+        elif guard.kind is Kind.SLABS:
+            when = "if others need too much memory"
         else:
             when = f"if `{guard.name}` ≤ `{forest.compared(guard)}`"
         lines.append(f"- {described_version(alternative)} {when}")

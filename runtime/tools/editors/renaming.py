@@ -56,20 +56,27 @@ def references(workspace: Workspace, document: Document, offset: int) -> list[Me
     return [each for path in uses.files for each in uses.mentions(path)]
 
 
+def renamed(workspace: Workspace, document: Document, offset: int) -> Mention:
+    """The name at ``offset``, which may get another name; UserError if it may not."""
+    if document.with_tree() is None:
+        raise UserError("The program cannot be parsed: mend that first.")
+    found = _mentioned(workspace, document, offset)
+    if found is None:
+        raise UserError(_nothing(document, offset))
+    if is_shipped(path_of(found.definition.span.source)):
+        raise UserError(f"'{found.definition.name}' is defined in Runelift's library, which stays "
+                        "as it is.")
+    return found
+
+
 def rename(workspace: Workspace, document: Document, offset: int, name: str
            ) -> dict[Path, list[Edit]]:
     """The edits of each file that rename the definition at ``offset`` to ``name``.
 
     UserError if no definition is there, or if a name would mean something else afterwards.
     """
-    if document.with_tree() is None:
-        raise UserError("The program cannot be parsed: mend that first.")
-    found = _mentioned(workspace, document, offset)
-    if found is None:
-        raise UserError(_nothing(document, offset))
+    found = renamed(workspace, document, offset)
     old = found.definition.name
-    if is_shipped(path_of(found.definition.span.source)):
-        raise UserError(f"'{old}' is defined in Runelift's library, which stays as it is.")
     _check_name(old, name)
     uses = _uses(workspace, found.definition)
     for path in uses.files:

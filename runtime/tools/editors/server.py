@@ -10,8 +10,9 @@ import asyncio
 import gc
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, TypeVar, cast
 
@@ -23,11 +24,11 @@ from pygls.lsp.server import LanguageServer
 from runelift import __version__
 from runelift.ir.base.errors import Diagnostic, UserError
 from runelift.ir.base.source import Source, Span
-from runelift.runtime.tools.editors import answers, renaming
+from runelift.runtime.tools.editors import answers, renaming, structure
 from runelift.runtime.tools.editors.analysis import Analysis, check, listen_to_warnings, read
-from runelift.runtime.tools.editors.code_versions import code_versions
 from runelift.runtime.tools.editors.documents import Document, path_of
 from runelift.runtime.tools.editors.evaluation import evaluations, result_lines
+from runelift.runtime.tools.editors.signatures import signature_at
 from runelift.runtime.tools.editors.workspace import Workspace
 
 TYPING = 0.03
@@ -46,9 +47,14 @@ MOST_MESSAGE = 256 << 20
 
 T = TypeVar("T")
 _At: TypeAlias = (lsp.HoverParams | lsp.DefinitionParams | lsp.ReferenceParams | lsp.RenameParams
-                  | lsp.CompletionParams)
+                  | lsp.CompletionParams | lsp.SignatureHelpParams | lsp.PrepareRenameParams)
 _KINDS = {"declaration": lsp.SymbolKind.Function, "type": lsp.SymbolKind.Struct,
           "module": lsp.SymbolKind.Module, "module type": lsp.SymbolKind.Interface}
+_ITEMS = {"keyword": lsp.CompletionItemKind.Keyword, "type": lsp.CompletionItemKind.Struct,
+          "module": lsp.CompletionItemKind.Module, "module type": lsp.CompletionItemKind.Interface,
+          "prelude": lsp.CompletionItemKind.Function, "function": lsp.CompletionItemKind.Function,
+          "declaration": lsp.CompletionItemKind.Function,
+          "size": lsp.CompletionItemKind.Constant}
 
 
 class RuneliftServer(LanguageServer):
@@ -92,9 +98,10 @@ class RuneliftServer(LanguageServer):
         document.take(found)
         self._publish(uri, found)
         self._refresh()
+        await asyncio.sleep(RESTING)
         if document.good is found:
-            await asyncio.sleep(RESTING)
-            document.versions = await self.work(code_versions, source)
+            document.versions = await self.work(_versions, source)
+        await self.work(gc.collect)  # in a pause of typing
 
     async def work(self, function: Callable[..., T], *arguments: Any) -> T:
         """The result of a function that the working thread calls."""
@@ -176,6 +183,32 @@ class RuneliftServer(LanguageServer):
         return [lsp.TextEdit(self.range(Span(source, each.start, each.end)), each.text)
                 for each in edits]
 
+    def encoded(self, text: str, tokens: Iterable[structure.Token]) -> list[int]:
+        """Five numbers for each token: its place after the last token, length, class and bits."""
+        units = self.workspace.position_codec.client_num_units
+        found, begin, column = list[int](), 0, 0
+        for each in tokens:
+            word = text[each.start:each.end]
+            if "\n" in word:  # editors take no token of several lines
+                continue
+            lines = text.count("\n", begin, each.start)
+            if lines:
+                begin, column = text.rfind("\n", 0, each.start) + 1, 0
+            here = units(text[begin:each.start])
+            found += (lines, here - column, units(word), structure.CLASSES.index(each.name),
+                      each.bits)
+            column = here
+        return found
+
+
+def _versions(source: Source) -> Any:
+    """The code versions of a text, by modules that no other answer needs."""
+    return import_module("runelift.runtime.tools.editors.code_versions").code_versions(source)
+
+
+def _markdown(text: str) -> lsp.MarkupContent:
+    return lsp.MarkupContent(lsp.MarkupKind.Markdown, text)
+
 
 def make_server() -> RuneliftServer:
     """A server that has not begun to read."""
@@ -216,7 +249,16 @@ def make_server() -> RuneliftServer:
                 for each in renaming.references(server.files, document, server.offset(params))
                 if params.context.include_declaration or each.span != each.definition.span]
 
-    @server.feature(lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions())
+    @server.feature(lsp.TEXT_DOCUMENT_PREPARE_RENAME)
+    def _prepare(params: lsp.PrepareRenameParams) -> lsp.Range:
+        document = server.document(params.text_document.uri)
+        try:
+            found = renaming.renamed(server.files, document, server.offset(params))
+        except UserError as error:
+            raise JsonRpcInvalidParams(str(error)) from None
+        return server.range(found.span)
+
+    @server.feature(lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True))
     def _rename(params: lsp.RenameParams) -> lsp.WorkspaceEdit:
         document = server.document(params.text_document.uri)
         server.look_at_folders()
@@ -264,9 +306,35 @@ def make_server() -> RuneliftServer:
     @server.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=["."]))
     def _completion(params: lsp.CompletionParams) -> list[lsp.CompletionItem]:
         document = server.document(params.text_document.uri)
-        return [lsp.CompletionItem(name, detail=detail)
-                for name, detail in answers.completions(
-                    server.files, document, server.offset(params))]
+        return [lsp.CompletionItem(each.name, kind=_ITEMS.get(
+                    each.kind, lsp.CompletionItemKind.Variable), detail=each.detail or each.kind,
+                    documentation=_markdown(each.comment) if each.comment else None)
+                for each in answers.completions(server.files, document, server.offset(params))]
+
+    @server.feature(lsp.TEXT_DOCUMENT_SIGNATURE_HELP,
+                    lsp.SignatureHelpOptions(trigger_characters=[" ", "("]))
+    def _signature(params: lsp.SignatureHelpParams) -> lsp.SignatureHelp | None:
+        document = server.document(params.text_document.uri)
+        found = signature_at(server.files, document, server.offset(params))
+        if found is None:
+            return None
+        return lsp.SignatureHelp([lsp.SignatureInformation(
+            found.label, _markdown(found.comment) if found.comment else None,
+            [lsp.ParameterInformation(each) for each in found.parameters])],
+            active_signature=0, active_parameter=found.argument)
+
+    @server.feature(lsp.TEXT_DOCUMENT_FOLDING_RANGE)
+    def _folds(params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
+        source = server.document(params.text_document.uri).source
+        return [lsp.FoldingRange(each.first, each.last, kind=each.kind or None)
+                for each in structure.folds(source.text)]
+
+    @server.feature(lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, lsp.SemanticTokensLegend(
+        structure.CLASSES, ["declaration", "defaultLibrary"]))
+    def _tokens(params: lsp.SemanticTokensParams) -> lsp.SemanticTokens:
+        document = server.document(params.text_document.uri)
+        return lsp.SemanticTokens(server.encoded(
+            document.source.text, structure.tokens(server.files, document)))
 
     @server.feature(lsp.TEXT_DOCUMENT_CODE_LENS)
     def _lenses(params: lsp.CodeLensParams) -> list[lsp.CodeLens]:

@@ -55,12 +55,13 @@ ISSUED: Mapping[str, Callable[[Lengths, int], int]] = {
     "lanes": lambda lengths, abreast: LANES * _together(
         _shared(lengths, LANES), max(abreast // LANES, 1)),
     "group": lambda lengths, abreast: abreast * int(_shared(lengths, abreast).sum()),
+    "slabs": lambda lengths, abreast: int(lengths.sum()) + len(lengths),
     "merge": lambda lengths, abreast: int(lengths.sum()) + len(lengths),
     "flat": lambda lengths, abreast: int(lengths.sum()) + len(lengths),
 }
 """The steps that a version issues, where so many work-items run abreast.
 
-Ends of segments are steps of ``merge`` and ``flat``.
+Ends of segments are steps of ``slabs``, ``merge`` and ``flat``.
 """
 
 

@@ -82,7 +82,7 @@ def _formula_lines(name: str, version: VersionMemory) -> Iterator[str]:
 
 def _arrays(peak: Peak) -> str:
     """The arrays that are alive at a peak."""
-    return ", ".join(f"{each.name.base} {formula(each.bytes)}"
+    return ", ".join(f"{_shown(each.name.base)} {formula(each.bytes)}"
                      + (f" ({each.origin})" if each.origin else "")
                      for each in peak.arrays) or "nothing"
 
@@ -105,9 +105,15 @@ def _cell(found: ExplainedMemory, label: str, site: str, index: int) -> str:
 
 def _alive(arrays: tuple[Held, ...]) -> str:
     """The largest buffers, by name and bytes."""
-    shown = [f"{_base(each)} {show_bytes(each.bytes)}" for each in arrays[:SHOWN]]
+    shown = [f"{_shown(_base(each))} {show_bytes(each.bytes)}" for each in arrays[:SHOWN]]
     more = len(arrays) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "") or "nothing"
+
+
+def _shown(base: str) -> str:
+    """The name of an array; a tape of reverse mode is that of a loop's parameter."""
+    name = base.removesuffix("_tape")
+    return base if name == base else f"tape of {name}"
 
 
 def _base(array: Held) -> str:

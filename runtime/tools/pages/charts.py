@@ -82,9 +82,9 @@ def curves(title: str, description: str, x: Axis, y: Axis, series: Sequence[Seri
     """
     right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
     values = [p[0] for s in series for p in (*s.points, *s.band)] + [m.value for m in marks]
-    across = Scale.over([*values, *(good or ())], LEFT, right, x.logarithmic)
+    across = Scale.over([*values, *(good or ())], LEFT, right, x.logarithmic, x.zero)
     up = Scale.over([v for s in series for p in (*s.points, *s.band) for v in p[1:]], bottom, TOP,
-                    y.logarithmic)
+                    y.logarithmic, y.zero)
     content = [*_frame(x, y, across, up, right, bottom)]
     if good:
         low, high = map(across, good)

@@ -21,6 +21,8 @@ class Axis:
     write: Callable[[float], str]
     logarithmic: bool = False
     names: tuple[tuple[float, str], ...] = ()
+    zero: bool = True
+    """True if zero is on the axis, whatever the values are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +43,16 @@ class Scale:
     logarithmic: bool = False
 
     @classmethod
-    def over(cls, values: Iterable[float], start: float, end: float, logarithmic: bool) -> Scale:
-        """A scale that has room for all values; zero is on it unless it is logarithmic."""
+    def over(cls, values: Iterable[float], start: float, end: float, logarithmic: bool,
+             zero: bool = True) -> Scale:
+        """A scale that has room for all values, and for ``zero`` unless it is logarithmic."""
         found = [v for v in values if math.isfinite(v) and (v > 0 or not logarithmic)]
         low, high = min(found, default=1.0), max(found, default=1.0)
         if logarithmic:
             room = (high / low) ** 0.04 if high > low else 2.0
             return cls(low / room, high * room, start, end, True)
-        low, high = min(low, 0.0), max(high, 0.0)
+        if zero:
+            low, high = min(low, 0.0), max(high, 0.0)
         return cls(low, high + 0.04 * (high - low) if high > low else low + 1.0, start, end)
 
     def __call__(self, value: float) -> float:

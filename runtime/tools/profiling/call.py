@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,16 @@ from runelift.runtime.displayed import Displayed
 from runelift.runtime.execution.opaques import unpacked
 from runelift.runtime.programs.entry_point import EntryPoint
 from runelift.runtime.programs.program import Program
-from runelift.runtime.programs.takes import COUNT, FLAG, takes
+from runelift.runtime.programs.takes import COUNT, FLAG, FUNCTION, or_none, takes
 from runelift.runtime.tools.profiling.data import data
+from runelift.runtime.tools.profiling.next_step import next_step
 from runelift.runtime.tools.profiling.page import page
 from runelift.runtime.tools.profiling.profile import Profile, profile_of
 from runelift.runtime.tools.profiling.quantities import verdict
-from runelift.runtime.tools.profiling.session import each_alone, runs_of
+from runelift.runtime.tools.profiling.session import each_alone, runs_of, with_ways
 from runelift.runtime.tools.profiling.text import print_profile
 from runelift.runtime.tools.profiling.trace import trace
+from runelift.runtime.tools.profiling.ways import Call, NumpyFunction, commands_in_python
 
 WIDTH = 110
 """The width of a profile as text."""
@@ -46,6 +49,11 @@ class CallProfile(Displayed):
         """The most important finding of the profile."""
         return verdict(self.profile)
 
+    @property
+    def next(self) -> str:
+        """The change that gains most, and how it is made; each change was measured."""
+        return next_step({"": self.profile.steps}, "").text
+
     def to_dict(self) -> dict[str, Any]:
         """All numbers of the profile as a JSON object: seconds, bytes, operations and shares."""
         return data(self.profile)
@@ -63,16 +71,17 @@ class CallProfile(Displayed):
         print_profile(self.profile, Console(file=out, width=WIDTH, markup=False, emoji=False,
                                             highlight=False, color_system=None,
                                             force_jupyter=False))
-        return out.getvalue().strip()
+        return f"{out.getvalue().strip()}\n\n{self.next}"
 
 
-@takes(runs=COUNT, all_versions=FLAG)
-def profile(entry_point: EntryPoint, *args: Any, runs: int = 10, all_versions: bool = False
-            ) -> CallProfile:
+@takes(runs=COUNT, all_versions=FLAG, numpy=or_none(FUNCTION))
+def profile(entry_point: EntryPoint, *args: Any, runs: int = 10, all_versions: bool = False,
+            numpy: Callable[..., Any] | None = None) -> CallProfile:
     """Profile calls of an entry point, such as ``program.main``, with these arguments.
 
-    At most ``runs`` calls are made.  ``all_versions`` also runs each code version alone. UserError
-    if there is no device.
+    At most ``runs`` calls are made.  Ways to make the call run in turn, also a ``numpy`` function
+    of the same arguments, and the one that gains most is named.  ``all_versions`` also profiles
+    each code version alone.  UserError if there is no device.
     """
     program = getattr(entry_point, "program", None)
     if not isinstance(entry_point, EntryPoint) or not isinstance(program, Program):
@@ -86,4 +95,6 @@ def profile(entry_point: EntryPoint, *args: Any, runs: int = 10, all_versions: b
     made = profile_of(*measured, "call", peaks)
     if all_versions:
         made = replace(made, compared=tuple(each_alone(program, name, given, peaks)))
-    return CallProfile(made)
+    call = Call(program, name, given, numpy=None if numpy is None else NumpyFunction(
+        numpy, getattr(numpy, "__name__", "a function")))
+    return CallProfile(with_ways(made, call, runs, commands_in_python(call)))

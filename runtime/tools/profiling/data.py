@@ -30,6 +30,10 @@ def data(profile: Profile) -> dict[str, Any]:
              "wall": None if each.wall is None else asdict(each.wall),
              "busiest": None if each.busiest is None else _kernel(each.busiest)}
             for each in profile.compared],
+        "roof_seconds": profile.roof,
+        "ways": [asdict(each) for each in profile.ways],
+        "steps": [asdict(each) for each in profile.steps],
+        "difference_from_numpy": profile.difference or None,
     }
 
 

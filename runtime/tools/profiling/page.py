@@ -16,11 +16,14 @@ from runelift.runtime.tools.pages.document import (
     table,
 )
 from runelift.runtime.tools.pages.markup import Markup
+from runelift.runtime.tools.profiling.next_step import next_step
 from runelift.runtime.tools.profiling.pictures import MOST_BARS, memory, roofline, timeline
 from runelift.runtime.tools.profiling.profile import KernelProfile, Profile
 from runelift.runtime.tools.profiling.quantities import (
     COUNTED,
     VERSIONS_HEAD,
+    WAYS_HEAD,
+    about_ways,
     call_text,
     compared,
     marked,
@@ -30,8 +33,10 @@ from runelift.runtime.tools.profiling.quantities import (
     predicted_text,
     refusals,
     scaled,
+    share_of_peak,
     short_place,
     verdict,
+    ways,
 )
 
 TIMES = ["kernel", "source", "version", "time", "predicted", "share", "launches", "of peak B/s",
@@ -74,6 +79,11 @@ def profile_parts(profile: Profile, bars: int = MOST_BARS) -> Iterator[Markup]:
         yield section("Each version alone", [
             table([VERSIONS_HEAD, *compared(profile)], kind="numbers"),
             *map(paragraph, refusals(profile))], 3)
+    if profile.ways:
+        following = next_step({profile.dataset: profile.steps}, "").text
+        yield section("Ways to make the call, in turn", [
+            table([WAYS_HEAD, *ways(profile)], kind="numbers"),
+            *map(paragraph, (*about_ways(profile), following))], 3)
     if (roof := roofline(profile)) is not None:
         yield section("Roofline", [figure(
             roof, "Each mark is a kernel.  The lines are the measured peaks of the device.")], 3)
@@ -89,8 +99,8 @@ def _times(kernel: KernelProfile) -> list[str]:
     return [kernel.name, short_place(kernel.source) or "-", kernel.version or "-",
             show_seconds(kernel.time.median), predicted_text(kernel.predicted),
             percent(kernel.share), str(kernel.launches),
-            marked(kernel, percent(kernel.memory_share)),
-            marked(kernel, percent(kernel.compute_share)), kernel.bound or "-"]
+            share_of_peak(kernel, kernel.memory_share),
+            share_of_peak(kernel, kernel.compute_share), kernel.bound or "-"]
 
 
 def _counts(kernel: KernelProfile) -> list[str]:

@@ -17,6 +17,7 @@ from runelift.runtime.cost.peaks import Peaks
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.statistics import Summary, summarise
+from runelift.runtime.tools.profiling.next_step import MeasuredWay, Step
 from runelift.runtime.tools.profiling.profiled_run import COPY, LOOP, LaunchShape, ProfiledRun
 from runelift.runtime.tools.profiling.timeline import DeviceCommand, Timeline, VersionName, timeline
 
@@ -26,6 +27,8 @@ MOST_COUNTED = 64
 All other launches count as the average of these.
 """
 
+BOUND = 0.5
+"""The part of a peak from which on it bounds a kernel."""
 SECONDS, LEAST_RUNS = 5.0, 4
 """After so many seconds no run begins, unless fewer have been made."""
 
@@ -87,6 +90,15 @@ class KernelProfile:
     @property
     def compute_share(self) -> float | None:
         """The fraction of peak operations that was reached, for each type by its own peak."""
+        return _at_most_1(self._of_operations)
+
+    @property
+    def memory_share(self) -> float | None:
+        """The part of the peak bandwidth that was reached; 1 if data come from a cache."""
+        return _at_most_1(self._of_bandwidth)
+
+    @property
+    def _of_operations(self) -> float | None:
         if self.work is None:
             return None
         least = 0.0
@@ -97,22 +109,39 @@ class KernelProfile:
         return self._rate(least)
 
     @property
-    def memory_share(self) -> float | None:
-        """The part of the peak bandwidth that was reached."""
+    def _of_bandwidth(self) -> float | None:
         return None if self.bandwidth is None else self.bandwidth / self.peaks.bandwidth
 
     @property
     def roof_share(self) -> float | None:
         """The part of what the roofline allows, and which is the greater one of both shares."""
-        shares = [each for each in (self.compute_share, self.memory_share) if each is not None]
+        return _at_most_1(self._of_roof)
+
+    @property
+    def _of_roof(self) -> float | None:
+        shares = [each for each in (self._of_operations, self._of_bandwidth) if each is not None]
         return max(shares, default=None)
 
     @property
-    def bound(self) -> str:
+    def nearer(self) -> str:
         """The ceiling that is nearer: memory or compute; empty if there is neither."""
         if not self.roof_share:
             return ""
-        return "memory" if self.roof_share == self.memory_share else "compute"
+        return "memory" if self._of_bandwidth == self._of_roof else "compute"
+
+    @property
+    def bound(self) -> str:
+        """The ceiling that bounds the kernel.
+
+        It is empty if both are far, if one was passed, or if the counts are estimates.
+        """
+        sure = self.certainty != "data" and not self.beyond
+        return self.nearer if sure and (self.roof_share or 0.0) >= BOUND else ""
+
+    @property
+    def beyond(self) -> bool:
+        """True if more than a peak was reached: data come from a cache, or the peak is wrong."""
+        return (self._of_roof or 0.0) > 1
 
     @property
     def certainty(self) -> str:
@@ -124,6 +153,10 @@ class KernelProfile:
 
     def _rate(self, count: float | None) -> float | None:
         return None if count is None or self.time.median <= 0 else count / self.time.median
+
+
+def _at_most_1(share: float | None) -> float | None:
+    return None if share is None else min(1.0, share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +190,8 @@ class Profile:
 
     ``wall`` are the times of profiled calls, and ``plain`` the times of calls without a profile.
     ``shown`` is the run with the median time.  All versions are ``compared`` if that was asked for.
-    ``predicted`` are the seconds of the call that the model of cost says.
+    ``predicted`` are the seconds of the call that the model of cost says.  ``ways`` ran in turn,
+    and ``steps`` are the changes that gain.  ``difference`` says how NumPy's results differ.
     """
 
     entry: str
@@ -171,6 +205,17 @@ class Profile:
     shown: Timeline
     predicted: float
     compared: tuple[ComparedVersion, ...] = ()
+    ways: tuple[MeasuredWay, ...] = ()
+    steps: tuple[Step, ...] = ()
+    difference: str = ""
+
+    @property
+    def roof(self) -> float | None:
+        """The seconds that its kernels take at the peaks; None if not all of them are known."""
+        shares = [(each.time.median, each.roof_share) for each in self.kernels]
+        if not shares or any(share is None for _, share in shares):
+            return None
+        return sum(seconds * (share or 0.0) for seconds, share in shares)
 
     @cached_property
     def types(self) -> tuple[Prim, ...]:

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 
 from runelift.ir.prim import Prim
 from runelift.runtime.records.format import show_seconds
+from runelift.runtime.tools.profiling.next_step import Kind, times
 from runelift.runtime.tools.profiling.profile import KernelProfile, Profile
 
 NONE = "-"
 ESTIMATE = "~"
 """Stands before counts that depend on elements."""
-IDLE, FAR, NEAR, BEYOND = 0.5, 0.2, 0.7, 1.1
-"""Shares below which a device is called idle, and a kernel far from a peak; above, near or beyond.
-"""
+IDLE = 0.5
+"""The share of kernels below which the device is called idle."""
+AT_ROOF = "at roof"
+"""Stands for the share of a kernel that reached more than the peak."""
 COUNTED = (
     "Times are those of the device, from the start to the end of a command: medians over the runs, "
     "of all launches of a kernel together.",
@@ -22,7 +24,7 @@ COUNTED = (
     "do not count.",
     "Bytes are the least that a launch must move: the accessed part of each buffer once, or the "
     "accesses themselves if these are fewer.  Data that a cache keeps from one launch to the next "
-    "may beat the peak.",
+    f"may come faster than the peak of memory: '{AT_ROOF}'.",
     "Peaks are measured with short kernels, once per device: a copy of a large array (read and "
     "write count), and chains of multiply-adds.",
     "Predicted times are those of the model of cost, which knows kernels and sizes, not elements.",
@@ -77,6 +79,12 @@ def short_place(source: str) -> str:
     return source.replace("\\", "/").rpartition("/")[2]
 
 
+def share_of_peak(kernel: KernelProfile, share: float | None) -> str:
+    """A share of a peak, which a cache may hide."""
+    return (AT_ROOF if kernel.beyond and share == kernel.roof_share
+            else marked(kernel, percent(share)))
+
+
 def marked(kernel: KernelProfile, text: str) -> str:
     """A count, marked if it depends on elements."""
     return ESTIMATE + text if kernel.certainty == "data" and text != NONE else text
@@ -94,6 +102,35 @@ def peaks_text(profile: Profile) -> str:
         rate(peak, prim) for prim, peak in known if peak is not None)])
 
 
+WAYS_HEAD = ("ways in turn", "a call", "times as fast")
+"""The heads of a table of ways to make a call."""
+
+
+def ways(profile: Profile) -> Sequence[tuple[str, ...]]:
+    """The rows of the table of ways to make a call, beside the call as it is now."""
+    ran = [each for each in profile.ways if each.seconds]
+    rows = [(each.name, each.median) for each in ran]
+    if ran and profile.roof:
+        rows.append(("its kernels at the measured peaks", profile.roof))
+    return [(name, show_seconds(seconds), f"{ran[0].median / seconds:.3g}")
+            for name, seconds in rows]
+
+
+def about_ways(profile: Profile) -> Sequence[str]:
+    """Sentences about ways: why some did not run, and how NumPy compares."""
+    found = [each.refused for each in profile.ways if each.refused]
+    kinds = {each.kind: each for each in profile.ways if each.seconds}
+    own = kinds.get(Kind.HOST, kinds.get(Kind.DEVICE))
+    if Kind.NUMPY in kinds and own is not None:
+        ratio = kinds[Kind.NUMPY].median / own.median
+        one, other = f"'{kinds[Kind.NUMPY].name}'", f"'{own.name}'"
+        slow, fast = (one, other) if ratio >= 1 else (other, one)
+        found.append(f"{fast} is {times(max(ratio, 1 / ratio))} as fast as {slow}.")
+    if profile.difference:
+        found.append(f"The results of NumPy differ: {profile.difference}.")
+    return found
+
+
 VERSIONS_HEAD = ("version", "a call", "beside default", "busiest kernel", "of peak B/s",
                  "of peak op/s")
 """The heads of a table of versions that ran alone."""
@@ -109,8 +146,8 @@ def compared(profile: Profile) -> Sequence[tuple[str, ...]]:
             kernel = each.busiest
             rows.append((each.name, show_seconds(each.wall.median),
                          f"{_digits(each.wall.median / profile.wall.median)}x", kernel.name,
-                         marked(kernel, percent(kernel.memory_share)),
-                         marked(kernel, percent(kernel.compute_share))))
+                         share_of_peak(kernel, kernel.memory_share),
+                         share_of_peak(kernel, kernel.compute_share)))
     return rows
 
 
@@ -137,18 +174,21 @@ def verdict(profile: Profile) -> str:
         return "No kernel ran."
     if parts.kernels < IDLE * parts.whole:
         return (f"Kernels run {percent(parts.kernels / parts.whole)} of the call.  The rest is "
-                "launching and waiting: larger data or fewer launches gain most.")
+                "launching, copying and waiting.")
     place = f" ({short_place(busiest.source)})" if busiest.source else ""
     text = f"{busiest.name}{place} takes {percent(busiest.share)} of the time of kernels"
     share = busiest.roof_share
-    if share is None or not busiest.bound:
+    if share is None or not busiest.nearer:
         return f"{text}."
-    peak = "bandwidth" if busiest.bound == "memory" else "operations"
-    advice = ("Its data stay in a cache, or others used the device when the peaks were measured "
-              "(--measure-peaks)." if share > BEYOND else
-              "It can gain little but by less work." if share > NEAR else
-              "Another version, layout or setting may gain much." if share < FAR else "")
-    return f"{text}, at {marked(busiest, percent(share))} of peak {peak}.  {advice}".rstrip()
+    peak = "bandwidth" if busiest.nearer == "memory" else "operations"
+    if busiest.beyond:
+        why = ("The counts are estimates." if busiest.certainty == "data" else
+               "Its data stay in a cache, or others used the device when the peaks were measured "
+               "(--measure-peaks).")
+        return f"{text}, at the roof of peak {peak}.  {why}"
+    bound = (f"  {busiest.bound.capitalize()} bounds it: with as much work it takes at least "
+             f"{percent(share)} of this time." if busiest.bound else "")
+    return f"{text}, at {marked(busiest, percent(share))} of peak {peak}.{bound}"
 
 
 def call_text(profile: Profile) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from runelift.ir.base.errors import CompilerLimitation, UserError
@@ -10,13 +11,16 @@ from runelift.runtime.cost.peaks import Peaks
 from runelift.runtime.predictions.predict import outlined, predict_call
 from runelift.runtime.programs.program import Program
 from runelift.runtime.records.record import Record
+from runelift.runtime.tools.profiling.next_step import Commands, steps
 from runelift.runtime.tools.profiling.profile import (
     ComparedVersion,
+    Profile,
     Runs,
     few,
     profile_of,
     profiled_runs,
 )
+from runelift.runtime.tools.profiling.ways import Call, difference_from_numpy, measured_ways
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.choose import RequiredVersions
 from runelift.runtime.versions.forest import plans
@@ -67,3 +71,12 @@ def each_alone(program: Program, entry: str, args: Sequence[Any], peaks: Peaks,
         made = profile_of(runs, (), "", peaks)
         busiest = next((each for each in made.kernels if each.source), None)
         yield ComparedVersion(name, made.wall, busiest)
+
+
+def with_ways(made: Profile, call: Call, runs: int, commands: Commands,
+              begins: Callable[[str], None] = lambda name: None) -> Profile:
+    """A profile with ways to make its call, and the changes among them that gain."""
+    difference = "" if call.numpy is None else difference_from_numpy(call)
+    leaves = {each.label for each in call.program.tree.entry(call.entry).leaves()}
+    ways = measured_ways(call, {each.name for each in made.versions} & leaves, runs, begins)
+    return replace(made, ways=ways, steps=steps(ways, commands), difference=difference)

@@ -17,6 +17,8 @@ from runelift.runtime.tools.profiling.profile import KernelProfile, Profile
 from runelift.runtime.tools.profiling.quantities import (
     COUNTED,
     VERSIONS_HEAD,
+    WAYS_HEAD,
+    about_ways,
     call_text,
     compared,
     marked,
@@ -26,8 +28,10 @@ from runelift.runtime.tools.profiling.quantities import (
     predicted_text,
     refusals,
     scaled,
+    share_of_peak,
     short_place,
     verdict,
+    ways,
 )
 
 HELP_WIDTH = 96
@@ -52,10 +56,10 @@ COLUMNS = (
     Column("launches", lambda k: str(k.launches)),
     Column("bytes", lambda k: marked(k, scaled(k.moved, "B")), 140),
     Column("bandwidth", lambda k: marked(k, scaled(k.bandwidth, "B/s")), 112),
-    Column("of peak\nB/s", lambda k: marked(k, percent(k.memory_share))),
+    Column("of peak\nB/s", lambda k: share_of_peak(k, k.memory_share)),
     Column("operations", lambda k: marked(k, scaled(k.operations, "")), 140),
     Column("rate", lambda k: marked(k, scaled(k.operation_rate, "op/s")), 112),
-    Column("of peak\nop/s", lambda k: marked(k, percent(k.compute_share))),
+    Column("of peak\nop/s", lambda k: share_of_peak(k, k.compute_share)),
     Column("bound", lambda k: k.bound, 90),
 )
 
@@ -69,10 +73,11 @@ def print_profile(profile: Profile, console: Console) -> None:
     tables = [_kernels(profile, console.width)] if profile.kernels else []
     tables += [_versions(profile)] if profile.versions else []
     tables += [_compared(profile)] if profile.compared else []
+    tables += [_ways(profile)] if profile.ways else []
     for table in tables:
         console.print()
         console.print(table)
-    for reason in refusals(profile):
+    for reason in (*refusals(profile), *about_ways(profile)):
         console.print(visible(reason))
     console.print()
     console.print(f"Measured peaks: {peaks_text(profile)}.")
@@ -114,6 +119,15 @@ def _versions(profile: Profile) -> Table:
     for each in profile.versions:
         table.add_row(each.name, each.site, str(each.encounters), show_seconds(each.time.median),
                       show_seconds(each.time.mad), percent(each.share), str(each.launches))
+    return table
+
+
+def _ways(profile: Profile) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for head in WAYS_HEAD:
+        table.add_column(head, overflow="fold", justify="left" if head == WAYS_HEAD[0] else "right")
+    for row in ways(profile):
+        table.add_row(*map(visible, row))
     return table
 
 

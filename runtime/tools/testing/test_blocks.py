@@ -31,7 +31,7 @@ from runelift.runtime.data.values import load_values
 
 SMALL_FILE = 1 << 22
 """Bytes of a file that is read before it is needed, to see if it is damaged."""
-_LOADED = re.compile(r'\$(?:loaddata|loadbytes)\s+"([^"]*)"')
+_LOADED = re.compile(r'\$(?:loaddata|loadbytes|loadimg|loadaudio)\s+"([^"]*)"')
 NAME_WIDTH = 50
 """The greatest length of a dataset's name that is made from its values."""
 

@@ -105,8 +105,8 @@ class ReplayRun(Run):
                 ) -> Iterator[int]:
         """The versions of a site to run; each finds the memory as it was before the first."""
         with self.ledger.untimed():
-            order = self.chooser.small_enough(
-                number, pars, sizes, self.chooser.order(number, pars, facts, local))
+            order = self.chooser.timed(number, self.chooser.small_enough(
+                number, pars, sizes, self.chooser.order(number, pars, facts, local)))
             if not order:
                 self.none_left(number)
             encounter = self._encounter(number, pars, facts, order, sizes)

@@ -52,11 +52,11 @@ def found_by(lengths: np.ndarray[Any, Any], device: dict[VName, int], on: str) -
     return machine.get(out, Prim.I64, (len(Fact),))
 
 
-@pytest.mark.parametrize("group", [1, 4, 256])
-@pytest.mark.parametrize("lockstep", [0, 1])
-@pytest.mark.parametrize("coherent", [0, 1])
-@pytest.mark.parametrize("on", [MODEL, "Portable"])
+@pytest.mark.parametrize("group", [1, 4, 64])
+@pytest.mark.parametrize(("on", "lockstep", "coherent"), [
+    (MODEL, 0, 0), (MODEL, 0, 1), (MODEL, 1, 0), (MODEL, 1, 1), ("Portable", 0, 0)])
 def test_facts_are_those_of_numpy(group: int, lockstep: int, coherent: int, on: str) -> None:
+    """Portable has the plan of processors only: it builds kernels of other plans for minutes."""
     device = {**DEVICE, plan.GROUP_SIZE: group, LOCKSTEP: lockstep, COHERENT: coherent}
     random = np.random.default_rng(group)
     for lengths in ([], [0], [7], [0] * 50, [-3, 2, -1], [1 << 20, 1, 2, 3, 4, 5, 8, 9, 1 << 29],

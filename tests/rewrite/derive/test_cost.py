@@ -24,6 +24,9 @@ FAMILIES = {
                "(map (* 3) xs)))",
     "histogram": "f64.sum (map (** 2) (hist (+) 0 8 (map (% 8) (iota n)) (map (** 2) xs)))",
     "extreme": "f64.maximum (map (** 2) xs) + f64.minimum xs",
+    "argmin": "let (v, i) = reduce (\\(a, i) (b, j) -> if a < b then (a, i) else (b, j)) (9, 0) "
+              "(zip (map (** 2) xs) (iota n)) in v * xs[i]",
+    "factors": "f64.product (map (** 2) xs)",
     "running": "f64.sum (map (** 2) (scan (+) 0 (map (** 2) xs)))",
     "loop": "loop y = 0 for i < n do f64.sin (y * xs[i])",
     "updates": "f64.sum (loop ys = copy xs for i < n - 1 do ys with [i + 1] = ys[i] * ys[i + 1])",

@@ -31,8 +31,18 @@ PROGRAMS: dict[str, tuple[str, list[Any]]] = {
               "-> (a * d + c, b * d)) (0, 1) (zip x (rotate 1 x))))) a (map (map (* 2)) a)", [XSS]),
     "gathers": ("entry main [n][m] (a: [n][m]f64) = vjp (\\a -> tabulate n (\\i -> f64.sum "
                 "(tabulate m (\\j -> a[(i * j) % n, j] * a[i, 0])))) a (replicate n 1)", [XSS]),
+    "selections": ("entry main [n][m] (is: [n]i64) (a: [n][m]f64) = vjp (\\a -> let least = "
+                   "(\\(a, i: i64) (b, j) -> if a < b then (a, i) else (b, j)) in map (\\x -> "
+                   "let (v, i) = reduce least (9, -1) (zip x (iota m)) in v * f64.i64 i) a ++ "
+                   "map (.0) (reduce_by_index (zip (copy a[:, 0]) is) least (9, -1) is "
+                   "(zip a[:, 1] is))) a (tabulate (n + n) f64.i64)", [IS, XSS]),
+    "factors": ("entry main [n][m] (is: [n]i64) (a: [n][m]f64) = vjp (\\a -> map f64.product a ++ "
+                "reduce_by_index (copy a[:, 0]) (*) 1 is a[:, 1]) (map (map (\\x -> if x > 1 then "
+                "0 else x)) a) (tabulate (n + n) f64.i64)", [IS, XSS]),
     "whiles": ("entry main [n][m] (a: [n][m]f64) = vjp (map (map (\\x -> loop y = x while "
                "f64.abs y < 3 do y * y + 0.5 + x * x))) a a", [XSS]),
+    "bounds": ("entry main [n][m] (a: [n][m]f64) = vjp (map (map (\\x -> #[bound(9)] loop y = x "
+               "while f64.abs y < 3 do y * y + 0.5 + x * x))) a a", [XSS]),
     "checkpoints": ("entry main [n][m] (a: [n][m]f64) = vjp (\\a -> #[stripmine(1)] loop b = a "
                     "for i < 7 do map (map (\\x -> f64.sin x + x * x / 9)) (rotate i b)) a a",
                     [XSS]),

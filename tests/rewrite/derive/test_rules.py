@@ -6,13 +6,14 @@ and the product with a random vector from the other side.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from runelift.frontend.load import load
-from runelift.ir.base.errors import NoDerivative
+from runelift.ir.base.errors import NoDerivative, ProgramWarning
 from runelift.ir.base.source import Source
 from runelift.ir.check import check
 from runelift.ir.interpret import interpret
@@ -37,6 +38,9 @@ entry nested [n] (is: [n]i64) (xs: [n]f64) (ts: [n]f64) ys =
 HEAD = "def f [n] (is: [n]i64) (xs: [n]f64): []f64 = "
 PAIRS = "let (a, b) = unzip ({}) in a ++ b"
 COMBINE = "(\\(a, b) (c, d) -> (a * c, a * d + b))"
+
+LEAST = ("(\\(a, i) (b, j) -> if a < b then (a, i) else if b < a then (b, j) "
+         "else (a, i64.min i j))")
 
 REACH: dict[str, str] = {
     "operation": "map (\\x -> f64.sin x * x + f64.exp (x / 3) - f64.max x 1 ** 1.5) xs",
@@ -64,8 +68,14 @@ REACH: dict[str, str] = {
     "sum": "[f64.sum (map (** 2) xs)] ++ reduce (map2 (+)) (replicate 2 0) "
            "(map (\\x -> [x, x * x]) xs)",
     "extreme": "[f64.minimum xs * xs[0], f64.maximum (map f64.abs xs)]",
+    "selection": f"let least = {LEAST} let vs = zip xs (iota n) let e = (9, 0) "
+                 "let (v, i) = reduce least e vs let (ss, _) = unzip (scan least e vs) "
+                 "let (hs, _) = unzip (reduce_by_index (zip (map (/ 2) xs) is) least e is vs) "
+                 "in [v * v, f64.i64 i * xs[0]] ++ map (** 2) ss ++ map (** 3) hs",
     "columns": "reduce (map2 (*)) (replicate 2 1) (map (\\x -> [x, x + 1]) xs)",
     "pairs": "[reduce (*) 1 xs]",
+    "product": "[reduce (*) 1 xs, f64.product (map (* 2) xs[1:4])]",
+    "hist_product": "reduce_by_index (map (* 2) xs) (*) 1 is (rotate 1 xs)",
     "reduction": "let (a, b) = reduce (\\(a, b) (c, d) -> (a * c, a * d + b)) (1, 0) "
                  "(zip xs (rotate 1 xs)) in [a, b]",
     "sequential": "flatten (reduce (\\a b -> map (\\r -> map (\\c -> f64.sum (map2 (*) r c)) "
@@ -87,7 +97,8 @@ REACH: dict[str, str] = {
     "custom": "with_vjp (map (** 2)) (\\_ y -> map2 (*) y (map (* 2) xs)) xs",
 }
 """A function for each construct; the rules for it are ``forward_NAME`` and ``reverse_NAME``."""
-GENERAL = {"forward_sum", "reverse_sum", "forward_extreme", "reverse_extreme", "forward_columns",
+GENERAL = {"forward_sum", "reverse_sum", "forward_extreme", "reverse_extreme", "forward_selection",
+           "reverse_selection", "reverse_product", "reverse_hist_product", "forward_columns",
            "reverse_columns", "forward_scan_sum", "reverse_scan_sum", "reverse_scan",
            "reverse_reduction", "forward_hist_sum", "reverse_hist_sum", "forward_hist_extreme",
            "reverse_hist_extreme", "reverse_buckets"}
@@ -187,7 +198,6 @@ def test_every_rule_has_a_function() -> None:
 
 @pytest.mark.parametrize(("text", "why"), [
     ("map f64.gamma xs", "gamma"),
-    ("with_vjp (map (* xs[0])) (\\_ y -> y) xs", "with_vjp"),
     ("scatter_stream (copy xs) (\\(acc: *intrinsics.acc ([n]f64)) x -> "
      "intrinsics.acc_write acc 0 x) xs",
      "scatter_stream"),
@@ -196,6 +206,27 @@ def test_what_has_no_derivative_is_refused(text: str, why: str) -> None:
     with pytest.raises(NoDerivative, match=why) as error:
         derived(text)
     assert "error[no-derivative]" in str(error.value)
+
+
+def test_adjoints_of_with_vjp_leave_out_what_they_capture() -> None:
+    with pytest.warns(ProgramWarning, match="custom-adjoint-captures"):
+        program = derived("with_vjp (map (* xs[0])) (\\_ y -> map (* 3) y) xs")
+    for each in (program.core, program.expanded):
+        np.testing.assert_array_equal(run(each, "reverse", XS, np.ones(6)), np.full(6, 3))
+
+
+@pytest.mark.parametrize(("body", "is_constant"), [
+    ("map (\\x -> f64.bool (x > 1)) xs", True), ("map (\\i -> f64.i64 (i + n)) is", True),
+    ("map (\\x -> if x > 1 then f64.floor x else 2) xs", True),
+    ("loop ys = map f64.round xs for i < 3 do map (* 2) ys", True),
+    ("loop ys = map f64.round xs for i < 3 do map2 (+) ys xs", False),
+    ("map (\\x -> if x > 1 then x else 2) xs", False)])
+def test_derivatives_that_are_always_zero_are_warned_of(body: str, is_constant: bool) -> None:
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        core = load(Source("t", HEAD + body + ENTRIES), Names())
+    codes = [w.message.diagnostic.code for w in caught if isinstance(w.message, ProgramWarning)]
+    assert codes == ["constant-derivative"] * 3 * is_constant
+    assert is_constant is not run(core, "reverse", XS, np.ones(6)).any()
 
 
 def test_what_does_not_vary_needs_no_derivative() -> None:
@@ -222,6 +253,7 @@ def test_integers_are_exact(text: str) -> None:
     assert ys @ along == back @ ts
 
 
+@pytest.mark.filterwarnings("ignore::runelift.ir.base.errors.ProgramWarning")
 def test_sizes_have_no_tangents() -> None:
     names = Names()
     core = load(Source("t", "entry main (k: i64) (m: i64): [m]i64 = "
@@ -230,6 +262,37 @@ def test_sizes_have_no_tangents() -> None:
     (found,) = interpret(derive(core, names, rewriting), "main", [3, 3])
     assert rewriting.fired["forward_constant"]
     assert not found.any()
+
+
+@pytest.mark.parametrize("text", [
+    REACH["selection"],
+    "let (_, w) = reduce (\\(a, u) (b, v) -> if a < b then (a, u) else (b, v)) (9, [0, 0]) "
+    "(zip (rotate 1 xs) (map (\\x -> [x, x * x]) xs)) in map (** 2) w",
+    "let (v, i) = reduce (\\(a, i) (b, j) -> let w = a < b let k = if w then i else j "
+    "in (if w then a else b, k)) (9, -1) (zip xs (iota n)) in [v * f64.i64 i]"])
+def test_selections_need_no_general_rule(text: str) -> None:
+    program = derived(text)
+    assert not program.fired & {"forward_pairs", "forward_hist_pairs", "reverse_reduction",
+                                "reverse_scan", "reverse_buckets", "reverse_sequential"}
+    agree(program)
+
+
+@pytest.mark.parametrize("zeros", [[], [2], [1, 4], [0, 1, 2, 3, 4, 5]])
+def test_products_with_zeros(zeros: list[int]) -> None:
+    program = derived(f"{REACH['product']} ++ {REACH['hist_product']}")
+    xs = XS.copy()
+    xs[zeros] = 0
+    bins = np.array([0, 2, 0, 7, 0, -1])
+    for entry, *given in (("reverse", np.arange(1.0, 9)), ("nested", XS, np.arange(1.0, 9))):
+        one, other = (interpret(each, entry, [bins, xs, *given])[0]
+                      for each in (program.core, program.expanded))
+        np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-12)
+
+
+def test_mixtures_are_no_selections() -> None:
+    program = derived("let (a, b) = reduce (\\(a, b) (c, d) -> if a < c then (a, d) else (c, b)) "
+                      "(9, 9) (zip xs (rotate 1 xs)) in [a * b]")
+    assert not program.fired & {"forward_selection", "reverse_selection"}
 
 
 def test_a_branch_not_taken_adds_nothing() -> None:

@@ -115,7 +115,9 @@ def test_unsafe_leaves_out_checks() -> None:
 
 
 def test_each_unknown_attribute_gives_one_warning_with_its_place() -> None:
-    text = "#[strange]\nentry main (x: i32) = #[unroll] #[odd(1)] x + #[flattening(none)] x"
+    text = ("#[strange]\nentry main (x: i32) = #[unroll] #[odd(1)] x + #[flattening(none)] x\n"
+            "def f (x: i32) = #[stripmine(k)] loop #[true_dep(1)] y = x for i < 9 do y\n"
+            "def g (x: i32) = #[bound(0)] loop y = x while y < 9 do y")
     with warnings.catch_warnings(record=True, action="always") as caught:
         load(Source("a.fut", text), Names())
     remarks = sorted((w.message.diagnostic for w in caught
@@ -125,6 +127,12 @@ def test_each_unknown_attribute_gives_one_warning_with_its_place() -> None:
         ("unknown-attribute", "warning", 2, 33, "Unknown attribute 'odd(1)'; it is ignored."),
         ("unknown-attribute", "warning", 2, 47,
          "Attribute 'flattening' does not take 'none'; it is ignored."),
+        ("unknown-attribute", "warning", 3, 18,
+         "Attribute 'stripmine' does not take 'k'; it is ignored."),
+        ("unknown-attribute", "warning", 3, 39,
+         "Attribute 'true_dep' does not take '1'; it is ignored."),
+        ("unknown-attribute", "warning", 4, 18,
+         "Attribute 'bound' does not take '0'; it is ignored."),
     ]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.base.errors import ProgramFailure
+from runelift.ir.base.errors import ProgramFailure, RunTooLarge
 from runelift.ir.interpret import interpret
 from runelift.runtime.versions.forest import plans
 from tests.codegen import harness
@@ -167,8 +167,26 @@ def code(failure: ProgramFailure) -> str:
     return found.group()
 
 
+def test_recursion_without_end_stops_before_memory_is_full() -> None:
+    program = runelift.compile(ENDLESS, device="pocl")
+    program.memory = bound = 1 << 22
+    with pytest.raises(RunTooLarge) as found:
+        program.run("main", [np.array([3, 1])])
+    assert found.value.code == "too-large"
+    assert ":1:48: " in str(found.value)
+    count, depth = map(int, re.findall(r" (\d+) (?:calls|others)", str(found.value)))
+    assert count == 2 ** (depth + 1)
+    assert 16 * count <= bound < 8 * 16 * count
+    program.memory = None
+    program.run("main", [np.array([-1])])
+
+
+ENDLESS = """def f (n: i64): i64 = if n < 0 then n else 1 + f (n + 1) + f (n + 2)
+entry main [n] (ks: [n]i64) = map f ks"""
+
+
 @pytest.mark.parametrize(("name", "most"), [("two calls", 7), ("halves at the host", 14),
-                                            ("sort", 90)])
+                                            ("sort", 40)])
 def test_launches_do_not_depend_on_the_number_of_points(name: str, most: int) -> None:
     """A level of calls has so many launches, with few points and with many."""
     program = runelift.compile(PROGRAMS[name], device="pocl")

@@ -9,11 +9,13 @@ import pytest
 
 import runelift
 from runelift.ir import syntax as ir
-from runelift.ir.base.errors import ProgramFailure
+from runelift.ir.base.errors import CompilerLimitation, ProgramFailure, RunTooLarge
 from runelift.ir.guards import Kind
 from runelift.ir.interpret import interpret
 from runelift.ir.pretty import pretty
 from runelift.ir.traverse import statements_at_host
+from runelift.rewrite.flatten import segments
+from runelift.runtime.compilation.diagnostics import as_json, as_text
 from runelift.runtime.versions.forest import plans
 from tests.codegen import harness
 
@@ -212,3 +214,17 @@ def test_an_attribute_asks_for_what_cannot_be_distributed() -> None:
         "  map (\\n -> let ne = opaque (if n < 0 then 1 else 0)\n"
         "             in reduce (+) ne (map (2 *) (iota n))) ns", device="pocl")
     assert program.main(np.array([3, 7, 0, 1])).tolist() == [6, 42, 0, 0]
+
+
+def test_too_many_rows_are_a_limitation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "MOST_SEGMENTS", 3)
+    program = runelift.compile("""entry main [n] (ks: [n]i64) =
+      map (\\k -> let ys = map (\\i -> i * i % 7) (iota k) in i64.sum (map2 (*) ys (reverse ys))) ks
+      """, device="pocl", tuning={})
+    flat = plans(program.tree.entry("main"))[-1]
+    program.run("main", [np.array([1, 2, 3])], force=flat)
+    with pytest.raises(CompilerLimitation) as found:
+        program.run("main", [np.array([1, 2, 3, 4])], force=flat)
+    assert isinstance(found.value, RunTooLarge)
+    assert (found.value.code, as_json(found.value)[0]["line"]) == ("too-large", 2)
+    assert "error[too-large]: Not supported: a map over 4 rows" in as_text(found.value)

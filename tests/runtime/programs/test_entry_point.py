@@ -7,7 +7,9 @@ import inspect
 import io
 import pickle
 import pydoc
+import re
 import sys
+import time
 import traceback
 import warnings
 from contextlib import redirect_stdout
@@ -19,6 +21,8 @@ import pytest
 import runelift
 from runelift.ir.base.brevity import MOST_LINES
 from runelift.ir.base.errors import HiddenEntryWarning
+from runelift.runtime.execution import kernels
+from runelift.runtime.programs import first_call
 from runelift.runtime.programs.program import Program
 
 TEXT = """\
@@ -58,10 +62,10 @@ def program(request: pytest.FixtureRequest) -> Program:
 
 def test_the_signature_is_that_of_the_source(program: Program) -> None:
     assert str(inspect.signature(program.sums)) == (
-        "(xss: [n][m]f32, w: f32, *, n: i64 = None, m: i64 = None, device_arrays: bool = False)"
-        " -> [n]f32")
+        "(xss: [n][m]f32, w: f32, *, n: i64 = None, m: i64 = None, device_arrays: bool = False, "
+        "convert: bool = False, out: array | tuple = None) -> [n]f32")
     assert list(inspect.signature(program.main).parameters) == [
-        "k", "p", "arg3", "lambda_", "x_", "ys", "n", "device_arrays"]
+        "k", "p", "arg3", "lambda_", "x_", "ys", "n", "device_arrays", "convert", "out"]
     assert repr(program.at) == "<at [n] (xs: [n]i32) (i: i64): i32>"
     assert {"sums", "main", "at"} <= set(dir(program))
     assert "tree" in dir(program)  # which is an attribute of all programs
@@ -225,3 +229,73 @@ def test_programs_are_modules(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) ->
     assert module.program.entries == ("sums", "main", "at", "tree", "make", "scaled")
     with pytest.raises(ImportError):
         __import__("fut_module_that_is_none")
+
+
+def test_arguments_are_converted_if_nothing_is_lost(program: Program) -> None:
+    for given in (XSS.astype(np.float64), XSS.astype(np.int64), XSS.tolist()):
+        assert program.sums(given, np.float64(2), convert=True).tolist() == [6, 24]
+    assert program.at([1, 2], 1, convert=True, n=2) == 2
+    doubles = np.array([[1.0, np.inf]])
+    assert program.sums(doubles, 1.0, convert=True) == np.inf
+    for wrong, message in ((XS.astype(np.float64), "another kind"),
+                           (XS.astype(np.int64) << 40, "does not fit i32"),
+                           (np.ones((2, 2), np.int64), "but has type"), (["a"], "but has type")):
+        with pytest.raises(runelift.ArgumentError, match=message):
+            program.at(wrong, 0, convert=True)
+    with pytest.raises(runelift.ArgumentError, match=r"value 1e\+300, which does not fit f32"):
+        program.sums(np.array([[1.0, 1e300]]), 1.0, convert=True)
+    with pytest.raises(runelift.ArgumentError, match=r"astype\(np.int32\)"):
+        program.at(XS.astype(np.int64), 0)
+
+
+def test_arrays_take_results(program: Program) -> None:
+    out, apart = np.zeros(2, np.float32), np.zeros((2, 2), np.float32)[:, 0]
+    assert program.sums(XSS, 1.0, out=out) is out
+    assert program.sums(XSS.tolist(), 2.0, out=apart, convert=True) is apart
+    assert (out.tolist(), apart.tolist()) == ([3, 12], [6, 24])
+    assert program["tree"](XS[:0], out=np.empty(0, np.int32)).size == 0
+    number = np.zeros((), np.int32)
+    assert program.at(XS, 3, out=number)[()] == 3
+    read_only = np.zeros(2, np.float32)
+    read_only.flags.writeable = False
+    for wrong, message in ((np.zeros(3, np.float32), "has shape"), (np.zeros(2), "float64, 1-d"),
+                           ((out, out), "1, not 2"), ([0, 0], "not list"), (read_only, "written")):
+        with pytest.raises(runelift.ArgumentError, match=message):
+            program.sums(XSS, 1.0, out=wrong)
+    with pytest.raises(runelift.ArgumentError, match="No array takes"):
+        program.make(1.0, out=out)
+    with pytest.raises(runelift.ArgumentError, match="leave out one"):
+        program.sums(XSS, 1.0, out=out, device_arrays=True)
+
+
+def test_parameters_keep_the_names_of_options() -> None:
+    kept = runelift.compile("entry f (out: i32) (convert: i32) = (out - convert, [out])",
+                            device="interpreter").f
+    assert kept(convert=1, out=3)[0] == 2
+    assert "out" not in str(inspect.signature(kept)).partition("*")[2]
+    with pytest.raises(runelift.ArgumentError, match="given twice"):
+        kept(1, 2, out=3)
+
+
+def test_a_long_first_call_shows_what_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    def slow(*args: Any) -> Any:
+        time.sleep(0.1)
+        return build_program(*args)
+
+    build_program = kernels.build_program
+    monkeypatch.setattr(kernels, "build_program", slow)
+    monkeypatch.setattr(first_call, "PATIENCE", 0.01)
+    monkeypatch.setattr(first_call, "PERIOD", 0.01)
+    called = runelift.compile(TEXT.replace("entry tree", "entry leaf"), device="Portable").leaf
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    called(XS)
+    shown = sys.stderr.getvalue().split("\r\033[K")
+    assert re.match(r"runelift: first call of 'leaf': \d+ kernels? built, \d+ left", shown[-2])
+    assert shown[-1] == ""
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    called(XS[:2])
+    assert sys.stderr.getvalue() == ""

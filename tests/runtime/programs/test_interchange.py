@@ -29,6 +29,7 @@ class Library:
 
     def __init__(self, array: Any, device: tuple[int, int] = (1, 0)) -> None:
         self._array, self._device = array, device
+        self.requires_grad = False
 
     def __dlpack__(self, **options: Any) -> Any:
         if self._device != (1, 0):
@@ -165,3 +166,39 @@ def test_views_of_pyopencl_are_copied(view: Any) -> None:
     for part in (np.s_[:, 1:3], np.s_[::2, ::-1], np.s_[1:, ::3]):
         assert program.turned(table[part]).tolist() == rows[part].T.tolist()
     assert program.turned(table.T).tolist() == rows.tolist()
+
+
+def test_rows_share_the_memory_of_arrays_where_they_can(program: Program) -> None:
+    there = program.to_device(XS)
+    part = there[64:192]
+    inner = part[32:64]
+    assert address(np.from_dlpack(inner)) == address(np.from_dlpack(there)) + 4 * 96
+    assert program.more(inner).tolist() == (XS[96:128] + 1).tolist()
+    for start, end in ((1, 7), (990, 2000), (-3, None), (5, 5), (9, 2)):
+        assert there[start:end].get().tolist() == XS[start:end].tolist()
+    assert (there[-1], there[np.int64(3)], len(list(there[:3]))) == (999, 3, 3)
+    table = program.to_device(XS.reshape(25, 40))
+    assert table[3].get().tolist() == XS[120:160].tolist()
+    assert (table[2:4].shape, table[-1][1]) == ((2, 40), 961)
+    del there, part
+    gc.collect()
+    others = [program.to_device(np.zeros_like(XS)) for _ in range(3)]
+    assert inner.get().tolist() == XS[96:128].tolist(), [each.shape for each in others]
+    queue = cl.CommandQueue(program.device.context)
+    assert inner.to_pyopencl(queue).get().tolist() == XS[96:128].tolist()
+
+
+@pytest.mark.parametrize("key", [np.s_[::2], np.s_[::-1], np.s_[1, 2], None, ..., "a", True])
+def test_other_parts_are_refused(program: Program, key: Any) -> None:
+    with pytest.raises(runelift.ArgumentError, match="follow each other"):
+        program.to_device(XS)[key]
+    with pytest.raises(IndexError):
+        program.to_device(XS)[1000]
+
+
+def test_tensors_that_ask_for_gradients_are_refused(program: Program) -> None:
+    tensor = Library(XS)
+    tensor.requires_grad = True
+    for call in (program.more, program.to_device):
+        with pytest.raises(runelift.ArgumentError, match=r"\.torch\(\)"):
+            call(tensor)

@@ -16,6 +16,8 @@ from runelift.runtime.tools.commands.cli import main
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     found = tmp_path / "cache"
     monkeypatch.setenv(disk.VARIABLE, str(found))
+    monkeypatch.setenv("POCL_CACHE_DIR", str(tmp_path / "pocl"))
+    monkeypatch.setenv("CUDA_CACHE_PATH", str(tmp_path / "nvidia"))
     disk.store("kernels", "c" * 64, bytes(2_000_000 - disk.CHECKSUM_BYTES))
     disk.store("trials", "c" * 64, b"content")
     return found
@@ -34,6 +36,21 @@ def test_files_are_shown_and_removed(folder: Path, capsys: pytest.CaptureFixture
     assert not folder.exists()
     assert main(["cache", "info"]) == 0
     assert "0 B  in all" in capsys.readouterr().out
+
+
+def test_kernels_that_drivers_keep_are_shown_and_left(
+        folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept = tmp_path / "pocl" / "AB" / "kernel.so"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(bytes(3000))
+    assert main(["cache", "info"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.split() == ["1", "3.0", "kB", "of", "PoCL's", "own,", "in", str(tmp_path / "pocl")]
+    assert main(["cache", "info", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["result"]["drivers"] == [
+        {"driver": "PoCL", "folder": str(tmp_path / "pocl"), "files": 1, "bytes": 3000}]
+    assert main(["cache", "clear"]) == 0
+    assert kept.exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs the root user")

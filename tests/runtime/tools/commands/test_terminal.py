@@ -219,7 +219,7 @@ def with_json() -> Iterator[str]:
 
 def test_commands_with_text_have_json() -> None:
     assert set(COMMANDS) - set(with_json()) <= {
-        "run", "dataset", "completion", "lsp", "repl", "export"}
+        "run", "dataset", "completion", "lsp", "repl", "export", "literate"}
 
 
 @pytest.mark.parametrize("command", list(with_json()))

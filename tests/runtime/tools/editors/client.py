@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -22,11 +23,11 @@ class Client:
         self._number = 0
         self.diagnostics: dict[str, list[Any]] = {}
         self.edits: list[Any] = []
-        self.ask("initialize", {
+        self.capabilities = self.ask("initialize", {
             "processId": None, "rootUri": None if folder is None else folder.as_uri(),
             "capabilities": {"general": {"positionEncodings": ["utf-16"]},
                              "workspace": {"inlayHint": {"refreshSupport": True},
-                                           "applyEdit": True}}})
+                                           "applyEdit": True}}})["capabilities"]
         self.tell("initialized", {})
 
     def _send(self, message: dict[str, Any]) -> None:
@@ -98,6 +99,11 @@ class Client:
         while not self.edits:
             self._receive()
         return self.edits.pop()
+
+    def processor_seconds(self) -> float:
+        """The processor time that the server has used so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     @staticmethod
     def pause(seconds: float) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 
 from runelift.frontend.load import check
 from runelift.ir.base.files import read_source
+from runelift.ir.base.source import Source
 from tests.runtime.tools.editors.client import Client
 
 uris = pytest.importorskip("pygls.uris")
@@ -429,6 +432,112 @@ def test_symbols_and_completion(client: Client, uri: str) -> None:
     assert "map" not in members
 
 
+def test_completion_has_kinds_and_comments(client: Client, uri: str) -> None:
+    client.change(uri, TEXT)
+    client.wait_for_diagnostics(uri)
+    found = {each["label"]: each for each in client.about("completion", uri, 5, 13)}
+    kinds = {name: found[name]["kind"] for name in ("total", "sums", "map", "let", "f32", "n")}
+    assert kinds == {"total": 3, "sums": 6, "map": 3, "let": 14, "f32": 22, "n": 21}
+    assert found["total"]["detail"] == "def total [n] (xs: [n]f32): f32"
+    assert found["total"]["documentation"]["value"] == "Sums of rows."
+    assert found["sums"]["detail"] == "[n]f32"
+    assert found["map"]["detail"] .startswith("(a -> x) -> [n]a")
+
+
+def test_members_of_modules_complete(folder: tuple[Client, Path]) -> None:
+    client, root = folder
+    uri, text = (root / "main.fut").as_uri(), FILES["main.fut"]
+    client.open(uri, text)
+    for path, members in (("again.", ["four", "pair", "plain", "twice"]),
+                          ("again.plain.", ["first", "make", "t"]), ("none.", []),
+                          ("i32.m", None), ("", None)):
+        client.change(uri, f"{text}\n  + {path}", 3)
+        items = client.about("completion", uri, 8, 4 + len(path))
+        found = {each["label"]: each for each in items}
+        if members is not None:
+            assert sorted(found) == members
+        elif path:
+            assert "max" in found
+        else:
+            assert (found["twice"]["detail"], found["plain"]["kind"]) == ("def twice (x: i32)", 9)
+
+
+CALLS = """\
+-- | Scales.
+def scaled [n] 'a (k: f32) ({x, y}: {x: f32, y: f32}) zs : [n]f32 = map (\\z -> k * x + y * z) zs
+def other (f: f32 -> f32) = f 1
+"""
+
+
+@pytest.mark.parametrize(("typed", "name", "parameter"), [
+    ("scaled ", "scaled", "(k: f32)"),
+    ("scaled 1 {x = 1, y = f32.sqrt 2} ", "scaled", "zs"),
+    ("scaled 1 {x = 1, y = f32.sqrt ", "f32.sqrt", "f32"),
+    ("scaled (1 +", "scaled", "(k: f32)"),
+    ("scaled k", "scaled", "(k: f32)"),
+    ("scaled 1 p xs[i] ", "", ""),
+    ("scaled xs[0] (", "scaled", "({x, y}: {x: f32, y: f32})"),
+    ("1 + reduce (+) ", "reduce", "a"),
+    ("reduce (\\x y -> ", "reduce", "(a -> a -> a)"),
+    ("other ", "other", "(f: f32 -> f32)"),
+    ("unknown 1 ", "", ""),
+    ("scaled", "", ""),
+    ("if scaled 1 p zs then 2 ", "", ""),
+])
+def test_parameters_are_shown_while_a_call_is_typed(client: Client, uri: str, typed: str,
+                                                    name: str, parameter: str) -> None:
+    client.change(uri, CALLS)
+    client.wait_for_diagnostics(uri)
+    text = f"{CALLS}def main (xs: []f32) = {typed}"
+    client.change(uri, text)
+    found = client.about("signatureHelp", uri, 3, len(text.split("\n")[3]))
+    if not name:
+        assert found is None
+        return
+    (shown,) = found["signatures"]
+    start, end = shown["parameters"][found["activeParameter"]]["label"]
+    assert (name in shown["label"], shown["label"][start:end]) == (True, parameter)
+    assert shown.get("documentation", {}).get("value", "") == "Scales." * (name == "scaled")
+
+
+def test_names_are_checked_before_they_are_renamed(client: Client, uri: str) -> None:
+    client.change(uri, TEXT)
+    assert at(client.about("prepareRename", uri, *place(TEXT, "total xss"))) == (5, 17, 5, 22)
+    assert "prelude" in client.about("prepareRename", uri, *place(TEXT, "reduce"))["message"]
+
+
+def test_tokens_have_classes(client: Client, uri: str) -> None:
+    text = TEXT + 'def point = {x = "\U0001d6fc", y = #some 1i32}\ndef at p = point.x\n'
+    client.change(uri, text)
+    client.wait_for_diagnostics(uri)
+    legend = client.capabilities["semanticTokensProvider"]["legend"]["tokenTypes"]
+    data = client.ask("textDocument/semanticTokens/full", {"textDocument": {"uri": uri}})["data"]
+    line = column = 0
+    found = []
+    lines = [each.encode("utf-16-le") for each in text.split("\n")]
+    for place_ in range(0, len(data), 5):
+        lines_on, start, length, kind, bits = data[place_:place_ + 5]
+        line, column = line + lines_on, start + (0 if lines_on else column)
+        word = lines[line][2 * column:2 * (column + length)].decode("utf-16-le")
+        found.append((line, word, legend[kind], bits))
+    assert found[:7] == [(1, "def", "keyword", 0), (1, "total", "function", 1),
+                         (1, "n", "variable", 1), (1, "xs", "parameter", 1),
+                         (1, "n", "variable", 0), (1, "f32", "type", 2), (1, "f32", "type", 2)]
+    assert {(5, "map", "function", 2), (5, "total", "function", 0), (6, "*", "operator", 0),
+            (6, "sums", "variable", 0), (7, "point", "variable", 1),
+            (7, '"\U0001d6fc"', "string", 0), (7, "#some", "enumMember", 0),
+            (7, "1i32", "number", 0), (8, "x", "property", 0)} <= set(found)
+
+
+def test_ranges_can_be_folded(client: Client, uri: str) -> None:
+    text = ('import "std/sort"\nimport "std/fft"\n\n-- one\n-- two\nmodule m = {\n'
+            "  def f =\n    let x = 1\n\n    in x\n  def g = 2\n}\n")
+    client.change(uri, text)
+    found = client.ask("textDocument/foldingRange", {"textDocument": {"uri": uri}})
+    assert [(each["startLine"], each["endLine"], each.get("kind")) for each in found] == [
+        (0, 1, "imports"), (3, 4, "comment"), (5, 10, None), (6, 9, None)]
+
+
 def test_hints_are_offered_as_edits(client: Client, tmp_path: Path) -> None:
     text = "entry main [n] (xs: [n]f32): f32 = xs.sum() / f32 n\n"
     uri = (tmp_path / "hints.fut").as_uri()
@@ -443,3 +552,35 @@ def test_hints_are_offered_as_edits(client: Client, tmp_path: Path) -> None:
     elsewhere = {"start": {"line": 0, "character": 2}, "end": {"line": 0, "character": 3}}
     assert client.ask("textDocument/codeAction", {
         "textDocument": {"uri": uri}, "range": elsewhere, "context": {"diagnostics": []}}) == []
+
+
+def test_the_first_answer_comes_soon(tmp_path: Path) -> None:
+    client = Client()
+    uri = (tmp_path / "first.fut").as_uri()
+    client.open(uri, TEXT)
+    assert "total" in client.about("hover", uri, 1, 5)["contents"]["value"]
+    assert client.processor_seconds() < 1.5
+    assert client.end() == 0
+
+
+def test_garbage_is_collected_in_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = pytest.importorskip("runelift.runtime.tools.editors.server")
+    collected = list[float]()
+    monkeypatch.setattr(server.gc, "collect", lambda: collected.append(time.monotonic()))
+    monkeypatch.setattr(server, "RESTING", 0.1)
+    monkeypatch.setattr(server.RuneliftServer, "_publish", lambda self, uri, found: None)
+    monkeypatch.setattr(server.RuneliftServer, "_refresh", lambda self: None)
+
+    async def typing() -> float:
+        made = server.RuneliftServer()
+        texts = iter(["def f = ", "def f = 1", "def f = 1 +"])
+        monkeypatch.setattr(made, "_source", lambda uri: Source("a.fut", next(texts)))
+        for _ in range(3):
+            made.changed("a.fut")
+            await asyncio.sleep(0.06)
+        last = time.monotonic()
+        await asyncio.sleep(0.5)
+        return last
+
+    last = asyncio.run(typing())
+    assert [each > last for each in collected] == [True]

@@ -47,6 +47,24 @@ def values_of(script: str, folder: Path = Path("dir"), device: str | None = "int
     return case_of(source).arguments(partial(evaluate, program=source, device=select(device)))
 
 
+def test_scripts_of_one_file_have_their_own_kernels(tmp_path: Path,
+                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels on disk belong to one script, and to the types of the values that it is given."""
+    monkeypatch.setenv("RUNELIFT_KEEP", "1")
+    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path / "cache"))
+    for script, expected in (("{ i64.sum [1, 2, 3] }", 6), ("{ f64.sum [1, 2, 3] }", 6.0)):
+        source = source_of(f"-- script input {script}", tmp_path)
+        Path(source.name).write_text(PROGRAM)
+        found = evaluate(case_of(source).input, Source(source.name, PROGRAM), select(None))
+        assert (found, found[0].dtype) == ([expected], np.dtype(type(expected)))
+    for text, expected in (("[1i64, 2i64]", [2, 3]), ("[1f64, 2f64]", [2.0, 3.0])):
+        (tmp_path / "a.in").write_text(text)
+        source = source_of('-- script input { map (+ 1) ($loaddata "a.in") }', tmp_path)
+        Path(source.name).write_text(source.text)
+        (found,) = evaluate(case_of(source).input, source, select(None))
+        assert (found.tolist(), found.dtype) == (expected, np.dtype(type(expected[0])))
+
+
 @pytest.mark.parametrize("device", ["interpreter", None])
 @pytest.mark.parametrize(("script", "expected"), [
     ("{ series 3i64 2 }", [[0, 2, 4]]),
@@ -116,7 +134,7 @@ def test_the_script_names_the_dataset() -> None:
     ('{ series ($loaddata "x.in") 1 }', "2:27", "[]f32"),
     ("{ series 3 }", "2:26", "type (i64, f32)"),
     ("{ points (4 + }", "2:30", "Unexpected end"),
-    ('{ $loadimg "x.png" }', "2:19", "'$loadimg \"x.png\"' is no input"),
+    ('{ $restore "x.png" }', "2:19", "'$restore \"x.png\"' is no input"),
     ("{ double ($loaddata) }", "2:27", "'$loaddata' is no input"),
     ('{ $ragged "3 power" }', "2:19", "Lengths are written as N SHAPE CAP"),
     ('{ $ragged "3 normal 9" }', "2:19", "'normal' is no shape of lengths: there are uniform, "),

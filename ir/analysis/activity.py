@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from runelift.ir import syntax as ir
+from runelift.ir.analysis.operands import LINEAR, operands, passes
 from runelift.ir.names import VName
 from runelift.ir.partials import is_flat_at
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom
-from runelift.rewrite.derive.operands import LINEAR, operands, passes
 
-FLAT = ir.Iota | ir.Assert | ir.LengthFacts
+FLAT = ir.Iota | ir.Assert | ir.LengthFacts | ir.SlabSize
 """Expressions whose results do not vary with any number."""
 
 

@@ -1,0 +1,234 @@
+"""Loops whose number of iterations differs between the points of Σ: rule G20."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from runelift.ir import syntax as ir
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.traverse import free_vars, needed_for
+from runelift.ir.types import Atom, Const, array_of, elem_of, i64, shape_of
+from runelift.rewrite.flatten.book import Unlike, flattening
+from runelift.rewrite.flatten.nest import Nest, show_nest, whole
+from runelift.rewrite.flatten.parallelism import has_parallelism
+from runelift.rewrite.flatten.restriction import Partition, chosen_points, partition, restricted
+from runelift.rewrite.flatten.rules.common import array_name, fresh_param, node_of
+from runelift.rewrite.flatten.rules.control import uniform_scalars
+from runelift.rewrite.flatten.segments import emitted, number_of_points
+from runelift.rewrite.flatten.walk import Walk
+
+
+@flattening("G20", ir.Loop)
+def loop_over_active_points(walk: Walk, stm: ir.Stm) -> str | None:
+    """Σ ⊢ loop (x = a) while c do e ⇒
+           loop (p = points of Σ where c, x' = a') while |p| > 0 do
+             (Σ | p, x := x'[p] ⊢ e); x'[p] := e'; points of p where c
+
+    Σ | p is Σ restricted to its active points.  So a point runs its own number of iterations, and
+    the value of a point that ended stays in its place.  The host counts iterations of a for loop,
+    as all active points are in one.  Provided e has parallelism, and the shape of x is known
+    outside of Σ.
+    """
+    loop = node_of(stm, ir.Loop)
+    if not walk.nest.space or walk.level is not ir.Level.GRID:
+        return Unlike("it is under no nest over the grid")
+    if not has_parallelism(loop.body):
+        return Unlike("the body of the loop has no parallelism")
+    own = {p.param.name for p in loop.params}
+    for p in loop.params:
+        if not walk.regular(p.param.type) or any(s in own for s in shape_of(p.param.type)):
+            return f"'{p.param.name.base}' has another shape at each point or iteration"
+    walk.check_definitions(stm)  # a loop might not end where a check fails
+    if why := walk.make_known(free_vars(stm), checks=True):
+        return why
+    walk.flattener.derivation.fired(
+        "G20", stm, f"a loop over the active points of {show_nest(walk.nest)}")
+    _emit_loop(walk, stm, loop)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Carried:
+    """A value that a loop carries: its parameter, its next value, and its parameter of the host.
+
+    ``array`` has the values for all points of Σ.  A ``uniform`` scalar is the same at all active
+    points, so the host carries it beside.
+    """
+
+    inside: ir.LoopParam
+    after: Atom
+    array: ir.Param
+    uniform: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Active:
+    """The parameters of the host loop about its active points, whose flat numbers are carried."""
+
+    some: ir.Param
+    count: ir.Param
+    points: ir.Param
+    counter: tuple[ir.Param, ...]
+
+    def params(self) -> tuple[ir.Param, ...]:
+        """The parameters in order."""
+        return (self.some, self.count, self.points, *self.counter)
+
+
+def _emit_loop(walk: Walk, stm: ir.Stm, loop: ir.Loop) -> None:
+    """Emit the loop of the host, and bind the results at each point."""
+    flattener, form = walk.flattener, loop.form
+    total, carried = number_of_points(walk), list[_Carried]()
+    uniform = uniform_scalars(walk, loop)
+    for p, after in zip(loop.params, loop.body.result, strict=True):
+        if not _is_condition(loop, p.param.name):
+            array = fresh_param(walk, p.param.name.base, array_of((total,), p.param.type))
+            carried.append(_Carried(p, after, array, p.param.name in uniform))
+    inits = [_flat(walk, each) for each in carried]
+    some, parts = _parted(walk, _first_condition(walk, loop))
+    count = fresh_param(walk, "active", Prim.I64)
+    active = _Active(
+        fresh_param(walk, "some", Prim.BOOL), count,
+        fresh_param(walk, "points", array_of((count.name,), Prim.I64)),
+        () if isinstance(form, ir.WhileLoop) else (ir.Param(form.index, Prim.I64),))
+    scalars = [each.inside for each in carried if each.uniform]
+    params = (*active.params(), *(p.param for p in scalars), *(each.array for each in carried))
+    flattener.learn_params(params)
+    values = (some, parts.chosen, chosen_points(walk, parts),
+              *(i64(0) for _ in active.counter), *(p.init for p in scalars), *inits)
+    with flattener.derivation.inside():
+        body = _iteration(walk, loop, active, carried)
+    names = {p.name: flattener.names.fresh(p.name) for p in params}
+    host = tuple(ir.Param(names[p.name], array_of(
+        (names[count.name],), Prim.I64) if p is active.points else p.type) for p in params)
+    walk.emit(ir.Stm(host, ir.Loop(
+        tuple(ir.LoopParam(p, value) for p, value in zip(params, values, strict=True)),
+        ir.WhileLoop(active.some.name), body), stm.attrs, stm.loc))
+    results = iter(host[len(host) - len(carried):])
+    for param, p in zip(stm.pat, loop.params, strict=True):
+        if _is_condition(loop, p.param.name):
+            walk.nest = walk.nest.define(
+                [ir.Stm((param,), ir.AtomExp(Const(False, Prim.BOOL)))])
+        else:
+            _bind(walk, param, next(results))
+
+
+def _is_condition(loop: ir.Loop, name: VName) -> bool:
+    return isinstance(loop.form, ir.WhileLoop) and loop.form.cond == name
+
+
+def _first_condition(walk: Walk, loop: ir.Loop) -> Atom:
+    """The condition before the first iteration, at each point of Σ."""
+    if isinstance(loop.form, ir.ForLoop):
+        return _defined(walk, "on", ir.PrimOp("lt", Prim.I64, (i64(0), loop.form.bound)))
+    return next(p.init for p in loop.params if _is_condition(loop, p.param.name))
+
+
+def _iteration(walk: Walk, loop: ir.Loop, active: _Active, carried: list[_Carried]) -> ir.Body:
+    """The body of the host loop: an iteration of the active points, and who is active next."""
+    flattener = walk.flattener
+    nest, number = restricted(walk, active.points.name, active.count.name)
+    inside = Walk(flattener, nest.define([
+        ir.Stm((each.inside.param,), ir.Index(each.array.name, (
+            number, *map(whole, shape_of(each.inside.param.type)))))
+        for each in carried if not each.uniform]))
+    stms, conditions = loop.body.stms, list[Atom]()
+    scalars = tuple(each.after for each in carried if each.uniform)
+    uniform = flattener.copy_body(ir.Body(needed_for(stms, scalars), scalars))
+    for stm in uniform.stms:
+        inside.emit(stm)
+    if isinstance(loop.form, ir.WhileLoop):
+        inside.nest = inside.nest.define([ir.Stm(
+            (ir.Param(loop.form.cond, Prim.BOOL),), ir.AtomExp(Const(True, Prim.BOOL)))])
+        conditions += [after for p, after in zip(loop.params, loop.body.result, strict=True)
+                       if _is_condition(loop, p.param.name)]
+    changed = [each for each in carried if each.after != each.inside.param.name]
+    varying = [each for each in changed if not each.uniform]
+    flattener.learn_params(ir.Param(each.after, each.inside.param.type) for each in varying
+                           if isinstance(each.after, VName))
+    found = inside.body(ir.Body(stms, (*conditions, *(each.after for each in varying))))
+    values = dict(zip((each.array for each in varying), found[len(conditions):], strict=True))
+    following = iter(uniform.result)
+    scalar = {each.array: next(following) for each in carried if each.uniform}
+    arrays = _written(inside, number, [each.array for each in changed], values | scalar)
+    after = tuple(arrays.get(each.array, each.array.name) for each in carried)
+    count = [emitted(inside, p.name.base, Prim.I64, ir.PrimOp("add", Prim.I64, (p.name, i64(1))))
+             for p in active.counter]
+    if isinstance(loop.form, ir.ForLoop):
+        on = _defined(inside, "on", ir.PrimOp("lt", Prim.I64, (count[0], loop.form.bound)))
+    else:
+        on = _defined(inside, "on", ir.Index(array_name(found[0]), inside.nest.indices))
+    some, parts = _parted(inside, on)
+    remaining = restricted(inside, chosen_points(inside, parts), parts.chosen).nest
+    points = emitted(inside, "points", array_of((parts.chosen,), Prim.I64), inside.segmap(
+        remaining.space, remaining.kernel_body((), (number,)), (Prim.I64,)))
+    return ir.Body(tuple(inside.out), (
+        some, parts.chosen, points, *count, *uniform.result, *after))
+
+
+def _written(inside: Walk, number: VName, arrays: list[ir.Param], values: dict[ir.Param, Atom]
+             ) -> dict[ir.Param, VName]:
+    """The arrays of the host after an iteration has written ``values`` of active points.
+
+    A kernel writes all arrays of a shape.  A value is an array over active points, or a scalar of
+    the host.
+    """
+    flattener, written = inside.flattener, dict[ir.Param, VName]()
+    for shape in dict.fromkeys(shape_of(each.type)[1:] for each in arrays):
+        some = [each for each in arrays if shape_of(each.type)[1:] == shape]
+        dims = tuple(ir.SegDim(flattener.names.fresh("k"), size) for size in shape)
+        nest = Nest((*inside.nest.space, *dims), inside.nest.defs)
+        stms, result = list[ir.Stm](), list[Atom]()
+        for each in some:
+            value = values[each]
+            if isinstance(value, VName) and not isinstance(flattener.types[value], Prim):
+                element = fresh_param(inside, each.name.base, elem_of(each.type))
+                stms.append(ir.Stm((element,), ir.Index(value, nest.indices)))
+                value = element.name
+            result += [number, *(dim.index for dim in dims), value]
+        space, body = flattener.fresh_kernel(nest.space, nest.kernel_body(
+            tuple(stms), tuple(result)))
+        host = tuple(ir.Param(flattener.names.fresh(each.name), each.type) for each in some)
+        inside.emit(ir.Stm(host, ir.SegScatter(inside.level, space, tuple(
+            ir.Dest(each.name, 1 + len(dims)) for each in some), body)))
+        written.update((each, p.name) for each, p in zip(some, host, strict=True))
+    return written
+
+
+def _parted(walk: Walk, cond: Atom) -> tuple[VName, Partition]:
+    """True if the condition holds at some points of Σ, and the partition of the points by it.
+
+    No more points are chosen than there are.  The least of both numbers says so to predictions,
+    which do not know what a device counts.
+    """
+    parts = partition(walk, cond)
+    some = emitted(walk, "some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), parts.chosen)))
+    least = emitted(walk, "active", Prim.I64,
+                    ir.PrimOp("min", Prim.I64, (parts.chosen, parts.count)))
+    return some, replace(parts, chosen=least)
+
+
+def _defined(walk: Walk, base: str, exp: ir.Exp) -> VName:
+    """A scalar of Σ that is defined by an expression."""
+    param = fresh_param(walk, base, Prim.BOOL)
+    walk.nest = walk.nest.define([ir.Stm((param,), exp)])
+    return param.name
+
+
+def _flat(walk: Walk, each: _Carried) -> VName:
+    """The initial values at all points of Σ, in one dimension."""
+    expanded = array_name(walk.expand(each.inside.init, each.inside.param.type))
+    if len(walk.nest.space) == 1:
+        return expanded
+    return emitted(walk, each.array.name.base, each.array.type,
+                   ir.Reshape(shape_of(each.array.type), expanded))
+
+
+def _bind(walk: Walk, param: ir.Param, host: ir.Param) -> None:
+    """Bind a result to its part of an array for all points of Σ."""
+    if len(walk.nest.space) > 1:
+        (shaped,) = walk.expanded_pat([param])
+        walk.emit(ir.Stm((shaped,), ir.Reshape(shape_of(shaped.type), host.name)))
+        host = shaped
+    walk.bind([param], [host])

@@ -1,0 +1,184 @@
+"""Slabs: the version of a map of ragged rows that runs over its points in parts, for memory.
+
+Segments are cut into runs, one after the other, that have about as many elements and points as the
+runtime has memory for (:class:`~runelift.ir.syntax.SlabSize`)::
+
+    map f (a ++ b) = map f a ++ map f b
+
+Place i + off[i] belongs to point i, so places of points grow.  A run are the points whose places
+are within a window.  All windows have one size, so the host knows how many there are.  A kernel
+finds all runs by search; the host reads the ends of each.  A point is never cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from runelift.ir import syntax as ir
+from runelift.ir.analysis.placement import IN_SLABS, SCRATCH
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.traverse import statements_at_host
+from runelift.ir.types import ArrayType, Atom, array_of, elem_of, i64, shape_of
+from runelift.rewrite.flatten.nest import Nest, Segments, whole
+from runelift.rewrite.flatten.rules.common import fresh_param, zeros
+from runelift.rewrite.flatten.segments import by_number, emitted, with_offsets
+from runelift.rewrite.flatten.walk import Walk
+
+PARTS = 4
+"""A run has room for this part of the longest segment beside another segment, at least."""
+
+Flat: TypeAlias = Callable[[Nest, Mapping[VName, Segments]], ir.Body]
+"""Flattens the body of the map under the nest of a run, whose widths have these descriptors."""
+
+
+class _Runs(NamedTuple):
+    """The runs of segments: their number, the places of a window, and arrays of the host.
+
+    Run r begins at point ``firsts[r]``, whose elements of each width begin at ``begins[r]``.
+    """
+
+    number: VName
+    size: VName
+    firsts: VName
+    begins: tuple[VName, ...]
+
+
+def stores_elements(body: ir.Body, found: Sequence[Segments]) -> bool:
+    """True if a flat body stores arrays with a value for each element of segments."""
+    totals = {each.total for each in found}
+    return any(not totals.isdisjoint(array.shape) for array in _stored(body))
+
+
+def in_slabs(walk: Walk, nest: Nest, pat: Sequence[ir.Param], like: ir.Body, flat: Flat) -> ir.Body:
+    """The statements of the host that compute ``pat`` in runs, as ``flat`` computes each run.
+
+    ``like`` computes all points at once.
+    """
+    host = Walk(walk.flattener, nest)
+    widths = tuple(nest.segments)
+    found = [with_offsets(host, width) for width in widths]
+    runs = _runs(host, found, like)
+    count, outer = found[0].count, len(nest.space)
+    whole_arrays = [ir.Param(walk.flattener.names.fresh(p.name), array_of(
+        (count, *shape_of(p.type)[outer:]), elem_of(p.type))) for p in pat]
+    starts = [emitted(host, p.name.base, p.type, zeros(p.type), (SCRATCH,)) for p in whole_arrays]
+    carried = [fresh_param(host, p.name.base, p.type) for p in whole_arrays]
+    run = fresh_param(host, "run", Prim.I64).name
+    body = _run(host, run, runs, dict(zip(widths, found, strict=True)), carried, flat)
+    loop = ir.Loop(tuple(map(ir.LoopParam, carried, starts)), ir.ForLoop(run, runs.number), body)
+    host.emit(ir.Stm(tuple(whole_arrays), loop, (IN_SLABS,)))
+    results = tuple(p.name for p in whole_arrays) if outer == 1 else tuple(
+        emitted(host, p.name.base, p.type, ir.Reshape(shape_of(p.type), array.name))
+        for p, array in zip(pat, whole_arrays, strict=True))
+    return ir.Body(tuple(host.out), results)
+
+
+def _stored(body: ir.Body) -> list[ArrayType]:
+    """The types of the arrays that a body stores."""
+    return [p.type for stm in statements_at_host(body) if not isinstance(stm.exp, ir.VIEWS)
+            for p in stm.pat if isinstance(p.type, ArrayType)]
+
+
+def _compute(walk: Walk, op: str, *args: Atom, base: str = "part") -> VName:
+    """A size that the host computes."""
+    return emitted(walk, base, Prim.I64, ir.PrimOp(op, Prim.I64, args))
+
+
+def _sum(walk: Walk, first: Atom, *others: Atom) -> Atom:
+    for each in others:
+        first = _compute(walk, "add", first, each)
+    return first
+
+
+def _runs(host: Walk, found: Sequence[Segments], like: ir.Body) -> _Runs:
+    """Emit the kernel that finds all runs."""
+    each: Atom = i64(0)
+    for array in _stored(like):
+        bytes_: Atom = i64(array.elem.bytes)
+        for size in array.shape[1:]:
+            bytes_ = _compute(host, "mul", bytes_, size)
+        each = _sum(host, each, bytes_)
+    longest = _sum(host, found[0].known.longest, *(other.known.longest for other in found[1:]))
+    places = _sum(host, found[0].count, *(other.total for other in found))
+    size = _compute(host, "max", emitted(host, "slab", Prim.I64, ir.SlabSize(each, longest)),
+                    _compute(host, "quot", longest, i64(PARTS)), base="size")
+    count = _compute(host, "add", _compute(host, "quot", places, size), i64(1), base="runs")
+    ends = _compute(host, "add", count, i64(1), base="ends")
+    run = fresh_param(host, "run", Prim.I64).name
+    firsts, *begins = (fresh_param(host, base, array_of((ends,), Prim.I64))
+                       for base in ("first", *("begin" for _ in found)))
+    kernel = ir.SegMap(host.level, (ir.SegDim(run, ends),), _search(host, run, size, found),
+                       (Prim.I64,) * (1 + len(found)))
+    host.emit(ir.Stm((firsts, *begins), kernel))
+    return _Runs(count, size, firsts.name, tuple(begin.name for begin in begins))
+
+
+def _search(host: Walk, run: VName, size: VName, found: Sequence[Segments]) -> ir.Body:
+    """The first point at or behind the begin of the window of a run, and where its elements begin.
+
+    It is the number of points if there is none.
+    """
+    low, high, after, before = (fresh_param(host, base, Prim.I64)
+                                for base in ("low", "high", "low", "high"))
+    more, last = (fresh_param(host, "more", Prim.BOOL) for _ in range(2))
+    out = [fresh_param(host, p.name.base, p.type) for p in (low, high, more)]
+    inside, start = Walk(host.flattener, Nest()), Walk(host.flattener, Nest())
+    target = _compute(start, "mul", run, size, base="target")
+    some = emitted(start, "some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), found[0].count)))
+    middle = _compute(inside, "quot", _compute(inside, "add", low.name, high.name), i64(2))
+    offsets = [each.offsets for each in found if each.offsets is not None]
+    place = _sum(inside, middle, *(emitted(inside, "off", Prim.I64, ir.Index(off, (middle,)))
+                                   for off in offsets))
+    below = emitted(inside, "below", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (place, target)))
+    following = _compute(inside, "add", middle, i64(1))
+    inside.emit(ir.Stm((after, before), ir.If(
+        below, ir.Body((), (following, high.name)), ir.Body((), (low.name, middle)),
+        (Prim.I64, Prim.I64))))
+    inside.emit(ir.Stm((last,), ir.PrimOp("lt", Prim.I64, (after.name, before.name))))
+    params = tuple(map(ir.LoopParam, (low, high, more), (i64(0), found[0].count, some)))
+    start.emit(ir.Stm(tuple(out), ir.Loop(params, ir.WhileLoop(more.name), ir.Body(
+        tuple(inside.out), (after.name, before.name, last.name)))))
+    begins = [emitted(start, "begin", Prim.I64, ir.Index(off, (out[0].name,))) for off in offsets]
+    return ir.Body(tuple(start.out), (out[0].name, *begins))
+
+
+def _run(host: Walk, run: VName, runs: _Runs, found: Mapping[VName, Segments],
+         carried: Sequence[ir.Param], flat: Flat) -> ir.Body:
+    """The iteration of a run, which puts its results into the arrays of all results."""
+    inner, names = Walk(host.flattener, Nest()), host.flattener.names
+    after = _compute(inner, "add", run, i64(1))
+    first, last, *ends = (
+        emitted(inner, array.base, Prim.I64, ir.Index(array, (at,)))
+        for array in (runs.firsts, *runs.begins) for at in (run, after))
+
+    def between(begin: VName, end: VName, most: Atom, other: Atom) -> VName:
+        """A difference that is read, which is below what the host knows."""
+        bound = _compute(inner, "min", most, other)
+        return _compute(inner, "min", _compute(inner, "sub", end, begin), bound, base="here")
+
+    count = next(iter(found.values())).count
+    points = between(first, last, runs.size, count)
+    number, nest = by_number(host)
+    index = fresh_param(inner, "q", Prim.I64).name
+    nest = Nest((ir.SegDim(index, points),), nest.defs).define([ir.Stm(
+        (ir.Param(number, Prim.I64),), ir.PrimOp("add", Prim.I64, (first, index)))])
+    parts = dict[VName, Segments]()
+    for (width, each), begin, end in zip(found.items(), ends[::2], ends[1::2], strict=True):
+        length = ir.Param(names.fresh("length"), Prim.I64)
+        read = nest.kernel_body((ir.Stm((length,), ir.Index(each.lengths, (number,))),),
+                                (length.name,))
+        most = _compute(inner, "add", runs.size, each.known.longest)
+        parts[width] = Segments(
+            points, emitted(inner, "len", array_of((points,), Prim.I64),
+                            inner.segmap(nest.space, read, (Prim.I64,))),
+            between(begin, end, each.total, most), each.facts)
+    made = flat(nest, parts)
+    for stm in made.stms:
+        inner.emit(stm)
+    place = ir.SliceDim(first, points, i64(1))
+    results = [emitted(inner, array.name.base, array.type, ir.Update(
+        array.name, (place, *map(whole, shape_of(array.type)[1:])), value))
+        for array, value in zip(carried, made.result, strict=True)]
+    return ir.Body(tuple(inner.out), tuple(results))

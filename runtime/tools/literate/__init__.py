@@ -1,0 +1,1 @@
+"""Literate programs: comments are text, directives among them show values (docs/literate.md)."""

@@ -1,0 +1,182 @@
+"""The one thing to do next, from measurements that are given, and from real ones."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import runelift
+from runelift.ir.imp.work_counts import Work
+from runelift.ir.prim import Prim
+from runelift.runtime.cost.peaks import Peaks
+from runelift.runtime.records.statistics import Summary
+from runelift.runtime.tools.commands.cli import main
+from runelift.runtime.tools.profiling.next_step import (
+    NOTHING,
+    Commands,
+    Kind,
+    MeasuredWay,
+    Step,
+    next_step,
+    steps,
+)
+from runelift.runtime.tools.profiling.profile import KernelProfile
+from runelift.runtime.tools.profiling.quantities import share_of_peak
+
+SHELL = Commands("f", ["k", "xs"], [False, True], "a b.fut", ["--only", "big", "--entry", "f"],
+                 ["--entry", "f"], "a b.fut.tuning")
+PYTHON = replace(SHELL, program=None)
+ROUNDS = (1.0, 1.02, 0.99, 1.01, 1.0, 0.98, 1.03)
+
+
+def way(kind: Kind, seconds: float, name: str = "", detail: str = "") -> MeasuredWay:
+    return MeasuredWay(kind, name, detail, tuple(seconds * each for each in ROUNDS))
+
+
+NOW, HOST = way(Kind.NOW, 0.010, "default"), way(Kind.HOST, 0.014)
+
+
+@pytest.mark.parametrize(("better", "text", "shell", "python"), [
+    (way(Kind.VERSION, 0.005, "V2, V4", "{'f.v': 1}"), "run V2, V4",
+     "runelift bench 'a b.fut' --only big --entry f --force V2 --force V4",
+     "program.run('f', [k, xs], force={'f.v': 1})"),
+    (way(Kind.DEFAULT, 0.005, "default"), "leave the settings out",
+     "mv 'a b.fut.tuning' 'a b.fut.tuning.old'", "program.thresholds = {}"),
+    (way(Kind.CONSTANT, 0.005, "f_k8, with k = 8", "entry f_k8 xs' = f 8 xs'"),
+     "call f_k8, with k = 8 as a constant",
+     "printf '\\n%s\\n' 'entry f_k8 xs'\"'\"' = f 8 xs'\"'\"'' >> 'a b.fut'",
+     "program = runelift.compile(text + \"\\nentry f_k8 xs' = f 8 xs'\")"),
+    (way(Kind.LARGER, 0.005, "a 16th of a call with n = 160", "8i64 '[160]f32'"),
+     "give more data in a call (a 16th of a call with n = 160)",
+     "runelift dataset 8i64 '[160]f32' -o larger.data && "
+     "runelift bench 'a b.fut' --entry f --input larger.data",
+     "runelift dataset 8i64 '[160]f32' -o larger.npz"),
+    (way(Kind.DEVICE, 0.009, "from Python, device arrays"),
+     "keep arrays on the device between calls from Python",
+     "program.f(k, program.to_device(xs), device_arrays=True)",
+     "program.f(k, program.to_device(xs), device_arrays=True)"),
+])
+def test_each_change_that_gains_is_named_with_its_command(
+        better: MeasuredWay, text: str, shell: str, python: str) -> None:
+    for commands, command in ((SHELL, shell), (PYTHON, python)):
+        (step,) = steps([NOW, HOST, better], commands)
+        assert (step.text, step.command) == (text, command)
+        assert step.gain == pytest.approx(14 / 9)
+        before = "14.0 ms" if better.kind is Kind.DEVICE else "10.0 ms"
+        assert f": {better.median * 1e3:.2f} ms instead of {before}, " in next_step(
+            {"": [step]}, "").text
+
+
+def test_what_does_not_gain_for_sure_is_not_named() -> None:
+    noisy = replace(way(Kind.VERSION, 0.005, "V2"), seconds=(0.004, 0.005, 0.005, 0.011))
+    failed = MeasuredWay(Kind.VERSION, "V3", refused="V3: no memory")
+    little, slower = way(Kind.CONSTANT, 0.0096), way(Kind.LARGER, 0.020)
+    small_part = way(Kind.VERSION, 0.0098, "V4")
+    once = MeasuredWay(Kind.VERSION, "V5", seconds=(0.001,))
+    ways = [NOW, HOST, noisy, failed, little, slower, small_part, once, way(Kind.NUMPY, 0.001)]
+    assert steps(ways, SHELL) == ()
+    assert next_step({"": ()}, "").text == NOTHING == "Nothing that was tried gains 5 %."
+    # without a call with NumPy arrays, nothing says that device arrays gain
+    assert steps([NOW, way(Kind.DEVICE, 0.001)], SHELL) == ()
+
+
+def test_the_greatest_gain_is_named_and_different_versions_are_tuned() -> None:
+    def version(name: str, seconds: float) -> Step:
+        return steps([NOW, way(Kind.VERSION, seconds, name)], SHELL)[0]
+
+    constant = steps([NOW, way(Kind.CONSTANT, 0.004, "k = 8")], SHELL)
+    tune = "runelift autotune a.fut"
+    found = next_step({"one": [version("V2", 0.002), *constant],
+                       "two": [version("V2", 0.005)]}, tune)
+    assert found.step is not None
+    assert (found.step.kind, found.dataset) == (Kind.VERSION, "one")
+    assert found.text.startswith("Next: run V2: 2.00 ms instead of 10.0 ms for one, 5.00 times")
+    for others in ([version("V3", 0.005)], []):
+        found = next_step({"one": [version("V2", 0.002)], "two": others}, tune)
+        assert found.text.splitlines()[1].strip() == tune
+        assert "such as V2: 2.00 ms instead of 10.0 ms for one" in found.text
+    assert next_step({"one": constant, "two": [version("V3", 0.009)]}, tune).step == constant[0]
+
+
+@pytest.mark.parametrize(("seconds", "share", "shown", "bound"), [
+    (0.5, 1.0, "at roof", ""), (1.25, 0.8, "80 %", "memory"), (4.0, 0.25, "25 %", "")])
+def test_no_share_is_above_a_peak_and_far_peaks_do_not_bound(
+        seconds: float, share: float, shown: str, bound: str) -> None:
+    kernel = KernelProfile("k", "", "a.fut:1:1", "", 1, Summary(seconds, 0, seconds, 3), 1.0,
+                           Work(bytes=100.0), Peaks(100.0, {Prim.F32: 1e9}), None)
+    assert (kernel.memory_share, kernel.roof_share) == (share, share)
+    assert share_of_peak(kernel, kernel.memory_share) == shown
+    assert kernel.bound == bound
+
+
+VALUES = ", ".join(f"{each % 7}f32" for each in range(3000))
+MEANS = f"""
+-- The means of windows.
+-- ==
+-- entry: means
+-- "windows" input {{ 8i64 [{VALUES}] }}
+entry means [n] (k: i64) (xs: [n]f32): []f32 =
+  tabulate (n - k + 1) (\\i -> f32.sum xs[i:i + k] / f32.i64 k)
+"""
+SCRIPT = """
+import numpy as np
+def means(k, xs): return np.convolve(xs, np.full(k, 1 / k), "valid")
+def wrong(k, xs): return xs[k - 1:]
+def broken(k): return k
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    peaks = Peaks(1e10, {Prim.F32: 1e11, Prim.I32: 1e11})
+    for module in ("commands.profile", "profiling.call"):
+        monkeypatch.setattr(f"runelift.runtime.tools.{module}.measured_peaks",
+                            lambda *_, **__: peaks)
+    monkeypatch.setenv("COLUMNS", "110")
+    (tmp_path / "means.fut").write_text(MEANS)
+    (tmp_path / "means.py").write_text(SCRIPT)
+    return tmp_path
+
+
+def test_a_profile_ends_in_one_change_or_in_none(
+        folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program, script = folder / "means.fut", folder / "means.py"
+    command = ["profile", str(program), "--device", "pocl", "-r", "4"]
+    assert main([*command, "--json", "--numpy", f"{script}:means"]) == 0
+    out = capsys.readouterr().out
+    found = json.loads(out[out.index("{"):])
+    found = found.get("result", found)
+    (profile,) = found["profiles"]
+    ways = {each["kind"]: each for each in profile["ways"]}
+    assert {*ways} >= {"now", "version", "constant", "host", "device", "numpy"}
+    assert all(each["seconds"] or each["refused"] for each in profile["ways"])
+    assert profile["difference_from_numpy"] is None
+    if found["next"] is not None:
+        assert found["next"]["after"] < found["next"]["before"]
+        assert found["next"]["command"] == profile["steps"][0]["command"]
+    way = MeasuredWay(Kind.CONSTANT, ways["constant"]["name"], ways["constant"]["detail"])
+    assert way.detail == "entry means_k8 [n] (xs: [n]f32) = means 8 xs"
+    pasted = Commands("means", [], [], str(program)).of(way)
+    subprocess.run(["/bin/sh", "-c", pasted], check=True)
+    xs = np.arange(20, dtype=np.float32)
+    made = runelift.compile(program, device="pocl")
+    np.testing.assert_array_equal(made.means_k8(xs), made.means(8, xs))
+
+    shown = runelift.profile(made.means, 8, xs, runs=3, numpy=lambda k, xs: xs)
+    assert repr(shown).endswith(shown.next)
+    assert "The results of NumPy differ" in repr(shown)
+    assert re.match(r"Next: .* times as fast\.\n  \S|Nothing that was tried", shown.next)
+    assert "Ways to make the call" in shown._repr_html_()
+    (there,) = (each for each in shown.profile.ways if each.kind is Kind.CONSTANT)
+    assert PYTHON.of(there) == "program.means_k8(xs)"
+
+    for name, said in (("none", "no function 'none'"), ("broken", "broken of means.py fails"),
+                       ("a.b", "SCRIPT.py:NAME")):
+        assert main([*command, "--numpy", f"{script}:{name}"]) == 1
+        assert said in " ".join(capsys.readouterr().err.split())
