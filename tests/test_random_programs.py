@@ -19,6 +19,7 @@ from runelift.runtime.devices.info import DeviceKind, find_devices
 from runelift.runtime.execution import submitting
 from runelift.runtime.programs.program import Program
 from tests.random_programs.check import check, forced
+from tests.random_programs.derived import DERIVED
 from tests.random_programs.groups import GROUPS
 from tests.random_programs.halves import HALVES
 from tests.random_programs.nests import LARGE, NESTS, nests
@@ -64,6 +65,12 @@ def test_random_updates(seed: int) -> None:
 def test_random_halves(first: int) -> None:
     for seed in range(first, first + 3):
         check(HALVES, seed, None)
+
+
+@pytest.mark.sweep(every=30)
+@pytest.mark.parametrize("seed", range(SEEDS * 5))
+def test_random_derivatives(seed: int) -> None:
+    check(DERIVED, seed, "pocl")
 
 
 @pytest.mark.sweep(every=50)

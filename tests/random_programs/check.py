@@ -38,7 +38,8 @@ from tests.random_programs.writer import Family
 from tests.replays import results_agree
 
 FAMILIES = {"nests": NESTS, "wide": nests(LARGE), "groups": GROUPS, "updates": UPDATES,
-            "halves": HALVES, "derived": DERIVED, "ragged": RAGGED, "ragged_wide": ragged(LARGE_ROWS, 4)}
+            "halves": HALVES, "derived": DERIVED, "ragged": RAGGED,
+            "ragged_wide": ragged(LARGE_ROWS, 4)}
 REPLAYED = 4
 """Of so many programs, one is also run with all versions at each encounter."""
 MIXES = 3
