@@ -48,6 +48,10 @@ class References:
         """The names that a file hands to the files that import it."""
         return self._file(path).exported
 
+    def scope(self, path: Path) -> Scope:
+        """The names that can be used at the end of a file, apart from the prelude's."""
+        return self._file(path).scope
+
     def value(self, path: Path, name: str) -> Definition | None:
         """The value that a name means at the end of a file."""
         found: Definition | None = self._file(path).scope.values.get(name)

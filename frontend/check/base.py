@@ -23,7 +23,15 @@ from runelift.frontend.check.unify import (
     Substitution,
     TypeMismatch,
 )
-from runelift.frontend.check.wording import DECLARED, Wording, advice, difference, size_advice
+from runelift.frontend.check.wording import (
+    DECLARED,
+    OF_ROLE,
+    Wording,
+    advice,
+    arity,
+    difference,
+    size_advice,
+)
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.layered import Layered
 from runelift.frontend.syntax.nodes import walk
@@ -173,7 +181,7 @@ class Base(ABC):
         except FunctionalType:
             raise self._error(
                 "function-not-allowed", span, f"{call_text(call, span)}A value of functional type "
-                f"cannot be {what} here.", f"Its type is {self._show(found)}: "
+                f"cannot be {what} here.", arity(call) or f"Its type is {self._show(found)}: "
                 "an argument may be missing.") from None
         except IrregularType:
             raise self._irregular(found, span, call) from None
@@ -188,7 +196,8 @@ class Base(ABC):
                 + " Occurs check: a type cannot contain itself." * isinstance(error, InfiniteType)
                 + " A function that consumes its argument does not do for one that does not."
                 * isinstance(error, ConsumingFunction),
-                *filter(None, [hint or advised, *notes]), labels=labels) from None
+                *filter(None, [hint or advised or OF_ROLE.get(what), *notes]), labels=labels
+                ) from None
         except SizeMismatch as error:
             words = self._wording()
             left, right = words.size(error.left), words.size(error.right)
@@ -248,7 +257,6 @@ class Base(ABC):
     def _not_applicable(self, exp: ast.Exp, type_: Type, number: int,
                         args: tuple[ast.Exp, ...]) -> ProgramError:
         """An error: the rest of ``exp`` after ``number`` arguments is no function."""
-        applied = isinstance(exp, ast.Apply)
         match exp:
             case ast.BinExp(_, name) | ast.OpSection(_, name):
                 shown = f'"{name}"'
@@ -261,8 +269,8 @@ class Base(ABC):
             return self._error(
                 "not-a-function", args[0].span, f'Cannot apply {shown} to "{args[0].span.text}". '
                 f"{shown} is no function, but {self._noun(type_)}.",
-                *([foreign.operator(args[0].span)
-                   or "An operator may be missing between them."] if applied else []),
+                *([foreign.misapplied(exp, self.solved.resolve(type_))]
+                  if isinstance(exp, ast.Apply) else []),
                 labels=labels)
         return self._error(
             "too-many-arguments", args[number].span, f"Cannot apply {shown} to {len(args)} "
@@ -361,17 +369,20 @@ class Base(ABC):
                 "Move the definition before its use."]
         if name.quals:
             known = members(name.quals[0]) if name.quals[0] in PRIMS else {}
+            if name.name in foreign.MEMBERS and known:
+                return (), [foreign.MEMBERS[name.name]]
             near = difflib.get_close_matches(name.name, known, n=1)
             return (), [did_you_mean('.'.join((*name.quals, each)), span, str(name))
                         for each in near]
-        if hints := foreign.meant(name.name, span):
+        if hints := foreign.bars(span) or foreign.meant(name.name, span):
             return (), hints
         owners = [prim for prim in ("i32", "f32", "f64") if member(prim, name.name) is not None]
         if owners:
             return (), [f"Write {' or '.join(f'{prim}.{name}' for prim in owners)}."]
         plain = (each for each in FUNCTIONS if "." not in each.lstrip("."))
         names = (*self.scope.values, *self.scope.top, *plain)
-        near = difflib.get_close_matches(name.name, names, n=1)
+        near = difflib.get_close_matches(name.name, names, n=1, cutoff=0.7)
+        near = near if len(name.name) > 1 else []
         return (), [did_you_mean(each, span, str(name)) for each in near]
 
     def _instantiate(self, scheme: Scheme, name: ast.Name | None = None) -> Type:

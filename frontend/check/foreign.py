@@ -78,7 +78,19 @@ ADVICE: Mapping[str, str] = {
     "np": "Functions have no module in front: sum is f32.sum, max is f32.maximum.",
     "numpy": "Functions have no module in front: sum is f32.sum, max is f32.maximum.",
     "torch": "Functions have no module in front: sum is f32.sum, max is f32.maximum.",
-    "empty": "Write [] with a type: ([] : [0]i32)", "stream_red": "Write reduce and map.",
+    **dict.fromkeys(("Math", "cmath"), "Functions are members of the types: f32.sqrt, f64.sqrt."),
+    "reshape": "Write unflatten xs, whose type has the new sizes, or flatten xs.",
+    "empty": "An array without elements is ([] : [0]i32); null xs asks whether xs is one.",
+    **dict.fromkeys(("+=", "-=", "*=", "%="),
+                    "A name keeps its value; define it anew: let x = x + 1"),
+    **dict.fromkeys(("<-", "update", "setindex"),
+                    "An element is replaced in a copy, or in an array that is yours alone: "
+                    "xs with [i] = x"),
+    "fst": "A component is written: e.0", "snd": "A component is written: e.1",
+    "repeat": "Write replicate n x.", "tile": "Write flatten (replicate n xs).",
+    **dict.fromkeys(("fn", "function", "func"), r"A function is written: \x -> e"),
+    "=>": r"A function is written: \x -> e",
+    "stream_red": "Write reduce and map.",
     "None": "Write a sum type: type maybe 't = #none | #some t",
     "null": "Write a sum type: type maybe 't = #none | #some t",
     "lambda": r"A function is written: \x -> e",
@@ -87,6 +99,14 @@ ADVICE: Mapping[str, str] = {
     "self": "There are no objects: a record is an argument.",
 }
 """Advice about names that stand for more than a name here."""
+
+MEMBERS: Mapping[str, str] = {
+    **dict.fromkeys(("pow", "power"), "Write x ** y."), "square": "Write x * x.",
+    "mean": ADVICE["mean"], "dot": ADVICE["dot"],
+    **dict.fromkeys(("add", "sub", "mul", "div"), "Write an operator: x + y, or the function (+)."),
+    "mod": "Write x % y.", "cast": "A conversion names both types: f32.i64 x",
+}
+"""Advice about members of types of numbers in other languages."""
 
 CONVERSIONS: Mapping[str, str] = {
     "int": "i64", "long": "i64", "float": "f32", "double": "f64", "bool": "bool",
@@ -99,6 +119,9 @@ TYPES: Mapping[str, str] = {
     "unsigned": "u32", "float": "f32", "double": "f64", "real": "f64", "string": "[]u8",
     "String": "[]u8", "Int": "i64", "Float": "f32", "Double": "f64", "Bool": "bool",
     "boolean": "bool", "size_t": "i64", "void": "()",
+    **dict.fromkeys(("List", "Array", "Vec", "Vector", "vector", "Seq", "list", "array"),
+                    "[]i32 or []f32"),
+    **dict.fromkeys(("struct", "record"), "{x: i32} or the like"),
     **{f"{kind}{bits}": f"{kind[0]}{bits}" for kind in ("int", "float") for bits in (16, 32, 64)},
     **{f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)}, "int8": "i8",
 }
@@ -144,10 +167,33 @@ def meant(name: str, span: Span) -> list[str]:
     return [ADVICE[name]] if name in ADVICE else []
 
 
-def operator(span: Span) -> str | None:
-    """The hint for a word between two operands that is an operator elsewhere."""
-    new = OPERATORS.get(span.text)
-    return None if new is None else Replacement(f"The operator is {new}.", new)
+def misapplied(exp: ast.Apply, type_: Type) -> str:
+    """The hint for a value of a type that is applied as if it were a function."""
+    first, text = exp.args[0].span, exp.fun.span.text
+    if first.text in OPERATORS:
+        new = OPERATORS[first.text]
+        return Replacement(f"The operator is {new}.", new)
+    if first.text == "as" and len(exp.args) > 1 and isinstance(type_, Prim):
+        new = f"{CONVERSIONS.get(exp.args[1].span.text, 'f32')}.{type_} {argument(text)}"
+        return Replacement(f"Convert it: {new}", new, exp.fun.span.to(exp.args[1].span))
+    if isinstance(exp.fun, ast.Literal) and first.text in ("f", "F", "d", "l", "L", "u"):
+        new = text + {"f": "f32", "d": "f64", "u": "u32"}.get(first.text.lower(), "i64")
+        return Replacement(f"A number of a type is written {new}.", new, exp.span)
+    if isinstance(type_, Array) and len(exp.args) == 1 and (
+            exp.span.source.text[exp.fun.span.end] == "("):
+        new = f"{text}[{first.text.strip('()')}]"
+        return Replacement(f"An element is written: {new}", new, exp.span)
+    return "An operator may be missing between them."
+
+
+def bars(span: Span) -> list[str]:
+    """The hint for a parameter between bars, which is unknown as ``span`` is no parameter here."""
+    text = span.source.text
+    found = re.compile(r"\|\s*([\w', ]+?)\s*\|").search(text, max(0, span.start - 40))
+    if found is None or not found.start() < span.start < found.end():
+        return []
+    hint, new = r"A function is written: \x -> e", "\\" + found[1].replace(",", " ") + " ->"
+    return [Replacement(hint, new, Span(span.source, found.start(), found.end()))]
 
 
 def type_meant(name: str, span: Span) -> tuple[str, ...]:
@@ -186,6 +232,10 @@ def method(name: str, array: Type, record: str, span: Span) -> list[str]:
     """Hints about ``record.name`` of other languages, which ``span`` has the text of."""
     if not isinstance(array, Array):
         return []
+    if name.isdigit():
+        new = f"{argument(record)}[{name}]"
+        return [Replacement(f"An element is written: {new}", new, span)
+                if span.text == f"{record}.{name}" else f"An element is written: {new}"]
     elem = array.elem
     if name in METHODS and not (name in TYPED_METHODS and elem not in NUMBERS):
         new = METHODS[name].format(xs=argument(record), t=elem)

@@ -92,7 +92,8 @@ class Indexing(Patterns):
                                   f"There are {len(dims)} indices, but the array has only {rank} "
                                   f"dimension{'s' * (rank != 1)}." if rank else
                                   f"A value of type {self._show(head)} cannot be indexed.",
-                                  *["A component is written: e.0"] * isinstance(head, Tuple))
+                                  *["A component is written: e.0"] * isinstance(head, Tuple),
+                                  *["A field is written: e.x"] * isinstance(head, Record))
             if isinstance(dim, ast.SliceExp):
                 slices.append(self._slice(dim, head.size))
             else:

@@ -100,11 +100,11 @@ class Inference(Loops):
             case ast.Negate(_, arg):
                 self._negated.add(id(arg))
                 type_ = self.solved.meta(NUMBERS)
-                self.expect(type_, self.infer(arg), arg.span, "an operand")
+                self.expect(type_, self.infer(arg), arg.span, "an operand", call=exp)
                 return type_
             case ast.Not(_, arg):
                 type_ = self.solved.meta((*INTS, Prim.BOOL))
-                self.expect(type_, self.infer(arg), arg.span, "an operand")
+                self.expect(type_, self.infer(arg), arg.span, "an operand", call=exp)
                 return type_
             case ast.LambdaExp():
                 return self._lambda(exp, expected)

@@ -124,5 +124,12 @@ class Patterns(SizeExps):
         if not isinstance(head, Tuple) or len(head.items) != count:
             raise self._error("bad-pattern", span,
                               f"A pattern of {count} components cannot match "
-                              f"a value of type {self._show(head)}.")
+                              f"a value of type {self._show(head)}.",
+                              *["A function of several arguments has a parameter for each: "
+                                "\\x y -> e"] * _is_parameter(span))
         return list(head.items)
+
+
+def _is_parameter(span: Span) -> bool:
+    """True if a pattern is the parameter of a lambda."""
+    return span.source.text[:span.start].rstrip().endswith("\\")

@@ -28,6 +28,11 @@ _WHOLE = {"a value": "Expression", DECLARED: "Function body",
 """Names for an expression of a wrong type."""
 
 
+OF_ROLE = {"the next value of the loop":
+           "The body gives the next values of all parameters of the loop, in their order."}
+"""Advice about an expression of a wrong type, by its role."""
+
+
 @dataclass(slots=True)
 class Wording:
     """The names of types and sizes in one message.
@@ -121,12 +126,24 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
             return f"Convert the other operand: f64.{wanted} {argument(call.left.span.text)}"
         case MetaVar(), Prim() if given in INTS and _is_float(solved, wanted):
             return _written("Convert it", text, f"f64.{given}")
+        case MetaVar(), MetaVar() if _is_integer(solved, wanted) and _is_float(solved, given):
+            return "An integer has no point."
+        case MetaVar(), Prim() if given in FLOATS and _is_integer(solved, wanted):
+            return _written("Convert it", text, f"i64.{given}")
+        case (Prim() | MetaVar()), Prim.BOOL if isinstance(call, ast.BinExp) and (
+                wanted in NUMBERS or _is_number(solved, wanted)):
+            return _written("Convert it", text,
+                            f"{wanted if isinstance(wanted, Prim) else 'i32'}.bool")
         case Prim.BOOL, (Prim() | MetaVar()) if given in INTS or given in FLOATS:
             return _written("Compare it with a number", text)
         case Arrow(), Arrow():
             return None
         case Record(fields), Record(others) if dict(fields).keys() != dict(others).keys():
             return _field_difference(dict(fields), dict(others))
+        case _, Arrow(_, Arrow()) if isinstance(call, ast.BinExp) and isinstance(
+                call.left, ast.Name) and text == call.left.span.text:
+            return Replacement(f"An operator as an argument stands in parentheses: ({call.op})",
+                               f"({call.op})", call.op_span)
         case _, Arrow() if not isinstance(wanted, MetaVar) or wanted.id in solved.allowed:
             return "It is a function: an argument is missing, or parentheses around the call."
         case Tuple(items), _ if isinstance(call, ast.Apply) and len(call.args) == len(items):
@@ -134,11 +151,31 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
             return f"The function takes one tuple: {call.fun.span.text} ({args})"
         case _, Tuple(items) if isinstance(call, ast.Apply) and len(call.args) == 1 and items:
             return "Arguments stand behind the function without commas: f x y"
+        case (Prim() | MetaVar()), Array() if isinstance(call, ast.Apply) and (
+                call.fun.span.text in _FOLDS and len(call.args) == 2):
+            return "The neutral element stands between the operator and the array."
+        case Arrow(), Array(_, Prim.BOOL) if isinstance(call, ast.Apply) and (
+                new := {"any": "or", "all": "and"}.get(call.fun.span.text)):
+            return f"Write {new} {argument(text)}."
+        case Array(_, Prim()), Array(_, Array()) if isinstance(call, ast.Apply):
+            return f"It takes one row: map {call.fun.span.text} calls it for each row."
+        case Array(_, MetaVar() as elem), Array(_, Array()) if isinstance(
+                call, ast.Apply) and _is_number(solved, elem):
+            name = call.fun.span.text
+            return f"Operators work on single values; {name} ({name} f) goes a level deeper."
+        case Array(), (Prim() | MetaVar()) if _joins(call, text) and (
+                given in NUMBERS or _is_number(solved, given)):
+            return Replacement(f"An array of one element is written [{text}].", f"[{text}]")
+        case (Prim() | MetaVar()), Tuple() if isinstance(call, ast.BinExp):
+            return r"A tuple is taken apart by its parameter: \(x, y) -> e"
+        case (Prim() | MetaVar()), Array() if isinstance(call, ast.Negate | ast.Not):
+            return "Operators work on single values; map applies a function to all elements."
         case (Prim() | MetaVar()), Array() if isinstance(call, ast.BinExp):
             return "Operators work on single values; map and map2 apply them to all elements."
     return None
 
 
+_FOLDS = frozenset({"reduce", "reduce_comm", "scan", "foldl", "foldr"})
 _COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 
 
@@ -147,6 +184,10 @@ def _chained(call: ast.BinExp) -> str | None:
     left = call.left
     if not (isinstance(left, ast.BinExp) and {str(call.op), str(left.op)} <= _COMPARISONS):
         return None
+    middle = left.right
+    if isinstance(middle, ast.BinExp) and str(middle.op) in ("&", "|"):
+        new = 2 * str(middle.op)
+        return Replacement(f"Comparisons are connected by {new}.", new, middle.op_span)
     new = f"{left.span.text} && {left.right.span.text} {call.op} {call.right.span.text}"
     return Replacement(f"Write both comparisons: {new}", new, call.span)
 
@@ -179,6 +220,32 @@ def _apart(call: ast.Apply, text: str) -> str | None:
         return None
     new = " ".join(argument(item.span.text) for item in items)
     return Replacement(f"Arguments stand behind each other, without a tuple: {new}", new)
+
+
+def arity(call: ast.Exp | None) -> str | None:
+    """The advice to write ``map2`` for ``map`` with two arrays; None if it is another call."""
+    if not isinstance(call, ast.Apply) or call.fun.span.text != "map" or len(call.args) < 3:
+        return None
+    new = f"map{len(call.args) - 1}"
+    return Replacement(f"For several arrays write {new}.", new, call.fun.span)
+
+
+def _joins(call: ast.Exp | None, text: str) -> bool:
+    """True if ``text`` stands where an array is joined, or is the last of several arguments."""
+    if isinstance(call, ast.BinExp):
+        return str(call.op) == "++"
+    return isinstance(call, ast.Apply) and len(call.args) > 1 and text == call.args[-1].span.text
+
+
+def _is_integer(solved: Substitution, type_: Type) -> bool:
+    """True if a type that is yet to be found is one of integers."""
+    return isinstance(type_, MetaVar) and (solved.allowed.get(type_.id) or {Prim.BOOL}) <= {*INTS}
+
+
+def _is_number(solved: Substitution, type_: Type) -> bool:
+    """True if a type that is yet to be found is one of numbers."""
+    return isinstance(type_, MetaVar) and (
+        solved.allowed.get(type_.id) or {Prim.BOOL}) <= {*NUMBERS}
 
 
 def _is_float(solved: Substitution, type_: Type) -> bool:
@@ -214,6 +281,9 @@ def size_advice(solved: Substitution, left: Size, right: Size, names: tuple[str,
         if name and (free := sorted(size.variables() & solved.flexible)):
             return [f"No equation is solved for {free[0].base}: the size of the argument must be "
                     "written as the declaration says it, which a size coercion can do."]
+    by = (left - right).constant
+    if by and (left.variables() or right.variables()):
+        return [f"They differ by {abs(by)}, so they are never equal: take a slice of one of them."]
     if left.constant is not None and right.constant is not None:
         return ["All elements of an array have the same size."] if what == "an element" else []
     shown = [name for name in names if name]

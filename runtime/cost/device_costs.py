@@ -1,6 +1,6 @@
 """The constants of a device that predicted times are made of, and where they come from.
 
-``runelift devices --measure`` measures them, and the cache keeps them.  A device that was not
+``runelift doctor --measure`` measures them, and the cache keeps them.  A device that was not
 measured has the constants of the profile whose name its own contains.  Any other device has the
 constants of a profile of its kind.
 """

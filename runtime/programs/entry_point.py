@@ -220,8 +220,12 @@ class EntryPoint(Differentiable, Displayed):
 
 def _is_long(loaded: LoadedProgram, entry: str) -> bool:
     """True if a call is the first on a device, and a terminal shows how far it is."""
-    return (loaded.info is not None and loaded.made(entry) is None and sys.stderr is not None
-            and sys.stderr.isatty())
+    if loaded.info is None or loaded.made(entry) is not None:
+        return False
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError):  # there is none, or it is closed
+        return False
 
 
 def python_names(declared: Signature) -> list[str]:

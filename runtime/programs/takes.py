@@ -88,6 +88,7 @@ def or_none(kind: Kind) -> Kind:
 
 TEXT = Kind("a text", _is(str), "'main'")
 PROGRAM = Kind("a path or the text of a program", _is(str, Path, Source), "Path('program.fut')")
+FUNCTION = Kind("a function", callable, "np.convolve")
 FUNCTION_OR_TEXT = Kind("a function or the text of a program",
                         lambda value: isinstance(value, str) or callable(value),
                         "'entry f (x: i32) = x'")

@@ -61,10 +61,11 @@ COMMANDS = {
     "literate": "write a document with the comments of a program and the values it computes",
     "pkg": "get packages of programs to import",
     "cache": "show or empty the cache of compiled programs and kernels",
-    "devices": "list the OpenCL devices",
     "doctor": "say what is found on this machine, what is not usable, and why",
     "completion": "print what makes a shell complete commands, options and files",
 }
+RENAMED = {"devices": "doctor"}
+"""Commands of before, which go on working, and the commands that have taken their place."""
 EXAMPLES = ("runelift demo", "runelift autotune examples/rows.fut -v")
 RUNNING = frozenset({"run", "bench", "profile"})
 """The commands that run programs in this process, on a device."""
@@ -140,17 +141,18 @@ def make_parser(command: str | None, *, everything: bool = True) -> argparse.Arg
     parser.add_argument("--version", action="version", version=f"runelift {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True,
                                      parser_class=_Parser)
-    for name, summary in COMMANDS.items():
+    for name in (*COMMANDS, *RENAMED):
+        summary: dict[str, Any] = {"help": COMMANDS[name]} if name in COMMANDS else {}
         if name == command:
             module = importlib.import_module(f"{__package__}.{name.replace('-', '_')}")
             sub = commands.add_parser(
-                name, help=summary, description=module.__doc__, formatter_class=_Help,
+                name, **summary, description=module.__doc__, formatter_class=_Help,
                 epilog=_shown(module.EXAMPLES))
             module.configure(sub)
             everyday.arrange(sub, name, everything=everything)
             sub.set_defaults(execute=module.execute)
         else:
-            commands.add_parser(name, help=summary)
+            commands.add_parser(name, **summary)
     return parser
 
 

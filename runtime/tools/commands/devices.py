@@ -14,15 +14,20 @@ from runelift.ir.base.errors import UserError
 from runelift.runtime.devices.info import DeviceInfo, find_devices, select, spec_of
 from runelift.runtime.devices.registrations import described, registrations
 from runelift.runtime.records.format import table
-from runelift.runtime.tools.commands.options import add_device, add_json, print_json
+from runelift.runtime.tools.commands.options import add_device, add_json, print_json, warn
 from runelift.runtime.tools.commands.styles import show
 
-EXAMPLES = ("runelift devices", "runelift devices --json", "runelift devices --measure")
+EXAMPLES = ("runelift doctor", "runelift doctor --json", "runelift doctor --measure")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift devices``."""
     add_json(parser)
+    add_measure(parser)
+
+
+def add_measure(parser: argparse.ArgumentParser) -> None:
+    """Add the options to measure a device."""
     parser.add_argument("--measure", action="store_true",
                         help="measure the constants of predicted times on --device, and keep them")
     add_device(parser)
@@ -37,11 +42,12 @@ def facts(device: DeviceInfo) -> dict[str, object]:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift devices``."""
+    warn("'devices' is part of 'doctor' now.")
     for each in registrations():  # before drivers are used: one may crash
         if each.problem:
             show(described(each), sys.stderr)
     if args.measure:
-        return _measure(args)
+        return measure(args)
     devices = find_devices()
     if args.json:
         print_json([facts(device) for device in devices])
@@ -60,7 +66,7 @@ def execute(args: argparse.Namespace) -> int:
     return 0
 
 
-def _measure(args: argparse.Namespace) -> int:
+def measure(args: argparse.Namespace) -> int:
     """Measure the constants of a device, and keep them."""
     info = select(args.device)
     if info is None:

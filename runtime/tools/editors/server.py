@@ -12,6 +12,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, TypeVar, cast
 
@@ -25,7 +26,6 @@ from runelift.ir.base.errors import Diagnostic, UserError
 from runelift.ir.base.source import Source, Span
 from runelift.runtime.tools.editors import answers, renaming, structure
 from runelift.runtime.tools.editors.analysis import Analysis, check, listen_to_warnings, read
-from runelift.runtime.tools.editors.code_versions import code_versions
 from runelift.runtime.tools.editors.documents import Document, path_of
 from runelift.runtime.tools.editors.evaluation import evaluations, result_lines
 from runelift.runtime.tools.editors.signatures import signature_at
@@ -100,7 +100,7 @@ class RuneliftServer(LanguageServer):
         self._refresh()
         await asyncio.sleep(RESTING)
         if document.good is found:
-            document.versions = await self.work(code_versions, source)
+            document.versions = await self.work(_versions, source)
         await self.work(gc.collect)  # in a pause of typing
 
     async def work(self, function: Callable[..., T], *arguments: Any) -> T:
@@ -199,6 +199,11 @@ class RuneliftServer(LanguageServer):
                       each.bits)
             column = here
         return found
+
+
+def _versions(source: Source) -> Any:
+    """The code versions of a text, by modules that no other answer needs."""
+    return import_module("runelift.runtime.tools.editors.code_versions").code_versions(source)
 
 
 def _markdown(text: str) -> lsp.MarkupContent:

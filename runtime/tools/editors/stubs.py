@@ -27,6 +27,8 @@ import numpy.typing as npt
 
 import runelift
 '''
+_TAKEN = frozenset({"np", "npt", "runelift", "program", "Program", "Literal", "overload"})
+"""The names that a stub has already."""
 _SCALARS = {"f": "float", "i": "int", "u": "int", "b": "bool"}
 """Python's type of scalars, by the first letter of theirs."""
 
@@ -42,7 +44,8 @@ def stub(file: str, signatures: Mapping[str, Signature]) -> str:
     return "\n".join([
         HEAD.format(file=file), *(_class(name, signatures[name]) for name in callable_),
         "class Program(runelift.Program):", indent("\n".join(members or ["pass"]), "    "), "",
-        "program: Program", *(f"{name} = program.{name}" for name in callable_)]) + "\n"
+        "program: Program",
+        *(f"{name} = program.{name}" for name in callable_ if name not in _TAKEN)]) + "\n"
 
 
 def _class(name: str, declared: Signature) -> str:

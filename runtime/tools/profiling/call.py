@@ -18,7 +18,7 @@ from runelift.runtime.displayed import Displayed
 from runelift.runtime.execution.opaques import unpacked
 from runelift.runtime.programs.entry_point import EntryPoint
 from runelift.runtime.programs.program import Program
-from runelift.runtime.programs.takes import COUNT, FLAG, takes
+from runelift.runtime.programs.takes import COUNT, FLAG, FUNCTION, or_none, takes
 from runelift.runtime.tools.profiling.data import data
 from runelift.runtime.tools.profiling.next_step import next_step
 from runelift.runtime.tools.profiling.page import page
@@ -74,7 +74,7 @@ class CallProfile(Displayed):
         return f"{out.getvalue().strip()}\n\n{self.next}"
 
 
-@takes(runs=COUNT, all_versions=FLAG)
+@takes(runs=COUNT, all_versions=FLAG, numpy=or_none(FUNCTION))
 def profile(entry_point: EntryPoint, *args: Any, runs: int = 10, all_versions: bool = False,
             numpy: Callable[..., Any] | None = None) -> CallProfile:
     """Profile calls of an entry point, such as ``program.main``, with these arguments.

@@ -14,6 +14,8 @@ from runelift.runtime.records.statistics import Ratio, median, median_ratio
 
 LEAST = 1.05
 """The least gain that is spoken of."""
+LEAST_TIMES = 2
+"""The least times of a way from which it is sure to gain."""
 AUTOTUNE = "autotune"
 """The kind of a step for datasets with different best versions."""
 FACTOR = 16
@@ -152,7 +154,7 @@ def _steps(ways: Sequence[MeasuredWay], commands: Commands) -> Iterator[Step]:
     whole = max(now.median, host.median) if host is not None else now.median
     for way in ways:
         over = host if way.kind is Kind.DEVICE else now
-        if way.kind not in WORDS or over is None:
+        if way.kind not in WORDS or over is None or len(way.seconds) < LEAST_TIMES:
             continue
         ratio = way.gain(over)
         left = max(whole - (over.median - way.median), way.median)

@@ -174,7 +174,7 @@ def verdict(profile: Profile) -> str:
         return "No kernel ran."
     if parts.kernels < IDLE * parts.whole:
         return (f"Kernels run {percent(parts.kernels / parts.whole)} of the call.  The rest is "
-                "launching and waiting.")
+                "launching, copying and waiting.")
     place = f" ({short_place(busiest.source)})" if busiest.source else ""
     text = f"{busiest.name}{place} takes {percent(busiest.share)} of the time of kernels"
     share = busiest.roof_share

@@ -22,7 +22,7 @@ from runelift.runtime.programs.entry_point import python_names
 from runelift.runtime.programs.program import Program
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tools.profiling.next_step import FACTOR, Commands, Kind, MeasuredWay
-from runelift.runtime.tools.profiling.profile import few
+from runelift.runtime.tools.profiling.profile import SECONDS
 from runelift.runtime.tuner.measure.in_turn import InTurn
 from runelift.runtime.tuner.workers.measured_program import WARM_UP_SECONDS, MeasuredProgram
 from runelift.runtime.versions.choose import RequiredVersions
@@ -31,12 +31,12 @@ from runelift.runtime.versions.version_names import names_of_plan, with_version_
 
 MOST_VERSIONS = 16
 """The most versions that are tried.  They have the least predicted time."""
-LONG, SECOND = 20.0, 1.0
+LONG, SECOND = 5.0, 1.0
 """Versions predicted to take so many times as long as the best, and so long, are not tried."""
 SLOW, SHORT = 3.0, 0.05
 """Ways that take so many times as long as the call, and so many seconds, run once."""
-MORE, ENOUGH = 3, 1.0
-"""There are so many times as many rounds if all of them take so few seconds."""
+MORE, ENOUGH, LEAST_ROUNDS = 3, 1.0, 2
+"""There are so many times as many rounds if all take so few seconds, and so many at least."""
 MOST_CONSTANT = 4096
 """The greatest number that is tried as a constant."""
 SHORT_CALL, MOST_BYTES = 0.002, 256 << 20
@@ -95,12 +95,13 @@ def measured_ways(call: Call, ran: Set[str], runs: int,
     measured = MeasuredProgram(call.program)
     resident = measured.place(call.args)
     required = RequiredVersions(call.force)
-    call.program.run(call.entry, resident, force=call.force, device_arrays=True)
     timed = partial(measured.time, call.entry, resident)
     now = "forced" if call.force else "tuned" if call.program.thresholds else "default"
     ways = [Way(Kind.NOW, f"{now}, {', '.join(sorted(ran))}" if ran else now,
                 partial(timed, force=required))]
-    if now != "default":
+    if call.force:
+        ways.append(Way(Kind.DEFAULT, "without --force", timed))
+    elif call.program.thresholds:
         ways.append(Way(Kind.DEFAULT, "default", partial(timed, thresholds={})))
     versions, left_out = _versions(call, measured, resident, ran)
     ways += [*versions, *_from_python(call, resident), *_constant(call, resident)]
@@ -121,8 +122,9 @@ def in_turn(ways: Sequence[Way], runs: int, begins: Callable[[str], None], fores
         begins(way.name)
         _warm_up(turns, way)
     started = time.monotonic()
-    for number in few(MORE * runs):
-        if number >= runs and time.monotonic() > started + ENOUGH:
+    for number in range(max(MORE * runs, LEAST_ROUNDS)):
+        allowed = SECONDS if number < runs else ENOUGH
+        if number >= LEAST_ROUNDS and time.monotonic() > started + allowed:
             break
         turns.run()
         if number == 0:

@@ -73,7 +73,7 @@ def test_constants_are_scaled_by_short_kernels() -> None:
 
 
 def test_a_processor_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["devices", "--measure", "--json", "--device", "Portable"]) == 0
+    assert main(["doctor", "--measure", "--json", "--device", "Portable"]) == 0
     found = json.loads(capsys.readouterr().out)["result"]["costs"]
     assert all(found[name] >= 0 for name in BY)
 

@@ -636,7 +636,10 @@ def test_rules(run: Run) -> None:
 
 def test_devices_and_doctor(run: Run) -> None:
     assert isinstance(json.loads(run("devices", "--json").out)["result"], list)
-    assert run("devices").status == 0
+    found = run("devices")  # a spelling of before
+    assert found.status == 0
+    assert "'devices' is part of 'doctor' now." in found.err
+    assert "devices" not in run("--help").out
     found = json.loads(run("doctor", "--json").out)["result"]
     assert {"python", "packages", "devices", "usable"} <= set(found)
     assert "Python" in run("doctor").out

@@ -444,6 +444,24 @@ def test_completion_has_kinds_and_comments(client: Client, uri: str) -> None:
     assert found["map"]["detail"] .startswith("(a -> x) -> [n]a")
 
 
+def test_members_of_modules_complete(folder: tuple[Client, Path]) -> None:
+    client, root = folder
+    uri, text = (root / "main.fut").as_uri(), FILES["main.fut"]
+    client.open(uri, text)
+    for path, members in (("again.", ["four", "pair", "plain", "twice"]),
+                          ("again.plain.", ["first", "make", "t"]), ("none.", []),
+                          ("i32.m", None), ("", None)):
+        client.change(uri, f"{text}\n  + {path}", 3)
+        items = client.about("completion", uri, 8, 4 + len(path))
+        found = {each["label"]: each for each in items}
+        if members is not None:
+            assert sorted(found) == members
+        elif path:
+            assert "max" in found
+        else:
+            assert (found["twice"]["detail"], found["plain"]["kind"]) == ("def twice (x: i32)", 9)
+
+
 CALLS = """\
 -- | Scales.
 def scaled [n] 'a (k: f32) ({x, y}: {x: f32, y: f32}) zs : [n]f32 = map (\\z -> k * x + y * z) zs

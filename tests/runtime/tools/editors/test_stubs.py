@@ -20,6 +20,7 @@ TEXT = """\
 entry scaled [n][m] (k: f32) (xss: [n][m]f32): ([n][m]f32, i64) = (map (map (* k)) xss, n)
 entry any (x: bool) (lambda: u8) (y: {a: i32}) = (x, lambda, y)
 entry run (x: i32) = x
+entry np (convert: i32) (out: i32) = convert + out
 entry from' (x: i32) = x
 """
 METHODS = ("__call__", "vjp", "jvp", "grad", "value_and_grad", "hvp", "torch", "jax")
@@ -54,6 +55,7 @@ there, _ = rows.scaled(np.float32(1), xss, device_arrays=True)
 rows.scaled(2.0, there)
 program = cast(rows.Program, runelift.compile("rows.fut"))
 program.any(True, 3, runelift.Opaque())
+program.np(convert=1, out=2)
 rows.scaled(2.0, doubles)  # wrong type of elements
 program.scaled(2.0, xss, q=2)  # no such size
 program.scaled("two", xss)  # no number

@@ -78,7 +78,8 @@ def test_what_does_not_gain_for_sure_is_not_named() -> None:
     failed = MeasuredWay(Kind.VERSION, "V3", refused="V3: no memory")
     little, slower = way(Kind.CONSTANT, 0.0096), way(Kind.LARGER, 0.020)
     small_part = way(Kind.VERSION, 0.0098, "V4")
-    ways = [NOW, HOST, noisy, failed, little, slower, small_part, way(Kind.NUMPY, 0.001)]
+    once = MeasuredWay(Kind.VERSION, "V5", seconds=(0.001,))
+    ways = [NOW, HOST, noisy, failed, little, slower, small_part, once, way(Kind.NUMPY, 0.001)]
     assert steps(ways, SHELL) == ()
     assert next_step({"": ()}, "").text == NOTHING == "Nothing that was tried gains 5 %."
     # without a call with NumPy arrays, nothing says that device arrays gain

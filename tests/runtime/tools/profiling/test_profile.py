@@ -105,6 +105,8 @@ def test_the_table_fits_the_terminal(width: int, folder: Path,
     monkeypatch.setenv("COLUMNS", str(width))
     out = run(folder, capsys=capsys)
     _, *lines = out[out.index("chains: "):].splitlines()
+    if any(each.startswith("Next: ") for each in lines):
+        del lines[-1]  # a command to paste is one line
     assert max(map(len, lines)) <= width
     assert "of peak" in out
     assert "heavy.fut:7:" in "".join(out.split())

@@ -1,0 +1,1 @@
+entry main (xs: []bool) = any xs

@@ -1,0 +1,1 @@
+entry main (p: {a: i32}) = p->a

@@ -1,0 +1,1 @@
+entry main (xs: []f32) (i: f32) = xs[i]

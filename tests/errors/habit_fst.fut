@@ -1,0 +1,1 @@
+entry main (p: (f32, f32)) = fst p

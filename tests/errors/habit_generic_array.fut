@@ -1,0 +1,1 @@
+entry main (xs: Array<f32>) = xs

@@ -1,0 +1,2 @@
+entry main (xs: []f32) = # comment
+  xs

@@ -1,0 +1,1 @@
+entry main (xs: List i32) = xs

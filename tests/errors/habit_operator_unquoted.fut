@@ -1,0 +1,1 @@
+entry main (xs: []i32) = reduce + 0 xs

@@ -1,0 +1,1 @@
+entry main (xs: []f32) = xs[1.0]

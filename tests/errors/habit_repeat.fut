@@ -1,0 +1,1 @@
+entry main (xs: []f32) = repeat 3 xs

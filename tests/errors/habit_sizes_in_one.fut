@@ -1,0 +1,1 @@
+entry main (xs: [n,m]i32) = xs

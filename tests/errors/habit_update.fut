@@ -1,0 +1,1 @@
+entry main (xs: []i32) = update xs 0 5

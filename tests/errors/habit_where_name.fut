@@ -1,0 +1,1 @@
+entry main (xs: []i32) = concat xs ys where ys = xs
