@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from runelift.frontend.syntax.types import Array, Record, Tuple, Type, show
+from runelift.frontend.syntax.types import Array, Arrow, Record, Tuple, Type, show
 from runelift.ir.base.errors import Diagnostic, ProgramError, ProgramFailure, UserError
 from runelift.ir.base.numerals import whole_number
 from runelift.ir.base.source import Source
@@ -68,6 +68,8 @@ class Directives:
             "img": self._img, "plot2d": self._plot2d, "gnuplot": self._gnuplot,
             "video": self._video, "audio": self._audio}
         try:
+            if not _expression(directive):
+                raise UserError("An expression is missing.")
             if not directive.kind:
                 return self._value(directive)
             if directive.kind not in kinds:
@@ -96,6 +98,8 @@ class Directives:
 
     def _run(self, directive: Directive) -> tuple[Type, list[Value]]:
         script = compiled(directive.script, self._program, self._device)
+        if isinstance(script.type, Arrow):
+            raise UserError("This is a function: give it arguments.")
         return script.type, script.run()
 
     def _array(self, directive: Directive, *ranks: int) -> Value:

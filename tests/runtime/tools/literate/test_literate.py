@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -89,7 +90,7 @@ def test_plots(make: Make) -> None:
     made = make("-- > :plot2d {a = (ramp 3, [2f64, 3, 4]), b = (ramp 2, ramp 2)};\n"
                 "-- size: (90, 60)")
     chart = link(made).read_text()
-    assert chart.startswith("<svg")
+    assert ElementTree.fromstring(chart).tag == "{http://www.w3.org/2000/svg}svg"
     assert 'width="90" height="60"' in chart
     assert chart.count('class="line s') == 4  # a path and a sample each
     assert re.search(r">a</text>.*>b</text>", chart)
@@ -141,6 +142,8 @@ def test_gnuplot(make: Make) -> None:
     ("-- > (ramp 3)[i64.f32 (4 * (ramp 5)[4])]", "13:6", "Index [4] out of bounds"),
     ("-- > :imgs ramp 3", "13:1", "There is no directive ':imgs'"),
     ("-- > :img ramp 3", "13:1", "an array of numbers with 2 dimensions; this is of type [3]f32"),
+    ("-- > ramp", "13:1", "This is a function: give it arguments"),
+    ("-- > :covert :img", "13:1", "An expression is missing"),
     ("-- > :img [[1i64]]", "13:1", "elements of type u32, i32"),
     ("-- > :img empty([2][0]u8)", "13:1", "has the shape [2][0]"),
     ("-- > :img [[1u8]];\n-- file: ../a.png", "13:1", "'../a.png' is no name of a file"),
