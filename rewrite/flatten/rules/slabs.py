@@ -19,7 +19,7 @@ from runelift.ir import syntax as ir
 from runelift.ir.analysis.placement import IN_SLABS, SCRATCH
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import statements_at_host
+from runelift.ir.traverse import binders, statements_at_host
 from runelift.ir.types import ArrayType, Atom, array_of, elem_of, i64, shape_of
 from runelift.rewrite.flatten.nest import Nest, Segments, whole
 from runelift.rewrite.flatten.rules.common import fresh_param, zeros
@@ -93,11 +93,15 @@ def _sum(walk: Walk, first: Atom, *others: Atom) -> Atom:
 
 
 def _runs(host: Walk, found: Sequence[Segments], like: ir.Body) -> _Runs:
-    """Emit the kernel that finds all runs."""
+    """Emit the kernel that finds all runs.
+
+    Sizes that ``like`` computes are not known here, and count as 1.
+    """
     each: Atom = i64(0)
+    unknown = {*binders(like)}
     for array in _stored(like):
         bytes_: Atom = i64(array.elem.bytes)
-        for size in array.shape[1:]:
+        for size in (size for size in array.shape[1:] if size not in unknown):
             bytes_ = _compute(host, "mul", bytes_, size)
         each = _sum(host, each, bytes_)
     longest = _sum(host, found[0].known.longest, *(other.known.longest for other in found[1:]))

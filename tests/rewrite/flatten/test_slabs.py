@@ -70,6 +70,23 @@ def test_the_interpreter_agrees_about_runs_of_few_elements(name: str) -> None:
             np.testing.assert_array_equal(a, b, err_msg=shape)
 
 
+LOOPS = """
+entry main [n] (ks: [n]i64): [n]i64 =
+  map (\\k -> (loop x = k for i < k do
+                x + i64.sum (map (\\y -> i64.sum (scan (+) y (iota i))) (iota k)))
+             + i64.sum (map (\\y -> i64.sum (filter (< y) (iota k))) (iota k))) ks
+"""
+"""The loop over active points stores arrays whose size is known only inside of it."""
+
+
+def test_sizes_that_are_known_only_in_a_loop_are_not_asked_for() -> None:
+    compiled = compile_source(Source("loops", LOOPS))
+    assert "(slabs)" in pretty(compiled.versioned)
+    args = [np.array([3, 0, 5, 1])]
+    found = interpreter.interpret(compiled.versioned, "main", args, choose=in_slabs)
+    np.testing.assert_array_equal(found[0], interpreter.interpret(compiled.core, "main", args)[0])
+
+
 @pytest.mark.parametrize("name", ["csr", "squares", "lower"])
 def test_nests_that_store_no_elements_have_no_slabs(name: str) -> None:
     versioned = compile_source(Source(name, PROGRAMS[name])).versioned
