@@ -199,7 +199,7 @@ class GroupBuilder(PointsBuilder):
 
     def _scatter_points(self, stm: ir.Stm, exp: ir.SegScatter) -> None:
         read = free_vars(exp.body)
-        outs = [self.writable(p, d.array, read) for p, d in zip(stm.pat, exp.dests, strict=True)]
+        outs = self.all_writable(stm.pat, [d.array for d in exp.dests], read)
         self.everywhere(exp, lambda _: self.write_inside(
             outs, [d.rank for d in exp.dests], self.body(exp.body)))
         self.bind_all(stm.pat, outs)
@@ -207,7 +207,7 @@ class GroupBuilder(PointsBuilder):
     def _histogram(self, stm: ir.Stm, exp: ir.SegHist) -> None:
         """Emit atomic updates in local memory; without atomics, one work-item updates a segment."""
         dests, read = [d for o in exp.ops for d in o.dests], free_vars(exp.body)
-        outs = [self.writable(p, d, read) for p, d in zip(stm.pat, dests, strict=True)]
+        outs = self.all_writable(stm.pat, dests, read)
         if all(op_.op.is_word for op_ in exp.ops):
             self.everywhere(exp, lambda indices: self._count(exp, outs, indices[:-1], atomic=True))
         else:

@@ -422,6 +422,15 @@ class CodeBuilder:
         self.copy(out, self.array(name))
         return out
 
+    def all_writable(self, pat: Sequence[Param], dests: Sequence[VName], read: Sequence[VName]
+                     ) -> list[View]:
+        """Memory with the values of ``dests`` that one statement may change, as ``writable``.
+
+        Memory that several of them show serves the last one only.
+        """
+        return [self.writable(p, name, (*read, *dests[number:]))
+                for number, (p, name) in enumerate(zip(pat, dests, strict=True), start=1)]
+
 
 def is_small(prim: Prim, count: Size, most: int = PRIVATE_BYTES) -> bool:
     """True if an array is small enough for private memory on all devices."""

@@ -239,7 +239,7 @@ class SecondOrder(CodeBuilder):
     def scatter(self, pat: tuple[Param, ...], exp: Scatter) -> None:
         """Emit writes at computed indices."""
         read = [*exp.arrays, *free_vars(exp.lam)]
-        outs = [self.writable(p, d.array, read) for p, d in zip(pat, exp.dests, strict=True)]
+        outs = self.all_writable(pat, [d.array for d in exp.dests], read)
 
         def step(index: Exp) -> None:
             values = self.apply(exp.lam, self.elements(exp.lam, exp.arrays, index))
@@ -270,7 +270,7 @@ class SecondOrder(CodeBuilder):
         read = [*exp.arrays, *free_vars(exp.lam)]
         for param in pat:
             self.keep_private(param)
-        outs = [self.writable(p, d, read) for p, d in zip(pat, dests, strict=True)]
+        outs = self.all_writable(pat, dests, read)
 
         def step(index: Exp) -> None:
             values = self.apply(exp.lam, self.elements(exp.lam, exp.arrays, index))
@@ -294,7 +294,7 @@ class SecondOrder(CodeBuilder):
         read = [*exp.arrays, *free_vars(exp.lam)]
         for param in pat:
             self.keep_private(param)
-        outs = [self.writable(p, d, read) for p, d in zip(pat, exp.dests, strict=True)]
+        outs = self.all_writable(pat, exp.dests, read)
 
         def write(index: Exp, values: list[Value]) -> None:
             for op_ in exp.ops:

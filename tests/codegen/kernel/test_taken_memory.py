@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import runelift
 from runelift.codegen.plan import plan
+from runelift.runtime.versions.forest import plans
 from tests.codegen.harness import in_lockstep_or_not
 from tests.replays import results_agree
 
@@ -69,3 +72,29 @@ def test_both_loops_run_in_the_row_of_the_result() -> None:
     assert launches
     # the rows of a point, and the result
     assert max(sum(p.name in made for p in each.kernel.params) for each in launches) == 2
+
+
+TWICE = """
+def quarters [n] (xs: [n]i64): [n]f64 = map (\\x -> f64.i64 x / 4) xs
+def bent (x: f64) = x / (1 + x * x)
+def least [n] (is: [n]i64) (vs: [n]f64) (xs: [n]f64): [n]f64 =
+  scan f64.min f64.highest (reduce_by_index (copy (map bent xs)) (+) 0 is vs)
+entry main [m][n] (is: [n]i64) (vs: [n]i64) (xss: [m][n]i64) (yss: [m][n]i64) =
+  vjp (\\(vs, xss) -> map (least is vs) xss) (quarters vs, map quarters xss) (map quarters yss)
+"""
+"""The derivative runs the histogram again.  Both join: one statement updates one array twice."""
+
+
+@pytest.mark.parametrize("device", ["oclgrind", "Portable", "as it is"])
+def test_an_array_is_changed_in_place_once(device: str) -> None:
+    meaning = runelift.compile(TWICE, device="interpreter")
+    assert re.search(r"into \((\w+)\).*?into \(\1\)", meaning.source("opt"), re.S)
+    args = [np.array([-1, 2, 0, 1]), np.array([0, 4, 3, -3]),
+            np.array([[-1, -4, -2, 0], [-3, 4, 0, 3], [2, 4, -4, -2]]),
+            np.array([[-3, 2, 0, 1], [-3, -3, 1, -3], [-4, -2, 4, 1]])]
+    expected, _ = meaning.run("main", args)
+    program = in_lockstep_or_not(TWICE)[device]
+    for force in plans(program.tree.entry("main")):
+        found, _ = program.run("main", args, force=force)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other)
