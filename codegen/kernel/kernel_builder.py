@@ -8,7 +8,7 @@ same index are neighbours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
@@ -422,7 +422,7 @@ class CodeBuilder:
         self.copy(out, self.array(name))
         return out
 
-    def all_writable(self, pat: Sequence[Param], dests: Sequence[VName], read: Sequence[VName]
+    def all_writable(self, pat: Sequence[Param], dests: Sequence[VName], read: Collection[VName]
                      ) -> list[View]:
         """Memory with the values of ``dests`` that one statement may change, as ``writable``.
 

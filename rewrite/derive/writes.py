@@ -50,7 +50,8 @@ def scattered(emit: Emitter, dest: VName, places: Sequence[VName], values: VName
 def reverse_scatter(walk: Reverse, stm: ir.Stm) -> Back | None:
     """r = scatter a is vs ⇒ v̄s[k] += r̄[is[k]] if k has won there, ā += scatter r̄ is 0
 
-    Because: one of several writers of a cell counts, so that indices are scattered too.
+    Because: one of several writers of a cell counts, so that indices are scattered too.  A cell
+    that none has won keeps its value, so ā is a map over r̄ where winners are known.
     """
     exp = stm.exp
     assert isinstance(exp, ir.Scatter)
@@ -63,20 +64,26 @@ def reverse_scatter(walk: Reverse, stm: ir.Stm) -> Back | None:
         adjoint = walk.take_array(stm)
         row = row_of(emit.types[values])
         sizes = shape_of(emit.types[dest.array])[:dest.rank]
-        counting = emit.counting(exp.width)
+        counting, winners = emit.counting(exp.width), None
         if walk.varies(values):
             none = emit.one(ir.Replicate(sizes, i64(-1)), array_of(sizes, Prim.I64), "winners")
-            winners = scattered(emit, none, places, counting)
+            winners = won_by = scattered(emit, none, places, counting)
 
             def value(k: VName, *at: VName) -> tuple[VName, ...]:
                 def inside() -> tuple[VName, ...]:
-                    won = emit.size_op("eq", emit.index(winners, *at), k)
+                    won = emit.size_op("eq", emit.index(won_by, *at), k)
                     return emit.choice(won, lambda: (emit.index(adjoint, *at),),
                                        lambda: (emit.zeros(row),))
                 return emit.choice(walk.inside(at, sizes), inside, lambda: (emit.zeros(row),))
 
             walk.add(values, emit.map([counting, *places], value, "adjs")[0])
-        if walk.varies(dest.array):
+        if walk.varies(dest.array) and winners is not None and dest.rank == 1:
+            def kept(winner: VName, before: VName) -> tuple[VName, ...]:
+                return emit.choice(emit.size_op("lt", winner, i64(0)), lambda: (before,),
+                                   lambda: (emit.zeros(row),))
+
+            walk.add(dest.array, emit.map([winners, adjoint], kept, "adjs")[0])
+        elif walk.varies(dest.array):
             zeros = emit.zeros(array_of((exp.width, *shape_of(row)), elem_of(row)))
             walk.add(dest.array, scattered(emit, adjoint, places, emit.name(zeros)))
 
