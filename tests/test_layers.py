@@ -54,7 +54,7 @@ CIRCLES = {
     "runtime.tuner.measure.forced_runs": "a warm-up belongs to the runs that it precedes",
 }
 """A module of each circle of modules that types close, and why."""
-LATE = 49
+LATE = 50
 """So many imports inside of functions are enough; most let commands start fast."""
 REASON = re.compile(r"# late: \w+")
 NAME = re.compile(r"runelift(\.\w+)+(?=$|[.:])")

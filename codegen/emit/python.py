@@ -31,7 +31,6 @@ from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.epilogue import epilogue_inputs, split_epilogue
 from runelift.codegen.plan.free_scalars import FreeScalars
-from runelift.codegen.plan.memory import least_of_points
 from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.shapes.shape import Shape
 from runelift.codegen.plan.write_sets import overwritten_buffers
@@ -340,6 +339,9 @@ class PlanWriter(Blocks):
 
     def _recursion(self, step: plan.Recursion, version: str) -> None:
         """Write a function that calls itself, and the call of it."""
+        # late: only plans of functions that call themselves ask for it
+        from runelift.codegen.plan.memory import least_of_points
+
         params = "".join(f"{variable(param.name)}, " for param in step.params)
         sites = len(self.sites)
         self.least_of_points[step.call.function] = least_of_points(step)

@@ -104,7 +104,7 @@ PROGRAMS: dict[str, str] = {
 }
 
 
-IN_TURN = {"operator", "uneven loop", "rows of two lengths"}
+IN_TURN = {"operator", "rows of two lengths"}
 """Programs whose points run in turn, as a kernel has a call that no rule carries outwards."""
 
 

@@ -738,9 +738,9 @@ def test_failures_are_counted_by_cause(run: Run, tmp_path: Path) -> None:
                        ("c", "-- error: unknown\nentry main = 1i32")):
         (tmp_path / f"{name}.fut").write_text(f"-- ==\n{text}\n")
     one = run("test", "--interpreter", tmp_path)
-    assert one.out.splitlines()[-4:] == [
+    assert one.out.splitlines()[-5:] == [
         "    1 wrong result", "    1 rejected: unknown-name", "    1 accepted",
-        "0 passed, 3 failed, 1 skipped"]
+        "1 skipped: the program does not compile", "0 passed, 3 failed, 1 skipped"]
     assert run("test", "--interpreter", "--jobs", "2", tmp_path).out == one.out
 
 

@@ -37,6 +37,9 @@ def test_a_rule_of_flattening_is_left_out(name: str, program: Path,
     assert about
     assert all(line.startswith("not G7  loop") and "it is left out" in line for line in about)
     assert main(["dump", "--stage", "tree", str(program), "--disable", name]) == 0
+    assert "(intra)" not in capsys.readouterr().out
+    without_both = ["--disable", name, "--disable", "G20"]
+    assert main(["dump", "--stage", "tree", str(program), *without_both]) == 0
     assert "one version" in capsys.readouterr().out
 
 
