@@ -10,7 +10,7 @@ import pytest
 from tests.task_scripts import STEP, TASKS, run
 
 SCRIPTS = sorted(path for path in TASKS.iterdir() if path.suffix in {".sh", ".py"})
-QUICK = ("compile", "notebook")
+QUICK = ("notebook",)
 """Those that the quick suite runs."""
 
 

@@ -35,6 +35,7 @@ def test_arithmetic(device: str) -> None:
         assert not found
 
 
+@pytest.mark.sweep(every=2)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(("kind", "tolerance"), [("f32", 1e-4), ("f64", 1e-10)])
 def test_transforms(kind: str, tolerance: float, device: str) -> None:
@@ -54,6 +55,7 @@ def test_transforms(kind: str, tolerance: float, device: str) -> None:
             found[6], np.fft.ifft(np.fft.fft(a) * np.fft.fft(b)).real, **limit)
 
 
+@pytest.mark.sweep(every=2)
 @pytest.mark.parametrize("device", DEVICES)
 def test_transforms_of_matrices(device: str) -> None:
     f = function('import "std/fft"\nentry f [n][m] (a: [n][m]f64) (b: [n][m]f64) = let x = '

@@ -171,6 +171,7 @@ def without_names(kernel: imp.Kernel) -> str:
                   lambda name: numbers.setdefault(name[0], f"x{len(numbers)}"), text)
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("family", SHAPES)
 @pytest.mark.parametrize("interleave", [True, False])
 def test_all_spellings_reach_the_same_classes_of_kernels(family: str, interleave: bool) -> None:

@@ -174,6 +174,7 @@ def test_while_loop_on_a_reduction(on: str) -> None:
     r.check([b.lets([Prim.BOOL, r.row_type], loop)[1]], [r.row_type], GROUP, on)
 
 
+@pytest.mark.sweep(keep=["Oclgrind"])
 @pytest.mark.parametrize("on", ["Oclgrind", "Portable"])
 def test_while_loops_inside_each_other(on: str) -> None:
     r = rows(3, 9)

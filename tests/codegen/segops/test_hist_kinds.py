@@ -130,7 +130,7 @@ FORMS = {"processors": ("pocl", False, 5000), "lockstep": ("pocl", True, 5000),
 KINDS = [(form, prim, name) for form in FORMS for prim in Prim for name in operators(prim)]
 
 
-@pytest.mark.sweep(every=7)
+@pytest.mark.sweep(every=14)
 @pytest.mark.parametrize(("form", "prim", "name"), KINDS)
 def test_kinds(form: str, prim: Prim, name: str) -> None:
     device, lockstep, most = FORMS[form]

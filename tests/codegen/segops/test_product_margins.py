@@ -95,7 +95,7 @@ def test_no_place_outside_is_read(name: str, size: tuple[int, ...]) -> None:
         np.testing.assert_array_equal(found, np.asarray(wanted))
 
 
-@pytest.mark.sweep(every=3)
+@pytest.mark.sweep(every=7)
 @pytest.mark.parametrize("blocks", [Blocks(2, 2, 2, 2, 2, 1, 1), Blocks(2, 2, 2, 1, 2, 2, 3),
                                     Blocks(2, 4, 2, 2, 2, 1, 1)])
 @pytest.mark.parametrize("name", TEXTS)

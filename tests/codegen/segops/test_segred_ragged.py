@@ -75,6 +75,7 @@ def test_pairs_in_order_with_results_for_elements(name: str, sharing: Sharing,
     s.check(ops, s.x, s.place, s.x, s.body.add(s.x, s.place), kept=1, device={LOCKSTEP: lockstep})
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("group", [1, 32, 256])
 @pytest.mark.parametrize("chunk", [1, 2, 3])
 @pytest.mark.parametrize("name", ["huge", "runs of empty", "none"])

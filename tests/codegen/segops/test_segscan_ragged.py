@@ -41,6 +41,7 @@ def test_a_work_item_per_segment(name: str) -> None:
     check(s, (s.builder.affine(),), s.x, s.place, s.x, device={LOCKSTEP: 0})
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("group", [1, 32, 256])
 @pytest.mark.parametrize("chunk", [1, 3])
 @pytest.mark.parametrize("way", ["two passes", "one pass"])

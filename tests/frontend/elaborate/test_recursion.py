@@ -203,6 +203,7 @@ def plain_model(value: Any) -> Any:
     return tuple(value) if isinstance(value, tuple) else value
 
 
+@pytest.mark.sweep(every=2)
 @pytest.mark.parametrize("entry", ARRAYS)
 def test_of_an_array(program: runelift.Program, entry: str) -> None:
     """Points of a map call a function at once; without points it is not called."""

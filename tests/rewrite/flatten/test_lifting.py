@@ -108,6 +108,7 @@ IN_TURN = {"operator", "rows of two lengths"}
 """Programs whose points run in turn, as a kernel has a call that no rule carries outwards."""
 
 
+@pytest.mark.sweep(every=2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_versions_agree_with_the_interpreter(name: str) -> None:
     """Each version, and the plans of GPUs, give what the interpreter gives."""

@@ -111,7 +111,7 @@ def arguments(name: str, lengths: list[int]) -> list[Any]:
 
 
 def cases() -> list[Any]:
-    return [pytest.param(name, id=name, marks=[] if number < 4 else [pytest.mark.sweep(every=2)])
+    return [pytest.param(name, id=name, marks=[] if number < 4 else [pytest.mark.sweep(every=4)])
             for number, name in enumerate(PROGRAMS)]
 
 

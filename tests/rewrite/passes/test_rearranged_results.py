@@ -99,6 +99,7 @@ def test_a_tiled_product_is_written_once() -> None:
     assert runs > 8  # a tile need not divide a size
 
 
+@pytest.mark.sweep(every=2)
 @pytest.mark.parametrize("name", TEXTS)
 def test_every_version_gives_the_same(name: str) -> None:
     text = TEXTS[name]

@@ -101,6 +101,7 @@ def group_name(program: Program) -> str:
                 if each.parameter.quantity is Quantity.GROUP)
 
 
+@pytest.mark.sweep
 def test_what_does_not_fit_the_device_is_in_no_space() -> None:
     """With 4 KiB of local memory groups, tiles and blocks are smaller."""
     (info, *_) = (d for d in find_devices() if d.kind is DeviceKind.CPU and d.problem is None)
@@ -115,6 +116,7 @@ def test_what_does_not_fit_the_device_is_in_no_space() -> None:
                 assert fitting < every
 
 
+@pytest.mark.sweep(keep=["rows"])
 @pytest.mark.parametrize("name", ["product", "scan", "rows", "reduce"])
 def test_settings_are_counted_and_drawn_without_a_list(name: str) -> None:
     for space in runelift.compile(PROGRAMS[name][0]).spaces("main"):

@@ -102,6 +102,7 @@ ENDLESS_ONES = {
 }
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="asks /proc for processes")
 @pytest.mark.parametrize("command", ENDLESS_ONES.values(), ids=ENDLESS_ONES)
 def test_no_process_outlives_a_killed_command(command: list[str], tmp_path: Path) -> None:

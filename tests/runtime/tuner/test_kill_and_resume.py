@@ -54,7 +54,7 @@ def test_a_killed_tuning_measures_nothing_twice(tmp_path: Path) -> None:
     assert not facts["interrupted"]
 
 
-@pytest.mark.sweep(every=6)
+@pytest.mark.sweep(every=12)
 @pytest.mark.parametrize("number", range(12))
 def test_a_tuning_that_is_killed_at_any_moment_goes_on(tmp_path: Path, number: int) -> None:
     """Nothing is lost, and no process is left; ``killed_tunings.py`` does many more."""
@@ -63,7 +63,7 @@ def test_a_tuning_that_is_killed_at_any_moment_goes_on(tmp_path: Path, number: i
     assert not list(it.finish())
 
 
-@pytest.mark.sweep(every=6)
+@pytest.mark.sweep(every=12)
 @pytest.mark.parametrize("number", range(12))
 def test_a_tuning_that_is_killed_in_a_write_of_its_log_goes_on(tmp_path: Path, number: int
                                                                ) -> None:

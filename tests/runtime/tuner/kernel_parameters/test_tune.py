@@ -132,6 +132,7 @@ def test_strategies_come_near_the_bottom_of_a_valley(strategy: str) -> None:
                if valley(setting) > 4 and setting != contest.space.default)
 
 
+@pytest.mark.sweep
 def test_the_nearest_setting_has_values_that_go_together() -> None:
     (space,) = (s for s in runelift.compile(PRODUCT).spaces("main")
                 if any(r.parameter.quantity is Quantity.SIDE for r in s.ranges))
