@@ -15,6 +15,10 @@ ROOT = Path(__file__).parents[1]
 FILE = "tests/test_mutations.py"
 WHOLLY = {"tests/runtime/tuner/test_kill_and_resume.py::"
           "test_a_killed_tuning_measures_nothing_twice",
+          "tests/runtime/tuner/kernel_parameters/test_tune.py::"
+          "test_the_nearest_setting_has_values_that_go_together",
+          "tests/runtime/geometry/test_parameter_space.py::"
+          "test_what_does_not_fit_the_device_is_in_no_space",
           "tests/test_site.py::test_it_builds_without_warnings"}
 """Tests that the quick suite does not run at all."""
 

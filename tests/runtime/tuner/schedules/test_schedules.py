@@ -421,7 +421,6 @@ def test_a_result_of_more_datasets_is_kept_where_time_ends_after_schedules_were_
     assert (len(search["main"].winners), search["main"].unused) == (2, [])
 
 
-@pytest.mark.sweep
 def test_autotune_searches_and_its_file_gives_the_same_kernels(
         tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "product.fut"
