@@ -148,22 +148,10 @@ def reverse_hist_extreme(walk: Reverse, stm: ir.Stm) -> Back | None:
         emit, (bins, values), (hist,) = walk.emit, exp.arrays, exp.ops
         adjoint = walk.take_array(stm)
         winners = _winners(emit, exp, stm.pat[0].name)
-        nothing = emit.zeros(elem_of(emit.types[adjoint]))
-
-        def old(winner: VName, given: VName) -> tuple[VName, ...]:
-            return emit.choice(emit.size_op("lt", winner, i64(0)), lambda: (given,),
-                               lambda: (nothing,))
-
-        def value(k: VName, bin_: VName) -> tuple[VName, ...]:
-            def inside() -> tuple[VName, ...]:
-                won = emit.size_op("eq", emit.index(winners, bin_), k)
-                return emit.choice(won, lambda: (emit.index(adjoint, bin_),), lambda: (nothing,))
-            return emit.choice(in_range(emit, bin_, hist.bins), inside, lambda: (nothing,))
-
         if walk.varies(hist.dests[0]):
-            walk.add(hist.dests[0], emit.map([winners, adjoint], old, "adjs")[0])
+            walk.keep_unwon(hist.dests[0], winners, adjoint)
         if walk.varies(values):
-            walk.add(values, emit.map([emit.counting(exp.width), bins], value, "adjs")[0])
+            walk.add_won(values, winners, adjoint, [emit.counting(exp.width), bins])
 
     return back
 

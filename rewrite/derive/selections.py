@@ -79,14 +79,7 @@ def reverse_selection(walk: Reverse, stm: ir.Stm) -> Back | None:
             if adjoint is None:
                 continue
             if found.dests and walk.varies(found.dests[number]):
-                zeros = emit.zeros(row_of(emit.types[emit.name(adjoint)]))
-
-                def old(k: VName, value: VName, zeros: Atom = zeros) -> tuple[VName, ...]:
-                    return emit.choice(emit.size_op("lt", k, i64(0)), lambda: (value,),
-                                       lambda: (zeros,))
-
-                walk.add(found.dests[number],
-                         emit.map([found.places, emit.name(adjoint)], old, "adjs")[0])
+                walk.keep_unwon(found.dests[number], found.places, emit.name(adjoint))
             walk.add_at(given, Entry((found.places,), adjoint, sure=False))
 
     return back

@@ -239,6 +239,35 @@ class Reverse(Walk):
         inside = self.inside(entry.places, shape_of(type_))
         return emit.choice(inside, changed, lambda: (array,))[0]
 
+    def keep_unwon(self, dest: VName, winners: VName, adjoint: VName) -> None:
+        """d̄[c] += r̄[c] for each cell c whose winner is below 0: its old value is left."""
+        emit = self.emit
+        row = row_of(emit.types[adjoint])
+
+        def kept(winner: VName, value: VName) -> tuple[VName, ...]:
+            return emit.choice(emit.size_op("lt", winner, i64(0)), lambda: (value,),
+                               lambda: (emit.zeros(row),))
+
+        self.add(dest, emit.map([winners, adjoint], kept, "adjs")[0])
+
+    def add_won(self, values: VName, winners: VName, adjoint: VName, indexed: Sequence[VName]
+                ) -> None:
+        """v̄s[k] += r̄[c] for each k that has won its cell c, which may be out of bounds.
+
+        ``indexed`` are the indices k, and arrays with the cell of each.
+        """
+        emit = self.emit
+        row, sizes = row_of(emit.types[values]), shape_of(emit.types[winners])
+
+        def value(k: VName, *at: VName) -> tuple[VName, ...]:
+            def inside() -> tuple[VName, ...]:
+                won = emit.size_op("eq", emit.index(winners, *at), k)
+                return emit.choice(won, lambda: (emit.index(adjoint, *at),),
+                                   lambda: (emit.zeros(row),))
+            return emit.choice(self.inside(at, sizes), inside, lambda: (emit.zeros(row),))
+
+        self.add(values, emit.map(indexed, value, "adjs")[0])
+
     def inside(self, places: Sequence[Atom], sizes: Sequence[Atom]) -> Atom:
         """True if places are in bounds."""
         total: Atom = TRUE

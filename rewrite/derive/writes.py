@@ -67,22 +67,10 @@ def reverse_scatter(walk: Reverse, stm: ir.Stm) -> Back | None:
         counting, winners = emit.counting(exp.width), None
         if walk.varies(values):
             none = emit.one(ir.Replicate(sizes, i64(-1)), array_of(sizes, Prim.I64), "winners")
-            winners = won_by = scattered(emit, none, places, counting)
-
-            def value(k: VName, *at: VName) -> tuple[VName, ...]:
-                def inside() -> tuple[VName, ...]:
-                    won = emit.size_op("eq", emit.index(won_by, *at), k)
-                    return emit.choice(won, lambda: (emit.index(adjoint, *at),),
-                                       lambda: (emit.zeros(row),))
-                return emit.choice(walk.inside(at, sizes), inside, lambda: (emit.zeros(row),))
-
-            walk.add(values, emit.map([counting, *places], value, "adjs")[0])
+            winners = scattered(emit, none, places, counting)
+            walk.add_won(values, winners, adjoint, [counting, *places])
         if walk.varies(dest.array) and winners is not None and dest.rank == 1:
-            def kept(winner: VName, before: VName) -> tuple[VName, ...]:
-                return emit.choice(emit.size_op("lt", winner, i64(0)), lambda: (before,),
-                                   lambda: (emit.zeros(row),))
-
-            walk.add(dest.array, emit.map([winners, adjoint], kept, "adjs")[0])
+            walk.keep_unwon(dest.array, winners, adjoint)
         elif walk.varies(dest.array):
             zeros = emit.zeros(array_of((exp.width, *shape_of(row)), elem_of(row)))
             walk.add(dest.array, scattered(emit, adjoint, places, emit.name(zeros)))
