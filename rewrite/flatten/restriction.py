@@ -20,6 +20,7 @@ from runelift.ir.types import Atom, array_of, i64
 from runelift.rewrite.flatten.nest import Nest
 from runelift.rewrite.flatten.segments import (
     by_number,
+    computed,
     define_number,
     emitted,
     number_of_points,
@@ -109,8 +110,7 @@ def chosen_points(walk: Walk, parts: Partition) -> VName:
 
 def other_points(walk: Walk, parts: Partition) -> tuple[VName, VName]:
     """The flat numbers of the points where the condition does not hold, and how many they are."""
-    count = emitted(walk, "others", Prim.I64,
-                    ir.PrimOp("sub", Prim.I64, (parts.count, parts.chosen)))
+    count = computed(walk, "sub", parts.count, parts.chosen, base="others")
     return part_of(walk, parts.order, parts.chosen, array_of((count,), Prim.I64)), count
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from runelift.ir import syntax as ir
@@ -206,7 +207,7 @@ def number_of_points(walk: Walk, nest: Nest | None = None) -> Atom:
     """The number of points of Σ, or of ``nest``, which the host computes."""
     count, *rest = (nest or walk.nest).widths
     for width in rest:
-        count = emitted(walk, "points", Prim.I64, ir.PrimOp("mul", Prim.I64, (count, width)))
+        count = computed(walk, "mul", count, width, base="points")
     return count
 
 
@@ -219,9 +220,14 @@ def number_of_elements(walk: Walk, size: Atom) -> Atom:
     return size
 
 
+def computed(walk: Walk, op: str, *args: Atom, base: str = "part") -> VName:
+    """The result of an operation on sizes, where the walk stands."""
+    return emitted(walk, base, Prim.I64, ir.PrimOp(op, Prim.I64, args))
+
+
 def product(walk: Walk, a: Atom, b: Atom) -> VName:
     """The product of two sizes, which the host computes."""
-    return emitted(walk, "size", Prim.I64, ir.PrimOp("mul", Prim.I64, (a, b)))
+    return computed(walk, "mul", a, b, base="size")
 
 
 def part_of(walk: Walk, array: VName, begin: Atom, type_: Type) -> VName:
@@ -260,20 +266,18 @@ def _closed_facts(walk: Walk, width: VName) -> list[VName] | None:
             return None
     count = walk.nest.widths[0]
 
-    def compute(op: str, a: Atom, b: Atom, base: str = "part") -> VName:
-        return emitted(walk, base, Prim.I64, ir.PrimOp(op, Prim.I64, (a, b)))
-
+    compute = partial(computed, walk)
     some, last = compute("min", count, i64(1)), compute("sub", count, i64(1))
     pairs, shift = compute("mul", count, last), compute("mul", count, i64(first))
     twice = compute("add", compute("mul", i64(2), count), i64(-1))
-    total = compute("add", compute("quot", pairs, i64(2)), shift, "total")
+    total = compute("add", compute("quot", pairs, i64(2)), shift, base="total")
     greatest = compute("max", compute("add", last, i64(first)), i64(0))
-    longest = compute("mul", greatest, some, "longest")
-    live = compute("sub", count, some if first == 0 else i64(0), "live")
+    longest = compute("mul", greatest, some, base="longest")
+    live = compute("sub", count, some if first == 0 else i64(0), base="live")
     squares = compute("quot", compute("mul", pairs, twice), i64(6))
     mixed = compute("mul", pairs, i64(first))
     both = compute("add", mixed, compute("mul", shift, i64(first)))
-    return [total, longest, live, compute("add", squares, both, "squares")]
+    return [total, longest, live, compute("add", squares, both, base="squares")]
 
 
 def _scaled_facts(walk: Walk, width: VName) -> list[VName] | None:
@@ -292,23 +296,21 @@ def _scaled_facts(walk: Walk, width: VName) -> list[VName] | None:
             op == "mul" or not _is_size(walk, other)):
         return None
 
-    def compute(op: str, a: Atom, b: Atom, base: str = "part") -> VName:
-        return emitted(walk, base, Prim.I64, ir.PrimOp(op, Prim.I64, (a, b)))
-
+    compute = partial(computed, walk)
     other = compute("max", other, i64(0))  # a size below 0 fails, but perhaps later
     some = compute("min", other, i64(1))
     if op == "mul":
         square = compute("mul", other, other)
-        return [compute("mul", known.total, other, "total"),
-                compute("mul", known.facts.longest, other, "longest"),
-                compute("mul", known.facts.live, some, "live"),
-                compute("mul", known.facts.squares, square, "squares")]
+        return [compute("mul", known.total, other, base="total"),
+                compute("mul", known.facts.longest, other, base="longest"),
+                compute("mul", known.facts.live, some, base="live"),
+                compute("mul", known.facts.squares, square, base="squares")]
     more, one = compute("mul", known.count, other), compute("min", known.count, i64(1))
     mixed = compute("mul", compute("add", compute("add", known.total, known.total), more), other)
-    return [compute("add", known.total, more, "total"),
-            compute("mul", compute("add", known.facts.longest, other), one, "longest"),
-            compute("max", known.facts.live, compute("mul", known.count, some), "live"),
-            compute("add", known.facts.squares, mixed, "squares")]
+    return [compute("add", known.total, more, base="total"),
+            compute("mul", compute("add", known.facts.longest, other), one, base="longest"),
+            compute("max", known.facts.live, compute("mul", known.count, some), base="live"),
+            compute("add", known.facts.squares, mixed, base="squares")]
 
 
 def _is_size(walk: Walk, name: VName) -> bool:
@@ -348,7 +350,7 @@ def _length(walk: Walk, lengths: VName) -> tuple[VName, list[ir.Stm], VName]:
 def _offsets(walk: Walk, count: Atom, lengths: VName) -> VName:
     """The exclusive scan of the lengths, with the total at the end."""
     names = walk.flattener.names
-    ends = emitted(walk, "ends", Prim.I64, ir.PrimOp("add", Prim.I64, (count, i64(1))))
+    ends = computed(walk, "add", count, i64(1), base="ends")
     before, stms, length = _length(walk, lengths)
     index, some = names.fresh("i"), ir.Param(names.fresh("some"), Prim.BOOL)
     part = ir.Param(names.fresh("part"), Prim.I64)

@@ -15,7 +15,7 @@ from runelift.rewrite.flatten.parallelism import has_parallelism
 from runelift.rewrite.flatten.restriction import Partition, chosen_points, partition, restricted
 from runelift.rewrite.flatten.rules.common import array_name, fresh_param, node_of
 from runelift.rewrite.flatten.rules.control import uniform_scalars
-from runelift.rewrite.flatten.segments import emitted, number_of_points
+from runelift.rewrite.flatten.segments import computed, emitted, number_of_points
 from runelift.rewrite.flatten.walk import Walk
 
 
@@ -153,7 +153,7 @@ def _iteration(walk: Walk, loop: ir.Loop, active: _Active, carried: list[_Carrie
     scalar = {each.array: next(following) for each in carried if each.uniform}
     arrays = _written(inside, number, [each.array for each in changed], values | scalar)
     after = tuple(arrays.get(each.array, each.array.name) for each in carried)
-    count = [emitted(inside, p.name.base, Prim.I64, ir.PrimOp("add", Prim.I64, (p.name, i64(1))))
+    count = [computed(inside, "add", p.name, i64(1), base=p.name.base)
              for p in active.counter]
     if isinstance(loop.form, ir.ForLoop):
         on = _defined(inside, "on", ir.PrimOp("lt", Prim.I64, (count[0], loop.form.bound)))
@@ -204,8 +204,7 @@ def _parted(walk: Walk, cond: Atom) -> tuple[VName, Partition]:
     """
     parts = partition(walk, cond)
     some = emitted(walk, "some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), parts.chosen)))
-    least = emitted(walk, "active", Prim.I64,
-                    ir.PrimOp("min", Prim.I64, (parts.chosen, parts.count)))
+    least = computed(walk, "min", parts.chosen, parts.count, base="active")
     return some, replace(parts, chosen=least)
 
 

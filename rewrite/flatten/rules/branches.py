@@ -23,7 +23,7 @@ from runelift.rewrite.flatten.restriction import (
     restricted,
 )
 from runelift.rewrite.flatten.rules.common import Attempt, attempted, fresh_param, node_of, zeros
-from runelift.rewrite.flatten.segments import emitted, joined, packed, with_offsets
+from runelift.rewrite.flatten.segments import computed, emitted, joined, packed, with_offsets
 from runelift.rewrite.flatten.walk import Walk
 
 
@@ -158,7 +158,7 @@ def _branch(walk: Walk, stm: ir.Stm, kinds: list[_Kind], body: ir.Body,
             result(base, array_of((arrays[-1].name,), elem_of(param.type)), data,
                    array_of((i64(0),), elem_of(param.type)))
     offsets = _offsets_inside(inner, [atom for _, atom, kind in each if kind is _Kind.SEGMENTS])
-    ends = emitted(walk, "ends", Prim.I64, ir.PrimOp("add", Prim.I64, (count, i64(1))))
+    ends = computed(walk, "add", count, i64(1), base="ends")
     type_ = array_of((ends,), Prim.I64)
     for array in offsets:
         result("off", type_, emitted(inner, "off", type_, ir.Reshape((ends,), array)))

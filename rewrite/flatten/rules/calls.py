@@ -26,6 +26,7 @@ from runelift.rewrite.flatten.parallelism import called_in
 from runelift.rewrite.flatten.rules.common import Attempt, attempted, fresh_param, node_of, zeros
 from runelift.rewrite.flatten.segments import (
     bind_parts,
+    computed,
     define_number,
     emitted,
     joined,
@@ -361,7 +362,7 @@ def _segments(walk: Walk, views: list[_View], points: Atom, count: Atom) -> list
     total, moved = views[0].total, starts[:1]
     for view, start in zip(views[1:], starts[1:], strict=True):
         moved.append(_shifted(walk, start, points, total))
-        total = emitted(walk, "total", Prim.I64, ir.PrimOp("add", Prim.I64, (total, view.total)))
+        total = computed(walk, "add", total, view.total, base="total")
     return [total, joined(walk, [view.data for view in views], total),
             joined(walk, moved, count)]
 
@@ -492,4 +493,4 @@ def _bind_segments(walk: Walk, param: ir.Param, host: ir.Param, begin: Atom) -> 
     else:
         assert isinstance(size, VName)
         bind_parts(walk, [param], [part], size)
-    return emitted(walk, "begin", Prim.I64, ir.PrimOp("add", Prim.I64, (begin, total)))
+    return computed(walk, "add", begin, total, base="begin")

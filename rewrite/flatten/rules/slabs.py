@@ -23,7 +23,7 @@ from runelift.ir.traverse import binders, statements_at_host
 from runelift.ir.types import ArrayType, Atom, array_of, elem_of, i64, shape_of
 from runelift.rewrite.flatten.nest import Nest, Segments, whole
 from runelift.rewrite.flatten.rules.common import fresh_param, zeros
-from runelift.rewrite.flatten.segments import by_number, emitted, with_offsets
+from runelift.rewrite.flatten.segments import by_number, computed, emitted, with_offsets
 from runelift.rewrite.flatten.walk import Walk
 
 PARTS = 4
@@ -81,14 +81,9 @@ def _stored(body: ir.Body) -> list[ArrayType]:
             for p in stm.pat if isinstance(p.type, ArrayType)]
 
 
-def _compute(walk: Walk, op: str, *args: Atom, base: str = "part") -> VName:
-    """A size that the host computes."""
-    return emitted(walk, base, Prim.I64, ir.PrimOp(op, Prim.I64, args))
-
-
 def _sum(walk: Walk, first: Atom, *others: Atom) -> Atom:
     for each in others:
-        first = _compute(walk, "add", first, each)
+        first = computed(walk, "add", first, each)
     return first
 
 
@@ -102,14 +97,14 @@ def _runs(host: Walk, found: Sequence[Segments], like: ir.Body) -> _Runs:
     for array in _stored(like):
         bytes_: Atom = i64(array.elem.bytes)
         for size in (size for size in array.shape[1:] if size not in unknown):
-            bytes_ = _compute(host, "mul", bytes_, size)
+            bytes_ = computed(host, "mul", bytes_, size)
         each = _sum(host, each, bytes_)
     longest = _sum(host, found[0].known.longest, *(other.known.longest for other in found[1:]))
     places = _sum(host, found[0].count, *(other.total for other in found))
-    size = _compute(host, "max", emitted(host, "slab", Prim.I64, ir.SlabSize(each, longest)),
-                    _compute(host, "quot", longest, i64(PARTS)), base="size")
-    count = _compute(host, "add", _compute(host, "quot", places, size), i64(1), base="runs")
-    ends = _compute(host, "add", count, i64(1), base="ends")
+    size = computed(host, "max", emitted(host, "slab", Prim.I64, ir.SlabSize(each, longest)),
+                    computed(host, "quot", longest, i64(PARTS)), base="size")
+    count = computed(host, "add", computed(host, "quot", places, size), i64(1), base="runs")
+    ends = computed(host, "add", count, i64(1), base="ends")
     run = fresh_param(host, "run", Prim.I64).name
     firsts, *begins = (fresh_param(host, base, array_of((ends,), Prim.I64))
                        for base in ("first", *("begin" for _ in found)))
@@ -129,14 +124,14 @@ def _search(host: Walk, run: VName, size: VName, found: Sequence[Segments]) -> i
     more, last = (fresh_param(host, "more", Prim.BOOL) for _ in range(2))
     out = [fresh_param(host, p.name.base, p.type) for p in (low, high, more)]
     inside, start = Walk(host.flattener, Nest()), Walk(host.flattener, Nest())
-    target = _compute(start, "mul", run, size, base="target")
+    target = computed(start, "mul", run, size, base="target")
     some = emitted(start, "some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), found[0].count)))
-    middle = _compute(inside, "quot", _compute(inside, "add", low.name, high.name), i64(2))
+    middle = computed(inside, "quot", computed(inside, "add", low.name, high.name), i64(2))
     offsets = [each.offsets for each in found if each.offsets is not None]
     place = _sum(inside, middle, *(emitted(inside, "off", Prim.I64, ir.Index(off, (middle,)))
                                    for off in offsets))
     below = emitted(inside, "below", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (place, target)))
-    following = _compute(inside, "add", middle, i64(1))
+    following = computed(inside, "add", middle, i64(1))
     inside.emit(ir.Stm((after, before), ir.If(
         below, ir.Body((), (following, high.name)), ir.Body((), (low.name, middle)),
         (Prim.I64, Prim.I64))))
@@ -152,15 +147,15 @@ def _run(host: Walk, run: VName, runs: _Runs, found: Mapping[VName, Segments],
          carried: Sequence[ir.Param], flat: Flat) -> ir.Body:
     """The iteration of a run, which puts its results into the arrays of all results."""
     inner = Walk(host.flattener, Nest())
-    after = _compute(inner, "add", run, i64(1))
+    after = computed(inner, "add", run, i64(1))
     first, last, *ends = (
         emitted(inner, array.base, Prim.I64, ir.Index(array, (at,)))
         for array in (runs.firsts, *runs.begins) for at in (run, after))
 
     def between(begin: VName, end: VName, most: Atom, other: Atom) -> VName:
         """A difference that is read, which is below what the host knows."""
-        bound = _compute(inner, "min", most, other)
-        return _compute(inner, "min", _compute(inner, "sub", end, begin), bound, base="here")
+        bound = computed(inner, "min", most, other)
+        return computed(inner, "min", computed(inner, "sub", end, begin), bound, base="here")
 
     count = next(iter(found.values())).count
     points = between(first, last, runs.size, count)
@@ -170,12 +165,12 @@ def _run(host: Walk, run: VName, runs: _Runs, found: Mapping[VName, Segments],
         (ir.Param(number, Prim.I64),), ir.PrimOp("add", Prim.I64, (first, index)))])
     parts = dict[VName, Segments]()
     for (width, each), begin, end in zip(found.items(), ends[::2], ends[1::2], strict=True):
-        most = _compute(inner, "add", runs.size, each.known.longest)
+        most = computed(inner, "add", runs.size, each.known.longest)
         assert each.offsets is not None
         parts[width] = Segments(
             points, _part(inner, each.lengths, first, points, i64(0)),
             between(begin, end, each.total, most), each.facts,
-            _part(inner, each.offsets, first, _compute(inner, "add", points, i64(1)), begin))
+            _part(inner, each.offsets, first, computed(inner, "add", points, i64(1)), begin))
     made = flat(nest, parts)
     for stm in made.stms:
         inner.emit(stm)
@@ -190,8 +185,8 @@ def _part(inner: Walk, array: VName, first: VName, count: VName, less: Atom) -> 
     """Elements of an array from ``first`` on, each without ``less``."""
     index = fresh_param(inner, "q", Prim.I64).name
     start = Walk(inner.flattener, Nest())
-    at = _compute(start, "add", first, index)
-    value = _compute(start, "sub", emitted(start, array.base, Prim.I64, ir.Index(array, (at,))),
+    at = computed(start, "add", first, index)
+    value = computed(start, "sub", emitted(start, array.base, Prim.I64, ir.Index(array, (at,))),
                      less)
     kernel = ir.SegMap(inner.level, (ir.SegDim(index, count),),
                        ir.Body(tuple(start.out), (value,)), (Prim.I64,))
