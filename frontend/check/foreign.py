@@ -15,6 +15,8 @@ from runelift.ir.base.errors import Replacement
 from runelift.ir.base.source import Span
 from runelift.ir.prim import NUMBERS, Prim
 
+_FUNCTION = r"A function is written: \x -> e"
+
 SPELLINGS: Mapping[str, str] = {
     "True": "true", "False": "false", "TRUE": "true", "FALSE": "false",
     "len": "length", "size": "length", "foldr1": "foldr", "zipWith": "map2",
@@ -88,12 +90,12 @@ ADVICE: Mapping[str, str] = {
                     "xs with [i] = x"),
     "fst": "A component is written: e.0", "snd": "A component is written: e.1",
     "repeat": "Write replicate n x.", "tile": "Write flatten (replicate n xs).",
-    **dict.fromkeys(("fn", "function", "func"), r"A function is written: \x -> e"),
-    "=>": r"A function is written: \x -> e",
+    **dict.fromkeys(("fn", "function", "func"), _FUNCTION),
+    "=>": _FUNCTION,
     "stream_red": "Write reduce and map.",
     "None": "Write a sum type: type maybe 't = #none | #some t",
     "null": "Write a sum type: type maybe 't = #none | #some t",
-    "lambda": r"A function is written: \x -> e",
+    "lambda": _FUNCTION,
     "fold": "Write reduce, or foldl.", "concatMap": "Write flatten (map f xs).",
     "foreach": "Write map.", "inf": "Write f32.inf.", "nan": "Write f32.nan.",
     "self": "There are no objects: a record is an argument.",
@@ -146,7 +148,7 @@ METHOD_ADVICE: Mapping[str, str] = {
     "ndim": "The type says how many dimensions there are.", "dtype": "The type says it.",
     "astype": "Convert the elements: map i64.f32 xs", "map": "Write map f xs.",
     "filter": "Write filter f xs.", "reduce": "Write reduce f ne xs.", "dot": ADVICE["dot"],
-    "reshape": "Write unflatten xs, whose type has the new sizes, or flatten xs.",
+    "reshape": ADVICE["reshape"],
     "sort": ADVICE["sort"], "append": "Write xs ++ [x].", "push": "Write xs ++ [x].",
     "argmax": ADVICE["argmax"], "argmin": ADVICE["argmin"], "std": ADVICE["std"],
     "index": "Write xs[i].", "get": "Write xs[i].", "item": "Write xs[0].",
@@ -192,7 +194,7 @@ def bars(span: Span) -> list[str]:
     found = re.compile(r"\|\s*([\w', ]+?)\s*\|").search(text, max(0, span.start - 40))
     if found is None or not found.start() < span.start < found.end():
         return []
-    hint, new = r"A function is written: \x -> e", "\\" + found[1].replace(",", " ") + " ->"
+    hint, new = _FUNCTION, "\\" + found[1].replace(",", " ") + " ->"
     return [Replacement(hint, new, Span(span.source, found.start(), found.end()))]
 
 
@@ -257,7 +259,7 @@ def lambda_of(exp: ast.Exp) -> list[str]:
     span, text = exp.span, exp.span.source.text
     params = span.text.removeprefix("lambda").replace(",", " ")
     colon = text.find(":", span.end)
-    hint = r"A function is written: \x -> e"
+    hint = _FUNCTION
     if colon < 0 or text[span.end:colon].strip():
         return [hint]
     new = "\\" + " ".join(params.split()) + " ->"

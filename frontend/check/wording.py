@@ -126,12 +126,12 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
             return f"Convert the other operand: f64.{wanted} {argument(call.left.span.text)}"
         case MetaVar(), Prim() if given in INTS and _is_float(solved, wanted):
             return _written("Convert it", text, f"f64.{given}")
-        case MetaVar(), MetaVar() if _is_integer(solved, wanted) and _is_float(solved, given):
+        case MetaVar(), MetaVar() if _is_one_of(INTS, solved, wanted) and _is_float(solved, given):
             return "An integer has no point."
-        case MetaVar(), Prim() if given in FLOATS and _is_integer(solved, wanted):
+        case MetaVar(), Prim() if given in FLOATS and _is_one_of(INTS, solved, wanted):
             return _written("Convert it", text, f"i64.{given}")
         case (Prim() | MetaVar()), Prim.BOOL if isinstance(call, ast.BinExp) and (
-                wanted in NUMBERS or _is_number(solved, wanted)):
+                wanted in NUMBERS or _is_one_of(NUMBERS, solved, wanted)):
             return _written("Convert it", text,
                             f"{wanted if isinstance(wanted, Prim) else 'i32'}.bool")
         case Prim.BOOL, (Prim() | MetaVar()) if given in INTS or given in FLOATS:
@@ -160,11 +160,11 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
         case Array(_, Prim()), Array(_, Array()) if isinstance(call, ast.Apply):
             return f"It takes one row: map {call.fun.span.text} calls it for each row."
         case Array(_, MetaVar() as elem), Array(_, Array()) if isinstance(
-                call, ast.Apply) and _is_number(solved, elem):
+                call, ast.Apply) and _is_one_of(NUMBERS, solved, elem):
             name = call.fun.span.text
             return f"Operators work on single values; {name} ({name} f) goes a level deeper."
         case Array(), (Prim() | MetaVar()) if _joins(call, text) and (
-                given in NUMBERS or _is_number(solved, given)):
+                given in NUMBERS or _is_one_of(NUMBERS, solved, given)):
             return Replacement(f"An array of one element is written [{text}].", f"[{text}]")
         case (Prim() | MetaVar()), Tuple() if isinstance(call, ast.BinExp):
             return r"A tuple is taken apart by its parameter: \(x, y) -> e"
@@ -237,15 +237,10 @@ def _joins(call: ast.Exp | None, text: str) -> bool:
     return isinstance(call, ast.Apply) and len(call.args) > 1 and text == call.args[-1].span.text
 
 
-def _is_integer(solved: Substitution, type_: Type) -> bool:
-    """True if a type that is yet to be found is one of integers."""
-    return isinstance(type_, MetaVar) and (solved.allowed.get(type_.id) or {Prim.BOOL}) <= {*INTS}
-
-
-def _is_number(solved: Substitution, type_: Type) -> bool:
-    """True if a type that is yet to be found is one of numbers."""
+def _is_one_of(prims: Collection[Prim], solved: Substitution, type_: Type) -> bool:
+    """True if a type that is yet to be found is one of ``prims``."""
     return isinstance(type_, MetaVar) and (
-        solved.allowed.get(type_.id) or {Prim.BOOL}) <= {*NUMBERS}
+        solved.allowed.get(type_.id) or {Prim.BOOL}) <= {*prims}
 
 
 def _is_float(solved: Substitution, type_: Type) -> bool:

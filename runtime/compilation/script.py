@@ -33,11 +33,7 @@ def compile_script(program: Source, script: Source, asked: Sequence[Given], type
 
     module = checked(program, last)
     (entry,) = module.entry_points
-    type_ = entry.type
-    for _ in entry.params:
-        assert isinstance(type_, Arrow)
-        type_ = type_.codomain
-    assert type_ is not None
+    type_ = _applied(entry.type, len(entry.params))
     # kernels on disk are found by the text: two scripts of a program differ in theirs
     whole = Source(program.name, f"{program.text}\n{part} {' '.join(types)}\n{script.text}")
     return compile_module(whole, module, policy=policy, rewriting=Rewriting(Names())), type_
@@ -49,9 +45,15 @@ def gives_frames(program: Source, script: Source, asked: Sequence[Given], types:
     """True if a script is a triple that begins with a function."""
     module = parse(program)
     module.decs += (replace(entry_point(script, asked, types, module), entry=False),)
-    found = next(dec.type for dec in checked_module(module).decs
-                 if isinstance(dec, ValDec) and dec.name == ENTRY)
-    for _ in asked:
-        assert isinstance(found, Arrow)
-        found = found.codomain
+    found = _applied(next(dec.type for dec in checked_module(module).decs
+                          if isinstance(dec, ValDec) and dec.name == ENTRY), len(asked))
     return isinstance(found, Tuple) and len(found.items) == 3 and isinstance(found.items[0], Arrow)
+
+
+def _applied(type_: Type | None, count: int) -> Type:
+    """The type of a function's result behind so many arguments."""
+    for _ in range(count):
+        assert isinstance(type_, Arrow)
+        type_ = type_.codomain
+    assert type_ is not None
+    return type_

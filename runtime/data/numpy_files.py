@@ -20,7 +20,7 @@ from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import read_stream
 from runelift.runtime.data.text import Value, prim_of
 
-NPY = b"\x93NUMPY"
+NPY = np.lib.format.MAGIC_PREFIX
 """The first bytes of the format."""
 MOST_HEADER = 10_000
 """The most bytes of a header; that of a plain array has about 100."""

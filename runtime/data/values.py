@@ -24,7 +24,7 @@ from runelift.ir.prim import Prim
 from runelift.runtime.data.binary import is_binary, read_binary, write_binary
 from runelift.runtime.data.text import Reader, Value, format_value
 
-_GZIP, NPY, ZIP = b"\x1f\x8b", b"\x93NUMPY", b"PK\x03\x04"
+_GZIP, NPY, ZIP = b"\x1f\x8b", np.lib.format.MAGIC_PREFIX, b"PK\x03\x04"
 """The first bytes of packed data, and of NumPy's two formats."""
 MOST_UNPACKED = 256 << 20
 """The most bytes that a small file of compressed data unpacks to: few bytes can claim very many."""

@@ -76,6 +76,11 @@ class Call:
         return not any(each.opaque for each in
                        self.program.compiled.signatures[self.entry].params)
 
+    def on_host(self) -> list[Any]:
+        """The arguments as arrays and scalars of NumPy."""
+        return [each.get() if isinstance(each, DeviceArray) else np.asarray(each)[()]
+                for each in self.args]
+
     def seconds_from_python(self, args: Sequence[Any], *, to_host: bool) -> float:
         """The seconds of a call as Python sees them."""
         program, force = self.program, RequiredVersions(self.force)
@@ -179,8 +184,7 @@ def _from_python(call: Call, resident: Sequence[Any]) -> Iterator[Way]:
     there = list(resident)
     yield Way(Kind.DEVICE, "from Python, device arrays",
               lambda: call.seconds_from_python(there, to_host=False))
-    host = [each.get() if isinstance(each, DeviceArray) else np.asarray(each)[()]
-            for each in call.args]
+    host = call.on_host()
     if not any(isinstance(each, DeviceArray) for each in call.args):
         yield Way(Kind.HOST, "from Python, NumPy arrays",
                   lambda: call.seconds_from_python(host, to_host=True))
@@ -268,10 +272,8 @@ def difference_from_numpy(call: Call) -> str:
     """The first difference of the results of NumPy's function in words; empty if there is none."""
     assert call.numpy is not None
     own = call.program.run(call.entry, list(call.args))[0]
-    host = [np.copy(each.get() if isinstance(each, DeviceArray) else np.asarray(each))[()]
-            for each in call.args]
     try:
-        found = call.numpy.function(*host)
+        found = call.numpy.function(*(np.copy(each)[()] for each in call.on_host()))
     except Exception as error:
         raise UserError(f"{call.numpy.name} fails: {type(error).__name__}: {error}") from error
     theirs = list(found) if isinstance(found, tuple) else [found]
