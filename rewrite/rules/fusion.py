@@ -107,6 +107,16 @@ def maps_together(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir
     return joined(first, second, needed)
 
 
+@rule(ir.Map, ir.Map)
+def alike_together(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
+    """ys = map f xs, zs = map g xs ⇒ (ys, zs) = map (λx → (f x, g x)) xs
+
+    Provided: f and g have an array operation in common, in a program with derivatives.
+    Because: a return sweep runs the primal again.
+    """
+    return joined(first, second, needed)
+
+
 @rule(ir.Map, ir.Redomap)
 def map_beside_redomap(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
     """ys = map g xs, s = redomap ⊕ f xs ⇒ (s, ys) = redomap ⊕ (λx → (f x, g x)) xs
