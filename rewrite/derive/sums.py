@@ -88,10 +88,10 @@ class _Sum:
 
     def total(self, atom: Atom) -> Atom | None:
         """The sum of a value over all elements; None if only the general way is left."""
-        stm = self.made.get(atom) if isinstance(atom, VName) else None
-        if (self.may_fail or not self.varying((atom,))
+        if (self.may_fail or not isinstance(atom, VName) or not self.varying((atom,))
                 or self.varying(shape_of(self.emit.type(atom)))):
             return None
+        stm = self.made.get(atom)
         if not shape_of(self.emit.type(atom)):
             return self._scalar(atom)
         match stm:
@@ -198,7 +198,7 @@ class _Turned:
         around, emit = self.around, self.emit
         for param, array in zip(self.lam.params, self.arrays, strict=True):
             self._element(param, array)
-        for name in around.varying(sorted(free_vars(self.lam), key=lambda name: name.tag)):
+        for name in sorted(around.varying(free_vars(self.lam)), key=lambda name: name.tag):
             self._need(name)
         if any(around.varying(shape_of(emit.type(name))) for name in self.stored):
             return None
