@@ -27,13 +27,18 @@ from runelift.ir.traverse import (
     lambdas_of,
     map_inside,
     stm_of,
-    substitute_body,
 )
 from runelift.ir.types import Atom
 from runelift.rewrite.engine.pick import names_in
 from runelift.rewrite.engine.rule import Rewriting, Rule
 from runelift.rewrite.passes.cse import canonical
-from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL, alike_together, reduce_by_rows
+from runelift.rewrite.rules.fusion import (
+    HORIZONTAL,
+    VERTICAL,
+    alike_together,
+    reduce_by_rows,
+    with_elements_of,
+)
 from runelift.rewrite.rules.soac import operands
 from runelift.rewrite.rules.unused import may_fail_on_purpose
 
@@ -322,13 +327,10 @@ def _repeats(one: ir.Exp, two: ir.Exp) -> bool:
     """True for maps over one array, of which the second repeats array operations of the first."""
     if not (isinstance(one, ir.Map) and isinstance(two, ir.Map) and one.width == two.width):
         return False
-    element = {array: p.name for p, array in zip(one.lam.params, one.arrays, strict=True)}
-    given = {p.name: element[array] for p, array in zip(two.lam.params, two.arrays, strict=True)
-             if array in element}
-    if not given:
+    if set(one.arrays).isdisjoint(two.arrays):
         return False
     first = [stm.exp for stm in one.lam.body.stms if isinstance(stm.exp, ir.SOACS)]
-    again = [stm.exp for stm in substitute_body(two.lam.body, given).stms
+    again = [stm.exp for stm in with_elements_of(one, two).lam.body.stms
              if isinstance(stm.exp, ir.SOACS)]
     known = {canonical(exp) for exp in first}
     return any(canonical(exp) in known for exp in again) or any(
