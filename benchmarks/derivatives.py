@@ -3,8 +3,9 @@
 ``python benchmarks/derivatives.py [--device NAME] [--size N] [--only PART] [--tune]
 [--peer FOLDER [--build FUTHARK] [--peer-device NAME]] [--json FILE]``
 
-A row is a function with its derivative.  Six rows are programs of ``examples/``; all further rows
-are small functions of vectors and matrices.  Calls of the primal, of the derivative and of the peer
+A row is a function with its derivative.  Rows are programs of ``examples/`` and of
+``benchmarks/programs/``, and small functions of vectors and matrices.  The function ``by_hand`` is a
+derivative, too.  Calls of the primal, of the derivative and of the peer
 take turns, with inputs on the device.  Times are medians.
 
 - ``ratio`` is the derivative's time over the primal's, and ``peer`` Futhark's ratio.
@@ -35,6 +36,7 @@ from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+PROGRAMS = Path(__file__).parent / "programs"
 ROUNDS = 7
 LIMIT = 300.0
 """Seconds that the peer may take for an answer."""
@@ -142,6 +144,28 @@ def newton(rng: np.random.Generator, size: int) -> list[Any]:
     return floats(rng, (4096 * size, 16), (10, 16))
 
 
+def kmeans(rng: np.random.Generator, size: int) -> list[Any]:
+    """Ten centres in 34 dimensions."""
+    return floats(rng, (4096 * size, 34), (10, 34))
+
+
+def kmeans_sparse(rng: np.random.Generator, size: int) -> list[Any]:
+    """Ten centres in 512 dimensions; a point has 20 values that are not zero."""
+    count, values = 1000 * size, 20
+    columns = np.sort(rng.integers(0, 512, (count, values)), axis=1)
+    return [*floats(rng, (count * values,)), columns.ravel(), np.arange(count) * values,
+            np.full(count, values), *floats(rng, (10, 512))]
+
+
+def hand(rng: np.random.Generator, size: int) -> list[Any]:
+    """As many points as vertices."""
+    count = 500 * size
+    weights = rng.random((count, 21))
+    return [rng.random((5, 4, 3)), rng.random((count, 21, 3)),
+            weights / weights.sum(1, keepdims=True), rng.integers(0, count, count),
+            rng.random((count, 3)), rng.random(26)]
+
+
 def heat(rng: np.random.Generator, size: int) -> list[Any]:
     """100 steps."""
     return [100, *rng.random((3, 4096 * size))]
@@ -158,6 +182,11 @@ ROWS = [
     Row("lstm", "loss", "main", lstm, 4, 1.2),
     Row("bundle", "residuals", "main", bundle, 8, 1.0),
     Row("newton", "cost", "improved", newton, 5, 1.2),
+    Row("kmeans", "cost", "derived", kmeans, 5, 1.2),
+    Row("kmeans", "by_hand", "derived", kmeans, 3, 1.2),
+    Row("kmeans_sparse", "cost", "derived", kmeans_sparse, 5, 1.2),
+    Row("kmeans_sparse", "by_hand", "derived", kmeans_sparse, 3, 1.2),
+    Row("hand", "residuals", "jacobian", hand, 26, 1.0),
     Row("heat", "misfit", "main", heat, 6, 1.0),
     Row("network", "loss", "main", network, 4, 1.2),
     *(Row(MICRO, each.name, f"{each.name}_vjp", partial(small_arguments, each.of), each.most, 1.2)
@@ -208,7 +237,10 @@ def build_peers(options: argparse.Namespace) -> None:
 
 def text_of(name: str) -> str:
     """The text of a program."""
-    return micro_text() if name == MICRO else (EXAMPLES / f"{name}.fut").read_text()
+    if name == MICRO:
+        return micro_text()
+    own = PROGRAMS / f"{name}.fut"
+    return (own if own.exists() else EXAMPLES / f"{name}.fut").read_text()
 
 
 def measured(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
