@@ -4,8 +4,8 @@
 [--peer FOLDER [--build FUTHARK] [--peer-device NAME]] [--json FILE]``
 
 A row is a function with its derivative.  Rows are programs of ``examples/`` and of
-``benchmarks/programs/``, and small functions of vectors and matrices.  The function ``by_hand`` is a
-derivative, too.  Calls of the primal, of the derivative and of the peer
+``benchmarks/programs/``, and small functions of vectors and matrices.  The function ``by_hand`` is
+a derivative, too.  Calls of the primal, of the derivative and of the peer
 take turns, with inputs on the device.  Times are medians.
 
 - ``ratio`` is the derivative's time over the primal's, and ``peer`` Futhark's ratio.

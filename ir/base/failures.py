@@ -35,6 +35,8 @@ TOO_LARGE = _failure("too-large", "")
 """The beginning of a failure that is a limitation of Runelift, not a mistake of the program."""
 SEGMENTS = TOO_LARGE + ("Not supported: a map over {} rows of different lengths; at most 2^31 - 1 "
                         "are.")
+WINNERS = TOO_LARGE + ("Not supported: the derivative of a scatter of {} values; at most 2^31 - 1 "
+                       "are.")
 CALLS = TOO_LARGE + ("Not supported: {} calls of '{}' side by side, inside of {} others: they need "
                      "more device memory than there is.")
 SHAPES = _failure("unequal-sizes", "Value of shape [{}] cannot match shape [{}].")

@@ -13,7 +13,18 @@ from runelift.ir.base.errors import NoDerivative
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import binders, free_vars
-from runelift.ir.types import TRUE, Atom, Type, array_of, i64, row_of, shape_of, zero
+from runelift.ir.types import (
+    TRUE,
+    Atom,
+    Const,
+    Type,
+    array_of,
+    elem_of,
+    i64,
+    row_of,
+    shape_of,
+    zero,
+)
 from runelift.rewrite.derive.emitter import Emitter
 from runelift.rewrite.engine.rule import Rewriting, RuleBook
 
@@ -245,7 +256,8 @@ class Reverse(Walk):
         row = row_of(emit.types[adjoint])
 
         def kept(winner: VName, value: VName) -> tuple[VName, ...]:
-            return emit.choice(emit.size_op("lt", winner, i64(0)), lambda: (value,),
+            prim = elem_of(emit.types[winners])
+            return emit.choice(emit.op("lt", prim, winner, Const(0, prim)), lambda: (value,),
                                lambda: (emit.zeros(row),))
 
         self.add(dest, emit.map([winners, adjoint], kept, "adjs")[0])
@@ -254,14 +266,14 @@ class Reverse(Walk):
                 ) -> None:
         """v̄s[k] += r̄[c] for each k that has won its cell c, which may be out of bounds.
 
-        ``indexed`` are the indices k, and arrays with the cell of each.
+        ``indexed`` are the indices k, of the type of winners, and arrays with the cell of each.
         """
         emit = self.emit
         row, sizes = row_of(emit.types[values]), shape_of(emit.types[winners])
 
         def value(k: VName, *at: VName) -> tuple[VName, ...]:
             def inside() -> tuple[VName, ...]:
-                won = emit.size_op("eq", emit.index(winners, *at), k)
+                won = emit.op("eq", elem_of(emit.types[winners]), emit.index(winners, *at), k)
                 return emit.choice(won, lambda: (emit.index(adjoint, *at),),
                                    lambda: (emit.zeros(row),))
             return emit.choice(self.inside(at, sizes), inside, lambda: (emit.zeros(row),))

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
+from runelift.ir.base import failures
 from runelift.ir.base.errors import NoDerivative
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import Mapper, map_exp
-from runelift.ir.types import FALSE, array_of, elem_of, i64, row_of, shape_of
+from runelift.ir.types import FALSE, Atom, Const, array_of, elem_of, i64, row_of, shape_of
 from runelift.rewrite.derive.emitter import Emitter
 from runelift.rewrite.derive.maps import reverse_map
 from runelift.rewrite.derive.operators import is_plain, is_sum
@@ -50,8 +51,9 @@ def scattered(emit: Emitter, dest: VName, places: Sequence[VName], values: VName
 def reverse_scatter(walk: Reverse, stm: ir.Stm) -> Back | None:
     """r = scatter a is vs ⇒ v̄s[k] += r̄[is[k]] if k has won there, ā += scatter r̄ is 0
 
-    Because: one of several writers of a cell counts, so that indices are scattered too.  A cell
-    that none has won keeps its value, so ā is a map over r̄ where winners are known.
+    Because: one of several writers of a cell counts, so that indices are scattered too: outside of
+    maps as i32, since they are read and written in any order.  A cell that none has won keeps its
+    value, so ā is a map over r̄ where winners are known.
     """
     exp = stm.exp
     assert isinstance(exp, ir.Scatter)
@@ -64,9 +66,11 @@ def reverse_scatter(walk: Reverse, stm: ir.Stm) -> Back | None:
         adjoint = walk.take_array(stm)
         row = row_of(emit.types[values])
         sizes = shape_of(emit.types[dest.array])[:dest.rank]
-        counting, winners = emit.counting(exp.width), None
+        winners = None
         if walk.varies(values):
-            none = emit.one(ir.Replicate(sizes, i64(-1)), array_of(sizes, Prim.I64), "winners")
+            counting = _numbered(walk, exp.width)
+            prim = elem_of(emit.types[counting])
+            none = emit.one(ir.Replicate(sizes, Const(-1, prim)), array_of(sizes, prim), "winners")
             winners = scattered(emit, none, places, counting)
             walk.add_won(values, winners, adjoint, [counting, *places])
         if walk.varies(dest.array) and winners is not None and dest.rank == 1:
@@ -76,6 +80,17 @@ def reverse_scatter(walk: Reverse, stm: ir.Stm) -> Back | None:
             walk.add(dest.array, scattered(emit, adjoint, places, emit.name(zeros)))
 
     return back
+
+
+def _numbered(walk: Reverse, width: Atom) -> VName:
+    """The indices of values: i32 outside of maps, where a check costs nothing."""
+    emit = walk.emit
+    if walk.inner is not None:
+        return emit.counting(width)
+    few = emit.op("le", Prim.I64, width, i64(int(Prim.I32.greatest)))
+    emit.add(ir.Stm((), ir.Assert(few, failures.WINNERS, (width,)), (), emit.loc))
+    node = ir.Iota(width, Const(0, Prim.I32), Const(1, Prim.I32), Prim.I32)
+    return emit.one(node, array_of((width,), Prim.I32), "is")
 
 
 @rule(ir.Accumulate)
