@@ -51,9 +51,9 @@ def scattered(emit: Emitter, dest: VName, places: Sequence[VName], values: VName
 def reverse_scatter(walk: Reverse, stm: ir.Stm) -> Back | None:
     """r = scatter a is vs ⇒ v̄s[k] += r̄[is[k]] if k has won there, ā += scatter r̄ is 0
 
-    Because: one of several writers of a cell counts, so that indices are scattered too: outside of
-    maps as i32, since they are read and written in any order.  A cell that none has won keeps its
-    value, so ā is a map over r̄ where winners are known.
+    Because: one of several writers of a cell counts, so that indices are scattered too.  A cell
+    that none has won keeps its value, so ā is a map over r̄ where winners are known.  Outside of
+    maps winners are i32: they are read in any order.
     """
     exp = stm.exp
     assert isinstance(exp, ir.Scatter)
