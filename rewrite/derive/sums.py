@@ -31,7 +31,8 @@ def sum_of_maps(scope: Scope, stm: ir.Stm) -> Replacement:
     map (λy → a * redomap (+) 0 (λx → f x y) xs) ys
 
     Provided: it stands outside of lambdas, in a program with derivatives.  What f computes of x
-    alone is stored before, unless that is cheap.  Inner sums of arrays are exchanged likewise.
+    alone is stored before, unless that is cheap.  Inner sums of arrays are exchanged likewise if
+    they read an array that does not depend on x.
     Because: the array of an x is stored nowhere; a sum is linear.
     """
     exp = stm.exp
@@ -105,12 +106,18 @@ class _Sum:
                 return None if found is None else self.emit.one(
                     ir.Replicate(shape, found), self.emit.type(atom), "sums")
             case ir.Stm(exp=ir.Redomap() as exp) if is_plain(exp) and is_sum(exp.ops[0]):
-                found = self.total(exp.arrays[0])
+                found = self.total(exp.arrays[0]) if self._reads_same(exp.arrays[0]) else None
                 return None if found is None else self.emit.summed(self.emit.name(found))
             case ir.Stm(exp=ir.Map() as exp) if not self.varying((exp.width,)):
                 place = [p.name for p in stm.pat].index(atom)
                 return self._linear(exp, place) or _Turned(self, exp, place).total()
         return None
+
+    def _reads_same(self, array: VName) -> bool:
+        """True if a map makes an array from one that does not vary: its elements are factors."""
+        made = self.made.get(array)
+        return made is not None and isinstance(made.exp, ir.Map) and (
+            len(self.varying(made.exp.arrays)) < len(made.exp.arrays))
 
     def _scalar(self, atom: Atom) -> Atom:
         """The sum of a scalar: what does not vary is factored out."""
