@@ -30,17 +30,7 @@ from pathlib import Path
 from runelift.ir.base.codes import CODES
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import require_file
-from runelift.runtime.tools.commands.options import (
-    add_device,
-    add_entry,
-    add_json,
-    add_only,
-    add_policy,
-    add_rules,
-    add_tuning,
-    print_json,
-    warn,
-)
+from runelift.runtime.tools.commands.options import REWRITING, add_options, print_json, warn
 from runelift.runtime.tools.commands.rewriting_options import add_rewriting
 from runelift.runtime.tools.commands.styles import show, show_page
 from runelift.runtime.tools.testing import error_index as explained
@@ -76,7 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                              "the device")
     parser.add_argument("--sizes", metavar="NAME=N", nargs="+", default=[],
                         help="memory and cost: these sizes and parameters in place of datasets")
-    add_only(parser)
+    add_options(parser, "only")
     parser.add_argument("--lengths", metavar="N,N,...",
                         help="draw how each version for rows of different lengths runs rows of "
                              "these lengths, such as 3,0,5,1: letters are work-items")
@@ -95,12 +85,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="write a page about the program: source, passes with changes, "
                              "flattening step by step, versions, kernels (default: the name of "
                              "FILE with .html)")
-    add_entry(parser)
-    add_tuning(parser)
-    add_device(parser)
-    add_policy(parser)
-    add_rules(parser)
-    add_json(parser)
+    add_options(parser, "entry", "tuning", "device", *REWRITING, "rules", "json")
     add_rewriting(parser)
 
 
