@@ -330,7 +330,7 @@ class Arrays:
             positions = self.map(place, [flag, sums], span)
             assert isinstance(positions, Dynamic)
             with builder.attribute(SCRATCH):  # there is an element for every place
-                blank = each_leaf(lambda leaf, count=count: self.blank(  # type: ignore[misc]
+                blank = each_leaf(lambda leaf, count=count: self.blank(
                     array_of((count,), row_of(leaf.type)), span), array)
             parts.append(self.scatter(blank, [positions], array, span))
         return parts

@@ -36,14 +36,15 @@ from runelift.runtime.tools.commands.styles import show, show_page
 from runelift.runtime.tools.testing import error_index as explained
 
 EXPLAINERS = {
-    "parameters": "explain_parameters", "kernels": "explain_kernels", "memory": "explain_memory",
-    "cost": "explain_cost",
-    "schedule": "explain_schedule", "barriers": "explain_barriers", "access": "explain_accesses",
-    "lengths": "explain_lengths", "ragged": "explain_ragged", "html": "explain_page"}
-"""The modules for options, the first of which counts.  They are imported by name, as commands are:
-some need much."""
-FLATTENING = "explain_flattening"
-"""The module for programs without such an option."""
+    **{name: f"explain_kernels:{name}" for name in ("parameters", "kernels", "memory")},
+    "cost": "explain_cost:explain", "schedule": "explain_schedule:explain",
+    **{name: f"explain_kernels:{name}" for name in ("barriers", "access")},
+    "lengths": "explain_lengths:explain", "ragged": "explain_ragged:explain",
+    "html": "explain_page:explain"}
+"""The functions for options, the first of which counts.  Their modules are imported by name, as
+commands are: some need much."""
+FLATTENING = "explain_flattening:explain"
+"""The function for programs without such an option."""
 TOPICS = ("rules", *(name for name in EXPLAINERS if name not in ("lengths", "ragged", "html")))
 """The words in front of a program: what is explained about it."""
 EXAMPLES = ("runelift explain examples/matmul.fut", "runelift explain examples/matmul.fut --html",
@@ -117,7 +118,8 @@ def execute(args: argparse.Namespace) -> int:
         _explain_code(args)
     else:
         path = require_file(_program(args.subject))
-        import_module(f"{__package__}.{asked or FLATTENING}").explain(args, path)
+        module, _, name = (asked or FLATTENING).partition(":")
+        getattr(import_module(f"{__package__}.{module}"), name)(args, path)
     return 0
 
 
