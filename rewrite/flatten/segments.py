@@ -14,7 +14,7 @@ j := p − off[i].  A length below 0 counts as 0 in all of them: a check of Σ f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -87,7 +87,13 @@ def with_owners(walk: Walk, width: VName) -> Segments:
     """The descriptor of a width, with offsets and the segment of each element."""
     found = with_offsets(walk, width)
     if found.owners is None:
-        found = replace(found, owners=_owners(walk, found))
+        owners = _beside_scan(walk, found)
+        if owners is None:
+            param, exp = _owners(walk, found, ragged_nest(walk, found, Sharing.FLAT),
+                                 ir.Body((), ()))
+            walk.emit(ir.Stm((param,), exp))
+            owners = param.name
+        found = replace(found, owners=owners)
         walk.nest = walk.nest.with_segments(width, found)
     return found
 
@@ -131,8 +137,20 @@ def defined(walk: Walk, base: str, exp: ir.PrimOp | ir.Index) -> VName:
     return found.name
 
 
-def elements_nest(walk: Walk, width: VName) -> tuple[Nest, VName]:
-    """Σ ▷ width, and the index of an element in its segment."""
+class Elements(NamedTuple):
+    """Σ ▷ width: a nest, the flat number of a point of Σ, and the index of an element there."""
+
+    nest: Nest
+    number: VName
+    index: VName
+
+    def kernel_body(self, element: ir.Body) -> ir.Body:
+        """The body of a kernel over all elements that computes one."""
+        return self.nest.kernel_body(element.stms, element.result)
+
+
+def elements_nest(walk: Walk, width: VName) -> Elements:
+    """Σ ▷ width as a space of one dimension, by way of the owners."""
     found, names = with_owners(walk, width), walk.flattener.names
     assert found.offsets is not None
     assert found.owners is not None
@@ -141,11 +159,44 @@ def elements_nest(walk: Walk, width: VName) -> tuple[Nest, VName]:
     owner = ir.Param(names.fresh("own"), Prim.I32)
     walk.flattener.learn_params([place, owner, start, index])
     inside = Nest((ir.SegDim(place.name, found.total),), nest.defs)
-    return inside.define([
+    return Elements(inside.define([
         ir.Stm((owner,), ir.Index(found.owners, (place.name,))),
         ir.Stm((ir.Param(number, Prim.I64),), ir.Convert(Prim.I32, Prim.I64, owner.name)),
         ir.Stm((start,), ir.Index(found.offsets, (number,))),
-        ir.Stm((index,), ir.PrimOp("sub", Prim.I64, (place.name, start.name)))]), index.name
+        ir.Stm((index,), ir.PrimOp("sub", Prim.I64, (place.name, start.name)))]),
+        number, index.name)
+
+
+def ragged_nest(walk: Walk, found: Segments, sharing: Sharing) -> Elements:
+    """Σ ▷ width as a space whose last dimension is ragged; points of Σ are numbered."""
+    number, nest = by_number(walk)
+    index = walk.flattener.names.fresh("j")
+    walk.flattener.learn_params([ir.Param(index, Prim.I64)])
+    return Elements(Nest((ir.SegDim(number, found.count),
+                          ir.SegDim(index, ragged_of(found, sharing))), nest.defs), number, index)
+
+
+def over_elements(walk: Walk, width: VName, like: Sequence[ir.Param],
+                  element: Callable[[Elements], ir.Body], attrs: tuple[str, ...] = ()
+                  ) -> tuple[ir.Param, ...]:
+    """Σ ▷ width ⊢ e, as flat arrays of scalars that are named ``like`` others.
+
+    Law: scan max own = own, as all elements of a segment have the same owner.  So the pass that
+    finds the owners also makes the elements, unless owners are known.
+    """
+    found, names = with_offsets(walk, width), walk.flattener.names
+    pat = tuple(ir.Param(names.fresh(p.name), array_of((found.total,), elem_of(p.type)))
+                for p in like)
+    ret = tuple(elem_of(p.type) for p in like)
+    if found.owners is None and _scan_of(walk, found) is None:
+        inner = ragged_nest(walk, found, Sharing.FLAT)
+        owners, exp = _owners(walk, found, inner, element(inner), ret)
+        walk.emit(ir.Stm((owners, *pat), exp, attrs))
+        walk.nest = walk.nest.with_segments(width, replace(found, owners=owners.name))
+    else:
+        inner = elements_nest(walk, width)
+        walk.emit(ir.Stm(pat, walk.segmap(inner.nest.space, element(inner), ret), attrs))
+    return pat
 
 
 def bind_parts(walk: Walk, pat: Sequence[ir.Param], host: Sequence[ir.Param], width: VName
@@ -177,10 +228,37 @@ def flat_array(walk: Walk, array: VName, width: VName) -> VName:
         case ir.Stm(_, ir.Replicate((count,), value), attrs) if (
                 count == width and walk.invariant(value)):
             return emitted(walk, array.base, flat, ir.Replicate((found.total,), value), attrs)
-    inner, index = elements_nest(walk, width)
-    element = ir.Param(walk.flattener.names.fresh(array), elem_of(type_))
-    body = inner.kernel_body((ir.Stm((element,), ir.Index(array, (index,))),), (element.name,))
-    return emitted(walk, array.base, flat, walk.segmap(inner.space, body, (element.type,)))
+    (param,) = over_elements(
+        walk, width, (ir.Param(array, type_),),
+        lambda inner: inner.kernel_body(element_of(walk, inner.nest, array, inner.index)))
+    return param.name
+
+
+def element_of(walk: Walk, nest: Nest, array: VName, index: VName) -> ir.Body:
+    """The element of an array of scalars at an index, where the nest defines the array."""
+    match nest.defs.get(array):
+        case ir.Stm(_, ir.Concat(_, arrays, _)):
+            return concat_element(walk, nest, arrays, index)
+    element = ir.Param(walk.flattener.names.fresh(array), elem_of(walk.flattener.types[array]))
+    return ir.Body((nest.element(element, array, index, walk.loc),), (element.name,))
+
+
+def concat_element(walk: Walk, nest: Nest, arrays: Sequence[VName], index: VName) -> ir.Body:
+    """The element of a concatenation of arrays at an index."""
+    here = element_of(walk, nest, arrays[0], index)
+    if len(arrays) == 1:
+        return here
+    names, type_ = walk.flattener.names, walk.flattener.types[arrays[0]]
+    (length,) = shape_of(type_)
+    inside, after, found = (ir.Param(names.fresh(base), prim) for base, prim in (
+        ("inside", Prim.BOOL), ("after", Prim.I64), ("x", elem_of(type_))))
+    walk.flattener.learn_params([inside, after, found])
+    rest = concat_element(walk, nest, arrays[1:], after.name)
+    behind = ir.Stm((after,), ir.PrimOp("sub", Prim.I64, (index, length)))
+    return ir.Body((
+        ir.Stm((inside,), ir.PrimOp("lt", Prim.I64, (index, length))),
+        ir.Stm((found,), ir.If(inside.name, here, replace(rest, stms=(behind, *rest.stms)),
+                               (found.type,)))), (found.name,))
 
 
 class Packed(NamedTuple):
@@ -365,19 +443,63 @@ def _offsets(walk: Walk, count: Atom, lengths: VName) -> VName:
         body, (Prim.I64,)))
 
 
-def _owners(walk: Walk, found: Segments) -> VName:
-    """The segment of each element, as one pass over the offsets writes it."""
+class _Owners(NamedTuple):
+    """A scan that finds the segment of each element, and a name for the segments."""
+
+    param: ir.Param
+    exp: ir.SegScan
+
+
+def _owners(walk: Walk, found: Segments, inner: Elements, body: ir.Body,
+            ret: tuple[Type, ...] = ()) -> _Owners:
+    """The owners of elements, as one pass over the offsets writes them, and what ``body`` makes."""
     names, prim = walk.flattener.names, Prim.I32
+    _check_few(walk, found)
+    owner = _owner(walk, inner.number)
+    space, body = walk.flattener.fresh_kernel(inner.nest.space, ir.Body(
+        (owner, *body.stms), (owner.pat[0].name, *body.result)))
+    return _Owners(ir.Param(names.fresh("own"), array_of((found.total,), prim)), ir.SegScan(
+        ir.Level.GRID, space, (one_operation(names, "max", Const(0, prim)),), body,
+        (prim, *ret)))
+
+
+def _owner(walk: Walk, number: VName) -> ir.Stm:
+    """The number of a segment as an owner of elements."""
+    own = ir.Param(walk.flattener.names.fresh("own"), Prim.I32)
+    return ir.Stm((own,), ir.Convert(Prim.I64, Prim.I32, number))
+
+
+def _check_few(walk: Walk, found: Segments) -> None:
+    """Emit the check that owners have numbers of segments."""
     few = emitted(walk, "few", Prim.BOOL,
                   ir.PrimOp("lt", Prim.I64, (found.count, i64(MOST_SEGMENTS + 1))))
     walk.emit(ir.Stm((), ir.Assert(few, failures.SEGMENTS, (found.count,))))
-    number, index = names.fresh("i"), names.fresh("j")
-    own = ir.Param(names.fresh("own"), prim)
-    body = ir.Body((ir.Stm((own,), ir.Convert(Prim.I64, prim, number)),), (own.name,))
-    return emitted(walk, "own", array_of((found.total,), prim), ir.SegScan(
-        ir.Level.GRID,
-        (ir.SegDim(number, found.count), ir.SegDim(index, ragged_of(found, Sharing.FLAT))),
-        (one_operation(names, "max", Const(0, prim)),), body, (prim,)))
+
+
+def _scan_of(walk: Walk, found: Segments) -> int | None:
+    """The place of a scan over all elements among the statements of the walk, if there is one."""
+    wanted = ragged_of(found, Sharing.FLAT)
+    return next((place for place, stm in enumerate(walk.out) if isinstance(stm.exp, ir.SegScan)
+                 and stm.exp.space[-1].ragged == wanted), None)
+
+
+def _beside_scan(walk: Walk, found: Segments) -> VName | None:
+    """The owners as a further result of a scan over all elements; None if there is no scan."""
+    place = _scan_of(walk, found)
+    if place is None:
+        return None
+    stm, rest = walk.out[place], walk.out[place + 1:]
+    exp = stm.exp
+    assert isinstance(exp, ir.SegScan)
+    owner = _owner(walk, exp.space[0].index)
+    owners = ir.Param(walk.flattener.names.fresh("own"), array_of((found.total,), Prim.I32))
+    del walk.out[place:]
+    _check_few(walk, found)
+    walk.emit(replace(stm, pat=(*stm.pat, owners), exp=replace(
+        exp, body=ir.Body((*exp.body.stms, owner), (*exp.body.result, owner.pat[0].name)),
+        ret=(*exp.ret, Prim.I32))))
+    walk.out += rest
+    return owners.name
 
 
 def emitted(walk: Walk, base: str, type_: Type, exp: ir.Exp, attrs: tuple[str, ...] = ()

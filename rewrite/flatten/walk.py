@@ -51,6 +51,8 @@ class Walk:
         """The place of the present statement; statements that are made for it get this place."""
         self.partners: Mapping[VName, tuple[ir.Stm, ...]] = {}
         """The calls that are made together with one, by the first result of that one."""
+        self.delayed: Set[VName] = frozenset()
+        """Names whose elements alone are read, so that a concatenation may stay a definition."""
         self._later: Set[VName] = frozenset()
         self._needed: set[VName] = set()
         self._arithmetic: dict[VName, frozenset[VName]] = {}
