@@ -142,7 +142,7 @@ class Elements(NamedTuple):
 
     nest: Nest
     number: VName
-    index: VName
+    at: VName
 
     def kernel_body(self, element: ir.Body) -> ir.Body:
         """The body of a kernel over all elements that computes one."""
@@ -230,7 +230,7 @@ def flat_array(walk: Walk, array: VName, width: VName) -> VName:
             return emitted(walk, array.base, flat, ir.Replicate((found.total,), value), attrs)
     (param,) = over_elements(
         walk, width, (ir.Param(array, type_),),
-        lambda inner: inner.kernel_body(element_of(walk, inner.nest, array, inner.index)))
+        lambda inner: inner.kernel_body(element_of(walk, inner.nest, array, inner.at)))
     return param.name
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -69,13 +70,13 @@ class _Branch(NamedTuple):
 
 
 class _Elements(NamedTuple):
-    """Arrays of any length, as a branch defines them at point ``index`` of its points.
+    """Arrays of any length, as a branch defines them at ``point`` of its points.
 
     ``hosts`` are the results of the host for names that the host binds inside of the branch.
     """
 
     nest: Nest
-    index: VName
+    point: VName
     arrays: tuple[VName, ...]
     hosts: Mapping[VName, Atom]
 
@@ -86,8 +87,8 @@ class _Elements(NamedTuple):
         """
         (at,) = place.result
         nest = Nest((), MappingProxyType({**self.nest.defs, **inner.nest.defs})).define([
-            *place.stms, ir.Stm((ir.Param(self.index, Prim.I64),), ir.AtomExp(at))])
-        found = element_of(walk, nest, self.arrays[number], inner.index)
+            *place.stms, ir.Stm((ir.Param(self.point, Prim.I64),), ir.AtomExp(at))])
+        found = element_of(walk, nest, self.arrays[number], inner.at)
         body = nest.kernel_body(found.stms, found.result)
         return walk.flattener.copy_body(substitute_body(body, self.hosts))
 
@@ -98,9 +99,10 @@ def branch_partition(walk: Walk, stm: ir.Stm) -> str | None:
 
     The k points of Σ where c holds come first, in order.  A branch runs over its points, and only
     if it has any, so recursion ends.  Arrays of any length are not stored by a branch: the gather
-    computes Σ ▷ l ⊢ if c then x else y for elements x of e and y of f.  Provided a branch calls a function that
-    calls itself, or makes an array of any length in parallel.  In such a function, parallelism or
-    length is enough.
+    computes Σ ▷ l ⊢ if c then x else y for elements x of e and y of f.
+
+    Provided a branch calls a function that calls itself, or makes an array of any length in
+    parallel.  In such a function, parallelism or length is enough.
     """
     branch = node_of(stm, ir.If)
     sides = (branch.then_, branch.else_)
@@ -235,10 +237,10 @@ def _elements(inner: Walk, found: Restricted, arrays: tuple[VName, ...], taken: 
     for array in arrays:
         body = element_of(inner, known.nest, array, at.name)
         needed |= free_vars(known.nest.kernel_body(body.stms, body.result))
-    todo = needed = needed & inside.keys()
-    while todo:
-        todo = {a for name in todo for a in shape_of(types[name]) if a in inside} - needed
-        needed |= todo
+    needed &= inside.keys()
+    for name in reversed(inside):  # sizes are bound before arrays that have them
+        if name in needed:
+            needed.update(a for a in shape_of(types[name]) if isinstance(a, VName))
     hosts = dict[VName, Atom]()
     for name in inside:
         if name in needed:
@@ -299,13 +301,13 @@ def _gather(walk: Walk, stm: ir.Stm, kinds: list[_Kind], parts: Partition,
         assert isinstance(size, VName)
         some = [n for n, p in enumerate(segments) if shape_of(p.type) == (size,)]
         pat = [segments[n] for n in some]
-        host = over_elements(walk, size, pat, lambda inner, some=some, pat=pat: _either(
-            walk, inner, parts, sides, dict(zip(some, pat, strict=True))))
+        host = over_elements(walk, size, pat, partial(
+            _either, walk, parts, sides, dict(zip(some, pat, strict=True))))
         bind_parts(walk, pat, host, size)
 
 
-def _either(walk: Walk, inner: Elements, parts: Partition, sides: list[_Elements],
-            arrays: Mapping[int, ir.Param]) -> ir.Body:
+def _either(walk: Walk, parts: Partition, sides: list[_Elements],
+            arrays: Mapping[int, ir.Param], inner: Elements) -> ir.Body:
     """Elements of numbered arrays: each as the branch that its point takes makes it."""
     stms = list[ir.Stm]()
     for number, array in arrays.items():

@@ -204,7 +204,7 @@ def concat_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
         walk.nest = walk.nest.define([stm])
         return None
     host = over_elements(walk, concat.size, stm.pat, lambda inner: inner.kernel_body(
-        concat_element(walk, inner.nest, concat.arrays, inner.index)), stm.attrs)
+        concat_element(walk, inner.nest, concat.arrays, inner.at)), stm.attrs)
     bind_parts(walk, stm.pat, host, concat.size)
     return None
 
