@@ -20,6 +20,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from runelift.ir import syntax as ir
+from runelift.ir.analysis.placement import REPEATABLE
 from runelift.ir.base import failures
 from runelift.ir.names import VName
 from runelift.ir.operators import one_operation
@@ -440,7 +441,7 @@ def _offsets(walk: Walk, count: Atom, lengths: VName) -> VName:
                               ir.Body((), (i64(0),)), (Prim.I64,)))), (part.name,))
     return emitted(walk, "off", array_of((ends,), Prim.I64), ir.SegScan(
         ir.Level.GRID, (ir.SegDim(index, ends),), (one_operation(names, "add", i64(0)),),
-        body, (Prim.I64,)))
+        body, (Prim.I64,)), (REPEATABLE,))
 
 
 class _Owners(NamedTuple):
