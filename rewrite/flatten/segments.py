@@ -26,7 +26,8 @@ from runelift.ir.names import VName
 from runelift.ir.operators import one_operation
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Fact, Ragged, Sharing
-from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of
+from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of, zero
+from runelift.rewrite.engine.scalar_code import is_scalar_code
 from runelift.rewrite.flatten.nest import Facts, Nest, Segments, whole
 
 if TYPE_CHECKING:
@@ -41,23 +42,58 @@ def segments_of(walk: Walk, width: VName) -> Segments:
     """The descriptor of a width that differs between the points of Σ; its facts are emitted."""
     if (known := walk.nest.segments.get(width)) is not None:
         return known
+    facts = _closed_facts(walk, width) or _scaled_facts(walk, width)
+    fused = None if facts or not walk.flattener.lifted else _fused_lengths(walk, width)
+    if fused is not None:
+        return fused
     lengths = walk.expand(width, Prim.I64)
     assert isinstance(lengths, VName)
     count = number_of_points(walk)
     if len(walk.nest.space) > 1:
         lengths = emitted(walk, "len", array_of((count,), Prim.I64),
                            ir.Reshape((count,), lengths))
-    facts = _closed_facts(walk, width) or _scaled_facts(walk, width)
     if facts is None and not walk.flattener.lifted:
         facts = _facts(walk, lengths)
     if facts is not None:
         found = Segments(count, lengths, facts[0], Facts(*facts[1:]))
     else:  # no version of a lifted function asks for more than the total, which offsets have
         offsets = _offsets(walk, count, lengths)
-        total = emitted(walk, "total", Prim.I64, ir.Index(offsets, (count,)))
-        found = Segments(count, lengths, total, offsets=offsets)
+        found = Segments(count, lengths, _total(walk, offsets, count), offsets=offsets)
     walk.nest = walk.nest.with_segments(width, found)
     return found
+
+
+def _fused_lengths(walk: Walk, width: VName) -> Segments | None:
+    """The descriptor of a width that the scan of the lengths computes, with what waits for it.
+
+    Law: scan ⊕ (map f xs) = scanomap ⊕ f xs, which also gives map f xs.  None for a width that is
+    stored, and if more than scalar code waits.
+    """
+    names, nest = walk.flattener.names, walk.nest
+    waits = any(p.name == width for stm in walk.pending for p in stm.pat)
+    if (not waits and nest.expanded(width) is not None) or not is_scalar_code(walk.pending):
+        return None
+    count = number_of_points(walk)
+    pending, walk.pending = walk.pending if waits else [], [] if waits else walk.pending
+    kept = [p for stm in pending for p in stm.pat if p.name != width and walk.is_used_later(p.name)]
+    pat = (ir.Param(width, Prim.I64), *kept)
+    number, over = by_number(walk)
+    body = over.kernel_body(tuple(pending), tuple(p.name for p in pat))
+    ends = _ends(walk, count)
+    host = tuple(ir.Param(names.fresh(p.name), array_of((ends,), p.type)) for p in pat)
+    offsets = _scanned(walk, number, body, host)
+    behind = defined(walk, "behind", ir.PrimOp("add", Prim.I64, (define_number(walk), i64(1))))
+    walk.nest = walk.nest.define(ir.Stm((p,), ir.Index(array.name, (behind,)), loc=walk.loc)
+                                 for p, array in zip(pat, host, strict=True))
+    found = Segments(count, part_of(walk, host[0].name, i64(1), array_of((count,), Prim.I64)),
+                     _total(walk, offsets, count), offsets=offsets)
+    walk.nest = walk.nest.with_segments(width, found)
+    return found
+
+
+def _total(walk: Walk, offsets: VName, count: Atom) -> VName:
+    """The number of all elements."""
+    return emitted(walk, "total", Prim.I64, ir.Index(offsets, (count,)))
 
 
 def with_facts(walk: Walk, width: VName) -> Segments:
@@ -417,31 +453,46 @@ def _facts(walk: Walk, lengths: VName) -> list[VName]:
             for fact in Fact]
 
 
-def _length(walk: Walk, lengths: VName) -> tuple[VName, list[ir.Stm], VName]:
-    """An index, and the statements that compute the length there, at least 0."""
-    names = walk.flattener.names
-    index = names.fresh("i")
-    read, length = (ir.Param(names.fresh("length"), Prim.I64) for _ in range(2))
-    return index, [ir.Stm((read,), ir.Index(lengths, (index,))),
-                   ir.Stm((length,), ir.PrimOp("max", Prim.I64, (read.name, i64(0))))], length.name
+def _ends(walk: Walk, count: Atom) -> VName:
+    """The number of offsets."""
+    return computed(walk, "add", count, i64(1), base="ends")
 
 
 def _offsets(walk: Walk, count: Atom, lengths: VName) -> VName:
     """The exclusive scan of the lengths, with the total at the end."""
-    names = walk.flattener.names
-    ends = computed(walk, "add", count, i64(1), base="ends")
-    before, stms, length = _length(walk, lengths)
-    index, some = names.fresh("i"), ir.Param(names.fresh("some"), Prim.BOOL)
-    part = ir.Param(names.fresh("part"), Prim.I64)
-    first = ir.Stm((ir.Param(before, Prim.I64),),
-                   ir.PrimOp("sub", Prim.I64, (index, i64(1))))
-    body = ir.Body((
-        ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), index))),
-        ir.Stm((part,), ir.If(some.name, ir.Body((first, *stms), (length,)),
-                              ir.Body((), (i64(0),)), (Prim.I64,)))), (part.name,))
-    return emitted(walk, "off", array_of((ends,), Prim.I64), ir.SegScan(
-        ir.Level.GRID, (ir.SegDim(index, ends),), (one_operation(names, "add", i64(0)),),
-        body, (Prim.I64,)), (REPEATABLE,))
+    point, length = (ir.Param(walk.flattener.names.fresh(base), Prim.I64)
+                     for base in ("i", "length"))
+    read = ir.Stm((length,), ir.Index(lengths, (point.name,)))
+    ends = ir.Param(lengths, array_of((_ends(walk, count),), Prim.I64))
+    return _scanned(walk, point.name, ir.Body((read,), (length.name,)), (ends,), stored=False)
+
+
+def _scanned(walk: Walk, point: VName, body: ir.Body, host: tuple[ir.Param, ...], *,
+             stored: bool = True) -> VName:
+    """The exclusive scan of the first result of ``body`` at points, with the total at the end.
+
+    The results are ``stored`` in arrays, one place behind their points.
+    """
+    names, types = walk.flattener.names, tuple(elem_of(p.type) for p in host if stored)
+    index = names.fresh("i")
+    some, length = (ir.Param(names.fresh(base), prim) for base, prim in (
+        ("some", Prim.BOOL), ("length", Prim.I64)))
+    first = ir.Stm((ir.Param(point, Prim.I64),), ir.PrimOp("sub", Prim.I64, (index, i64(1))))
+    least = ir.Stm((length,), ir.PrimOp("max", Prim.I64, (body.result[0], i64(0))))
+    values = tuple(ir.Param(names.fresh(base), prim) for base, prim in (
+        ("part", Prim.I64), *(("value", each) for each in types)))
+    choice = ir.If(some.name, ir.Body((first, *body.stms, least), (
+        length.name, *body.result[:len(types)])),
+        ir.Body((), (i64(0), *map(zero, types))), (Prim.I64, *types))
+    space, scanned = walk.flattener.fresh_kernel(
+        (ir.SegDim(index, shape_of(host[0].type)[0]),), ir.Body((
+            ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), index))),
+            ir.Stm(values, choice)), tuple(p.name for p in values)))
+    offsets = ir.Param(names.fresh("off"), host[0].type)
+    walk.emit(ir.Stm((offsets, *(host if stored else ())), ir.SegScan(
+        ir.Level.GRID, space, (one_operation(names, "add", i64(0)),), scanned,
+        (Prim.I64, *types)), (REPEATABLE,)))
+    return offsets.name
 
 
 class _Owners(NamedTuple):
