@@ -36,8 +36,6 @@ def as_loop(dec: ast.ValDec) -> ast.ValDec:
 
     The result is ``dec`` itself if it has no calls of itself, or if one of them is not last.
     """
-    if not dec.params:
-        return dec
     names = [node for node in walk(dec.body) if _mentions(node, dec.name)]
     if not names or _binds((dec.type_params, dec.params, dec.body), dec.name):
         return dec
@@ -63,8 +61,6 @@ def as_loop(dec: ast.ValDec) -> ast.ValDec:
 
 def within(scope: Structure, dec: ast.ValDec, name: str) -> Structure:
     """The scope of a declaration's parts: a function knows itself, as ``name``."""
-    if not dec.params:
-        return scope
     inner = scope.copy()
     inner.add(Structure(values={dec.name: ast.QualName((), name)}))
     return inner
@@ -72,13 +68,17 @@ def within(scope: Structure, dec: ast.ValDec, name: str) -> Structure:
 
 def names_itself(dec: ast.ValDec, scope: Structure) -> bool:
     """True if a function names itself, and no variable of this name hides it there."""
-    if not any(_mentions(node, dec.name) for node in walk(dec.body)):
-        return False
     return any(_mentions(node, _ITSELF)
                for node in walk(rename(dec, within(scope, dec, _ITSELF)).body))
 
 
-def names_earlier(dec: ast.ValDec, scope: Structure) -> bool:
+def may_name_itself(dec: ast.ValDec, scope: Structure) -> bool:
+    """True if the name of a function stands in it, and is not that of an earlier value."""
+    return (bool(dec.params) and any(_mentions(node, dec.name) for node in walk(dec.body))
+            and not _names_earlier(dec, scope))
+
+
+def _names_earlier(dec: ast.ValDec, scope: Structure) -> bool:
     """True if the name of a function, inside of it, is that of an earlier value."""
     return (any(_calls(part, dec.name, len(dec.params)) for part in _evaluated(dec.body))
             and not _binds((dec.params, dec.body), dec.name)
