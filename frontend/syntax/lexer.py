@@ -15,7 +15,6 @@ from typing import Any
 from lark.common import LexerConf
 from lark.lexer import BasicLexer, ContextualLexer, LexerState, Token
 
-
 _BLANKS: Any = re.compile(r"\s*").match
 """Blanks are no tokens, and no token begins with one."""
 

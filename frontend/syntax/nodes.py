@@ -88,13 +88,14 @@ def walk(node: object) -> Iterator[Node]:
         if isinstance(item, tuple):
             todo += item
         elif isinstance(item, Node):
+            kind: Any = type(item)
             yield item
-            todo += _read(type(item))(item)
+            todo += _read(kind)(item)
 
 
 @cache
 def _read(kind: type[Node]) -> Callable[[Node], tuple[Any, ...]]:
-    """A function that gets the values of the fields that hold syntax."""
+    """A function that gets the fields that hold syntax of a node of this kind, and its place."""
     return attrgetter(*parts(kind), "span") if parts(kind) else lambda _: ()
 
 

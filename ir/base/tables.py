@@ -105,7 +105,7 @@ class _Places:
         made = self._builder(children)
         if not isinstance(made, Tree):
             return made
-        meta = made.meta
+        meta: Any = made.meta
         for child in children:
             if (start := _place(child, "container_start_pos", "start_pos")) is not None:
                 meta.container_start_pos = start
@@ -130,7 +130,7 @@ def _place(child: Any, container: str, name: str) -> int | None:
         return getattr(child, name)  # type: ignore[no-any-return]
     if not isinstance(child, Tree) or (meta := child._meta) is None or meta.empty:
         return None
-    known = meta.__dict__
+    known: dict[str, int] = meta.__dict__
     return known[container] if container in known else known[name]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from runelift.runtime.host import fast_start
 
 _PARAMETERS = ("name", "args", "body", "globals", "locals", "return_type")
-"""Those of the function of the standard library that compiles a method."""
+"""The parameters of the standard library's function that compiles a method."""
 
 
 def begin() -> None:
