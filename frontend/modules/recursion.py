@@ -80,10 +80,18 @@ def may_name_itself(dec: ast.ValDec, scope: Structure) -> bool:
 
 def _names_earlier(dec: ast.ValDec, scope: Structure) -> bool:
     """True if the name of a function, inside of it, is that of an earlier value."""
-    return (any(_calls(part, dec.name, len(dec.params)) for part in _evaluated(dec.body))
+    return ((any(_calls(part, dec.name, len(dec.params)) for part in _evaluated(dec.body))
+             or _calls(_result(dec.body), dec.name, 1))  # no function returns itself
             and not _binds((dec.params, dec.body), dec.name)
             and (scope.value(dec.name) is not None or dec.name in OPERATORS
                  or dec.name in FUNCTIONS or dec.name in library_names()))
+
+
+def _result(exp: ast.Exp) -> ast.Exp:
+    """The part of an expression that has its value."""
+    while isinstance(exp, ast.LetPat | ast.LetFun | ast.LetWith | ast.LocalOpen):
+        exp = exp.body
+    return exp
 
 
 def _evaluated(exp: object) -> Iterator[ast.Exp]:

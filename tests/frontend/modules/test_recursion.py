@@ -56,6 +56,8 @@ import runelift
     ("def indices xs = indices xs |> map i32.i64\n"
      "module m = { def indices xs = (xs |> indices) with [0] = 7 }\n"
      "entry main (xs: []i64) = m.indices xs", [[4, 4]], [7, 1]),
+    ("open { def f (x: i32, y: i32) = x - y }\ndef f x y = let z = 1 + x in f (z, y)\n"
+     "entry main (x: i32) = f x 2", [5], 4),
     ("def (+) (a: (i32, i32)) (b: (i32, i32)) = (a.0 + b.0, a.1 + b.1)\n"
      "entry main (x: i32) = (x, 1) + (2, x)", [3], (5, 4)),
 ])
