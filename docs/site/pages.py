@@ -19,6 +19,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import runelift
+from runelift.ir.base.project_links import repository
 from runelift.runtime.tools.commands.cli import COMMANDS, make_parser
 
 DOCS = Path(__file__).parents[1]
@@ -40,7 +41,8 @@ ROLE = re.compile(r":(?:py:)?(?:class|func|meth|mod|attr|data|exc|file):(?=<code
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Add the pages of folders to the navigation."""
+    """Add the address of the project, if it has one, and pages of folders to the navigation."""
+    config.repo_url = repository() or ""
     assert config.nav is not None
     for section in config.nav:
         for pages in section.values():
