@@ -76,8 +76,8 @@ def table(rows: Sequence[Sequence[str]], caption: str = "", *, kind: str | None 
           ) -> Markup:
     """Rows, of which the first is the head; the first column names them.
 
-    Cells of the ``kind`` "numbers" are never broken into lines.  On a small screen, a table of a
-    kind shows each row as a list, with the heads beside it; of the kind "facts", it does not.
+    Cells of the ``kind`` "numbers" are never broken into lines.  Tables of the kinds "numbers" and
+    "stacks" show each row as a list on a small screen, with the heads beside it.
     """
     stacked = kind in ("numbers", "stacks")
 
