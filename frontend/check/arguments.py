@@ -18,7 +18,7 @@ from runelift.frontend.check.unify import (
     TypeMismatch,
 )
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.types import Arrow, Type
+from runelift.frontend.syntax.types import Arrow, Type, metas, show
 from runelift.ir.base.errors import Diagnostic, ProgramError, Replacement
 
 MOST_ARGUMENTS = 5
@@ -58,7 +58,7 @@ def reordered(checker: Checker, call: ast.Exp | None) -> str | None:
     if len(best) != 1:
         return None
     new = _call(call, (call.args[k] for k in best[0]))
-    return Replacement(f"The arguments are in another order: {new}", new, call.span)
+    return Replacement(f"The arguments fit in another order: {new}", new, call.span)
 
 
 def miscounted(checker: Checker, call: ast.Exp | None) -> str | None:
@@ -73,9 +73,12 @@ def miscounted(checker: Checker, call: ast.Exp | None) -> str | None:
     for skipped in reversed(range(len(domains) - 1)):
         others = [*domains[:skipped], *domains[skipped + 1:]]
         if len(others) == len(given) and _fit(checker, others, given):
-            param = domains[skipped].param
-            name = f", its {param.base}" if param is not None else ""
-            return f"An argument is missing before {call.args[skipped].span.text}{name}."
+            param, text = domains[skipped], call.args[skipped].span.text
+            name = f"{param.param.base}, " if param.param is not None else ""
+            type_ = checker.solved.resolve(param.domain)
+            kind = "a function" if isinstance(type_, Arrow) else (
+                "of another type" if metas(type_) else f"of type {show(type_)}")
+            return f"An argument is missing before {text}: {name}{kind}."
     for kept in combinations(range(len(given)), len(domains)):
         if len(kept) < len(given) and _fit(checker, domains, [given[k] for k in kept]):
             new = _call(call, (call.args[k] for k in kept))

@@ -312,6 +312,7 @@ class Base(ABC):
         if isinstance(behind, ast.Name) and behind.span.text in foreign.ENDS and (
                 not self._is_known(behind.span.text)):
             self._lookup(behind.name, behind.span)
+        operator = foreign.OPERATORS.get(behind.span.text)
         if number == 0:
             return self._error(
                 "not-a-function", args[0].span, f'Cannot apply {shown} to "{args[0].span.text}". '
@@ -319,6 +320,8 @@ class Base(ABC):
                 *([foreign.misapplied(exp, self.solved.resolve(type_))]
                   if isinstance(exp, ast.Apply) else []),
                 labels=labels)
+        if operator is not None:
+            hints = (Replacement(f"The operator is {operator}.", operator),)
         return self._error(
             "too-many-arguments", args[number].span, f"Cannot apply {shown} to {len(args)} "
             f"arguments. It takes {number} argument{'s' * (number != 1)}, and returns "

@@ -126,7 +126,8 @@ class Checker(Settling):
 
         A name that is bound anywhere in the declaration is taken to be known.
         """
-        if error.code != "unknown-name" or (error.span and error.span.text in foreign.LAMBDAS):
+        if error.code != "unknown-name" or (
+                error.span and (error.span.text in foreign.LAMBDAS or error.span.text.isdigit())):
             return []
         bound = {node.name for node in walk(dec) if isinstance(node, _BINDERS)}
         first = {name.name.name: name for name in reversed(

@@ -235,6 +235,12 @@ def _around(name: str, span: Span) -> list[str]:
             return [Replacement(f"The last element is written: {new}", new,
                                 Span(source, index.start(), span.end + close.end()))]
         return [f"The last index is length {index[1]} - 1, and a slice may have no end: xs[1:]"]
+    if name.isdigit() and (items := re.search(r"\{([^{}]*)$", before)) is not None and (
+            "}" in behind):
+        rest = behind.partition("}")[0]
+        new = f"[{items[1]}{name}{rest}]"
+        return [Replacement(f"An array is written in brackets: {new}", new,
+                            Span(source, items.start(), span.end + len(rest) + 1))]
     if name in LAMBDAS and (params := re.match(r"\s*\(([\w', ]+)\)", behind)) is not None:
         new = "\\" + " ".join(params[1].replace(",", " ").split()) + " ->"
         return [Replacement(_FUNCTION, new, Span(source, span.start, span.end + params.end()))]
@@ -255,12 +261,17 @@ def _around(name: str, span: Span) -> list[str]:
 
 def recursive(name: str, span: Span) -> tuple[Span, str] | None:
     """The place and hint of ``let rec name`` or the like, which declares another name here."""
-    places = list(re.finditer(rf"\b(let|def)\s+(rec|mut)\s+{re.escape(name)}(?![\w'])",
+    kinds = "|".join(("rec", "mut", *CONVERSIONS))
+    places = list(re.finditer(rf"\b(let|def)\s+({kinds})\s+{re.escape(name)}(?![\w'])",
                               span.source.text[:span.start]))
     if not places:
         return None
     found = places[-1]
     place = Span(span.source, found.start(2), found.end(2))
+    if found[2] in CONVERSIONS:
+        new = f"{name}: {CONVERSIONS[found[2]]}"
+        return place, Replacement(f"A type stands behind the name: let {new} = e", new,
+                                  Span(span.source, found.start(2), found.end()))
     if found[2] == "mut":
         return place, Replacement("A name keeps its value: there is no 'mut'.", "")
     if found[1] == "def":
@@ -278,9 +289,9 @@ def comment(span: Span, *, unknown: bool) -> Span | None:
     end = text.find("\n", span.start)
     line = text[start:end if end >= 0 else len(text)]
     words = r"[A-Za-z']+[ \t]+[A-Za-z']+[.]?([ \t]|$)"
-    found = (re.match(rf"\s*(//+|%+)\s*(?={words})", line)
+    found = (re.match(rf"\s*(//+|%+|/\*+)\s*(?={words})", line)
              or re.search(rf"\s(//+)[ \t]+(?={words})", line)
-             or (re.match(r"\s*(//+)\s*(?=[A-Za-z])", line) if unknown else None))
+             or (re.match(r"\s*(//+|/\*+)\s*(?=[A-Za-z])", line) if unknown else None))
     if found is None or start + found.start(1) > span.start:
         return None
     return Span(span.source, start + found.start(1), start + found.end(1))
@@ -303,6 +314,11 @@ def misapplied(exp: ast.Apply, type_: Type) -> str:
             or re.search(r"(?<![\w')\]])\[\s*$", exp.span.source.text[:exp.span.start])):
         new = ", ".join([text, *(arg.span.text for arg in exp.args)])
         return Replacement(f"Elements of an array have commas between them: {new}", new, exp.span)
+    if isinstance(exp.fun, ast.Literal) and first.start <= exp.fun.span.end + 1 and (
+            len(exp.args) == 1 and not isinstance(exp.args[0], ast.Literal)) and (
+            not exp.span.source.text[exp.fun.span.end].isspace()):
+        new = f"{text} * {argument(first.text)}"
+        return Replacement(f"A product has its operator: {new}", new, exp.span)
     if said := swallowed(exp, 0):
         return said
     if isinstance(type_, Array) and len(exp.args) == 1 and (
@@ -353,6 +369,15 @@ def bars(span: Span) -> list[str]:
         return []
     hint, new = _FUNCTION, "\\" + found[1].replace(",", " ") + " ->"
     return [Replacement(hint, new, Span(span.source, found.start(), found.end()))]
+
+
+def bounds(span: Span) -> str | None:
+    """The hint for ``for i in a:n``, where ``span`` has the text of a type that is no type."""
+    before = re.search(r"\bin\s+[\w']+(\s*:\s*)$", span.source.text[:span.start])
+    if before is None:
+        return None
+    return Replacement("A range is written 0..<n without its end, or 1...n with it.", "..<",
+                       Span(span.source, before.start(1), before.end(1)))
 
 
 def type_meant(name: str, span: Span) -> tuple[str, ...]:

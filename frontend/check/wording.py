@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from string import ascii_lowercase
 
 from runelift.frontend.check.arguments import DERIVATIVES
-from runelift.frontend.check.foreign import argument
+from runelift.frontend.check.foreign import argument, bars
 from runelift.frontend.check.unify import NAMELESS, Substitution
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.types import (
@@ -156,6 +156,8 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
             return _field_difference(dict(fields), dict(others))
         case _, Arrow(_, Arrow()) if isinstance(call, ast.BinExp) and isinstance(
                 call.left, ast.Name) and text == call.left.span.text:
+            if str(call.op) == "|" and (said := bars(call.right.span)):
+                return said[0]
             return Replacement(f"An operator as an argument stands in parentheses: ({call.op})",
                                f"({call.op})", call.op_span)
         case _, Arrow() if not isinstance(wanted, MetaVar) or wanted.id in solved.allowed:
@@ -206,6 +208,10 @@ def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: 
         if not reduces[3] and len(call.args) == 1 and isinstance(given, Array):
             return Replacement(f"All elements of an array are compared by {new}imum.",
                                f"{new}imum", call.fun.span)
+    conversion = re.fullmatch(r"([iuf]\d+)\.([iuf]\d+)", name)
+    if conversion and isinstance(call, ast.Apply) and isinstance(given, Prim) and given in NUMBERS:
+        new = f"{conversion[1]}.{given}"
+        return Replacement(f"A conversion names both types: {new}", new, call.fun.span)
     if isinstance(call, ast.Apply) and isinstance(given, Array) and given.elem == wanted and (
             text == call.args[-1].span.text):
         before = " ".join([name, *(arg.span.text for arg in call.args[:-1])])

@@ -154,6 +154,8 @@ _FUNCTION = r"A function is written: \x -> e"
 _ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\v": r"\v", "\0": r"\0"}
 """Characters that are in a program only if a string of Python has made them."""
 
+_ELEMENT = ("An element is replaced in a copy, or in an array that is yours alone: "
+            "xs with [i] = x")
 _MATCH = "A match is written: match e case p -> e"
 _LOOP = "A loop is written: loop x = a for i < n do e"
 
@@ -163,6 +165,7 @@ _CONSTANT = "A constant is declared: def n = 3"
 _ARRAY = "An array is written in brackets: [1, 2, 3]"
 _MATRIX = "A matrix has brackets around each row: [[1, 2], [3, 4]]"
 _VALUES = "Fields of a value are written with '=': {x = e}"
+_UPDATE = "A field is replaced without braces: r with x = e"
 _IMPORT = 'Another file is imported by its path: import "std/sort"'
 _LINE = r"(^|\n)[ \t]*$"
 _ALONG = r"(?P<start>\b(?P<f>[\w'.]+)\s*\(\s*(?P<xs>[\w']+)\s*,\s*(axis|dims?)\s*)$"
@@ -179,6 +182,9 @@ _FOREIGN = (
            at=r"(?P<rest>[^\n]*?)\*?\)[ \t]*(?=\n)", new="-- {text} {rest}"),
     Advice(_COMMENT, before=r"(?P<start>\{)$", at=r"-(?P<text>[^\n]*)-\}[ \t]*(?=\n)",
            new="-- {text}"),
+    Advice(_COMMENT, at=r"\{-(?P<text>[^\n]*)-\}[ \t]*(?=\n)", new="-- {text}"),
+    Advice(_COMMENT, at=r"/\*(?P<text>[^\n]*)\*/[ \t]*(?=\n)", new="-- {text}"),
+    Advice(_COMMENT, before=_LINE, at=r"(//+|%+)(?=[ \t]*[A-Za-z])", new="--"),
     Advice(_COMMENT, before=_LINE, at='"""'),
     Advice("A function of columns works on the rows of the transposed matrix: "
            "map f (transpose xss)", before=_ALONG, at=r"=\s*0\s*\)",
@@ -190,11 +196,32 @@ _FOREIGN = (
     Advice(_VALUES, before=r"\{(?:[^{}]*,)?\s*[\w']+(?P<start>\s*)$", at=r":(?![:>])", new=" ="),
     Advice(_VALUES, before=r"\{(?:[^{}]*,)?\s*$", at=r"([\"'])(?P<name>\w+)\1\s*:",
            new="{name} ="),
-    Advice(_ARRAY, before=r"(?P<start>\{\s*)$", at=r"(?P<items>-?\s*[\d.][^{}\n]*)\}",
+    Advice(_UPDATE, before=r"(?P<start>\{\s*(?P<name>[\w']+)\s*)$",
+           at=r"with\b(?P<rest>[^{}\n]*)\}", new="{name} with {rest}"),
+    Advice(_UPDATE, before=r"(?P<start>\{\s*)$", new="{name} with {rest}",
+           at=r"\.{2,3}(?P<name>[\w']+)\s*,\s*(?P<rest>[^{}\n,]*)\}"),
+    Advice(_UPDATE, before=r"\{[^{}\n]*$", at=r"\.\.|\|"),
+    Advice(_ARRAY, before=r"(?P<start>\{\s*)$", at=r"(?P<items>-?\s*\.?\d[^{}\n]*)\}",
            new="[{items}]"),
     Advice(_ARRAY, before=r"(?P<start>\{\s*(?P<first>\d[\w.]*)\s*)$",
            at=r",\s*(?P<rest>[^{}\n]*)\}", new="[{first}, {rest}]"),
     Advice(_MATRIX, before=r"\{\s*$", at=r"\{\s*[-\d.]"),
+    Advice(_LOOP, before=r"\b(loop|for)\b[^\n]*$", at=";"),
+    Advice("The body of a loop is the next value, without 'x ='.", at=r"=(?!=)\s*", new="",
+           before=r"\bdo\s+(?P<start>[\w']+\s*)$"),
+    Advice(_ELEMENT, at=r"=(?!=)", new="{xs} with [{i}] =",
+           before=r"(\n|\bdo|\bin)\s*(?P<start>(?P<xs>[\w']+)\[(?P<i>[^\[\]\n]*)\]\s*)$"),
+    Advice("A name is defined with 'let': let x = e in ...", at=r"=(?!=)", new="let {name} =",
+           before=r"\n[ \t]+(?P<start>(?P<name>[a-z_][\w']*)\s*)$"),
+    Advice("A choice is written: if c then a else b", before=r"[\w')\]][ \t]+$",
+           at=r"if\b(?![^\n]*\bthen\b)[^\n]*\belse\b"),
+    Advice("A body stands behind '='.", before=r"(^|\n)[ \t]*(def|entry|let)\b[^=\\\n]*$",
+           at="=>", new="="),
+    Advice(_FUNCTION, at=r"\|\s*(?P<name>\w+)\s*:\s*(?P<type>[^|\n,]+)\|",
+           new=r"\({name}: {type}) ->"),
+    Advice(_FUNCTION, before=r"[(=]\s*$", at=r"\|[^|\n]+\|"),
+    Advice("A function is mapped: map (** 2) xs, or map2 (*) xs ys", at=r"\.[-+*/^]",
+           before=r"[A-Za-z_)\]'][\w']*$"),
     Advice(_MATRIX, before=r"\[[^\]\n]*$", at=";"),
     Advice("A function is applied to all that follows it by <|: f <| g x", at=r"\$(?=\s)",
            new="<|"),
@@ -243,13 +270,15 @@ _FOREIGN = (
 _ADVICE = (
     *_FOREIGN,
     Advice(_MATCH, before=r"\b(match\b[^\n]*\{[^\n]*|case\b[^\n]*)=?$", at=r"=?>"),
-    Advice("An element is replaced in a copy, or in an array that is yours alone: xs with [i] = x",
+    Advice(_ELEMENT,
            before=r"\]\s*:$", at="="),
     Advice(_LOOP, before=r"\bfor\s*\([^\n)]*$", at="="),
     Advice("A field is written: e.x", before=r"[\w')\]]$", at=r"->\s*[a-z_]"),
     Advice("A component-wise operator is map2: map2 (*) xs ys", before=r"\s$", at=r"\.[-+*/^]"),
     Advice("Arguments stand behind the function without commas: f x y",
            before=r"(^|\n)(def|entry|let)\b[^\n]*=\s*[\w.']+\s[^\n(\[{]*$", at=","),
+    Advice("A tuple stands in parentheses: (a, b)", at=",",
+           before=r"(^|\n)[ \t]*(def|entry|let|in)\b[^\n\[\]{}]*$"),
     Advice("A type argument stands behind its type, and an array is written []t.", at="<",
            before=r":\s*[A-Z]\w*$"),
     Advice("A character is one sign, and a text stands in double quotes.", at="'"),
@@ -397,6 +426,8 @@ def _missing(found: str, expected: Collection[str], waiting: list[Opening]) -> s
         return f"'{found}' is a keyword and cannot be a name."
     if found in _BRACKETS and all(each.word != _BRACKETS[found] for each in waiting):
         return f"No '{_BRACKETS[found]}' is open here."
+    if not found and waiting and waiting[-1].word == "let":
+        return "Behind a definition stands 'in' with what it is for: let x = e in x"
     if "IF" in expected and (not found or found in _BRACKETS or found in RESERVED):
         return "An expression is missing before it."
     words = sorted({_WORDS[name] for name in expected if name in _WORDS})
