@@ -156,8 +156,8 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
             return _field_difference(dict(fields), dict(others))
         case _, Arrow(_, Arrow()) if isinstance(call, ast.BinExp) and isinstance(
                 call.left, ast.Name) and text == call.left.span.text:
-            if str(call.op) == "|" and (said := bars(call.right.span)):
-                return said[0]
+            if str(call.op) == "|" and (closure := bars(call.right.span)):
+                return closure[0]
             return Replacement(f"An operator as an argument stands in parentheses: ({call.op})",
                                f"({call.op})", call.op_span)
         case _, Arrow() if not isinstance(wanted, MetaVar) or wanted.id in solved.allowed:
