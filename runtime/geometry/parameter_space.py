@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Parameter, Quantity
-from runelift.codegen.plan.shapes.shape import Shape
+from runelift.codegen.plan.shapes import Shape
 from runelift.ir.constraints import System
 from runelift.ir.names import VName
 from runelift.ir.solver.solutions import Solutions

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Quantity
-from runelift.codegen.plan.shapes.shape import Shape
+from runelift.codegen.plan.shapes import Shape
 from runelift.ir.base.source import Loc
 from runelift.ir.constraints import Constraint, Derived, at_least, equal
 from runelift.ir.names import VName
