@@ -18,7 +18,7 @@ from runelift.ir.interpret import interpret
 from runelift.runtime.devices.info import DeviceKind, find_devices
 from runelift.runtime.execution import submitting
 from runelift.runtime.programs.program import Program
-from tests.random_programs.check import check, forced
+from tests.random_programs.check import check, forced, other_settings
 from tests.random_programs.derived import DERIVED
 from tests.random_programs.groups import GROUPS
 from tests.random_programs.halves import HALVES
@@ -83,6 +83,17 @@ def test_random_rows_of_different_lengths(first: int) -> None:
         except CompilerLimitation:
             limits += 1
     assert limits < 3
+
+
+def test_programs_run_with_other_parameters_too() -> None:
+    program = runelift.compile(RAGGED.text(3), device="pocl")
+    found = [other_settings(program, seed) for seed in range(5)]
+    for settings in found:
+        for space in program.spaces("main"):
+            for setting in settings:
+                assert space.in_force(setting) == space.chosen(setting) != space.default
+        assert settings[0] == found[0][0]
+    assert len({str(drawn) for _, drawn in found}) > 1
 
 
 @pytest.mark.sweep(every=20)

@@ -92,7 +92,7 @@ class Device:
         self.shuffles: ShuffleMethod | None = None
         self.patience = 0
         self.usual: dict[tuple[str, ...], tuple[int, ...]] = {}
-        """The values that kernels were last built for, by the names of their constants."""
+        """The values that kernels were first built for, by the names of their constants."""
 
     def clear_failure(self, queue: Any) -> None:
         """Make the next run start without a failure."""

@@ -365,18 +365,20 @@ class Kernels:
                                   ) -> tuple[list[KernelSite], dict[VName, int]]:
         """The launches of all versions that are built with a kernel that is built for these values.
 
-        Each kernel is built for the values that the last kernel of its kind was built for.  Where
-        long programs with barriers are not optimised, kernels with barriers are built alone.
+        Kernels of other kinds are built for the values that the first kernel of a kind was built
+        for.  Where long programs with barriers are not optimised, kernels with barriers are alone.
         """
-        usual, limited = self.device.usual, self.device.info.optimised_size < math.inf
-        usual[site.kind()] = values
+        limited = self.device.info.optimised_size < math.inf
+        self.device.usual.setdefault(site.kind(), values)
+        guessed = {**self.device.usual, site.kind(): values}
         sites = [site]
         if not (limited and has_barriers(site.launch.kernel.body)):
             sites += [each for each in self.sites if each is not site
-                      and (own := usual.get(each.kind())) is not None and own not in each.variants
+                      and (own := guessed.get(each.kind())) is not None
+                      and own not in each.variants
                       and not (limited and has_barriers(each.launch.kernel.body))]
         return sites, {name: value for each in sites for name, value in zip(
-            each.launch.kernel.built_for, usual[each.kind()], strict=True)}
+            each.launch.kernel.built_for, guessed[each.kind()], strict=True)}
 
     def persistent(self, kernel: PersistentKernel) -> BoundKernel | None:
         """The kernel that runs iterations of a loop; None if it does not build."""

@@ -9,16 +9,16 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from itertools import islice, product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import runelift
+from runelift.codegen.plan.parameters import Quantity
 from runelift.ir.base.errors import CompilerLimitation, VersionUnavailable
 from runelift.ir.interpret import interpret
 from runelift.ir.parse import parse
@@ -47,8 +47,6 @@ MIXES = 3
 """How many random combinations of versions a program runs in, besides those that cover all."""
 SET = 3
 """Of so many programs of a family with ``settings``, one runs with other parameters of kernels."""
-MOST_SETTINGS = 1000
-"""A random setting is one of so many of an operation."""
 
 
 def forced(forest: Forest, seed: int) -> list[dict[str, int]]:
@@ -60,38 +58,57 @@ def forced(forest: Forest, seed: int) -> list[dict[str, int]]:
 
 
 def other_settings(program: Program, seed: int) -> list[dict[str, int]]:
-    """Parameters of kernels: the least values, with groups of one work-item, and random ones."""
+    """Parameters of kernels: the least values, and random ones; operations of a kind are alike."""
     rng = np.random.default_rng(seed)
     least: dict[str, int] = {}
     drawn: dict[str, int] = {}
+    places: dict[tuple[Quantity, ...], float] = {}
     for space in program.spaces("main"):
-        settings = list(islice(space.settings(), MOST_SETTINGS))
-        least |= space.named(settings[0])
-        drawn |= space.named(settings[int(rng.integers(len(settings)))])
-    return [least, drawn] if least else []
+        place = places.setdefault(tuple(each.parameter.quantity for each in space.ranges),
+                                  rng.random())
+        if space.count > 1:
+            least |= space.named(space.setting(1))
+            drawn |= space.named(space.setting(1 + int(place * (space.count - 1))))
+    return [each for each in (least, drawn) if each]
 
 
 def results_with(program: Program, args: list[Any], force: Mapping[str, int],
                  setting: Mapping[str, int] | None, expected: Sequence[Any],
-                 close: float = 0) -> None:
-    """Check the results of some versions with some parameters of kernels, if they can run here.
+                 close: float = 0) -> bool:
+    """Check the results of some versions with some parameters of kernels; False if they cannot run.
 
     Floats may differ by ``close``.
     """
-    with suppress(VersionUnavailable):  # a device need not have room for each of them
+    try:
         found, _ = program.run("main", args, force=force, thresholds=setting)
-        for one, other in zip(found, expected, strict=True):
-            exact = 0.0 if np.asarray(other).dtype.kind in "iub" else close
-            np.testing.assert_allclose(one, other, exact, exact, err_msg=f"parameters {setting}")
+    except VersionUnavailable:  # a device need not have room for each of them
+        return False
+    for one, other in zip(found, expected, strict=True):
+        exact = 0.0 if np.asarray(other).dtype.kind in "iub" else close
+        np.testing.assert_allclose(one, other, exact, exact, err_msg=f"parameters {setting}")
+    return True
 
 
-def check(family: Family, seed: int, device: str | None) -> Program:
+class Checked(NamedTuple):
+    """A program whose versions agree with the interpreter; ``ran`` of ``wanted`` runs took place.
+
+    All versions are wanted on each input, and maybe each with some parameters of kernels.
+    """
+
+    program: Program
+    ran: int
+    wanted: int
+
+
+def check(family: Family, seed: int, device: str | None) -> Checked:
     """The program of a seed, after the interpreter and all versions that can run here agreed.
 
     What fails tells seed, versions and text.
     """
+    ran = list[bool]()
     text = family.text(seed)
     force: dict[str, int] | str = "none yet"
+    setting: dict[str, int] | None = None
     try:
         program = runelift.compile(text, device=device)
         compiled, forest = program.compiled, program.tree.entry("main")
@@ -101,19 +118,21 @@ def check(family: Family, seed: int, device: str | None) -> Program:
         for args in family.inputs(seed):
             expected = interpret(compiled.core, "main", args)
             executable.follow(CallPolicy(all_versions=True))
+            setting = None
             for force in forced(forest, seed):
-                results_with(program, args, force, None, expected, family.close)
+                ran.append(results_with(program, args, force, None, expected, family.close))
             if family.settings and seed % SET == 0:
-                executable.follow(CallPolicy())  # operations have values of their own
-                for force, setting in product(plans(forest), other_settings(program, seed)):
-                    results_with(program, args, force, setting, expected)
+                settings = other_settings(program, seed)
+                for number, force in enumerate(plans(forest) if settings else (), seed):
+                    setting = settings[number % len(settings)]
+                    ran.append(results_with(program, args, force, setting, expected))
             if seed % REPLAYED == 0 and forest.trees and not family.close:
-                force = "replayed"
+                force, setting = "replayed", None
                 results_agree(program, "main", args, expected)
     except Exception as wrong:
-        wrong.add_note(f"seed {seed}, versions {force}\n{text}")
+        wrong.add_note(f"seed {seed}, versions {force}, parameters {setting}\n{text}")
         raise
-    return program
+    return Checked(program, sum(ran), len(ran))
 
 
 STREAMS = """\
@@ -162,12 +181,13 @@ def check_peer(family: Family, seed: int, program: Program, futhark: str) -> boo
 
 def main(name: str, first: str, count: str, device: str = "", futhark: str = "") -> int:
     """Check programs; 1 if some fail."""
-    family, failed, limited, compared = FAMILIES[name], 0, 0, 0
+    family, failed, limited, compared, ran, wanted = FAMILIES[name], 0, 0, 0, 0, 0
     for number in range(int(count)):
         seed = int(first) + number
         try:
-            program = check(family, seed, device or None)
-            compared += bool(futhark) and check_peer(family, seed, program, futhark)
+            found = check(family, seed, device or None)
+            ran, wanted = ran + found.ran, wanted + found.wanted
+            compared += bool(futhark) and check_peer(family, seed, found.program, futhark)
         except CompilerLimitation as limitation:
             limited += 1
             print(f"seed {seed}: {limitation}")
@@ -176,7 +196,8 @@ def main(name: str, first: str, count: str, device: str = "", futhark: str = "")
             traceback.print_exc()
         if number % 5 == 4 or number + 1 == int(count):
             print(f"{number + 1} programs, {failed} failed, {limited} beyond the compiler, "
-                  f"{compared} compared with Futhark", flush=True)
+                  f"{compared} compared with Futhark; {ran} of {wanted} runs of versions; "
+                  f"{time.process_time() / (number + 1):.1f} s of processors for each", flush=True)
     return int(failed > 0)
 
 
