@@ -58,7 +58,7 @@ def segments_of(walk: Walk, width: VName) -> Segments:
         found = Segments(count, lengths, facts[0], Facts(*facts[1:]))
     else:  # no version of a lifted function asks for more than the total, which offsets have
         offsets = _offsets(walk, count, lengths)
-        found = Segments(count, lengths, _total(walk, offsets, count), offsets=offsets)
+        found = Segments(count, lengths, total_of(walk, offsets, count), offsets=offsets)
     walk.nest = walk.nest.with_segments(width, found)
     return found
 
@@ -79,21 +79,22 @@ def _fused_lengths(walk: Walk, width: VName) -> Segments | None:
     pat = (ir.Param(width, Prim.I64), *kept)
     number, over = by_number(walk)
     body = over.kernel_body(tuple(pending), tuple(p.name for p in pat))
-    ends = _ends(walk, count)
+    ends = ends_of(walk, count)
     host = tuple(ir.Param(names.fresh(p.name), array_of((ends,), p.type)) for p in pat)
-    offsets = _scanned(walk, number, body, host)
+    (offsets,) = exclusive_scans(walk, number, replace(
+        body, result=(width, *body.result)), ends, host)
     behind = defined(walk, "behind", ir.PrimOp("add", Prim.I64, (define_number(walk), i64(1))))
     walk.nest = walk.nest.define(ir.Stm((p,), ir.Index(array.name, (behind,)), loc=walk.loc)
                                  for p, array in zip(pat, host, strict=True))
     found = Segments(count, part_of(walk, host[0].name, i64(1), array_of((count,), Prim.I64)),
-                     _total(walk, offsets, count), offsets=offsets)
+                     total_of(walk, offsets, count), offsets=offsets)
     walk.nest = walk.nest.with_segments(width, found)
     return found
 
 
-def _total(walk: Walk, offsets: VName, count: Atom) -> VName:
-    """The number of all elements."""
-    return emitted(walk, "total", Prim.I64, ir.Index(offsets, (count,)))
+def total_of(walk: Walk, offsets: VName, count: Atom, base: str = "total") -> VName:
+    """The total at the end of an exclusive scan over so many points."""
+    return emitted(walk, base, Prim.I64, ir.Index(offsets, (count,)))
 
 
 def with_facts(walk: Walk, width: VName) -> Segments:
@@ -453,7 +454,7 @@ def _facts(walk: Walk, lengths: VName) -> list[VName]:
             for fact in Fact]
 
 
-def _ends(walk: Walk, count: Atom) -> VName:
+def ends_of(walk: Walk, count: Atom) -> VName:
     """The number of offsets."""
     return computed(walk, "add", count, i64(1), base="ends")
 
@@ -463,36 +464,37 @@ def _offsets(walk: Walk, count: Atom, lengths: VName) -> VName:
     point, length = (ir.Param(walk.flattener.names.fresh(base), Prim.I64)
                      for base in ("i", "length"))
     read = ir.Stm((length,), ir.Index(lengths, (point.name,)))
-    ends = ir.Param(lengths, array_of((_ends(walk, count),), Prim.I64))
-    return _scanned(walk, point.name, ir.Body((read,), (length.name,)), (ends,), stored=False)
+    (offsets,) = exclusive_scans(walk, point.name, ir.Body((read,), (length.name,)),
+                                 ends_of(walk, count))
+    return offsets
 
 
-def _scanned(walk: Walk, point: VName, body: ir.Body, host: tuple[ir.Param, ...], *,
-             stored: bool = True) -> VName:
-    """The exclusive scan of the first result of ``body`` at points, with the total at the end.
+def exclusive_scans(walk: Walk, point: VName, body: ir.Body, ends: VName,
+                    stored: tuple[ir.Param, ...] = ()) -> tuple[VName, ...]:
+    """The exclusive scans of results of ``body`` at points, with the totals at the end.
 
-    The results are ``stored`` in arrays, one place behind their points.
+    A result below 0 counts as 0.  The last results of ``body`` are ``stored`` in arrays, one place
+    behind their points.
     """
-    names, types = walk.flattener.names, tuple(elem_of(p.type) for p in host if stored)
-    index = names.fresh("i")
-    some, length = (ir.Param(names.fresh(base), prim) for base, prim in (
-        ("some", Prim.BOOL), ("length", Prim.I64)))
+    names, types = walk.flattener.names, tuple(elem_of(p.type) for p in stored)
+    count, index = len(body.result) - len(stored), names.fresh("i")
+    some = ir.Param(names.fresh("some"), Prim.BOOL)
     first = ir.Stm((ir.Param(point, Prim.I64),), ir.PrimOp("sub", Prim.I64, (index, i64(1))))
-    least = ir.Stm((length,), ir.PrimOp("max", Prim.I64, (body.result[0], i64(0))))
-    values = tuple(ir.Param(names.fresh(base), prim) for base, prim in (
-        ("part", Prim.I64), *(("value", each) for each in types)))
-    choice = ir.If(some.name, ir.Body((first, *body.stms, least), (
-        length.name, *body.result[:len(types)])),
-        ir.Body((), (i64(0), *map(zero, types))), (Prim.I64, *types))
-    space, scanned = walk.flattener.fresh_kernel(
-        (ir.SegDim(index, shape_of(host[0].type)[0]),), ir.Body((
-            ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), index))),
-            ir.Stm(values, choice)), tuple(p.name for p in values)))
-    offsets = ir.Param(names.fresh("off"), host[0].type)
-    walk.emit(ir.Stm((offsets, *(host if stored else ())), ir.SegScan(
-        ir.Level.GRID, space, (one_operation(names, "add", i64(0)),), scanned,
-        (Prim.I64, *types)), (REPEATABLE,)))
-    return offsets.name
+    least = tuple(ir.Stm((ir.Param(names.fresh("length"), Prim.I64),), ir.PrimOp(
+        "max", Prim.I64, (atom, i64(0)))) for atom in body.result[:count])
+    values = tuple(ir.Param(names.fresh("part"), each) for each in (*[Prim.I64] * count, *types))
+    choice = ir.If(some.name, ir.Body((first, *body.stms, *least), (
+        *(stm.pat[0].name for stm in least), *body.result[count:])),
+        ir.Body((), (*[i64(0)] * count, *map(zero, types))), tuple(p.type for p in values))
+    space, scanned = walk.flattener.fresh_kernel((ir.SegDim(index, ends),), ir.Body((
+        ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), index))),
+        ir.Stm(values, choice)), tuple(p.name for p in values)))
+    offsets = tuple(ir.Param(names.fresh("off"), array_of((ends,), Prim.I64))
+                    for _ in range(count))
+    walk.emit(ir.Stm((*offsets, *stored), ir.SegScan(
+        ir.Level.GRID, space, tuple(one_operation(names, "add", i64(0)) for _ in offsets),
+        scanned, tuple(p.type for p in values)), (REPEATABLE,)))
+    return tuple(p.name for p in offsets)
 
 
 class _Owners(NamedTuple):

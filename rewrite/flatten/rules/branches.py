@@ -146,7 +146,7 @@ def _kind(walk: Walk, stm: ir.Stm, type_: Type) -> _Kind | None:
 def _emit(walk: Walk, stm: ir.Stm, kinds: list[_Kind]) -> str | None:
     """Emit the partition and the branches, and bind the results; the reason if impossible."""
     branch = node_of(stm, ir.If)
-    parts = partition(walk, branch.cond)
+    parts = partition(walk, branch.cond, _stored_lengths(walk, stm, kinds))
     scalars = [p for p, kind in zip(stm.pat, kinds, strict=True) if kind is _Kind.SCALAR]
     dests = [ir.Param(emitted(walk, p.name.base, type_, zeros(type_), (SCRATCH,)), type_)
         for p in scalars for type_ in [array_of((parts.count,), p.type)]]
@@ -166,6 +166,15 @@ def _emit(walk: Walk, stm: ir.Stm, kinds: list[_Kind]) -> str | None:
         walk.bind([param], [shaped])
     _gather(walk, stm, kinds, parts, sides)
     return None
+
+
+def _stored_lengths(walk: Walk, stm: ir.Stm, kinds: list[_Kind]) -> VName | None:
+    """Lengths of a result that are stored in one dimension, if their offsets are not known."""
+    sizes = [size for p, kind in zip(stm.pat, kinds, strict=True) if kind is _Kind.SEGMENTS
+             for size in shape_of(p.type)]
+    return next((size for size in sizes if isinstance(size, VName) and walk.flattener.lifted
+                 and len(walk.nest.space) == 1 and size not in walk.nest.segments
+                 and walk.nest.expanded(size) is not None), None)
 
 
 def _branch(walk: Walk, stm: ir.Stm, kinds: list[_Kind], body: ir.Body,
