@@ -43,9 +43,10 @@ def segments_of(walk: Walk, width: VName) -> Segments:
     if (known := walk.nest.segments.get(width)) is not None:
         return known
     facts = _closed_facts(walk, width) or _scaled_facts(walk, width)
-    fused = None if facts or not walk.flattener.lifted else _fused_lengths(walk, width)
-    if fused is not None:
-        return fused
+    if facts is None and walk.flattener.lifted:
+        fused = _fused_lengths(walk, width) or _scanned_map(walk, width)
+        if fused is not None:
+            return fused
     lengths = walk.expand(width, Prim.I64)
     assert isinstance(lengths, VName)
     count = number_of_points(walk)
@@ -88,6 +89,46 @@ def _fused_lengths(walk: Walk, width: VName) -> Segments | None:
                                  for p, array in zip(pat, host, strict=True))
     found = Segments(count, part_of(walk, host[0].name, i64(1), array_of((count,), Prim.I64)),
                      total_of(walk, offsets, count), offsets=offsets)
+    walk.nest = walk.nest.with_segments(width, found)
+    return found
+
+
+def _scanned_map(walk: Walk, width: VName) -> Segments | None:
+    """The descriptor of a width that a map of the host computes: its scan takes the map's place.
+
+    None for other widths, and for maps of more than scalar code.
+    """
+    array = walk.nest.expanded(width)
+    place = next((place for place, stm in enumerate(walk.out) if any(
+        p.name == array for p in stm.pat)), None)
+    if place is None or len(walk.nest.space) > 1:
+        return None
+    stm, rest = walk.out[place], walk.out[place + 1:]
+    exp = stm.exp
+    if not isinstance(exp, ir.SegMap) or exp.space[0].width != walk.nest.widths[0] or not all(
+            isinstance(each, Prim) for each in exp.ret) or not is_scalar_code(
+                each for each in exp.body.stms if not isinstance(each.exp, ir.VIEWS)):
+        return None
+    del walk.out[place:]
+    (dim,), names, count = exp.space, walk.flattener.names, walk.nest.widths[0]
+    ends = ends_of(walk, count)
+    host = tuple(ir.Param(names.fresh(p.name), array_of((ends,), elem_of(p.type)))
+                 for p in stm.pat)
+    results = dict(zip((p.name for p in stm.pat), exp.body.result, strict=True))
+    (offsets,) = exclusive_scans(walk, dim.index, replace(exp.body, result=(
+        results[array], *exp.body.result)), ends, host)
+    total = total_of(walk, offsets, count)
+    behind = {p.name: h.name for p, h in zip(stm.pat, host, strict=True)}
+    for param in stm.pat:
+        walk.emit(ir.Stm((param,), ir.Index(behind[param.name], (
+            ir.SliceDim(i64(1), count, i64(1)),))))
+    walk.out += rest
+    after = defined(walk, "behind", ir.PrimOp("add", Prim.I64, (walk.nest.indices[0], i64(1))))
+    walk.nest = walk.nest.define(
+        replace(each, exp=ir.Index(behind[each.exp.array], (after,)))
+        for each in walk.nest.defs.values() if isinstance(each.exp, ir.Index)
+        and each.exp.array in behind and each.exp.dims == walk.nest.indices)
+    found = Segments(count, array, total, offsets=offsets)
     walk.nest = walk.nest.with_segments(width, found)
     return found
 
