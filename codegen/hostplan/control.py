@@ -16,7 +16,7 @@ from runelift.codegen.hostplan.loop_scalars import with_loop_scalars
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.interface import spec_of
 from runelift.codegen.plan.needs import needs
-from runelift.codegen.plan.shapes.group_shape import GroupShape
+from runelift.codegen.plan.shapes import GroupShape
 from runelift.codegen.plan.steady_loops import may_persist
 from runelift.codegen.plan.views import interleaved
 from runelift.ir import syntax as ir

@@ -29,8 +29,7 @@ from runelift.codegen.kernel.collectives import group_scan, truth
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Quantity
-from runelift.codegen.plan.shapes.scan_tile import ScanTileShape
-from runelift.codegen.plan.shapes.subgroup_size import SubGroupSize
+from runelift.codegen.plan.shapes import ScanTileShape, SubGroupSize
 from runelift.codegen.plan.views import lit, op
 from runelift.codegen.segops.packed_scan import PackedScan
 from runelift.codegen.segops.scan_tiles import Scan, ScanTile, combine
