@@ -102,7 +102,7 @@ def _scanned_map(walk: Walk, width: VName) -> Segments | None:
     array = walk.nest.expanded(width)
     place = next((place for place, stm in enumerate(walk.out) if any(
         p.name == array for p in stm.pat)), None)
-    if place is None or len(walk.nest.space) > 1:
+    if array is None or place is None or len(walk.nest.space) > 1:
         return None
     stm, rest = walk.out[place], walk.out[place + 1:]
     exp = stm.exp
