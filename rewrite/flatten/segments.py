@@ -29,7 +29,7 @@ from runelift.ir.ragged import Fact, Ragged, Sharing
 from runelift.ir.traverse import statements_inside
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.scalar_code import is_scalar_code
-from runelift.rewrite.flatten.nest import Facts, Nest, Segments, whole
+from runelift.rewrite.flatten.nest import Elements, Facts, Nest, Segments, whole
 
 if TYPE_CHECKING:
     from runelift.rewrite.flatten.walk import Walk
@@ -215,18 +215,6 @@ def defined(walk: Walk, base: str, exp: ir.PrimOp | ir.Index) -> VName:
     walk.flattener.learn_params([found])
     walk.nest = walk.nest.define([ir.Stm((found,), exp)])
     return found.name
-
-
-class Elements(NamedTuple):
-    """Σ ▷ width: a nest, the flat number of a point of Σ, and the index of an element there."""
-
-    nest: Nest
-    number: VName
-    at: VName
-
-    def kernel_body(self, element: ir.Body) -> ir.Body:
-        """The body of a kernel over all elements that computes one."""
-        return self.nest.kernel_body(element.stms, element.result)
 
 
 def elements_nest(walk: Walk, width: VName) -> Elements:
@@ -589,12 +577,10 @@ def _scan_of(walk: Walk, found: Segments) -> int | None:
 
 def _beside_scan(walk: Walk, found: Segments) -> VName | None:
     """The owners as a further result of a scan over all elements; None if there is no scan."""
-    place = _scan_of(walk, found)
-    if place is None:
+    if (place := _scan_of(walk, found)) is None:
         return None
     stm, rest = walk.out[place], walk.out[place + 1:]
-    exp = stm.exp
-    assert isinstance(exp, ir.SegScan)
+    assert isinstance(exp := stm.exp, ir.SegScan)
     owner = _owner(walk, exp.space[0].index)
     owners = ir.Param(walk.flattener.names.fresh("own"), array_of((found.total,), Prim.I32))
     del walk.out[place:]

@@ -15,7 +15,7 @@ from runelift.ir.prim import Prim
 from runelift.ir.traverse import free_vars, substitute_body, substitute_stm
 from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
-from runelift.rewrite.flatten.nest import Nest, show_nest, whole
+from runelift.rewrite.flatten.nest import Elements, Nest, show_nest, whole
 from runelift.rewrite.flatten.parallelism import called_in, has_parallelism
 from runelift.rewrite.flatten.restriction import (
     Partition,
@@ -36,7 +36,6 @@ from runelift.rewrite.flatten.rules.common import (
     zeros,
 )
 from runelift.rewrite.flatten.segments import (
-    Elements,
     bind_parts,
     element_of,
     emitted,
