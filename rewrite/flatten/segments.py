@@ -579,8 +579,8 @@ def _beside_scan(walk: Walk, found: Segments) -> VName | None:
     """The owners as a further result of a scan over all elements; None if there is no scan."""
     if (place := _scan_of(walk, found)) is None:
         return None
-    stm, rest = walk.out[place], walk.out[place + 1:]
-    assert isinstance(exp := stm.exp, ir.SegScan)
+    rest, exp = walk.out[place + 1:], (stm := walk.out[place]).exp
+    assert isinstance(exp, ir.SegScan)
     owner = _owner(walk, exp.space[0].index)
     owners = ir.Param(walk.flattener.names.fresh("own"), array_of((found.total,), Prim.I32))
     del walk.out[place:]
