@@ -158,6 +158,18 @@ class Nest:
         return Body((*needed, *stms), result)
 
 
+class Elements(NamedTuple):
+    """Σ ▷ width: a nest, the flat number of a point of Σ, and the index of an element there."""
+
+    nest: Nest
+    number: VName
+    at: VName
+
+    def kernel_body(self, element: Body) -> Body:
+        """The body of a kernel over all elements that computes one."""
+        return self.nest.kernel_body(element.stms, element.result)
+
+
 def base_name(atom: Atom) -> str:
     """An atom as a derivation shows it."""
     return str(atom.value) if isinstance(atom, Const) else atom.base

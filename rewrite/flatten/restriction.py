@@ -14,17 +14,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.placement import SCRATCH
 from runelift.ir.names import VName
-from runelift.ir.operators import one_operation
 from runelift.ir.prim import Prim
 from runelift.ir.types import Atom, array_of, i64
-from runelift.rewrite.flatten.nest import Nest
+from runelift.rewrite.flatten.nest import Nest, Segments
 from runelift.rewrite.flatten.segments import (
     by_number,
     computed,
     define_number,
     emitted,
+    ends_of,
+    exclusive_scans,
     number_of_points,
     part_of,
+    total_of,
 )
 
 if TYPE_CHECKING:
@@ -43,14 +45,14 @@ class Partition:
     """The points of Σ by a condition: first where it holds, then where it does not, in order.
 
     ``order``, an ``[count]i64``, has their flat numbers.  The condition holds at ``chosen`` points.
-    ``ends``, an ``[count]i64``, counts such points up to each point.
+    ``before``, an ``[count+1]i64``, counts such points before each point.
     """
 
     cond: Atom
     order: VName
     count: Atom
     chosen: VName
-    ends: VName
+    before: VName
 
 
 def restricted(walk: Walk, points: VName, count: Atom) -> Restricted:
@@ -65,26 +67,34 @@ def restricted(walk: Walk, points: VName, count: Atom) -> Restricted:
         ir.Stm((ir.Param(number, Prim.I64),), ir.Index(points, (index,)))]), number)
 
 
-def partition(walk: Walk, cond: Atom) -> Partition:
-    """The partition of the points of Σ by ``cond``, a name that Σ knows."""
+def partition(walk: Walk, cond: Atom, lengths: VName | None = None) -> Partition:
+    """The partition of the points of Σ by ``cond``, a name that Σ knows.
+
+    The pass that counts points also finds the offsets of ``lengths``, which are stored in one
+    dimension.
+    """
     names, count = walk.flattener.names, number_of_points(walk)
     number, nest = by_number(walk)
     over = Nest((ir.SegDim(number, count),), nest.defs)
     one = ir.Param(names.fresh("one"), Prim.I64)
-    counted = over.kernel_body((ir.Stm((one,), ir.Convert(Prim.BOOL, Prim.I64, cond)),),
-                               (one.name,))
-    space, body = walk.flattener.fresh_kernel(over.space, counted)
-    ends = emitted(walk, "ends", array_of((count,), Prim.I64), ir.SegScan(
-        walk.level, space, (one_operation(names, "add", i64(0)),), body, (Prim.I64,)))
-    chosen = _last(walk, ends, count)
-    stms, place = place_of(walk, Partition(cond, ends, count, chosen, ends), number)
+    counted = ir.Stm((one,), ir.Convert(Prim.BOOL, Prim.I64, cond))
+    ends, beside = ends_of(walk, count), () if lengths is None else (lengths,)
+    before, *offsets = exclusive_scans(walk, number, over.kernel_body(
+        (counted,), (one.name, *beside)), ends)
+    chosen = total_of(walk, before, count, "chosen")
+    if lengths is not None:
+        array = walk.nest.expanded(lengths)
+        assert array is not None
+        walk.nest = walk.nest.with_segments(lengths, Segments(
+            count, array, total_of(walk, offsets[0], count), offsets=offsets[0]))
+    stms, place = place_of(walk, Partition(cond, before, count, chosen, before), number)
     space, body = walk.flattener.fresh_kernel(
         over.space, over.kernel_body(stms, (place, number)))
     blank = emitted(walk, "blank", array_of((count,), Prim.I64),
                     ir.Replicate((count,), i64(0)), (SCRATCH,))
     order = emitted(walk, "order", array_of((count,), Prim.I64), ir.SegScatter(
         walk.level, space, (ir.Dest(blank, 1),), body))
-    return Partition(cond, order, count, chosen, ends)
+    return Partition(cond, order, count, chosen, before)
 
 
 def place_of(walk: Walk, parts: Partition, number: VName) -> tuple[tuple[ir.Stm, ...], VName]:
@@ -93,24 +103,21 @@ def place_of(walk: Walk, parts: Partition, number: VName) -> tuple[tuple[ir.Stm,
     first, second = places_of(walk, parts, number)
     other, place = (ir.Param(names.fresh(base), Prim.I64) for base in ("other", "place"))
     walk.flattener.learn_params([other, place])
-    read, before = first.stms
     return (
-        read, before, second.stms[1],
+        *second.stms,
         ir.Stm((other,), ir.PrimOp("add", Prim.I64, (parts.chosen, second.result[0]))),
         ir.Stm((place,), ir.If(parts.cond, ir.Body((), first.result),
                                ir.Body((), (other.name,)), (Prim.I64,)))), place.name
 
 
 def places_of(walk: Walk, parts: Partition, number: VName) -> tuple[ir.Body, ir.Body]:
-    """The place of a point among the points that take its branch, for each of both branches."""
-    end, before, behind = (ir.Param(walk.flattener.names.fresh(base), Prim.I64)
-                           for base in ("end", "before", "behind"))
-    walk.flattener.learn_params([end, before, behind])
-    read = ir.Stm((end,), ir.Index(parts.ends, (number,)))
-    return (ir.Body((read, ir.Stm((before,), ir.PrimOp("sub", Prim.I64, (end.name, i64(1))))),
-                    (before.name,)),
-            ir.Body((read, ir.Stm((behind,), ir.PrimOp("sub", Prim.I64, (number, end.name)))),
-                    (behind.name,)))
+    """The place of a point among points where the condition holds, and where it does not hold."""
+    before, behind = (ir.Param(walk.flattener.names.fresh(base), Prim.I64)
+                      for base in ("before", "behind"))
+    walk.flattener.learn_params([before, behind])
+    read = ir.Stm((before,), ir.Index(parts.before, (number,)))
+    others = ir.Stm((behind,), ir.PrimOp("sub", Prim.I64, (number, before.name)))
+    return ir.Body((read,), (before.name,)), ir.Body((read, others), (behind.name,))
 
 
 def chosen_points(walk: Walk, parts: Partition) -> VName:
@@ -130,13 +137,3 @@ def define_place(walk: Walk, parts: Partition) -> VName:
     walk.nest = walk.nest.define(stms)
     return place
 
-
-def _last(walk: Walk, ends: VName, count: Atom) -> VName:
-    """The last element of a scan, 0 if there is none."""
-    names = walk.flattener.names
-    some = emitted(walk, "some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), count)))
-    at, last = (ir.Param(names.fresh(base), Prim.I64) for base in ("at", "last"))
-    read = ir.Body((ir.Stm((at,), ir.PrimOp("sub", Prim.I64, (count, i64(1)))),
-                    ir.Stm((last,), ir.Index(ends, (at.name,)))), (last.name,))
-    return emitted(walk, "chosen", Prim.I64,
-                   ir.If(some, read, ir.Body((), (i64(0),)), (Prim.I64,)))

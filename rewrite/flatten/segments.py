@@ -29,7 +29,7 @@ from runelift.ir.ragged import Fact, Ragged, Sharing
 from runelift.ir.traverse import statements_inside
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.scalar_code import is_scalar_code
-from runelift.rewrite.flatten.nest import Facts, Nest, Segments, whole
+from runelift.rewrite.flatten.nest import Elements, Facts, Nest, Segments, whole
 
 if TYPE_CHECKING:
     from runelift.rewrite.flatten.walk import Walk
@@ -44,9 +44,10 @@ def segments_of(walk: Walk, width: VName) -> Segments:
     if (known := walk.nest.segments.get(width)) is not None:
         return known
     facts = _closed_facts(walk, width) or _scaled_facts(walk, width)
-    fused = None if facts or not walk.flattener.lifted else _fused_lengths(walk, width)
-    if fused is not None:
-        return fused
+    if facts is None and walk.flattener.lifted:
+        fused = _fused_lengths(walk, width) or _scanned_map(walk, width)
+        if fused is not None:
+            return fused
     lengths = walk.expand(width, Prim.I64)
     assert isinstance(lengths, VName)
     count = number_of_points(walk)
@@ -59,7 +60,7 @@ def segments_of(walk: Walk, width: VName) -> Segments:
         found = Segments(count, lengths, facts[0], Facts(*facts[1:]))
     else:  # no version of a lifted function asks for more than the total, which offsets have
         offsets = _offsets(walk, count, lengths)
-        found = Segments(count, lengths, _total(walk, offsets, count), offsets=offsets)
+        found = Segments(count, lengths, total_of(walk, offsets, count), offsets=offsets)
     walk.nest = walk.nest.with_segments(width, found)
     return found
 
@@ -80,21 +81,62 @@ def _fused_lengths(walk: Walk, width: VName) -> Segments | None:
     pat = (ir.Param(width, Prim.I64), *kept)
     number, over = by_number(walk)
     body = over.kernel_body(tuple(pending), tuple(p.name for p in pat))
-    ends = _ends(walk, count)
+    ends = ends_of(walk, count)
     host = tuple(ir.Param(names.fresh(p.name), array_of((ends,), p.type)) for p in pat)
-    offsets = _scanned(walk, number, body, host)
+    (offsets,) = exclusive_scans(walk, number, replace(
+        body, result=(width, *body.result)), ends, host)
     behind = defined(walk, "behind", ir.PrimOp("add", Prim.I64, (define_number(walk), i64(1))))
     walk.nest = walk.nest.define(ir.Stm((p,), ir.Index(array.name, (behind,)), loc=walk.loc)
                                  for p, array in zip(pat, host, strict=True))
     found = Segments(count, part_of(walk, host[0].name, i64(1), array_of((count,), Prim.I64)),
-                     _total(walk, offsets, count), offsets=offsets)
+                     total_of(walk, offsets, count), offsets=offsets)
     walk.nest = walk.nest.with_segments(width, found)
     return found
 
 
-def _total(walk: Walk, offsets: VName, count: Atom) -> VName:
-    """The number of all elements."""
-    return emitted(walk, "total", Prim.I64, ir.Index(offsets, (count,)))
+def _scanned_map(walk: Walk, width: VName) -> Segments | None:
+    """The descriptor of a width that a map of the host computes: its scan takes the map's place.
+
+    None for other widths, and for maps of more than scalar code.
+    """
+    array = walk.nest.expanded(width)
+    place = next((place for place, stm in enumerate(walk.out) if any(
+        p.name == array for p in stm.pat)), None)
+    if array is None or place is None or len(walk.nest.space) > 1:
+        return None
+    stm, rest = walk.out[place], walk.out[place + 1:]
+    exp = stm.exp
+    if not isinstance(exp, ir.SegMap) or exp.space[0].width != walk.nest.widths[0] or not all(
+            isinstance(each, Prim) for each in exp.ret) or not is_scalar_code(
+                each for each in exp.body.stms if not isinstance(each.exp, ir.VIEWS)):
+        return None
+    del walk.out[place:]
+    (dim,), names, count = exp.space, walk.flattener.names, walk.nest.widths[0]
+    ends = ends_of(walk, count)
+    host = tuple(ir.Param(names.fresh(p.name), array_of((ends,), elem_of(p.type)))
+                 for p in stm.pat)
+    results = dict(zip((p.name for p in stm.pat), exp.body.result, strict=True))
+    (offsets,) = exclusive_scans(walk, dim.index, replace(exp.body, result=(
+        results[array], *exp.body.result)), ends, host)
+    total = total_of(walk, offsets, count)
+    behind = {p.name: h.name for p, h in zip(stm.pat, host, strict=True)}
+    for param in stm.pat:
+        walk.emit(ir.Stm((param,), ir.Index(behind[param.name], (
+            ir.SliceDim(i64(1), count, i64(1)),))))
+    walk.out += rest
+    after = defined(walk, "behind", ir.PrimOp("add", Prim.I64, (walk.nest.indices[0], i64(1))))
+    walk.nest = walk.nest.define(
+        replace(each, exp=ir.Index(behind[each.exp.array], (after,)))
+        for each in walk.nest.defs.values() if isinstance(each.exp, ir.Index)
+        and each.exp.array in behind and each.exp.dims == walk.nest.indices)
+    found = Segments(count, array, total, offsets=offsets)
+    walk.nest = walk.nest.with_segments(width, found)
+    return found
+
+
+def total_of(walk: Walk, offsets: VName, count: Atom, base: str = "total") -> VName:
+    """The total at the end of an exclusive scan over so many points."""
+    return emitted(walk, base, Prim.I64, ir.Index(offsets, (count,)))
 
 
 def with_facts(walk: Walk, width: VName) -> Segments:
@@ -173,18 +215,6 @@ def defined(walk: Walk, base: str, exp: ir.PrimOp | ir.Index) -> VName:
     walk.flattener.learn_params([found])
     walk.nest = walk.nest.define([ir.Stm((found,), exp)])
     return found.name
-
-
-class Elements(NamedTuple):
-    """Σ ▷ width: a nest, the flat number of a point of Σ, and the index of an element there."""
-
-    nest: Nest
-    number: VName
-    at: VName
-
-    def kernel_body(self, element: ir.Body) -> ir.Body:
-        """The body of a kernel over all elements that computes one."""
-        return self.nest.kernel_body(element.stms, element.result)
 
 
 def elements_nest(walk: Walk, width: VName) -> Elements:
@@ -462,7 +492,7 @@ def _facts(walk: Walk, lengths: VName) -> list[VName]:
             for fact in Fact]
 
 
-def _ends(walk: Walk, count: Atom) -> VName:
+def ends_of(walk: Walk, count: Atom) -> VName:
     """The number of offsets."""
     return computed(walk, "add", count, i64(1), base="ends")
 
@@ -472,36 +502,37 @@ def _offsets(walk: Walk, count: Atom, lengths: VName) -> VName:
     point, length = (ir.Param(walk.flattener.names.fresh(base), Prim.I64)
                      for base in ("i", "length"))
     read = ir.Stm((length,), ir.Index(lengths, (point.name,)))
-    ends = ir.Param(lengths, array_of((_ends(walk, count),), Prim.I64))
-    return _scanned(walk, point.name, ir.Body((read,), (length.name,)), (ends,), stored=False)
+    (offsets,) = exclusive_scans(walk, point.name, ir.Body((read,), (length.name,)),
+                                 ends_of(walk, count))
+    return offsets
 
 
-def _scanned(walk: Walk, point: VName, body: ir.Body, host: tuple[ir.Param, ...], *,
-             stored: bool = True) -> VName:
-    """The exclusive scan of the first result of ``body`` at points, with the total at the end.
+def exclusive_scans(walk: Walk, point: VName, body: ir.Body, ends: VName,
+                    stored: tuple[ir.Param, ...] = ()) -> tuple[VName, ...]:
+    """The exclusive scans of results of ``body`` at points, with the totals at the end.
 
-    The results are ``stored`` in arrays, one place behind their points.
+    A result below 0 counts as 0.  The last results of ``body`` are ``stored`` in arrays, one place
+    behind their points.
     """
-    names, types = walk.flattener.names, tuple(elem_of(p.type) for p in host if stored)
-    index = names.fresh("i")
-    some, length = (ir.Param(names.fresh(base), prim) for base, prim in (
-        ("some", Prim.BOOL), ("length", Prim.I64)))
+    names, types = walk.flattener.names, tuple(elem_of(p.type) for p in stored)
+    count, index = len(body.result) - len(stored), names.fresh("i")
+    some = ir.Param(names.fresh("some"), Prim.BOOL)
     first = ir.Stm((ir.Param(point, Prim.I64),), ir.PrimOp("sub", Prim.I64, (index, i64(1))))
-    least = ir.Stm((length,), ir.PrimOp("max", Prim.I64, (body.result[0], i64(0))))
-    values = tuple(ir.Param(names.fresh(base), prim) for base, prim in (
-        ("part", Prim.I64), *(("value", each) for each in types)))
-    choice = ir.If(some.name, ir.Body((first, *body.stms, least), (
-        length.name, *body.result[:len(types)])),
-        ir.Body((), (i64(0), *map(zero, types))), (Prim.I64, *types))
-    space, scanned = walk.flattener.fresh_kernel(
-        (ir.SegDim(index, shape_of(host[0].type)[0]),), ir.Body((
-            ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), index))),
-            ir.Stm(values, choice)), tuple(p.name for p in values)))
-    offsets = ir.Param(names.fresh("off"), host[0].type)
-    walk.emit(ir.Stm((offsets, *(host if stored else ())), ir.SegScan(
-        ir.Level.GRID, space, (one_operation(names, "add", i64(0)),), scanned,
-        (Prim.I64, *types)), (REPEATABLE,)))
-    return offsets.name
+    least = tuple(ir.Stm((ir.Param(names.fresh("length"), Prim.I64),), ir.PrimOp(
+        "max", Prim.I64, (atom, i64(0)))) for atom in body.result[:count])
+    values = tuple(ir.Param(names.fresh("part"), each) for each in (*[Prim.I64] * count, *types))
+    choice = ir.If(some.name, ir.Body((first, *body.stms, *least), (
+        *(stm.pat[0].name for stm in least), *body.result[count:])),
+        ir.Body((), (*[i64(0)] * count, *map(zero, types))), tuple(p.type for p in values))
+    space, scanned = walk.flattener.fresh_kernel((ir.SegDim(index, ends),), ir.Body((
+        ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), index))),
+        ir.Stm(values, choice)), tuple(p.name for p in values)))
+    offsets = tuple(ir.Param(names.fresh("off"), array_of((ends,), Prim.I64))
+                    for _ in range(count))
+    walk.emit(ir.Stm((*offsets, *stored), ir.SegScan(
+        ir.Level.GRID, space, tuple(one_operation(names, "add", i64(0)) for _ in offsets),
+        scanned, tuple(p.type for p in values)), (REPEATABLE,)))
+    return tuple(p.name for p in offsets)
 
 
 class _Owners(NamedTuple):
@@ -546,11 +577,9 @@ def _scan_of(walk: Walk, found: Segments) -> int | None:
 
 def _beside_scan(walk: Walk, found: Segments) -> VName | None:
     """The owners as a further result of a scan over all elements; None if there is no scan."""
-    place = _scan_of(walk, found)
-    if place is None:
+    if (place := _scan_of(walk, found)) is None:
         return None
-    stm, rest = walk.out[place], walk.out[place + 1:]
-    exp = stm.exp
+    rest, exp = walk.out[place + 1:], (stm := walk.out[place]).exp
     assert isinstance(exp, ir.SegScan)
     owner = _owner(walk, exp.space[0].index)
     owners = ir.Param(walk.flattener.names.fresh("own"), array_of((found.total,), Prim.I32))

@@ -18,7 +18,7 @@ from runelift.ir.base.source import Loc
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.traverse import free_vars
-from runelift.ir.types import Atom, Const, Type, array_of, elem_of, shape_of
+from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of
 from runelift.rewrite.engine.checks import checks_of
 from runelift.rewrite.engine.scalar_code import may_fail
 from runelift.rewrite.flatten.lifted import joined_calls
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 SERVANTS = frozenset({"G5", "sequential"})
 """Rules that run nothing in parallel themselves."""
+
+FEW_ELEMENTS = 4
+"""The most elements of an array that is a choice among scalars."""
 
 CHEAP_CHAIN = 16
 """The most arithmetic operations that a definition may run, with the definitions it needs.
@@ -109,8 +112,11 @@ class Walk:
             return False
         if isinstance(exp, ir.Rearrange | ir.Reshape) and self.flattener.apply_rules(self, stm):
             return True
-        if not is_cheap(exp) or (isinstance(exp, ir.PrimOp) and exp.may_trap
-                                 and any(map(_must_run, self.pending))):
+        short = self._is_short(exp)
+        if self._is_picked(exp):
+            exp = self._pick(exp)
+        elif not (is_cheap(exp) or short) or (isinstance(exp, ir.PrimOp) and exp.may_trap
+                                              and any(map(_must_run, self.pending))):
             return False  # what a check before it refuses must not fail otherwise
         chain = frozenset[VName]().union(*(self._arithmetic.get(v, ()) for v in free))
         if isinstance(exp, ir.PrimOp):
@@ -119,12 +125,39 @@ class Walk:
             exp = ir.AtomExp(exp.array)
         if len(chain) > CHEAP_CHAIN:
             return False
-        if all(self.nest.invariant(name) for name in free) and not _stays_inside(exp):
+        if not short and all(map(self.nest.invariant, free)) and not _stays_inside(exp):
             self.emit(stm)
             return True
         self._arithmetic[name] = chain
         self.nest = self.nest.define([ir.Stm(stm.pat, exp, stm.attrs, stm.loc)])
         return True
+
+    def _is_short(self, exp: ir.Exp) -> bool:
+        """True for a few scalars that a lifted function need not store as an array."""
+        return bool(self.flattener.lifted) and isinstance(exp, ir.ArrayLit) and (
+            isinstance(exp.row, Prim) and len(exp.elems) <= FEW_ELEMENTS)
+
+    def _is_picked(self, exp: ir.Exp) -> bool:
+        """True for an element of a few scalars that Σ defines."""
+        return isinstance(exp, ir.Index) and not exp.checked and len(exp.dims) == 1 and (
+            exp.array in self.nest.defs and self._is_short(self.nest.defs[exp.array].exp))
+
+    def _pick(self, exp: ir.Exp) -> ir.Exp:
+        """[a, b, ...][i] ⇒ if i = 0 then a else [b, ...][i - 1]; conditions become definitions."""
+        assert isinstance(exp, ir.Index)
+        literal, (index,) = self.nest.defs[exp.array].exp, exp.dims
+        assert isinstance(literal, ir.ArrayLit)
+        assert not isinstance(index, ir.SliceDim)
+        found: ir.Exp = ir.AtomExp(literal.elems[-1])
+        for place, elem in reversed(list(enumerate(literal.elems[:-1]))):
+            here, rest = (ir.Param(self.flattener.names.fresh(base), prim) for base, prim in (
+                ("here", Prim.BOOL), ("x", elem_of(literal.row))))
+            self.flattener.learn_params([here, rest])
+            self.nest = self.nest.define([ir.Stm((here,), ir.PrimOp(
+                "eq", Prim.I64, (index, i64(place))))])
+            found = ir.If(here.name, ir.Body((), (elem,)), ir.Body(
+                (ir.Stm((rest,), found),), (rest.name,)), (rest.type,))
+        return found
 
     def _flush_for(self, stm: ir.Stm, held: set[VName]) -> bool:
         """Run the pending statements if ``stm`` is a view whose size they compute.

@@ -15,7 +15,7 @@ from runelift.ir.prim import Prim
 from runelift.ir.traverse import free_vars, substitute_body, substitute_stm
 from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
-from runelift.rewrite.flatten.nest import Nest, show_nest, whole
+from runelift.rewrite.flatten.nest import Elements, Nest, show_nest, whole
 from runelift.rewrite.flatten.parallelism import called_in, has_parallelism
 from runelift.rewrite.flatten.restriction import (
     Partition,
@@ -36,7 +36,6 @@ from runelift.rewrite.flatten.rules.common import (
     zeros,
 )
 from runelift.rewrite.flatten.segments import (
-    Elements,
     bind_parts,
     element_of,
     emitted,
@@ -146,7 +145,7 @@ def _kind(walk: Walk, stm: ir.Stm, type_: Type) -> _Kind | None:
 def _emit(walk: Walk, stm: ir.Stm, kinds: list[_Kind]) -> str | None:
     """Emit the partition and the branches, and bind the results; the reason if impossible."""
     branch = node_of(stm, ir.If)
-    parts = partition(walk, branch.cond)
+    parts = partition(walk, branch.cond, _stored_lengths(walk, stm, kinds))
     scalars = [p for p, kind in zip(stm.pat, kinds, strict=True) if kind is _Kind.SCALAR]
     dests = [ir.Param(emitted(walk, p.name.base, type_, zeros(type_), (SCRATCH,)), type_)
         for p in scalars for type_ in [array_of((parts.count,), p.type)]]
@@ -166,6 +165,15 @@ def _emit(walk: Walk, stm: ir.Stm, kinds: list[_Kind]) -> str | None:
         walk.bind([param], [shaped])
     _gather(walk, stm, kinds, parts, sides)
     return None
+
+
+def _stored_lengths(walk: Walk, stm: ir.Stm, kinds: list[_Kind]) -> VName | None:
+    """Lengths of a result that are stored in one dimension, if their offsets are not known."""
+    sizes = [size for p, kind in zip(stm.pat, kinds, strict=True) if kind is _Kind.SEGMENTS
+             for size in shape_of(p.type)]
+    return next((size for size in sizes if isinstance(size, VName) and walk.flattener.lifted
+                 and len(walk.nest.space) == 1 and size not in walk.nest.segments
+                 and walk.nest.expanded(size) is not None), None)
 
 
 def _branch(walk: Walk, stm: ir.Stm, kinds: list[_Kind], body: ir.Body,
