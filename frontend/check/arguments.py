@@ -18,7 +18,8 @@ from runelift.frontend.check.unify import (
     TypeMismatch,
 )
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.types import Arrow, Type, metas, show
+from runelift.frontend.syntax.prelude import EQUALITY, OPERATORS
+from runelift.frontend.syntax.types import Array, Arrow, Type, metas, show
 from runelift.ir.base.errors import Diagnostic, ProgramError, Replacement
 
 MOST_ARGUMENTS = 5
@@ -59,6 +60,43 @@ def reordered(checker: Checker, call: ast.Exp | None) -> str | None:
         return None
     new = _call(call, (call.args[k] for k in best[0]))
     return Replacement(f"The arguments fit in another order: {new}", new, call.span)
+
+
+def elementwise(checker: Checker, call: ast.Exp | None) -> str | None:
+    """The hint for an operator of arrays, or of an array and a number: map or map2."""
+    if not isinstance(call, ast.BinExp) or str(call.op) not in (
+            *OPERATORS, *EQUALITY) or isinstance(call.left, ast.StringLit) or isinstance(
+                call.right, ast.StringLit):
+        return None
+    types = _types(checker, ast.Apply(call.span, call.left, (call.right,)))
+    if types is None:
+        return None
+    left, right = (_rank(checker, each) for each in (types[0], types[1][0]))
+    if left + right == 0 or (left and right and left != right):
+        return None
+    op = "**" if str(call.op) == "^" else str(call.op)
+    a, b = (argument(each.span.text) for each in (call.left, call.right))
+    if left and right:
+        new = f"({op})"
+        for _ in range(left):
+            new = f"map2 {new}" if new[0] == "(" and new[-1] == ")" else f"map2 ({new})"
+        new = f"{new} {a} {b}"
+    else:
+        new = f"({a} {op})" if right else f"(\\x -> x - {b})" if op == "-" else f"({op} {b})"
+        for _ in range(left or right):
+            new = f"map {new}" if new[0] == "(" and new[-1] == ")" else f"map ({new})"
+        new = f"{new} {a if left else b}"
+    hint = f"Operators work on single values: {new}"
+    text = call.span.text
+    return Replacement(hint, f"({new})", call.span) if text.count("(") == text.count(")") else hint
+
+
+def _rank(checker: Checker, type_: Type) -> int:
+    """The number of dimensions of a type."""
+    rank = 0
+    while isinstance(head := checker.solved.head(type_), Array):
+        rank, type_ = rank + 1, head.elem
+    return rank
 
 
 def miscounted(checker: Checker, call: ast.Exp | None) -> str | None:

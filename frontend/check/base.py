@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from runelift.frontend.check import foreign
 from runelift.frontend.check.aliases import Origin
-from runelift.frontend.check.arguments import lacks_inner, miscounted, reordered
+from runelift.frontend.check.arguments import elementwise, lacks_inner, miscounted, reordered
 from runelift.frontend.check.forms import COMPOSITIONS, call_text, tail
 from runelift.frontend.check.types import PRIMS, Abbreviation, Scheme, prelude_scheme
 from runelift.frontend.check.unify import (
@@ -26,6 +26,7 @@ from runelift.frontend.check.unify import (
 )
 from runelift.frontend.check.wording import (
     DECLARED,
+    OF_OPERATORS,
     OF_ROLE,
     Wording,
     advice,
@@ -43,6 +44,7 @@ from runelift.frontend.syntax.prelude import (
     signature,
 )
 from runelift.frontend.syntax.types import (
+    Array,
     Arrow,
     Record,
     Sum,
@@ -252,9 +254,11 @@ class Base(ABC):
         first = call if given and not self._advising else None
         self._advising += 1
         try:
-            return (reordered(self, first)
-                    or advice(self.solved, expected, found, span.text, call)
-                    or miscounted(self, first))
+            said = reordered(self, first) or advice(
+                self.solved, expected, found, span.text, call)
+            if self._advising == 1 and (said is None or said == OF_OPERATORS):
+                said = elementwise(self, call) or said
+            return said or miscounted(self, first)
         finally:
             self._advising -= 1
 
@@ -432,21 +436,28 @@ class Base(ABC):
             return (), [did_you_mean('.'.join((*name.quals, each)), span, str(name))
                         for each in near]
         if hints := foreign.bars(span) or foreign.meant(name.name, span):
-            return (), hints
+            return (), [foreign.for_floats(each, span) for each in hints]
+        base = self.scope.find(name.name.rstrip("'"))
+        if name.name[-1] == "'" and base is not None and (
+                isinstance(matrix := self.solved.resolve(base.scheme.type), Array)
+                and isinstance(matrix.elem, Array)):
+            new = f"transpose {name.name.rstrip(chr(39))}"
+            return (), [Replacement(f"A matrix is transposed by a function: {new}", f"({new})")]
         owners = [prim for prim in ("i32", "f32", "f64") if member(prim, name.name) is not None]
         if owners:
             return (), [f"Write {' or '.join(f'{prim}.{name}' for prim in owners)}."]
         short = foreign.SHORT.get(name.name, name.name.removesuffix("f"))
         short = foreign.SHORT.get(short, short)
         if short != name.name and member("f32", short) is not None:
-            return (), [Replacement(f"Write f32.{short}, or f64.{short}.", f"f32.{short}")
-                        if span.text == name.name else f"Write f32.{short}, or f64.{short}."]
+            hint = Replacement(f"Write f32.{short}.", f"f32.{short}")
+            return (), [foreign.for_floats(hint, span)]
         if said := self._of_type(name.name, span):
             return (), [said]
         plain = (each for each in FUNCTIONS if "." not in each.lstrip("."))
         names = (*self.scope.values, *self.scope.top, *plain)
         near = difflib.get_close_matches(name.name, names, n=1, cutoff=0.7)
-        near = near if len(name.name) > 1 else []
+        near = near if len(name.name) > 5 or (
+            len(name.name) > 1 and near and near[0][0].lower() == name.name[0].lower()) else []
         return (), [did_you_mean(each, span, str(name)) for each in near]
 
     def _of_type(self, name: str, span: Span) -> str | None:

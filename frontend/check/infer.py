@@ -460,6 +460,6 @@ class Inference(Loops):
         if exp.right is not None:
             first = self._arrow(exp.op_type, exp, 0, (exp.right,))
             second = self._arrow(first.codomain, exp, 1, (exp.right, exp.right))
-            return ty.Arrow(first.domain, self._argument(second, exp.right), first.consumes,
+            return ty.Arrow(first.domain, self._argument(second, exp.right, exp), first.consumes,
                             second.fresh, first.param, second.exists)
         return exp.op_type

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from string import ascii_lowercase
 
 from runelift.frontend.check.arguments import DERIVATIVES
-from runelift.frontend.check.foreign import argument, bars
+from runelift.frontend.check.foreign import ADVICE, argument, bars, shipped
 from runelift.frontend.check.unify import NAMELESS, Substitution
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.prelude import member
 from runelift.frontend.syntax.types import (
     UNIT,
     Array,
@@ -43,6 +44,9 @@ _WHOLE = {"a value": "Expression", DECLARED: "Function body",
 OF_ROLE = {"the next value of the loop":
            "The body gives the next values of all parameters of the loop, in their order."}
 """Advice about an expression of a wrong type, by its role."""
+
+
+OF_OPERATORS = "Operators work on single values; map and map2 apply them to all elements."
 
 
 @dataclass(slots=True)
@@ -184,10 +188,14 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
             return Replacement(f"An array of one element is written [{text}].", f"[{text}]")
         case (Prim() | MetaVar()), Tuple() if isinstance(call, ast.BinExp):
             return r"A tuple is taken apart by its parameter: \(x, y) -> e"
+        case (Prim() | MetaVar()), Array(_, Prim() as elem) if (
+                isinstance(call, ast.Negate) and elem in NUMBERS):
+            new = f"map {elem}.neg {argument(text)}"
+            return Replacement(f"Operators work on single values: {new}", f"({new})", call.span)
         case (Prim() | MetaVar()), Array() if isinstance(call, ast.Negate | ast.Not):
             return "Operators work on single values; map applies a function to all elements."
         case (Prim() | MetaVar()), Array() if isinstance(call, ast.BinExp):
-            return "Operators work on single values; map and map2 apply them to all elements."
+            return OF_OPERATORS
     return None
 
 
@@ -208,6 +216,22 @@ def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: 
         if not reduces[3] and len(call.args) == 1 and isinstance(given, Array):
             return Replacement(f"All elements of an array are compared by {new}imum.",
                                f"{new}imum", call.fun.span)
+    if wanted is Prim.U8 and isinstance(given, Array) and (char := re.fullmatch(r'"(.)"', text)):
+        return Replacement(f"A character stands in single quotes: '{char[1]}'", f"'{char[1]}'")
+    if isinstance(call, ast.BinExp) and str(call.op) == "+" and isinstance(given, Array) and (
+            isinstance(call.left, ast.ArrayExp) or isinstance(call.right, ast.ArrayExp)):
+        return Replacement("Arrays are joined by ++.", "++", call.op_span)
+    if isinstance(call, ast.OpSection) and str(call.op) == "&" and text:
+        return "There are no references: leave '&' out."
+    if isinstance(given, Arrow) and text == "null":
+        return ADVICE[text]
+    if isinstance(call, ast.Apply) and (isinstance(given, Array) or len(call.args) == 1) and (
+            named := _for_other_type(name, wanted, given)):
+        return Replacement(f"For {show(elem_of(given))} it is {named}.", named, call.fun.span)
+    if name == "split" and isinstance(call, ast.Apply) and len(call.args) == 2:
+        count, array = (argument(arg.span.text) for arg in call.args)
+        new = f"(take {count} {array}, drop {count} {array})"
+        return Replacement(f"It has no number; write {new}.", new, call.span)
     conversion = re.fullmatch(r"([iuf]\d+)\.([iuf]\d+)", name)
     if conversion and isinstance(call, ast.Apply) and isinstance(given, Prim) and given in NUMBERS:
         new = f"{conversion[1]}.{given}"
@@ -231,6 +255,25 @@ def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: 
     if is_bool and (new := {"0": "false", "1": "true"}.get(text, "")):
         return Replacement(f"A bool is true or false: {new}", new)
     return None
+
+
+def elem_of(type_: Type) -> Type:
+    """The type of the elements of an array, or of arrays of arrays; that of another value."""
+    while isinstance(type_, Array):
+        type_ = type_.elem
+    return type_
+
+
+def _for_other_type(name: str, wanted: Type, given: Type) -> str:
+    """The function of the given type, where one of another type is called; "" if unclear."""
+    old, new = elem_of(wanted), elem_of(given)
+    if not any(old in kind and new in kind and old is not new for kind in (INTS, FLOATS)):
+        return ""
+    owner, _, part = name.rpartition(".")
+    if owner == str(old) and member(str(new), part) is not None:
+        return f"{new}.{part}"
+    other = name.replace(f"_{old}", f"_{new}")
+    return other if other != name and other.partition(".")[0] in shipped() else ""
 
 
 def _like(solved: Substitution, type_: Type) -> str:
