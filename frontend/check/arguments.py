@@ -21,6 +21,7 @@ from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.prelude import EQUALITY, OPERATORS
 from runelift.frontend.syntax.types import Array, Arrow, Type, metas, show
 from runelift.ir.base.errors import Diagnostic, ProgramError, Replacement
+from runelift.ir.prim import FLOATS
 
 MOST_ARGUMENTS = 5
 """The most arguments of a call that are tried in other orders."""
@@ -74,7 +75,8 @@ def elementwise(checker: Checker, call: ast.Exp | None) -> str | None:
     left, right = (_rank(checker, each) for each in (types[0], types[1][0]))
     if left + right == 0 or (left and right and left != right):
         return None
-    op = "**" if str(call.op) == "^" else str(call.op)
+    elem = elem_of(checker.solved.resolve(types[0] if left else types[1][0]))
+    op = "**" if str(call.op) == "^" and elem in FLOATS else str(call.op)
     a, b = (argument(each.span.text) for each in (call.left, call.right))
     if left and right:
         new = f"({op})"
@@ -89,6 +91,13 @@ def elementwise(checker: Checker, call: ast.Exp | None) -> str | None:
     hint = f"Operators work on single values: {new}"
     text = call.span.text
     return Replacement(hint, f"({new})", call.span) if text.count("(") == text.count(")") else hint
+
+
+def elem_of(type_: Type) -> Type:
+    """The type of the elements of an array, or of arrays of arrays; the type of another value."""
+    while isinstance(type_, Array):
+        type_ = type_.elem
+    return type_
 
 
 def _rank(checker: Checker, type_: Type) -> int:

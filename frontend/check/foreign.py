@@ -82,6 +82,7 @@ ADVICE: Mapping[str, str] = {
     **dict.fromkeys(("atomicAdd", "atomic_add"), "Sums at places are: hist (+) 0 k is xs"),
     **dict.fromkeys(("fromIntegral", "realToFrac", "float_of_int", "toFloat"),
                     "A conversion names both types: f32.i64 x"),
+    **dict.fromkeys(("grad", "gradient", "derivative"), "The gradient of f at x is: vjp f x 1"),
     "ref": "A name keeps its value, and a loop carries values: loop x = a for i < n do e",
     **dict.fromkeys(("console", "printf", "println", "cat", "disp", "putStrLn", "fprintf"),
                     "A program has no output but its result."),
@@ -203,7 +204,7 @@ _OF_ARRAYS = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "mi
 LAMBDAS = frozenset({"lambda", "function", "fn", "fun", "func", "=>"})
 """Words that functions without a name begin with."""
 ALONE = LAMBDAS | {"<-"}
-"""Unknown names behind which others are unknown only because of these."""
+"""Unknown names that make further names unknown, which need not be told."""
 ENDS = frozenset({"end", "endif", "fi", "done", "od", "begin", "endfor", "endfunction"})
 _ARRAYS = frozenset({"c", "array", "list", "vec", "vector", "tensor", "Array", "Vector"})
 
@@ -323,6 +324,11 @@ def recursive(name: str, span: Span) -> tuple[Span, str] | None:
     kinds = "|".join(("rec", "mut", *CONVERSIONS))
     places = list(re.finditer(rf"\b(let|def)\s+({kinds})\s+{re.escape(name)}(?![\w'])",
                               span.source.text[:span.start]))
+    inside = re.search(rf"\blet\s+({re.escape(name)})\s[^=]*=(?:(?!\bin\b|\ndef\b|\nentry\b).)*$",
+                       span.source.text[:span.start], re.DOTALL)
+    if not places and inside is not None:
+        return (Span(span.source, inside.start(1), inside.end(1)), "A function that calls itself "
+                f"is a declaration of its own: def {name} ... = e")
     if not places:
         return None
     found = places[-1]
@@ -398,6 +404,16 @@ def size_parameter(name: str, span: Span) -> str:
     return Replacement(hint, f"{head[1]} [{name}]", place)
 
 
+def in_function(name: str, span: Span) -> list[str]:
+    """The hint for an unknown name in ``filter (x > 0) xs``, which may be its parameter."""
+    found = re.search(r"\b(map|filter|all|any|partition)\s*\((?=[^()\n]*$)",
+                      span.source.text[:span.start])
+    if found is None or len(name) > 2 or "\\" in span.source.text[found.end():span.start]:
+        return []
+    place = Span(span.source, found.end() - 1, found.end())
+    return [Replacement(_FUNCTION, f"(\\{name} -> ", place)]
+
+
 def swallowed(exp: ast.Apply, number: int) -> str | None:
     """The hint that a lambda's body goes to its end; None if the arguments from ``number`` are not
     behind a lambda in a call.
@@ -435,6 +451,8 @@ def declared_size(name: str, place: Span | None) -> str:
     hint = f"A size is an i64: declare ({name}: i64)"
     if place is None:
         return hint
+    if place.text == name and re.match(r"\s*=", place.source.text[place.end:]):
+        return Replacement(hint, f"{name}: i64", place)
     found = re.compile(r"\s*:\s*([iu]\d+)(?=\s*\))").match(place.source.text, place.end)
     if found is None or place.text != name:
         return hint

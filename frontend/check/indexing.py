@@ -73,7 +73,8 @@ class Indexing(Patterns):
                       ) -> list[str]:
         """Hints about a field that is one in other languages, or that is a function."""
         if record is None:
-            return []
+            return ["An index stands in brackets: xs with [0] = x"] * (
+                name.isdigit() and isinstance(type_, Array))
         if isinstance(type_, Arrow) and self._is_known(name):
             new = f"{record.span.text} <-< {name}"
             return [Replacement(f"Functions are composed: {new}", new, span)]

@@ -11,11 +11,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 
-from runelift.frontend.check.arguments import DERIVATIVES
+from runelift.frontend.check.arguments import DERIVATIVES, elem_of
 from runelift.frontend.check.foreign import ADVICE, argument, bars, shipped
 from runelift.frontend.check.unify import NAMELESS, Substitution
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.prelude import member
+from runelift.frontend.syntax.prelude import FUNCTIONS, member
 from runelift.frontend.syntax.types import (
     UNIT,
     Array,
@@ -134,6 +134,10 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
     match wanted, given:
         case Array(), Tuple(items) if isinstance(call, ast.Apply) and len(call.args) > 1:
             return _apart(call, text)
+        case Prim(), Prim() if wanted in NUMBERS and (
+                literal := re.fullmatch(r"(\d+(?:\.\d+)?)[iuf]\d+", text)) and (
+                    wanted in FLOATS or "." not in text):
+            return Replacement(f"Write {literal[1]}{wanted}.", f"{literal[1]}{wanted}")
         case Prim(), Prim() if wanted in NUMBERS and given in NUMBERS:
             return _written("Convert it", text, f"{wanted}.{given}")
         case Array(_, Prim() as elem), Array(_, Prim() as other) if (
@@ -236,8 +240,12 @@ def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: 
     if conversion and isinstance(call, ast.Apply) and isinstance(given, Prim) and given in NUMBERS:
         new = f"{conversion[1]}.{given}"
         return Replacement(f"A conversion names both types: {new}", new, call.fun.span)
+    if isinstance(call, ast.Apply) and (zipped := _unzipped(call)):
+        return zipped
+    if text.partition(" ")[0] in DERIVATIVES and isinstance(given, Arrow):
+        return f"A seed is missing behind its arguments, as 1 in: {text} 1"
     if isinstance(call, ast.Apply) and isinstance(given, Array) and given.elem == wanted and (
-            text == call.args[-1].span.text):
+            name not in FUNCTIONS and text == call.args[-1].span.text):
         before = " ".join([name, *(arg.span.text for arg in call.args[:-1])])
         new = f"map {argument(before)} {argument(text)}"
         hint = f"It takes single values, and map applies it to each element: {new}"
@@ -255,13 +263,6 @@ def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: 
     if is_bool and (new := {"0": "false", "1": "true"}.get(text, "")):
         return Replacement(f"A bool is true or false: {new}", new)
     return None
-
-
-def elem_of(type_: Type) -> Type:
-    """The type of the elements of an array, or of arrays of arrays; that of another value."""
-    while isinstance(type_, Array):
-        type_ = type_.elem
-    return type_
 
 
 def _for_other_type(name: str, wanted: Type, given: Type) -> str:
@@ -341,6 +342,8 @@ def _apart(call: ast.Apply, text: str) -> str | None:
 
 def arity(call: ast.Exp | None) -> str | None:
     """The advice to write ``map2`` for ``map`` with two arrays; None if it is another call."""
+    if isinstance(call, ast.Apply) and len(call.args) == 2 and (zipped := _unzipped(call)):
+        return zipped
     if not isinstance(call, ast.Apply) or call.fun.span.text != "map" or len(call.args) < 3:
         return None
     if isinstance(call.args[1], ast.Literal):
@@ -349,6 +352,19 @@ def arity(call: ast.Exp | None) -> str | None:
                            call.args[0].span.to(call.args[1].span))
     new = f"map{len(call.args) - 1}"
     return Replacement(f"For several arrays write {new}.", new, call.fun.span)
+
+
+def _unzipped(call: ast.Apply) -> str | None:
+    """The advice to give the arrays to ``map2``, not what ``zip`` makes of them."""
+    if not re.fullmatch(r"map\d?", call.fun.span.text) or len(call.args) != 2:
+        return None
+    function, arrays = call.args
+    if not isinstance(arrays, ast.Apply) or not re.fullmatch(r"zip\d?", arrays.fun.span.text):
+        return None
+    shown = function.span.text if function.span.text[0] == "(" else argument(function.span.text)
+    new = " ".join([f"map{len(arrays.args)}", shown,
+                    *(argument(each.span.text) for each in arrays.args)])
+    return Replacement(f"It takes arrays, and not what zip makes of them: {new}", new, call.span)
 
 
 def _joins(call: ast.Exp | None, text: str) -> bool:

@@ -211,6 +211,23 @@ _FOREIGN = (
            before=r"\bdo\s+(?P<start>[\w']+\s*)$"),
     Advice(_ELEMENT, at=r"=(?!=)", new="{xs} with [{i}] =",
            before=r"(\n|\bdo|\bin)\s*(?P<start>(?P<xs>[\w']+)\[(?P<i>[^\[\]\n]*)\]\s*)$"),
+    Advice("Type parameters are declared so: def f 'a 'b (x: a) (y: b): a = e",
+           before=r"(^|\n)(def|entry)\s+[\w']+\s*<[^>\n]*$"),
+    Advice("A type parameter is declared with a quote and used without: def f 'a (x: a): a = e",
+           before=r"[:,(\])>]\s*$", at=r"'(?P<name>[a-z]\w*)(?!')", new="{name}"),
+    Advice("A constructor begins with '#': case #some x -> e", at=r"(?=[a-z_(])", new="#{name} ",
+           before=r"\bcase\s+(?P<start>(?P<name>[a-z]\w*)\s+)$"),
+    Advice("A name stands behind 'def' or 'entry': entry main (x: t): u = e", at=":",
+           before=r"(^|\n)(def|entry)\s*\([^()\n]*\)\s*$"),
+    Advice("Parameters stand directly behind the name.", at=":", new="",
+           before=r"(^|\n)(def|entry)\s+[\w']+(?P<start>:(?P<end>))\s*\([^()\n]*\)\s*$"),
+    Advice("A definition is written with '='.", at="==", new="=",
+           before=r"(^|\n)[ \t]*(def|entry|let)\b[^=\n]*$"),
+    Advice(_FUNCTION, before=r"\\[\w']+\s+$", at=r"[-+*/%<>=&|^]+(?<!->)\s"),
+    Advice("A value is missing between two operators.", before=r"[\w)\]]\s*[-+*/%]\s+$",
+           at=r"[*/%+<>=&|]"),
+    Advice(_DECLARED, before=_LINE, expected="DEF",
+           at=r"(Entry|Def|ENTRY|DEF|define|defun|method|proc|public|export)\b"),
     Advice("A name is defined before its use: let x = e in ...",
            before=r"(?P<start>\bwhere(?P<end>))\s+[\w'() ]+$", at="="),
     Advice("A name keeps its value; define it anew: let x = x + 1", at="=",
@@ -426,11 +443,13 @@ def syntax_error(source: Source, found: Found, begin: int = 0,
     if waiting and waiting[-1].closing in found.expected and (hint is None or not found.word):
         last = waiting[-1]
         opening = Span(source, last.start, last.start + len(last.word))
-        if incomplete:
+        bracket = last.word in _BRACKETS.values()
+        if incomplete or (bracket and not found.word):
+            ends = "the next declaration begins" if incomplete else "the file ends"
             return Diagnostic(
                 "syntax-error", opening, f"T{last.text[1:]}.",
-                (Label(place, "the next declaration begins here"),),
-                (f"Write '{last.missing}' where it ends.",) * (last.word in _BRACKETS.values()))
+                (Label(place, f"{ends} here"),),
+                (f"Write '{last.missing}' where it ends.",) * bracket)
         labels = (Label(opening, last.text),)
     if incomplete:
         hint = _INCOMPLETE
