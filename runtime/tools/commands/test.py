@@ -43,9 +43,8 @@ from runelift.runtime.host.answering import Answering
 from runelift.runtime.programs.compile import compile as compile_program
 from runelift.runtime.tools.commands.open_program import version_names_in_errors
 from runelift.runtime.tools.commands.options import (
-    add_compilation,
-    add_entry,
-    add_json,
+    COMPILATION,
+    add_options,
     print_json,
     programs_in,
 )
@@ -115,9 +114,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-j", "--jobs", type=int, default=1, metavar="N",
                         help="test N programs at a time (default: 1)")
     parser.add_argument("-v", "--verbose", action="store_true", help="print every case")
-    add_entry(parser)
-    add_compilation(parser)
-    add_json(parser)
+    add_options(parser, "entry", *COMPILATION, "json")
 
 
 def execute(args: argparse.Namespace) -> int:
