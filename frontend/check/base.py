@@ -466,6 +466,9 @@ class Base(ABC):
         if short != name.name and member("f32", short) is not None:
             hint = Replacement(f"Write f32.{short}.", f"f32.{short}")
             return (), [foreign.for_floats(hint, span)]
+        inside = [each for each in self.scope.top if each.endswith(f".{name}")]
+        if len(inside) == 1:
+            return (), [did_you_mean(inside[0], span, name.name)]
         if said := self._of_type(name.name, span):
             return (), [said]
         plain = (each for each in FUNCTIONS if "." not in each.lstrip("."))

@@ -386,6 +386,10 @@ def misapplied(exp: ast.Apply, type_: Type) -> str:
         return Replacement(f"A product has its operator: {new}", new, exp.span)
     if said := swallowed(exp, 0):
         return said
+    if isinstance(type_, Array) and isinstance(exp.args[0], ast.ArrayExp):
+        new = text + first.text
+        return Replacement(f"An index stands directly behind the array: {new}", new,
+                           exp.fun.span.to(first))
     if isinstance(type_, Array) and len(exp.args) == 1 and (
             exp.span.source.text[exp.fun.span.end] == "("):
         new = f"{text}[{first.text.strip('()')}]"

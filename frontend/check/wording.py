@@ -18,6 +18,7 @@ from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.prelude import FUNCTIONS, member
 from runelift.frontend.syntax.types import (
     UNIT,
+    Abstract,
     Array,
     Arrow,
     MetaVar,
@@ -132,8 +133,13 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
     if said := _argument(solved, wanted, given, text, call):
         return said
     match wanted, given:
-        case Array(), Tuple(items) if isinstance(call, ast.Apply) and len(call.args) > 1:
+        case Array() | Prim(), Tuple(items) if isinstance(call, ast.Apply) and len(call.args) > 1:
             return _apart(call, text)
+        case Record(fields), Tuple():
+            return f"A record is written {{{', '.join(f'{label} = ...' for label, _ in fields)}}}."
+        case Abstract(), Prim():
+            return ("The module type hides this type: say what it is, as in "
+                    f"(S with {wanted.shown.rpartition('.')[2]} = {given}).")
         case Prim(), Prim() if wanted in NUMBERS and (
                 literal := re.fullmatch(r"(\d+(?:\.\d+)?)[iuf]\d+", text)) and (
                     wanted in FLOATS or "." not in text):
@@ -174,7 +180,10 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
             args = ", ".join(arg.span.text for arg in call.args)
             return f"The function takes one tuple: {call.fun.span.text} ({args})"
         case _, Tuple(items) if isinstance(call, ast.Apply) and len(call.args) == 1 and items:
-            return "Arguments stand behind the function without commas: f x y"
+            new = _apart(call, text)
+            hint = "Arguments stand behind the function without commas: f x y"
+            return hint if new is None else Replacement(
+                hint, f"{call.fun.span.text} {new.new}", call.span)
         case (Prim() | MetaVar()), Array() if isinstance(call, ast.Apply) and (
                 call.fun.span.text in _FOLDS and len(call.args) == 2):
             return "The neutral element stands between the operator and the array."
@@ -330,7 +339,7 @@ def _power(solved: Substitution, call: ast.BinExp, operand: Type) -> str | None:
     return None
 
 
-def _apart(call: ast.Apply, text: str) -> str | None:
+def _apart(call: ast.Apply, text: str) -> Replacement | None:
     """The advice to write each component of a tuple as an argument."""
     items = next((arg.items for arg in call.args
                   if isinstance(arg, ast.TupleExp) and arg.span.text == text), None)
@@ -352,6 +361,13 @@ def arity(call: ast.Exp | None) -> str | None:
                            call.args[0].span.to(call.args[1].span))
     new = f"map{len(call.args) - 1}"
     return Replacement(f"For several arrays write {new}.", new, call.fun.span)
+
+
+def without_neutral(fun: ast.Exp) -> str:
+    """The advice for ``xs |> reduce (+)``; nothing for another function behind a pipe."""
+    if isinstance(fun, ast.Apply) and fun.fun.span.text in _FOLDS and len(fun.args) == 1:
+        return f"The neutral element stands behind the operator: {fun.span.text} 0"
+    return ""
 
 
 def _unzipped(call: ast.Apply) -> str | None:

@@ -30,6 +30,7 @@ _WORDS = {
 }
 _BEGINNINGS = ("def", "entry", "type", "module", "open", "import")
 """Words that declarations begin with."""
+_IN = "Behind a definition stands 'in' with what it is for: let x = e in x"
 _INCOMPLETE = "The declaration before is not complete."
 _OFTEN = {"OP": "an operator", "MINUS": "an operator", "COLON": "':'", "RANGE": "a range",
           "FIELD": "a field", "WITH": "'with'", "OPEN": "'['"}
@@ -325,7 +326,14 @@ _ADVICE = (
     Advice("A character is one sign, and a text stands in double quotes.", at="'"),
     Advice("A body stands behind '=', without braces.",
            before=r"(^|\n)(def|entry|let)\b[^=\n]*\{[^=\n]*$"),
+    Advice("A module type specifies values: val f: t -> u", at=r"def\b", new="val",
+           before=r"\bmodule\s+type\b[^={}]*=\s*\{[^{}]*$"),
+    Advice("Declarations of a module have nothing between them.", at=";", new="",
+           before=r"\bmodule\b[^\n{}]*\{[^{}]*$"),
     Advice("Fields are parted by commas.", before=r"\{[^{}\n]*$", at=";", new=","),
+    Advice("Fields are parted by commas.", at=r"=(?!=)", new=", {name} =",
+           before=r"\{[^{}]*=\s*[^,{}]*[\w')\]]\s(?P<start>(?P<name>[\w']+)\s*)$"),
+    Advice("An element is written: xs[i]", before=r"[\w')\]]$", at=r"\.\[", new="["),
     Advice("A choice has no ';' before 'else'.", before=r"\bthen\b[^\n]*$", at=r";(?=\s*else\b)"),
     Advice("A definition is written with '='.", before=r":\s*[\w.\[\]]+\s*$", at=":="),
     Advice(_FUNCTION, before=r"(?P<start>\blambda\s+(?P<x>[\w', ]+?)\s*(?P<end>:))[^:\n]*$",
@@ -355,6 +363,7 @@ _ADVICE = (
     Advice("An array type is written: []t or [n]t", before=r":\s*\[\s*[\w'.]+\s*\]\s*$",
            at=r"[),=}]"),
     Advice("An element in front is written: [x] ++ xs", before=r"[ \t]$", at="::"),
+    Advice("A member of a module is written: M.x", before=r"\w$", at="::(?=[A-Za-z])", new="."),
     Advice("A member of a module is written: M.x", at="::"),
     Advice("A tuple has commas: (a, b)", before=r"\blet\s+\(\s*[\w']+\s+$", at=r"[A-Za-z_]"),
     Advice("A comment begins with --.", at=r"//|/\*"),
@@ -399,6 +408,7 @@ _ADVICE = (
            at=r"[-+*/]"),
     Advice("Inside of an expression, functions are defined with 'let'.", before=r"[ \t]$",
            at=r"(def|entry)\b", expected="-DEF"),
+    Advice(_IN, before=r"\n[ \t]*$", at=r"(?=[a-z(])", expected="IN", new="in "),
     Advice("A definition begins with 'def'.", before=r"(^|\n)$", expected="DEF",
            at=r"(?P<name>[a-z_][\w']*)(?=[^\n=]*[\w')\]]\s*=(?!=))", new="def {name}"),
     Advice("A declaration begins with def, entry, type, module, open or import.",
@@ -437,7 +447,9 @@ def syntax_error(source: Source, found: Found, begin: int = 0,
     place = Span(source, found.start, found.start + (len(found.word) or 1))
     incomplete = _is_next(found, place, in_module=bool(around))
     said = None if incomplete else _advice(source, found.start, found.expected)
-    hint, place = (None, place) if said is None else (said.hint, said.place or place)
+    hint = None if said is None else said.hint
+    if said is not None and said.place is not None and said.place.text:
+        place = said.place
     message = f"Unexpected '{place.text or found.word}'." if found.word else f"Unexpected {END}."
     labels: tuple[Label, ...] = ()
     if waiting and waiting[-1].closing in found.expected and (hint is None or not found.word):
@@ -449,7 +461,8 @@ def syntax_error(source: Source, found: Found, begin: int = 0,
             return Diagnostic(
                 "syntax-error", opening, f"T{last.text[1:]}.",
                 (Label(place, f"{ends} here"),),
-                (f"Write '{last.missing}' where it ends.",) * bracket)
+                (f"Write '{last.missing}' where it ends." if bracket else _IN,)
+                * (bracket or last.word == "let"))
         labels = (Label(opening, last.text),)
     if incomplete:
         hint = _INCOMPLETE
@@ -470,7 +483,7 @@ def _missing(found: str, expected: Collection[str], waiting: list[Opening]) -> s
     if found in _BRACKETS and all(each.word != _BRACKETS[found] for each in waiting):
         return f"No '{_BRACKETS[found]}' is open here."
     if not found and waiting and waiting[-1].word == "let":
-        return "Behind a definition stands 'in' with what it is for: let x = e in x"
+        return _IN
     if "IF" in expected and (not found or found in _BRACKETS or found in RESERVED):
         return "An expression is missing before it."
     words = sorted({_WORDS[name] for name in expected if name in _WORDS})
