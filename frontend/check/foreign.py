@@ -253,17 +253,8 @@ def shipped() -> Mapping[str, str]:
 def _around(name: str, span: Span) -> list[str]:
     """Hints about a name of other languages that the text around tells more about."""
     source, before, behind = span.source, span.source.text[:span.start], span.source.text[span.end:]
-    if name in _MODULES and (found := re.match(r"\.(\w+)", behind)) is not None:
-        whole = Span(source, span.start, span.end + found.end())
-        new = SHORT.get(found[1], found[1])
-        new = new if name.lower() in ("math", "cmath") else _OF_ARRAYS.get(new, new)
-        if member("f32", new) is not None:
-            return [Replacement(f"Write f32.{new}: functions are members of the types.",
-                                f"f32.{new}", whole)]
-        if found[1] in FUNCTIONS or found[1] in SPELLINGS:
-            new = SPELLINGS.get(found[1], found[1])
-            return [Replacement(f"Write {new}, without a module.", new, whole)]
-        return [ADVICE[found[1]]] if found[1] in ADVICE else []
+    if name in _MODULES and re.match(r"\.\w", behind):
+        return _of_module(name, span)
     if name == "=>" and (params := re.search(r"(\(\s*([\w', ]+)\)|[\w']+)\s*$", before)):
         new = "\\" + " ".join((params[2] or params[1]).replace(",", " ").split()) + " ->"
         return [Replacement(_FUNCTION, new, Span(source, params.start(), span.end))]
@@ -317,6 +308,23 @@ def _around(name: str, span: Span) -> list[str]:
         return [Replacement("The body of a loop is the next value: write "
                             f"{name[:-1]} in place of {name}.", name[:-1])]
     return []
+
+
+def _of_module(name: str, span: Span) -> list[str]:
+    """Hints about ``np.sum`` and the like, where ``span`` has the module's name."""
+    source = span.source
+    found = re.compile(r"\.(\w+)").match(source.text, span.end)
+    assert found is not None
+    whole = Span(source, span.start, found.end())
+    new = SHORT.get(found[1], found[1])
+    new = new if name.lower() in ("math", "cmath") else _OF_ARRAYS.get(new, new)
+    if member("f32", new) is not None:
+        return [Replacement(f"Write f32.{new}: functions are members of the types.",
+                            f"f32.{new}", whole)]
+    if found[1] in FUNCTIONS or found[1] in SPELLINGS:
+        new = SPELLINGS.get(found[1], found[1])
+        return [Replacement(f"Write {new}, without a module.", new, whole)]
+    return [ADVICE[found[1]]] if found[1] in ADVICE else []
 
 
 def recursive(name: str, span: Span) -> tuple[Span, str] | None:

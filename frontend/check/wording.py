@@ -180,10 +180,10 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
             args = ", ".join(arg.span.text for arg in call.args)
             return f"The function takes one tuple: {call.fun.span.text} ({args})"
         case _, Tuple(items) if isinstance(call, ast.Apply) and len(call.args) == 1 and items:
-            new = _apart(call, text)
+            apart = _apart(call, text)
             hint = "Arguments stand behind the function without commas: f x y"
-            return hint if new is None else Replacement(
-                hint, f"{call.fun.span.text} {new.new}", call.span)
+            return hint if apart is None else Replacement(
+                hint, f"{call.fun.span.text} {apart.new}", call.span)
         case (Prim() | MetaVar()), Array() if isinstance(call, ast.Apply) and (
                 call.fun.span.text in _FOLDS and len(call.args) == 2):
             return "The neutral element stands between the operator and the array."
