@@ -26,10 +26,12 @@ from runelift.ir.base.errors import (
     Diagnostic,
     ProgramError,
     ProgramWarning,
+    Replacement,
     TooLarge,
     UserError,
 )
 from runelift.ir.base.files import read_source
+from runelift.ir.base.shipped import shipped_names
 from runelift.ir.base.source import Source, Span
 from runelift.ir.names import Names
 from runelift.ir.promises import doubtful
@@ -144,6 +146,8 @@ def _read_import(path: Path, span: Span) -> module_ast.Module:
         return parse_recovering(read_source(path))
     except UserError as error:
         advice = missing_package(path.absolute(), Path())
+        if (name := f"std/{path.stem}") in shipped_names():
+            advice = Replacement(f'Shipped is "{name}".', f'import "{name}"')
         raise ProgramError(Diagnostic(
             "missing-import", span, f"Cannot read '{path.name}': "
             + str(error).rpartition(": ")[2], hints=(advice,) * bool(advice))) from None

@@ -18,8 +18,10 @@ from runelift.frontend.check.unify import (
     TypeMismatch,
 )
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.types import Arrow, Type, metas, show
+from runelift.frontend.syntax.prelude import EQUALITY, OPERATORS
+from runelift.frontend.syntax.types import Array, Arrow, Type, metas, show
 from runelift.ir.base.errors import Diagnostic, ProgramError, Replacement
+from runelift.ir.prim import FLOATS
 
 MOST_ARGUMENTS = 5
 """The most arguments of a call that are tried in other orders."""
@@ -59,6 +61,51 @@ def reordered(checker: Checker, call: ast.Exp | None) -> str | None:
         return None
     new = _call(call, (call.args[k] for k in best[0]))
     return Replacement(f"The arguments fit in another order: {new}", new, call.span)
+
+
+def elementwise(checker: Checker, call: ast.Exp | None) -> str | None:
+    """The hint for an operator of arrays, or of an array and a number: map or map2."""
+    if not isinstance(call, ast.BinExp) or str(call.op) not in (
+            *OPERATORS, *EQUALITY) or isinstance(call.left, ast.StringLit) or isinstance(
+                call.right, ast.StringLit):
+        return None
+    types = _types(checker, ast.Apply(call.span, call.left, (call.right,)))
+    if types is None:
+        return None
+    left, right = (_rank(checker, each) for each in (types[0], types[1][0]))
+    if left + right == 0 or (left and right and left != right):
+        return None
+    elem = elem_of(checker.solved.resolve(types[0] if left else types[1][0]))
+    op = "**" if str(call.op) == "^" and elem in FLOATS else str(call.op)
+    a, b = (argument(each.span.text) for each in (call.left, call.right))
+    if left and right:
+        new = f"({op})"
+        for _ in range(left):
+            new = f"map2 {new}" if new[0] == "(" and new[-1] == ")" else f"map2 ({new})"
+        new = f"{new} {a} {b}"
+    else:
+        new = f"({a} {op})" if right else f"(\\x -> x - {b})" if op == "-" else f"({op} {b})"
+        for _ in range(left or right):
+            new = f"map {new}" if new[0] == "(" and new[-1] == ")" else f"map ({new})"
+        new = f"{new} {a if left else b}"
+    hint = f"Operators work on single values: {new}"
+    text = call.span.text
+    return Replacement(hint, f"({new})", call.span) if text.count("(") == text.count(")") else hint
+
+
+def elem_of(type_: Type) -> Type:
+    """The type of the elements of an array, or of arrays of arrays; the type of another value."""
+    while isinstance(type_, Array):
+        type_ = type_.elem
+    return type_
+
+
+def _rank(checker: Checker, type_: Type) -> int:
+    """The number of dimensions of a type."""
+    rank = 0
+    while isinstance(head := checker.solved.head(type_), Array):
+        rank, type_ = rank + 1, head.elem
+    return rank
 
 
 def miscounted(checker: Checker, call: ast.Exp | None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
@@ -11,7 +12,13 @@ from typing import TypeAlias
 
 from runelift.frontend.check import foreign
 from runelift.frontend.check.aliases import Origin
-from runelift.frontend.check.arguments import lacks_inner, miscounted, reordered
+from runelift.frontend.check.arguments import (
+    DERIVATIVES,
+    elementwise,
+    lacks_inner,
+    miscounted,
+    reordered,
+)
 from runelift.frontend.check.forms import COMPOSITIONS, call_text, tail
 from runelift.frontend.check.types import PRIMS, Abbreviation, Scheme, prelude_scheme
 from runelift.frontend.check.unify import (
@@ -26,6 +33,7 @@ from runelift.frontend.check.unify import (
 )
 from runelift.frontend.check.wording import (
     DECLARED,
+    OF_OPERATORS,
     OF_ROLE,
     Wording,
     advice,
@@ -43,6 +51,7 @@ from runelift.frontend.syntax.prelude import (
     signature,
 )
 from runelift.frontend.syntax.types import (
+    Array,
     Arrow,
     Record,
     Sum,
@@ -238,7 +247,8 @@ class Base(ABC):
             return
         value = next((each.value for each in reversed(self._typed) if isinstance(each, ast.LetPat)
                       and each.pattern.span == binding.span), None)
-        if isinstance(value, ast.Apply) and lacks_inner(self, value):
+        if isinstance(value, ast.Apply) and (lacks_inner(self, value) or (
+                value.fun.span.text in DERIVATIVES and len(value.args) == 2)):
             labels, hints = self._about(value)
             raise self._error(
                 "type-mismatch", value.span, f'"{value.fun.span.text}" lacks an argument, so this '
@@ -252,9 +262,11 @@ class Base(ABC):
         first = call if given and not self._advising else None
         self._advising += 1
         try:
-            return (reordered(self, first)
-                    or advice(self.solved, expected, found, span.text, call)
-                    or miscounted(self, first))
+            said = reordered(self, first) or advice(
+                self.solved, expected, found, span.text, call)
+            if self._advising == 1 and (said is None or said == OF_OPERATORS):
+                said = elementwise(self, call) or said
+            return said or miscounted(self, first)
         finally:
             self._advising -= 1
 
@@ -397,7 +409,9 @@ class Base(ABC):
                 labels=(Label(later.name_span, f"'{name}' is defined here"),))
         if (before := foreign.recursive(name.name, span)) is not None and not name.quals:
             span, hint = before
-            raise self._error("unknown-name", span, f"Unknown word '{span.text}'.", hint)
+            raise self._error(
+                "unknown-name", span, f"Unknown word '{span.text}'." if span.text != name.name
+                else f"'{name}' is not known inside of its own definition.", hint)
         labels, hints = self._unknown(name, span)
         raise self._error("unknown-name", span, f"Unknown variable '{name}'.", *hints,
                           labels=labels)
@@ -432,22 +446,38 @@ class Base(ABC):
             return (), [did_you_mean('.'.join((*name.quals, each)), span, str(name))
                         for each in near]
         if hints := foreign.bars(span) or foreign.meant(name.name, span):
-            return (), hints
+            return (), [foreign.for_floats(each, span) for each in hints]
+        base = self.scope.find(name.name.rstrip("'"))
+        if name.name[-1] == "'" and base is not None and (
+                isinstance(matrix := self.solved.resolve(base.scheme.type), Array)
+                and isinstance(matrix.elem, Array)):
+            new = f"transpose {name.name.rstrip(chr(39))}"
+            return (), [Replacement(f"A matrix is transposed by a function: {new}", f"({new})")]
         owners = [prim for prim in ("i32", "f32", "f64") if member(prim, name.name) is not None]
+        present = [prim for prim in PRIMS if member(prim, name.name) is not None
+                   and re.search(rf"\b{prim}\b", span.source.text)] if owners else []
+        if len(present) == 1:
+            new = f"{present[0]}.{name}"
+            return (), [Replacement(f"Write {new}.", new)]
         if owners:
             return (), [f"Write {' or '.join(f'{prim}.{name}' for prim in owners)}."]
         short = foreign.SHORT.get(name.name, name.name.removesuffix("f"))
         short = foreign.SHORT.get(short, short)
         if short != name.name and member("f32", short) is not None:
-            return (), [Replacement(f"Write f32.{short}, or f64.{short}.", f"f32.{short}")
-                        if span.text == name.name else f"Write f32.{short}, or f64.{short}."]
+            hint = Replacement(f"Write f32.{short}.", f"f32.{short}")
+            return (), [foreign.for_floats(hint, span)]
+        inside = [each for each in self.scope.top if each.endswith(f".{name}")]
+        if len(inside) == 1:
+            return (), [did_you_mean(inside[0], span, name.name)]
         if said := self._of_type(name.name, span):
             return (), [said]
         plain = (each for each in FUNCTIONS if "." not in each.lstrip("."))
         names = (*self.scope.values, *self.scope.top, *plain)
         near = difflib.get_close_matches(name.name, names, n=1, cutoff=0.7)
-        near = near if len(name.name) > 1 else []
-        return (), [did_you_mean(each, span, str(name)) for each in near]
+        near = near if len(name.name) > 5 or (
+            len(name.name) > 1 and near and near[0][0].lower() == name.name[0].lower()) else []
+        return (), [did_you_mean(each, span, str(name)) for each in near] or (
+            foreign.in_function(name.name, span))
 
     def _of_type(self, name: str, span: Span) -> str | None:
         """The hint for the name of a type or of a constructor that is used as a value."""

@@ -32,7 +32,7 @@ from runelift.frontend.check.restrictions import (
 )
 from runelift.frontend.check.settling import Settling
 from runelift.frontend.check.stars import unique_parts, unique_pattern
-from runelift.frontend.check.types import Abbreviation, Scheme, accumulator, changing
+from runelift.frontend.check.types import PRIMS, Abbreviation, Scheme, accumulator, changing
 from runelift.frontend.check.undecided import undecided_sizes
 from runelift.frontend.check.unify import NAMELESS, FunctionalType
 from runelift.frontend.check.uniqueness import check_uniqueness
@@ -127,14 +127,14 @@ class Checker(Settling):
         A name that is bound anywhere in the declaration is taken to be known.
         """
         if error.code != "unknown-name" or (
-                error.span and (error.span.text in foreign.LAMBDAS or error.span.text.isdigit())):
+                error.span and (error.span.text in foreign.ALONE or error.span.text.isdigit())):
             return []
         bound = {node.name for node in walk(dec) if isinstance(node, _BINDERS)}
         first = {name.name.name: name for name in reversed(
             [node for node in walk(dec) if isinstance(node, ast.Name) and not node.name.quals])}
         found = list[Diagnostic]()
         for name, node in first.items():
-            if name not in bound and node.span != error.span:
+            if name not in (*bound, *PRIMS) and node.span != error.span:
                 try:
                     self._lookup(node.name, node.span)
                 except ProgramError as other:
@@ -501,7 +501,8 @@ class Checker(Settling):
             match node:
                 case ast.TypeArray(_, ast.Name(_, ast.QualName((), name))) if (
                         binding := self.scope.find(name)) is not None and binding.local:
-                    self.expect(Prim.I64, binding.scheme.type, node.span, "a size")
+                    self.expect(Prim.I64, binding.scheme.type, node.span, "a size",
+                                hint=foreign.declared_size(name, binding.span))
 
     def _settle_coerced(self) -> None:
         """Give each undecided size ``[]`` of a coercion a new unknown size: that of the value."""

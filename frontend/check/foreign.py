@@ -25,6 +25,7 @@ SPELLINGS: Mapping[str, str] = {
     "len": "length", "size": "length", "foldr1": "foldr", "zipWith": "map2",
     "zipWith3": "map3", "append": "concat", "reversed": "reverse",
     "reduceByKey": "reduce_by_index", "transposed": "transpose", "roll": "rotate",
+    "fold_left": "foldl", "fold_right": "foldr",
     "stream_map": "map", "fmap": "map", "first": "head", "rest": "tail",
     "not": "!", "mod": "%", "div": "/", "/=": "!=", "<>": "!=", "===": "==", "!==": "!=",
     "=/=": "!=", "~=": "!=", ".*": "*", "++.": "++", "+.": "+", "-.": "-", "*.": "*", "/.": "/",
@@ -66,6 +67,25 @@ ADVICE: Mapping[str, str] = {
     **{name: f'Write import "std/{file}" in the first line, and {call}.'
        for name, (file, call) in _SHIPPED.items()},
     **dict.fromkeys(("pow", "power"), "Write x ** y."),
+    "relu": "Write map (f32.max 0) xs.", "ReLU": "Write map (f32.max 0) xs.",
+    "sigmoid": "Write map (\\x -> 1 / (1 + f32.exp (-x))) xs.",
+    **dict.fromkeys(("sapply", "lapply", "vapply", "apply", "Map", "vectorize"), "Write map f xs."),
+    **dict.fromkeys(("seq_len", "seq_along", "seq"), "Write iota n, or 1...n."),
+    **dict.fromkeys(("Some", "Just", "Nothing", "nil", "undefined", "NULL"),
+                    "Write a sum type: type maybe 't = #none | #some t"),
+    **dict.fromkeys(("INT_MAX", "FLT_MAX", "DBL_MAX", "maxBound"),
+                    "Write i32.highest, f32.highest."),
+    **dict.fromkeys(("INFINITY", "Inf", "infinity"), "Write f32.inf."), "M_PI": "Write f32.pi.",
+    **dict.fromkeys(("NAN", "NaN"), "Write f32.nan."),
+    **dict.fromkeys(("threadIdx", "blockIdx", "blockDim", "get_global_id"),
+                    "A function has the index of its element: tabulate n (\\i -> e)"),
+    **dict.fromkeys(("atomicAdd", "atomic_add"), "Sums at places are: hist (+) 0 k is xs"),
+    **dict.fromkeys(("fromIntegral", "realToFrac", "float_of_int", "toFloat"),
+                    "A conversion names both types: f32.i64 x"),
+    **dict.fromkeys(("grad", "gradient", "derivative"), "The gradient of f at x is: vjp f x 1"),
+    "ref": "A name keeps its value, and a loop carries values: loop x = a for i < n do e",
+    **dict.fromkeys(("console", "printf", "println", "cat", "disp", "putStrLn", "fprintf"),
+                    "A program has no output but its result."),
     "print": "A program has no output but its result.",
     "trace": "A program has no output but its result.",
     "dot": "Write f32.sum (map2 (*) xs ys).",
@@ -156,6 +176,10 @@ TYPED_METHODS = frozenset({"sum", "prod", "max", "min", "mean"})
 """The methods that only arrays of numbers have."""
 
 METHOD_ADVICE: Mapping[str, str] = {
+    **dict.fromkeys(("backward", "grad"), "The gradient of f at x is: vjp f x 1"),
+    "view": "Write unflatten xs, whose type has the new sizes, or flatten xs.",
+    "size_of": "Write length xs.", "foreach": "Write map f xs.", "forEach": "Write map f xs.",
+    "unsqueeze": "Write [xs], or map (\\x -> [x]) xs.", "squeeze": "Write flatten xss.",
     "ndim": "The type says how many dimensions there are.", "dtype": "The type says it.",
     "astype": "Convert the elements: map i64.f32 xs", "map": "Write map f xs.",
     "filter": "Write filter f xs.", "reduce": "Write reduce f ne xs.", "dot": ADVICE["dot"],
@@ -166,17 +190,21 @@ METHOD_ADVICE: Mapping[str, str] = {
 }
 """Advice about methods and attributes that have no expression above."""
 
-SHORT = {"ln": "log", "sign": "sgn", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
+SHORT = {"MAX": "highest", "MIN": "lowest", "INFINITY": "inf", "NAN": "nan", "EPSILON": "epsilon",
+         "ln": "log", "sign": "sgn", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
          "arctan2": "atan2", "PI": "pi", "ceiling": "ceil", "rsqrt": "recip", "Inf": "inf",
          "NaN": "nan", "fabs": "abs", "fmax": "max", "fmin": "min", "truncate": "trunc"}
 """Members of types of numbers here, by other names for them."""
 
-_MODULES = frozenset({"np", "numpy", "torch", "jnp", "cp", "cupy", "math", "Math", "tf", "cmath"})
+_MODULES = frozenset({"List", "Array", "Seq", "Float",
+                      "np", "numpy", "torch", "jnp", "cp", "cupy", "math", "Math", "tf", "cmath"})
 _OF_ARRAYS = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum",
               "prod": "product"}
 
 LAMBDAS = frozenset({"lambda", "function", "fn", "fun", "func", "=>"})
 """Words that functions without a name begin with."""
+ALONE = LAMBDAS | {"<-"}
+"""Unknown names that make further names unknown, which need not be told."""
 ENDS = frozenset({"end", "endif", "fi", "done", "od", "begin", "endfor", "endfunction"})
 _ARRAYS = frozenset({"c", "array", "list", "vec", "vector", "tensor", "Array", "Vector"})
 
@@ -189,14 +217,26 @@ def meant(name: str, span: Span) -> list[str]:
         return said
     if (spelling := SPELLINGS.get(name)) is not None:
         return [Replacement(f"Write {spelling}.", spelling)
-                if span.text == name else f"Write {spelling}."]
+                if span.text.strip("` ") == name else f"Write {spelling}."]
     if name in CONVERSIONS:
         to = CONVERSIONS[name]
         return [f"A conversion names both types: {to}.{'i64' if to[0] in 'fb' else 'f32'} x"]
     if file := shipped().get(name):
         hint = ADVICE.get(name, f'Write import "std/{file}" in the first line.')
         return [Replacement(hint, f'import "std/{file}"\n\n', Span(span.source, 0, 0))]
+    if name in _SHIPPED and f'"std/{_SHIPPED[name][0]}"' in span.source.text:
+        return [f"Write {_SHIPPED[name][1]}."]
     return [ADVICE[name]] if name in ADVICE else []
+
+
+def for_floats(hint: str, span: Span) -> str:
+    """A hint with f64 in place of f32 if that is the type of the program's floats."""
+    text = span.source.text
+    if "f64" not in text or "f32" in text or "f32" not in hint:
+        return hint
+    if isinstance(hint, Replacement):
+        return Replacement(hint.replace("f32", "f64"), hint.new.replace("f32", "f64"), hint.span)
+    return hint.replace("f32", "f64")
 
 
 @cache
@@ -213,20 +253,31 @@ def shipped() -> Mapping[str, str]:
 def _around(name: str, span: Span) -> list[str]:
     """Hints about a name of other languages that the text around tells more about."""
     source, before, behind = span.source, span.source.text[:span.start], span.source.text[span.end:]
-    if name in _MODULES and (found := re.match(r"\.(\w+)", behind)) is not None:
-        whole = Span(source, span.start, span.end + found.end())
-        new = SHORT.get(found[1], found[1])
-        new = new if name.lower() in ("math", "cmath") else _OF_ARRAYS.get(new, new)
-        if member("f32", new) is not None:
-            return [Replacement(f"Write f32.{new}: functions are members of the types.",
-                                f"f32.{new}", whole)]
-        if found[1] in FUNCTIONS or found[1] in SPELLINGS:
-            new = SPELLINGS.get(found[1], found[1])
-            return [Replacement(f"Write {new}, without a module.", new, whole)]
-        return [ADVICE[found[1]]] if found[1] in ADVICE else []
+    if name in _MODULES and re.match(r"\.\w", behind):
+        return _of_module(name, span)
     if name == "=>" and (params := re.search(r"(\(\s*([\w', ]+)\)|[\w']+)\s*$", before)):
         new = "\\" + " ".join((params[2] or params[1]).replace(",", " ").split()) + " ->"
         return [Replacement(_FUNCTION, new, Span(source, params.start(), span.end))]
+    if name == "unsafe":
+        return [Replacement("Write #[unsafe] before the expression.", "#[unsafe]")]
+    if name in ("zeros", "ones") and (sizes := re.match(r"\s*\(+([\w', ]+)\)+", behind)):
+        new = "01"[name == "ones"]
+        for size in reversed(sizes[1].replace(",", " ").split()):
+            new = f"replicate {size} {argument(new)}"
+        return [Replacement(f"Write {new}.", f"({new})",
+                            Span(source, span.start, span.end + sizes.end()))]
+    if name == "<-" and (drawn := re.search(r"\|\s*([\w']+)\s*$", before)) is not None:
+        return _around(drawn[1], Span(source, drawn.start(1), drawn.end(1)))
+    if name == "<-" and (defined := re.search(r"(?:^|\n)[ \t]*([\w']+)\s*$", before)):
+        return [Replacement(f"A name is defined with 'let': let {defined[1]} = e in ...",
+                            f"let {defined[1]} =", Span(source, defined.start(1), span.end))]
+    line = source.text.rfind("\n", 0, span.start) + 1
+    drawn = re.compile(rf"\[([^\[\]|\n]*)\|\s*{re.escape(name)}\s*<-\s*([^\],\n]+)\]").search(
+        source.text, line)
+    if drawn is not None and drawn.start() < span.start < drawn.end():
+        new = f"map (\\{name} -> {drawn[1].strip()}) {argument(drawn[2].strip())}"
+        return [Replacement(f"An array of results is written: {new}", f"({new})",
+                            Span(source, drawn.start(), drawn.end()))]
     if name == "return":
         return [Replacement("The value of a function is its body: there is no return.", "")]
     if name == "end" and (index := re.search(r"([\w']+)\[([^\[\]\n]*)$", before)) is not None:
@@ -259,11 +310,33 @@ def _around(name: str, span: Span) -> list[str]:
     return []
 
 
+def _of_module(name: str, span: Span) -> list[str]:
+    """Hints about ``np.sum`` and the like, where ``span`` has the module's name."""
+    source = span.source
+    found = re.compile(r"\.(\w+)").match(source.text, span.end)
+    assert found is not None
+    whole = Span(source, span.start, found.end())
+    new = SHORT.get(found[1], found[1])
+    new = new if name.lower() in ("math", "cmath") else _OF_ARRAYS.get(new, new)
+    if member("f32", new) is not None:
+        return [Replacement(f"Write f32.{new}: functions are members of the types.",
+                            f"f32.{new}", whole)]
+    if found[1] in FUNCTIONS or found[1] in SPELLINGS:
+        new = SPELLINGS.get(found[1], found[1])
+        return [Replacement(f"Write {new}, without a module.", new, whole)]
+    return [ADVICE[found[1]]] if found[1] in ADVICE else []
+
+
 def recursive(name: str, span: Span) -> tuple[Span, str] | None:
     """The place and hint of ``let rec name`` or the like, which declares another name here."""
     kinds = "|".join(("rec", "mut", *CONVERSIONS))
     places = list(re.finditer(rf"\b(let|def)\s+({kinds})\s+{re.escape(name)}(?![\w'])",
                               span.source.text[:span.start]))
+    inside = re.search(rf"\blet\s+({re.escape(name)})\s[^=]*=(?:(?!\bin\b|\ndef\b|\nentry\b).)*$",
+                       span.source.text[:span.start], re.DOTALL)
+    if not places and inside is not None:
+        return (Span(span.source, inside.start(1), inside.end(1)), "A function that calls itself "
+                f"is a declaration of its own: def {name} ... = e")
     if not places:
         return None
     found = places[-1]
@@ -321,6 +394,10 @@ def misapplied(exp: ast.Apply, type_: Type) -> str:
         return Replacement(f"A product has its operator: {new}", new, exp.span)
     if said := swallowed(exp, 0):
         return said
+    if isinstance(type_, Array) and isinstance(exp.args[0], ast.ArrayExp):
+        new = text + first.text
+        return Replacement(f"An index stands directly behind the array: {new}", new,
+                           exp.fun.span.to(first))
     if isinstance(type_, Array) and len(exp.args) == 1 and (
             exp.span.source.text[exp.fun.span.end] == "("):
         new = f"{text}[{first.text.strip('()')}]"
@@ -337,6 +414,16 @@ def size_parameter(name: str, span: Span) -> str:
         return hint
     place = Span(span.source, head.start(1), head.end(1))
     return Replacement(hint, f"{head[1]} [{name}]", place)
+
+
+def in_function(name: str, span: Span) -> list[str]:
+    """The hint for an unknown name in ``filter (x > 0) xs``, which may be its parameter."""
+    found = re.search(r"\b(map|filter|all|any|partition)\s*\((?=[^()\n]*$)",
+                      span.source.text[:span.start])
+    if found is None or len(name) > 2 or "\\" in span.source.text[found.end():span.start]:
+        return []
+    place = Span(span.source, found.end() - 1, found.end())
+    return [Replacement(_FUNCTION, f"(\\{name} -> ", place)]
 
 
 def swallowed(exp: ast.Apply, number: int) -> str | None:
@@ -369,6 +456,37 @@ def bars(span: Span) -> list[str]:
         return []
     hint, new = _FUNCTION, "\\" + found[1].replace(",", " ") + " ->"
     return [Replacement(hint, new, Span(span.source, found.start(), found.end()))]
+
+
+def declared_size(name: str, place: Span | None) -> str:
+    """The hint for a size that is declared as another type than i64, at ``place``."""
+    hint = f"A size is an i64: declare ({name}: i64)"
+    if place is None:
+        return hint
+    if place.text == name and re.match(r"\s*=", place.source.text[place.end:]):
+        return Replacement(hint, f"{name}: i64", place)
+    found = re.compile(r"\s*:\s*([iu]\d+)(?=\s*\))").match(place.source.text, place.end)
+    if found is None or place.text != name:
+        return hint
+    return Replacement(hint, "i64", Span(place.source, place.start + found.start(1) - place.start,
+                                         found.end(1)))
+
+
+def called(function: str, arg: str, span: Span) -> str:
+    """The hint for a function that is written behind its argument, as ``span`` has it."""
+    new = f"{function} {argument(arg)}"
+    call = _CALL.match(span.source.text, span.end)
+    end = call.end() if call else span.end
+    return Replacement(f"Functions stand before their arguments: {new}", new,
+                       Span(span.source, span.start, end))
+
+
+def consed(name: str, span: Span) -> str | None:
+    """The hint for ``x : xs``, where ``span`` has the text of a type that is no type."""
+    if not re.search(r"[\w')\]] :\s*$", span.source.text[:span.start]) or re.search(
+            r"(\(|\blet\b)\s*[\w']+ :\s*$", span.source.text[:span.start]):
+        return None
+    return f"An element in front is written: [x] ++ {name}"
 
 
 def bounds(span: Span) -> str | None:
@@ -427,6 +545,13 @@ def method(name: str, array: Type, record: str, span: Span) -> list[str]:
         whole = Span(span.source, span.start, call.end()) if call else span
         shown = f"Functions stand before their arguments: {new}"
         return [Replacement(shown, new, whole) if span.text == f"{record}.{name}" else shown]
+    if name in ("astype", "to", "type") and isinstance(elem, Prim):
+        wanted = re.match(r"\(\s*(?:\w+\.)?(\w+)\s*\)", span.source.text[span.end:])
+        to = TYPES.get(wanted[1], CONVERSIONS.get(wanted[1], "")) if wanted else ""
+        if wanted is not None and to in {prim.value for prim in NUMBERS}:
+            new = f"map {to}.{elem} {argument(record)}" if to != elem.value else record
+            return [Replacement(f"Elements are converted: {new}", new,
+                                Span(span.source, span.start, span.end + wanted.end()))]
     if name == "shape":
         return [_shape(array, record, span)]
     return [METHOD_ADVICE[name]] if name in METHOD_ADVICE else []

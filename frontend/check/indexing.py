@@ -12,6 +12,7 @@ from runelift.frontend.check.types import PRIMS
 from runelift.frontend.check.wording import COMPARISONS
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import Node, walk
+from runelift.frontend.syntax.prelude import member
 from runelift.frontend.syntax.types import Array, Arrow, MetaVar, Record, Tuple, Type
 from runelift.ir.base.errors import (
     Diagnostic,
@@ -72,11 +73,17 @@ class Indexing(Patterns):
                       ) -> list[str]:
         """Hints about a field that is one in other languages, or that is a function."""
         if record is None:
-            return []
+            return ["An index stands in brackets: xs with [0] = x"] * (
+                name.isdigit() and isinstance(type_, Array))
         if isinstance(type_, Arrow) and self._is_known(name):
             new = f"{record.span.text} <-< {name}"
             return [Replacement(f"Functions are composed: {new}", new, span)]
-        return foreign.method(name, self.solved.resolve(type_), record.span.text, span) or (
+        head = self.solved.resolve(type_)
+        if isinstance(head, Prim) and member(head.value, name) is not None:
+            return [foreign.called(f"{head}.{name}", record.span.text, span)]
+        if name in ("backward", "grad"):
+            return [foreign.METHOD_ADVICE[name]]
+        return foreign.method(name, head, record.span.text, span) or (
             [f"Functions stand before their arguments: {name} {argument(record.span.text)}"]
             * self._is_known(name))
 

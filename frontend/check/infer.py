@@ -31,9 +31,11 @@ from runelift.frontend.check.structure import structure, with_names
 from runelift.frontend.check.sums import sum_type
 from runelift.frontend.check.types import PRIMS, Scheme
 from runelift.frontend.check.unify import NAMELESS, SizeMismatch, TypeMismatch
+from runelift.frontend.check.wording import without_neutral
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.prelude import EQUALITY, MEMBERS_ONLY, OPERATORS
+from runelift.ir.base.errors import Label
 from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
@@ -438,7 +440,12 @@ class Inference(Loops):
             result = self.solved.meta()
             self.expect(ty.Arrow(argument, result), head, arg.span, "a function")
             return result
-        self.expect(head.domain, argument, arg.span, "an argument", pipe.right)
+        if "\n" in arg.span.text:  # the place is the function, which may be lines below
+            self.expect(head.domain, argument, pipe.right.span, "a value from the pipe",
+                        hint=without_neutral(pipe.right), because=Label(arg.span, "the value"))
+        else:
+            self.expect(head.domain, argument, arg.span, "an argument", pipe.right,
+                        without_neutral(pipe.right))
         codomain = head.codomain
         if head.param is not None:
             size = self._size_of(arg) or self.solved.unknown_size()
@@ -460,6 +467,6 @@ class Inference(Loops):
         if exp.right is not None:
             first = self._arrow(exp.op_type, exp, 0, (exp.right,))
             second = self._arrow(first.codomain, exp, 1, (exp.right, exp.right))
-            return ty.Arrow(first.domain, self._argument(second, exp.right), first.consumes,
+            return ty.Arrow(first.domain, self._argument(second, exp.right, exp), first.consumes,
                             second.fresh, first.param, second.exists)
         return exp.op_type

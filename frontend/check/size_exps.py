@@ -104,7 +104,10 @@ class SizeExps(Base):
         if isinstance(exp, ast.Name) and not exp.name.quals and not self._is_known(exp.name.name):
             raise self._error("unknown-name", exp.span, f"Unknown variable '{exp.name}'.",
                               foreign.size_parameter(str(exp.name), exp.span))
-        self.expect(Prim.I64, self.infer(exp), exp.span, "a size")
+        found, hint = self.infer(exp), ""
+        if isinstance(exp, ast.Name) and (binding := self.scope.find(str(exp.name))) is not None:
+            hint = foreign.declared_size(str(exp.name), binding.span)
+        self.expect(Prim.I64, found, exp.span, "a size", hint=hint)
         size = self._size_of(exp)
         if size is None:
             size = self.solved.unknown_size()

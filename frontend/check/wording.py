@@ -11,12 +11,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 
-from runelift.frontend.check.arguments import DERIVATIVES
-from runelift.frontend.check.foreign import argument, bars
+from runelift.frontend.check.arguments import DERIVATIVES, elem_of
+from runelift.frontend.check.foreign import ADVICE, argument, bars, shipped
 from runelift.frontend.check.unify import NAMELESS, Substitution
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.prelude import FUNCTIONS, member
 from runelift.frontend.syntax.types import (
     UNIT,
+    Abstract,
     Array,
     Arrow,
     MetaVar,
@@ -43,6 +45,9 @@ _WHOLE = {"a value": "Expression", DECLARED: "Function body",
 OF_ROLE = {"the next value of the loop":
            "The body gives the next values of all parameters of the loop, in their order."}
 """Advice about an expression of a wrong type, by its role."""
+
+
+OF_OPERATORS = "Operators work on single values; map and map2 apply them to all elements."
 
 
 @dataclass(slots=True)
@@ -128,8 +133,17 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
     if said := _argument(solved, wanted, given, text, call):
         return said
     match wanted, given:
-        case Array(), Tuple(items) if isinstance(call, ast.Apply) and len(call.args) > 1:
+        case Array() | Prim(), Tuple(items) if isinstance(call, ast.Apply) and len(call.args) > 1:
             return _apart(call, text)
+        case Record(fields), Tuple():
+            return f"A record is written {{{', '.join(f'{label} = ...' for label, _ in fields)}}}."
+        case Abstract(), Prim():
+            return ("The module type hides this type: say what it is, as in "
+                    f"(S with {wanted.shown.rpartition('.')[2]} = {given}).")
+        case Prim(), Prim() if wanted in NUMBERS and (
+                literal := re.fullmatch(r"(\d+(?:\.\d+)?)[iuf]\d+", text)) and (
+                    wanted in FLOATS or "." not in text):
+            return Replacement(f"Write {literal[1]}{wanted}.", f"{literal[1]}{wanted}")
         case Prim(), Prim() if wanted in NUMBERS and given in NUMBERS:
             return _written("Convert it", text, f"{wanted}.{given}")
         case Array(_, Prim() as elem), Array(_, Prim() as other) if (
@@ -166,7 +180,10 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
             args = ", ".join(arg.span.text for arg in call.args)
             return f"The function takes one tuple: {call.fun.span.text} ({args})"
         case _, Tuple(items) if isinstance(call, ast.Apply) and len(call.args) == 1 and items:
-            return "Arguments stand behind the function without commas: f x y"
+            apart = _apart(call, text)
+            hint = "Arguments stand behind the function without commas: f x y"
+            return hint if apart is None else Replacement(
+                hint, f"{call.fun.span.text} {apart.new}", call.span)
         case (Prim() | MetaVar()), Array() if isinstance(call, ast.Apply) and (
                 call.fun.span.text in _FOLDS and len(call.args) == 2):
             return "The neutral element stands between the operator and the array."
@@ -184,10 +201,14 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
             return Replacement(f"An array of one element is written [{text}].", f"[{text}]")
         case (Prim() | MetaVar()), Tuple() if isinstance(call, ast.BinExp):
             return r"A tuple is taken apart by its parameter: \(x, y) -> e"
+        case (Prim() | MetaVar()), Array(_, Prim() as elem) if (
+                isinstance(call, ast.Negate) and elem in NUMBERS):
+            new = f"map {elem}.neg {argument(text)}"
+            return Replacement(f"Operators work on single values: {new}", f"({new})", call.span)
         case (Prim() | MetaVar()), Array() if isinstance(call, ast.Negate | ast.Not):
             return "Operators work on single values; map applies a function to all elements."
         case (Prim() | MetaVar()), Array() if isinstance(call, ast.BinExp):
-            return "Operators work on single values; map and map2 apply them to all elements."
+            return OF_OPERATORS
     return None
 
 
@@ -208,12 +229,32 @@ def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: 
         if not reduces[3] and len(call.args) == 1 and isinstance(given, Array):
             return Replacement(f"All elements of an array are compared by {new}imum.",
                                f"{new}imum", call.fun.span)
+    if wanted is Prim.U8 and isinstance(given, Array) and (char := re.fullmatch(r'"(.)"', text)):
+        return Replacement(f"A character stands in single quotes: '{char[1]}'", f"'{char[1]}'")
+    if isinstance(call, ast.BinExp) and str(call.op) == "+" and isinstance(given, Array) and (
+            isinstance(call.left, ast.ArrayExp) or isinstance(call.right, ast.ArrayExp)):
+        return Replacement("Arrays are joined by ++.", "++", call.op_span)
+    if isinstance(call, ast.OpSection) and str(call.op) == "&" and text:
+        return "There are no references: leave '&' out."
+    if isinstance(given, Arrow) and text == "null":
+        return ADVICE[text]
+    if isinstance(call, ast.Apply) and (isinstance(given, Array) or len(call.args) == 1) and (
+            named := _for_other_type(name, wanted, given)):
+        return Replacement(f"For {show(elem_of(given))} it is {named}.", named, call.fun.span)
+    if name == "split" and isinstance(call, ast.Apply) and len(call.args) == 2:
+        count, array = (argument(arg.span.text) for arg in call.args)
+        new = f"(take {count} {array}, drop {count} {array})"
+        return Replacement(f"It has no number; write {new}.", new, call.span)
     conversion = re.fullmatch(r"([iuf]\d+)\.([iuf]\d+)", name)
     if conversion and isinstance(call, ast.Apply) and isinstance(given, Prim) and given in NUMBERS:
         new = f"{conversion[1]}.{given}"
         return Replacement(f"A conversion names both types: {new}", new, call.fun.span)
+    if isinstance(call, ast.Apply) and (zipped := _unzipped(call)):
+        return zipped
+    if text.partition(" ")[0] in DERIVATIVES and isinstance(given, Arrow):
+        return f"A seed is missing behind its arguments, as 1 in: {text} 1"
     if isinstance(call, ast.Apply) and isinstance(given, Array) and given.elem == wanted and (
-            text == call.args[-1].span.text):
+            name not in FUNCTIONS and text == call.args[-1].span.text):
         before = " ".join([name, *(arg.span.text for arg in call.args[:-1])])
         new = f"map {argument(before)} {argument(text)}"
         hint = f"It takes single values, and map applies it to each element: {new}"
@@ -231,6 +272,18 @@ def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: 
     if is_bool and (new := {"0": "false", "1": "true"}.get(text, "")):
         return Replacement(f"A bool is true or false: {new}", new)
     return None
+
+
+def _for_other_type(name: str, wanted: Type, given: Type) -> str:
+    """The function of the given type, where one of another type is called; "" if unclear."""
+    old, new = elem_of(wanted), elem_of(given)
+    if not any(old in kind and new in kind and old is not new for kind in (INTS, FLOATS)):
+        return ""
+    owner, _, part = name.rpartition(".")
+    if owner == str(old) and member(str(new), part) is not None:
+        return f"{new}.{part}"
+    other = name.replace(f"_{old}", f"_{new}")
+    return other if other != name and other.partition(".")[0] in shipped() else ""
 
 
 def _like(solved: Substitution, type_: Type) -> str:
@@ -286,7 +339,7 @@ def _power(solved: Substitution, call: ast.BinExp, operand: Type) -> str | None:
     return None
 
 
-def _apart(call: ast.Apply, text: str) -> str | None:
+def _apart(call: ast.Apply, text: str) -> Replacement | None:
     """The advice to write each component of a tuple as an argument."""
     items = next((arg.items for arg in call.args
                   if isinstance(arg, ast.TupleExp) and arg.span.text == text), None)
@@ -298,6 +351,8 @@ def _apart(call: ast.Apply, text: str) -> str | None:
 
 def arity(call: ast.Exp | None) -> str | None:
     """The advice to write ``map2`` for ``map`` with two arrays; None if it is another call."""
+    if isinstance(call, ast.Apply) and len(call.args) == 2 and (zipped := _unzipped(call)):
+        return zipped
     if not isinstance(call, ast.Apply) or call.fun.span.text != "map" or len(call.args) < 3:
         return None
     if isinstance(call.args[1], ast.Literal):
@@ -306,6 +361,26 @@ def arity(call: ast.Exp | None) -> str | None:
                            call.args[0].span.to(call.args[1].span))
     new = f"map{len(call.args) - 1}"
     return Replacement(f"For several arrays write {new}.", new, call.fun.span)
+
+
+def without_neutral(fun: ast.Exp) -> str:
+    """The advice for ``xs |> reduce (+)``; nothing for another function behind a pipe."""
+    if isinstance(fun, ast.Apply) and fun.fun.span.text in _FOLDS and len(fun.args) == 1:
+        return f"The neutral element stands behind the operator: {fun.span.text} 0"
+    return ""
+
+
+def _unzipped(call: ast.Apply) -> str | None:
+    """The advice to give the arrays to ``map2``, not what ``zip`` makes of them."""
+    if not re.fullmatch(r"map\d?", call.fun.span.text) or len(call.args) != 2:
+        return None
+    function, arrays = call.args
+    if not isinstance(arrays, ast.Apply) or not re.fullmatch(r"zip\d?", arrays.fun.span.text):
+        return None
+    shown = function.span.text if function.span.text[0] == "(" else argument(function.span.text)
+    new = " ".join([f"map{len(arrays.args)}", shown,
+                    *(argument(each.span.text) for each in arrays.args)])
+    return Replacement(f"It takes arrays, and not what zip makes of them: {new}", new, call.span)
 
 
 def _joins(call: ast.Exp | None, text: str) -> bool:

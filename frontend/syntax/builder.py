@@ -245,7 +245,9 @@ class _Builder(Transformer[Token, Any]):
         op, type_ = children
         if op != "*":
             raise ProgramError(Diagnostic("syntax-error", self._token_span(op),
-                                          f"Unexpected '{op}' in a type."))
+                                          f"Unexpected '{op}' in a type.", hints=(
+                                              "There are no references: leave it out.",)
+                                          * (str(op) == "&")))
         return ast.TypeUnique(span, type_)
 
     def type_app(self, span: Span, children: list[Any]) -> ast.TypeName:

@@ -30,6 +30,7 @@ _WORDS = {
 }
 _BEGINNINGS = ("def", "entry", "type", "module", "open", "import")
 """Words that declarations begin with."""
+_IN = "Behind a definition stands 'in' with what it is for: let x = e in x"
 _INCOMPLETE = "The declaration before is not complete."
 _OFTEN = {"OP": "an operator", "MINUS": "an operator", "COLON": "':'", "RANGE": "a range",
           "FIELD": "a field", "WITH": "'with'", "OPEN": "'['"}
@@ -211,6 +212,49 @@ _FOREIGN = (
            before=r"\bdo\s+(?P<start>[\w']+\s*)$"),
     Advice(_ELEMENT, at=r"=(?!=)", new="{xs} with [{i}] =",
            before=r"(\n|\bdo|\bin)\s*(?P<start>(?P<xs>[\w']+)\[(?P<i>[^\[\]\n]*)\]\s*)$"),
+    Advice("Type parameters are declared so: def f 'a 'b (x: a) (y: b): a = e",
+           before=r"(^|\n)(def|entry)\s+[\w']+\s*<[^>\n]*$"),
+    Advice("A type parameter is declared with a quote and used without: def f 'a (x: a): a = e",
+           before=r"[:,(\])>]\s*$", at=r"'(?P<name>[a-z]\w*)(?!')", new="{name}"),
+    Advice("A constructor begins with '#': case #some x -> e", at=r"(?=[a-z_(])", new="#{name} ",
+           before=r"\bcase\s+(?P<start>(?P<name>[a-z]\w*)\s+)$"),
+    Advice("A name stands behind 'def' or 'entry': entry main (x: t): u = e", at=":",
+           before=r"(^|\n)(def|entry)\s*\([^()\n]*\)\s*$"),
+    Advice("Parameters stand directly behind the name.", at=":", new="",
+           before=r"(^|\n)(def|entry)\s+[\w']+(?P<start>:(?P<end>))\s*\([^()\n]*\)\s*$"),
+    Advice("A definition is written with '='.", at="==", new="=",
+           before=r"(^|\n)[ \t]*(def|entry|let)\b[^=\n]*$"),
+    Advice(_FUNCTION, before=r"\\[\w']+\s+$", at=r"[-+*/%<>=&|^]+(?<!->)\s"),
+    Advice("A value is missing between two operators.", before=r"[\w)\]]\s*[-+*/%]\s+$",
+           at=r"[*/%+<>=&|]"),
+    Advice(_DECLARED, before=_LINE, expected="DEF",
+           at=r"(Entry|Def|ENTRY|DEF|define|defun|method|proc|public|export)\b"),
+    Advice("A name is defined before its use: let x = e in ...",
+           before=r"(?P<start>\bwhere(?P<end>))\s+[\w'() ]+$", at="="),
+    Advice("A name keeps its value; define it anew: let x = x + 1", at="=",
+           before=r"(\bin|\bdo|;|\n)\s*[\w']+\s*:$"),
+    Advice("Unequal is written !=.", at="~=", new="!="),
+    Advice("Types are written in the definition: def f (x: t) (y: t): u = e", at=":",
+           before=r"(^|\n)def\s+[\w']+\s*:$"),
+    Advice(_MATCH, before=r"\bmatch\b[^\n]*(?P<start>\bwith(?P<end>))\s*$", at=r"\|"),
+    Advice("The last case fits all other values: case _ -> e", at="->", new="case _ ->",
+           before=r"\bcase\b[^\n]*\n\s*(?P<start>(default|otherwise|_|else)\s*)$"),
+    Advice(_MATCH, before=r"\bmatch\b(?:(?!\bcase\b)[^=])*$", at="->"),
+    Advice("Rows and columns stand in brackets: xss[i, :]", at=r":(?P<rest>[^()\n]*)\)",
+           before=r"(?P<start>\b(?P<xs>[\w']+)\((?P<first>[^()\n]*))$",
+           new="{xs}[{first}:{rest}]"),
+    Advice("A member of a type is written with a point.", before=r"\b[iuf]\d\d?$",
+           at=r"::(?=[A-Za-z])", new="."),
+    Advice(_ARRAY, before=r"(?P<start>\bvec)$", at=r"!(?=\[)", new=""),
+    Advice("A program has no output but its result.", at="!",
+           before=r"\b(println|print|panic|dbg)$"),
+    Advice("An array is an argument as it is.", before=r"\(\s*$", at=r"\.\.\.(?=[\w'])", new=""),
+    Advice("Arrays are joined: xs ++ ys", before=r"[\[,]\s*$", at=r"\.\.\.(?=[\w'])"),
+    Advice("An array of equal elements is written: replicate n x",
+           before=r"(?P<start>\[(?P<elem>[^\[\],;\n]+))$", at=r";\s*(?P<count>[\w']+)\s*\]",
+           new="(replicate {count} {elem})"),
+    Advice('A file is opened by: open import "std/stats"', before=r"\bopen\s+$", at='"',
+           new='import "'),
     Advice("A name is defined with 'let': let x = e in ...", at=r"=(?!=)", new="let {name} =",
            before=r"\n[ \t]+(?P<start>(?P<name>[a-z_][\w']*)\s*)$"),
     Advice("A choice is written: if c then a else b", before=r"[\w')\]][ \t]+$",
@@ -261,9 +305,7 @@ _FOREIGN = (
            new="else if"),
     Advice("A choice is written: if c then a else b", at=r"\|", expected="EQUAL",
            before=r"(^|\n)(def|entry|let)\b[^=\n]*\n?\s*$"),
-    Advice("A name is defined before its use: let x = e in ...",
-           before=r"(?P<start>\bwhere(?P<end>))\s+[\w'() ]+$", at="="),
-    Advice("No ';' stands at the end of a line.", at=r";(?=[ \t]*(\n|$))", new=""),
+    Advice("No ';' stands at the end of a line.", at=r";+(?=[ \t]*(\n|$))", new=""),
 )
 """Forms of other languages, with the forms here."""
 
@@ -284,7 +326,14 @@ _ADVICE = (
     Advice("A character is one sign, and a text stands in double quotes.", at="'"),
     Advice("A body stands behind '=', without braces.",
            before=r"(^|\n)(def|entry|let)\b[^=\n]*\{[^=\n]*$"),
+    Advice("A module type specifies values: val f: t -> u", at=r"def\b", new="val",
+           before=r"\bmodule\s+type\b[^={}]*=\s*\{[^{}]*$"),
+    Advice("Declarations of a module have nothing between them.", at=";", new="",
+           before=r"\bmodule\b[^\n{}]*\{[^{}]*$"),
     Advice("Fields are parted by commas.", before=r"\{[^{}\n]*$", at=";", new=","),
+    Advice("Fields are parted by commas.", at=r"=(?!=)", new=", {name} =",
+           before=r"\{[^{}]*=\s*[^,{}]*[\w')\]]\s(?P<start>(?P<name>[\w']+)\s*)$"),
+    Advice("An element is written: xs[i]", before=r"[\w')\]]$", at=r"\.\[", new="["),
     Advice("A choice has no ';' before 'else'.", before=r"\bthen\b[^\n]*$", at=r";(?=\s*else\b)"),
     Advice("A definition is written with '='.", before=r":\s*[\w.\[\]]+\s*$", at=":="),
     Advice(_FUNCTION, before=r"(?P<start>\blambda\s+(?P<x>[\w', ]+?)\s*(?P<end>:))[^:\n]*$",
@@ -314,6 +363,7 @@ _ADVICE = (
     Advice("An array type is written: []t or [n]t", before=r":\s*\[\s*[\w'.]+\s*\]\s*$",
            at=r"[),=}]"),
     Advice("An element in front is written: [x] ++ xs", before=r"[ \t]$", at="::"),
+    Advice("A member of a module is written: M.x", before=r"\w$", at="::(?=[A-Za-z])", new="."),
     Advice("A member of a module is written: M.x", at="::"),
     Advice("A tuple has commas: (a, b)", before=r"\blet\s+\(\s*[\w']+\s+$", at=r"[A-Za-z_]"),
     Advice("A comment begins with --.", at=r"//|/\*"),
@@ -358,6 +408,7 @@ _ADVICE = (
            at=r"[-+*/]"),
     Advice("Inside of an expression, functions are defined with 'let'.", before=r"[ \t]$",
            at=r"(def|entry)\b", expected="-DEF"),
+    Advice(_IN, before=r"\n[ \t]*$", at=r"(?=[a-z(])", expected="IN", new="in "),
     Advice("A definition begins with 'def'.", before=r"(^|\n)$", expected="DEF",
            at=r"(?P<name>[a-z_][\w']*)(?=[^\n=]*[\w')\]]\s*=(?!=))", new="def {name}"),
     Advice("A declaration begins with def, entry, type, module, open or import.",
@@ -396,17 +447,22 @@ def syntax_error(source: Source, found: Found, begin: int = 0,
     place = Span(source, found.start, found.start + (len(found.word) or 1))
     incomplete = _is_next(found, place, in_module=bool(around))
     said = None if incomplete else _advice(source, found.start, found.expected)
-    hint, place = (None, place) if said is None else (said.hint, said.place or place)
+    hint = None if said is None else said.hint
+    if said is not None and said.place is not None and said.place.text:
+        place = said.place
     message = f"Unexpected '{place.text or found.word}'." if found.word else f"Unexpected {END}."
     labels: tuple[Label, ...] = ()
     if waiting and waiting[-1].closing in found.expected and (hint is None or not found.word):
         last = waiting[-1]
         opening = Span(source, last.start, last.start + len(last.word))
-        if incomplete:
+        bracket = last.word in _BRACKETS.values()
+        if incomplete or (bracket and not found.word):
+            ends = "the next declaration begins" if incomplete else "the file ends"
             return Diagnostic(
                 "syntax-error", opening, f"T{last.text[1:]}.",
-                (Label(place, "the next declaration begins here"),),
-                (f"Write '{last.missing}' where it ends.",) * (last.word in _BRACKETS.values()))
+                (Label(place, f"{ends} here"),),
+                (f"Write '{last.missing}' where it ends." if bracket else _IN,)
+                * (bracket or last.word == "let"))
         labels = (Label(opening, last.text),)
     if incomplete:
         hint = _INCOMPLETE
@@ -427,7 +483,7 @@ def _missing(found: str, expected: Collection[str], waiting: list[Opening]) -> s
     if found in _BRACKETS and all(each.word != _BRACKETS[found] for each in waiting):
         return f"No '{_BRACKETS[found]}' is open here."
     if not found and waiting and waiting[-1].word == "let":
-        return "Behind a definition stands 'in' with what it is for: let x = e in x"
+        return _IN
     if "IF" in expected and (not found or found in _BRACKETS or found in RESERVED):
         return "An expression is missing before it."
     words = sorted({_WORDS[name] for name in expected if name in _WORDS})

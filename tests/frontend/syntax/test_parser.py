@@ -78,7 +78,7 @@ def test_declaration_parses(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "code", "line", "column"), [
-    ("def f = (1 + ", "syntax-error", 1, 13),
+    ("def f = (1 + ", "syntax-error", 1, 9),
     ("def f = 1 +* ] 2", "syntax-error", 1, 14),
     ("def f =\n  let y = 1 + in y", "syntax-error", 2, 15),
     ("def in = 1", "syntax-error", 1, 5),

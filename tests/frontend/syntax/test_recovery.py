@@ -47,9 +47,9 @@ def h (p: t): i32 = p.x
 def k (x: i32): i32 = z + f x  -- ! unknown-name
 entry main (x: i32): i32 = if x then 1 else  -- ! syntax-error
 """,
-    "the place is the next declaration": """
-def f (x: i32): i32 = (x +
-def g (x: i32): i32 = x  -- ! syntax-error
+    "the place is the bracket that is not closed": """
+def f (x: i32): i32 = (x +  -- ! syntax-error
+def g (x: i32): i32 = x
 def h (x: i32): bool = g x  -- ! type-mismatch
 """,
     "what the parser's builder finds": """
@@ -60,8 +60,8 @@ def h (x: i32): i64 = x  -- ! type-mismatch
 """,
     "uses of what is broken": """
 def n: i64 =   -- the body is missing
-type t = (i32  -- ! syntax-error
-module m = { def x = ] type t = i32 }  -- ! syntax-error -- ! syntax-error
+type t = (i32  -- ! syntax-error -- ! syntax-error
+module m = { def x = ] type t = i32 }  -- ! syntax-error
 module type s = { val x }  -- ! syntax-error
 def (+^) (x: i32) (y: i32) = x y)  -- ! syntax-error
 def f (xs: [n]i32) (y: t): [n]i32 = map (+^ m.x) xs
@@ -75,8 +75,8 @@ def map (f: i32 -> i32) = f )  -- ! syntax-error
 def f (x: i32): i32 = map (+ 1) x
 """,
     "an operator between its operands": """
-def (a: i32, b: i32) + (c: i32, d: i32) = (a, b  -- the brace
-def f (x: i32) = (x, x) + (x, x)  -- ! syntax-error
+def (a: i32, b: i32) + (c: i32, d: i32) = (a, b  -- ! syntax-error
+def f (x: i32) = (x, x) + (x, x)
 def g (x: i32): i32 = true  -- ! type-mismatch
 """,
     "a misspelt keyword": """
@@ -90,10 +90,11 @@ def f (x: i32): i32 = x + y
 """,
     "a module that is opened may have any name": """
 def a (x: i32): i64 = x  -- ! type-mismatch
-open (import "x"  -- the parenthesis
-def f (x: i32): i32 = x + y  -- ! syntax-error
-def g (x: i32): i32 = (x  -- the parenthesis
-""" + "def h = 1  -- ! syntax-error\n",
+open (import "x"  -- ! syntax-error
+def f (x: i32): i32 = x + y
+def g (x: i32): i32 = (x  -- ! syntax-error
+def h = 1
+""",
     "inside of a module": """
 module m = {
   def a = 1 +  -- the operand

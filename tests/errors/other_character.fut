@@ -1,0 +1,1 @@
+entry main (c: u8): bool = c == "a"

@@ -1,0 +1,2 @@
+import "linalg"
+entry main (x: f64): f64 = x

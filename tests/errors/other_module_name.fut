@@ -1,0 +1,4 @@
+module m = {
+  def f (x: i32): i32 = x
+}
+entry main (x: i32): i32 = f x

@@ -1,0 +1,2 @@
+def f 'a (x: 'a): a = x
+entry main (x: i32): i32 = f x

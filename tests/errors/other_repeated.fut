@@ -1,0 +1,1 @@
+entry main (x: f64): [3]f64 = [x; 3]

@@ -1,0 +1,2 @@
+def n = 10
+entry main (xs: [n]f64): f64 = xs[3]

@@ -1,0 +1,1 @@
+entry main (n: i64): [n][n]f64 = zeros(n, n)
