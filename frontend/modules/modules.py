@@ -605,6 +605,7 @@ def _pick(find: Callable[[str], T | None], wanted: Iterable[str], what: str,
     for name in sorted(wanted):
         if (each := find(name)) is None:
             raise wrong("missing-member", span,
-                        f"The module has no {what} '{name}', which its module type asks for.")
+                        f"The module has no {what} '{name}', which its module type asks for.",
+                        f"Add it: {'def' if what == 'value' else what} {name} = ...")
         found[name] = each
     return found
