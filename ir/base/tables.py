@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 import lark
+import platformdirs
 from lark import Lark, Token, Tree
 from lark.parse_tree_builder import PropagatePositions
 from lark.parsers.lalr_analysis import Action
@@ -59,9 +60,6 @@ class Tables:
                 return ready
         except (OSError, zlib.error):
             pass
-        # late: start-up; the tables that come with Runelift serve nearly always
-        import platformdirs
-
         try:
             kept = Path(platformdirs.user_cache_dir("runelift"))
             kept.mkdir(parents=True, exist_ok=True)
