@@ -26,6 +26,8 @@ def check_causality(dec: ast.ValDec, unknown: Collection[VName]) -> list[Diagnos
 
     ``unknown`` are the sizes that have no name before they are computed.
     """
+    if not unknown:
+        return []
     order = _Order(unknown)
     order.exp((*dec.params, dec.body))
     return order.errors

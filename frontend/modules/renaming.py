@@ -38,7 +38,8 @@ def _fields(node: Any, scope: Structure, **others: Structure) -> Any:
     """A copy with all fields renamed, those named in ``others`` in the scopes given there."""
     new = duplicate(node)
     for name in parts(type(node)):
-        setattr(new, name, rename(getattr(node, name), others.get(name, scope)))
+        if isinstance(part := getattr(node, name), Node | tuple):
+            setattr(new, name, rename(part, others.get(name, scope)))
     return new
 
 
