@@ -29,6 +29,8 @@ ROW = 22.0
 CELL_WIDTH, CELL_HEIGHT = 40.0, 26.0
 NARROWEST = 31.0
 """Width of a cell that has room for its number."""
+FAINTEST, DEEPEST = 0.08, 0.7
+"""The opacity of the slowest and of the fastest cell of a heat map."""
 SHADES = 5
 """Shades of a heat map that its legend shows."""
 _numbers = count(1)
@@ -351,7 +353,7 @@ def _cell(x: float, y: float, width: float, value: float | None, low: float, hig
     shade = 0.0 if not value or high == low else (high - math.log(value)) / (high - low)
     yield element("rect", x=x, y=y, width=width - 2, height=CELL_HEIGHT - 2,
                   class_="cell" if value else "cell empty",
-                  fill_opacity=0.08 + 0.62 * shade if value else None)
+                  fill_opacity=FAINTEST + (DEEPEST - FAINTEST) * shade if value else None)
     if value or refused:
         yield element("text", f"{value:.2f}" if value else "×", x=x + width / 2 - 1,
                       y=y + CELL_HEIGHT / 2 + 3, text_anchor="middle", class_="tick")

@@ -82,7 +82,7 @@ def profile_parts(profile: Profile, bars: int = MOST_BARS) -> Iterator[Markup]:
             *map(paragraph, refusals(profile))], 3)
     if profile.ways:
         following = next_step({profile.dataset: profile.steps}, "")
-        command = element("pre", following.step.command if following.step else "", class_="command")
+        command = element("pre", following.step.command if following.step else "")
         yield section("Ways to make the call, in turn", [
             table([WAYS_HEAD, *ways(profile)], kind="numbers"),
             *map(paragraph, (*about_ways(profile), following.words)), command], 3)
