@@ -312,7 +312,9 @@ def heat_map(title: str, description: str, across: tuple[str, Sequence[int]],
     known = [math.log(v) for row in cells for v in row if v]
     low, high = min(known, default=0.0), max(known, default=0.0)
     left, top = 60.0, 34.0
-    wide = max(NARROWEST, min(CELL_WIDTH, (WIDTH - left - 10) / max(1, len(across[1]))))
+    longest = max((len(str(value)) for value in across[1]), default=0)
+    wide = max(NARROWEST, LETTER * longest + 8,
+               min(CELL_WIDTH, (WIDTH - left - 10) / max(1, len(across[1]))))
     width = max(WIDTH, left + wide * len(across[1]) + 10)
     bottom = top + CELL_HEIGHT * len(down[1])
     content = [element("text", f"{across[0]} →", x=left + wide * len(across[1]), y=14,
