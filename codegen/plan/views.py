@@ -130,7 +130,7 @@ class View:
 
     @property
     def leads(self) -> bool:
-        """True if it has one dimension, and its elements are the first ones in memory."""
+        """True if it has one dimension, and its elements begin where the memory does."""
         probe = imp.Var(VName("probe", -1))
         return len(self.shape) == 1 and self.at([probe]) == probe
 

@@ -26,6 +26,7 @@ from runelift.ir.names import VName
 from runelift.ir.operators import one_operation
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Fact, Ragged, Sharing
+from runelift.ir.traverse import statements_inside
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.scalar_code import is_scalar_code
 from runelift.rewrite.flatten.nest import Facts, Nest, Segments, whole
@@ -227,13 +228,21 @@ def over_elements(walk: Walk, width: VName, like: Sequence[ir.Param],
     ret = tuple(elem_of(p.type) for p in like)
     if found.owners is None and _scan_of(walk, found) is None:
         inner = ragged_nest(walk, found, Sharing.FLAT)
-        owners, exp = _owners(walk, found, inner, element(inner), ret)
-        walk.emit(ir.Stm((owners, *pat), exp, attrs))
-        walk.nest = walk.nest.with_segments(width, replace(found, owners=owners.name))
-    else:
-        inner = elements_nest(walk, width)
-        walk.emit(ir.Stm(pat, walk.segmap(inner.nest.space, element(inner), ret), attrs))
+        body = element(inner)
+        if not _makes_arrays(body):
+            owners, exp = _owners(walk, found, inner, body, ret)
+            walk.emit(ir.Stm((owners, *pat), exp, attrs))
+            walk.nest = walk.nest.with_segments(width, replace(found, owners=owners.name))
+            return pat
+    inner = elements_nest(walk, width)
+    walk.emit(ir.Stm(pat, walk.segmap(inner.nest.space, element(inner), ret), attrs))
     return pat
+
+
+def _makes_arrays(body: ir.Body) -> bool:
+    """True if a body needs memory for arrays, which scans do not give to their elements."""
+    return any(shape_of(p.type) and not isinstance(stm.exp, ir.VIEWS)
+               for stm in statements_inside([body]) for p in stm.pat)
 
 
 def bind_parts(walk: Walk, pat: Sequence[ir.Param], host: Sequence[ir.Param], width: VName
