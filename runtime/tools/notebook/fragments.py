@@ -28,12 +28,12 @@ STYLE = """\
 .runelift.runelift th, .runelift.runelift td { text-align: left; vertical-align: top;
   padding: .15em .8em .15em .2em; border: 0; border-bottom: 1px solid var(--line);
   background: none; }
-.runelift.runelift .numbers td { text-align: right; }
+.runelift.runelift .numbers td { text-align: right; white-space: nowrap; }
 .runelift caption { text-align: left; opacity: .8; }
 .runelift summary { cursor: pointer; opacity: .8; } .runelift figure { margin: .4em 0; }
 .runelift .bar { display: inline-block; height: .7em; background: #3d8bd4;
   print-color-adjust: exact; }
-.runelift svg { font: 12px system-ui, sans-serif; max-width: none; }
+.runelift svg { font: 12px system-ui, sans-serif; max-width: 100%; height: auto; }
 .runelift svg text { fill: currentColor; stroke: none; } .runelift svg .tick { font-size: 11px; }
 .runelift .decisions td { white-space: nowrap; } .runelift .soft { opacity: .8; }
 .runelift .decisions .condition { font-weight: normal; }

@@ -29,6 +29,8 @@ ROW = 22.0
 CELL_WIDTH, CELL_HEIGHT = 40.0, 26.0
 NARROWEST = 31.0
 """Width of a cell that has room for its number."""
+FAINTEST, DEEPEST = 0.08, 0.7
+"""The opacity of the slowest and of the fastest cell of a heat map."""
 SHADES = 5
 """Shades of a heat map that its legend shows."""
 _numbers = count(1)
@@ -310,7 +312,9 @@ def heat_map(title: str, description: str, across: tuple[str, Sequence[int]],
     known = [math.log(v) for row in cells for v in row if v]
     low, high = min(known, default=0.0), max(known, default=0.0)
     left, top = 60.0, 34.0
-    wide = max(NARROWEST, min(CELL_WIDTH, (WIDTH - left - 10) / max(1, len(across[1]))))
+    longest = max((len(str(value)) for value in across[1]), default=0)
+    wide = max(NARROWEST, LETTER * longest + 8,
+               min(CELL_WIDTH, (WIDTH - left - 10) / max(1, len(across[1]))))
     width = max(WIDTH, left + wide * len(across[1]) + 10)
     bottom = top + CELL_HEIGHT * len(down[1])
     content = [element("text", f"{across[0]} →", x=left + wide * len(across[1]), y=14,
@@ -351,7 +355,7 @@ def _cell(x: float, y: float, width: float, value: float | None, low: float, hig
     shade = 0.0 if not value or high == low else (high - math.log(value)) / (high - low)
     yield element("rect", x=x, y=y, width=width - 2, height=CELL_HEIGHT - 2,
                   class_="cell" if value else "cell empty",
-                  fill_opacity=0.08 + 0.62 * shade if value else None)
+                  fill_opacity=FAINTEST + (DEEPEST - FAINTEST) * shade if value else None)
     if value or refused:
         yield element("text", f"{value:.2f}" if value else "×", x=x + width / 2 - 1,
                       y=y + CELL_HEIGHT / 2 + 3, text_anchor="middle", class_="tick")

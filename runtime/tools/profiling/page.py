@@ -82,10 +82,10 @@ def profile_parts(profile: Profile, bars: int = MOST_BARS) -> Iterator[Markup]:
             *map(paragraph, refusals(profile))], 3)
     if profile.ways:
         following = next_step({profile.dataset: profile.steps}, "")
-        command = element("pre", following.step.command if following.step else "", class_="command")
+        commands = [element("pre", following.step.command)] if following.step else []
         yield section("Ways to make the call, in turn", [
             table([WAYS_HEAD, *ways(profile)], kind="numbers"),
-            *map(paragraph, (*about_ways(profile), following.words)), command], 3)
+            *map(paragraph, (*about_ways(profile), following.words)), *commands], 3)
     if (roof := roofline(profile)) is not None:
         yield section("Roofline", [figure(
             roof, "Each mark is a kernel.  The lines are the measured peaks of the device.")], 3)

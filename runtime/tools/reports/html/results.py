@@ -112,7 +112,7 @@ def versions_chart(entry: EntryTuning, final: Sequence[SideBySide]) -> Iterator[
     yield figure(charts.dots(
         f"{entry.forest.entry}: time of versions on each dataset", text,
         Axis("time of a run, relative to the default", lambda v: f"{v:g}×", logarithmic=True),
-        rows, series), f"Left is faster.  {text}" + (
+        rows, series), f"Left is faster.  Whole runs, host clock.  {text}" + (
             f"  Only the {len(kept)} fastest are shown." if len(kept) < len(plans) else "")
         + ("" if len(rows) == len(times) else f"  The first {len(rows)} datasets."))
 

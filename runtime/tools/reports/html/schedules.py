@@ -22,7 +22,8 @@ def _section(search: ScheduleSearch) -> Iterator[Markup]:
     if search.winners:
         yield table([["schedule", *search.datasets], *(
             [str(each.drawn), *(f"{each.ratios[name]:.3g}" if name in each.ratios else "does not "
-                                "run" for name in search.datasets)] for each in search.winners)])
+                                "run" for name in search.datasets)] for each in search.winners)],
+                    kind="stacks")
         yield paragraph("Times are relative to the program without a schedule.")
     else:
         yield paragraph("No schedule was worth a version of the program.")

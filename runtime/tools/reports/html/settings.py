@@ -40,7 +40,7 @@ def parameter_charts(tuning: ParameterTuning) -> list[Markup]:
     parts = [table(importance_rows(found), METHOD, kind="stacks")] if found else []
     why = [paragraph(f"The settings stay as they are: {tuning.why}.")] if tuning.why else []
     return [*why, table(overview(tuning), "Time of an operation, by its best setting, relative to "
-                        "the default setting"),
+                        "the default setting", kind="stacks"),
             *parts, *_search(tried),
             *(section(each.operation, list(_operation(each, found.get(each.operation))), 3)
               for each in sorted(tried, key=lambda each: each.ratio))]
@@ -104,7 +104,7 @@ def _operation(settled: OperationResult, found: Importance | None) -> Iterator[M
         ["setting", "dataset", "time", "default"],
         *([", ".join(f"{short(n)} {v}" for n, v in trial.setting.items()), trial.dataset,
            "refused" if trial.seconds is None else show_seconds(trial.seconds),
-           show_seconds(trial.default)] for trial in settled.trials)])])
+           show_seconds(trial.default)] for trial in settled.trials)], kind="stacks")])
 
 
 def _varied(ratios: RelativeTimes, found: Importance | None) -> list[str]:

@@ -26,7 +26,7 @@ from runelift.runtime.tools.reports.html.results import (
     versions_chart,
 )
 from runelift.runtime.tools.reports.html.settings import parameter_charts
-from runelift.runtime.tools.reports.html.trees import MARKS, decision_table
+from runelift.runtime.tools.reports.html.trees import CHOSEN, MARKS, decision_table
 from runelift.runtime.tools.reports.memory_fronts import front_rows, notes
 from runelift.runtime.tools.reports.text import (
     CLOCK,
@@ -85,7 +85,7 @@ def tuned(tuning: Tuning, about: Mapping[str, str],
     guards = {each.entry: each for each in finer}
     return [*verdict_parts(changes(tuning, tried, finer, final), about),
             *([section("Datasets kept out of tuning", [table(
-                validation_rows(validated))])] if validated else []),
+                validation_rows(validated), kind="stacks")])] if validated else []),
             *(section(f"Entry point {entry.forest.entry}", list(
                 _entry(entry, (left_out or {}).get(entry.forest.entry, []),
                        guards.get(entry.forest.entry), final)))
@@ -109,15 +109,17 @@ def _entry(entry: EntryTuning, left_out: list[HeldOut], finer: ConfirmedSizeGuar
     if entry.front is not None:
         yield section("Time and device memory", [
             paragraph("Choices of thresholds of which no other one is better, by ascending memory; "
-                      "* marks the one that was taken.  Memory is that of the dataset that needs "
-                      "most."), table(front_rows(entry)), *map(paragraph, notes(entry))], 3)
+                      f"{CHOSEN} marks the one that was taken.  Memory is that of the dataset that "
+                      "needs most."),
+            table([[CHOSEN if row[0] else "", *row[1:]] for row in front_rows(entry)],
+                  kind="stacks"), *map(paragraph, notes(entry))], 3)
     curves = list(guard_curves(entry.costs, entry.fit.thresholds))
     if curves:
         yield section("Versions over parallelism", [
-            paragraph("A point is the time of a version at one parallelism.  Where the points of a "
-                      "guard's two sides swap places, the threshold should lie.  Encounters with "
-                      "the same parallelism, of other datasets too, are summed up by their "
-                      "median."),
+            paragraph("A point is the recorded time of a version at one parallelism.  Where the "
+                      "points of a guard's two sides swap places, the threshold should lie.  "
+                      "Encounters with the same parallelism, of other datasets too, are summed up "
+                      "by their median."),
             grid([_guard(entry, each) for each in curves]),
             *(_guard_times(each) for each in curves)], 3)
     yield from _scores(entry)
@@ -125,7 +127,7 @@ def _entry(entry: EntryTuning, left_out: list[HeldOut], finer: ConfirmedSizeGuar
         yield section("Conflicts between datasets", [lines([f"{each}." for each in found])], 3)
     if left_out:
         yield section("Datasets left out of the fit", [
-            table(held_out_rows(left_out)), paragraph(f"{summary(left_out)}.")], 3)
+            table(held_out_rows(left_out), kind="stacks"), paragraph(f"{summary(left_out)}.")], 3)
     yield from _unused(entry)
     yield from convergence_parts(entry)
     if repeated := repeated_runs(entry.measurements):

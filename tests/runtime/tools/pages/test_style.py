@@ -10,6 +10,7 @@ import pytest
 
 from runelift.runtime.tools.explanation import page as explanation
 from runelift.runtime.tools.notebook.fragments import STYLE
+from runelift.runtime.tools.pages import charts
 from runelift.runtime.tools.pages.document import MANY, document, section
 from runelift.runtime.tools.pages.templates import read
 
@@ -57,6 +58,9 @@ def test_text_of_pages_can_be_read() -> None:
     assert {"paper", "added", "marked"} <= papers
     for colours, (ink, paper) in product(SCHEMES, product(sorted(inks), sorted(papers))):
         assert contrast(parts(colours[ink]), parts(colours[paper])) >= ENOUGH, (ink, paper)
+    for colours in SCHEMES:
+        deepest = mixed(parts(colours["heat"]), charts.DEEPEST, parts(colours["paper"]))
+        assert contrast(parts(colours["ink"]), deepest) >= ENOUGH
 
 
 def test_colours_have_names() -> None:

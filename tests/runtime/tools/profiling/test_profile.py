@@ -94,6 +94,7 @@ def test_a_profile_says_where_the_time_goes(folder: Path,
     assert len(text) < 1 << 20
     assert "Roofline" in text
     assert "heavy.fut:7:" in text
+    assert "<pre></pre>" not in text
     if PROGRAM is not None:
         assert screens(page, widths=(480, 1280), schemes=("dark",)) == []
 

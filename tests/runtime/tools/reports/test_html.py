@@ -187,6 +187,14 @@ def test_heat_maps_are_darkest_where_it_is_fastest() -> None:
     assert cells[4] == ("cell", "0.7")  # the legend begins with the fastest
 
 
+def test_heads_of_heat_maps_do_not_touch() -> None:
+    drawn = ElementTree.fromstring(charts.heat_map(
+        "t", "d", ("short", [262144, 1048576]), ("chunk", [1]), [[1.0, 0.5]]))
+    one, other = (float(e.get("x", 0)) for e in drawn.findall(f"{SVG}text")
+                  if e.text in ("262144", "1048576"))
+    assert other - one > charts.LETTER * 7
+
+
 @pytest.mark.parametrize(("low", "high"), [(1.0, 1.0), (0.9, 1.1), (1.0, 3e9), (17.0, 23.0)])
 @pytest.mark.parametrize("logarithmic", [False, True])
 def test_every_axis_has_values_beside_it(low: float, high: float, logarithmic: bool) -> None:
