@@ -214,9 +214,14 @@ class Control(Arrays):
 
     def call(self, stm: ir.Stm, function: VName, args: Sequence[Atom]) -> plan.Call:
         """A call of a function of the plan, whose arrays are in row-major buffers."""
-        given = tuple(self.any_buffer(arg) if isinstance(arg, VName) and arg in self.views else arg
+        given = tuple(self._given(arg) if isinstance(arg, VName) and arg in self.views else arg
                       for arg in args)
         return plan.Call(function, given, tuple(map(spec_of, stm.pat)), stm.loc)
+
+    def _given(self, name: VName) -> VName:
+        """A buffer that begins with the elements of an array."""
+        view = self.views[name]
+        return view.mem if view.mem is not None and view.leads else self.any_buffer(name)
 
     def versions(self, stm: ir.Stm, exp: ir.Versions) -> None:
         """Add the steps of each version that can be compiled; CompilerLimitation if none can."""

@@ -26,6 +26,9 @@ from runelift.runtime.geometry.defaults import default_of
 from runelift.runtime.geometry.launch_geometry import geometry_of
 from runelift.runtime.geometry.shape import LARGEST_GROUP, NONE, ONE, GeometryLimits, Place, powers
 
+LONGEST_SEGMENT = 4096
+"""The most iterations between checkpoints of a loop that a parameter asks for."""
+
 Setting = tuple[int, ...]
 """A value for each parameter of an operation."""
 Chosen: TypeAlias = dict[Quantity, int]
@@ -241,6 +244,8 @@ def _values(parameter: Parameter, operation: plan.Operation, info: DeviceInfo) -
             return [max(1, default * MOST_GROUPS >> k) for k in range(5)]
         case Quantity.SHORT:
             return [max(1, (default << 4) >> k) for k in range(0, 11, 2)]
+        case Quantity.SEGMENT:
+            return powers(4, LONGEST_SEGMENT)
         case _:  # a factor of unrolling, or a size that a schedule decides
             return powers(1, 16)
 

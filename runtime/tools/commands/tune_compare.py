@@ -28,6 +28,7 @@ from typing import TypeAlias
 
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import require_file
+from runelift.ir.base.project_links import install
 from runelift.runtime.programs.program import Program
 from runelift.runtime.research.compare_settings import (
     OperationComparison,
@@ -195,7 +196,7 @@ def _strategies(args: argparse.Namespace) -> Strategies:
         return {text: parse_strategy(text) for text in args.strategy}
     if has_cma():
         return STRATEGIES
-    print("runelift: Skipping strategies cma and cma-indices (pip install 'runelift[cma]').",
+    print(f"runelift: Skipping strategies cma and cma-indices ({install('cma')}).",
           file=sys.stderr)
     return {name: each for name, each in STRATEGIES.items() if not name.startswith("cma")}
 
