@@ -291,7 +291,7 @@ def constraints_of(operation: plan.Operation, defaults: Mapping[VName, int], inf
 def span_of(operation: plan.Operation) -> Loc | None:
     """The place in the source that an operation is for."""
     return next((step.loc for step in plan.all_steps(operation.steps)
-                 if isinstance(step, plan.Launch) and step.loc), None)
+                 if isinstance(step, plan.Launch | plan.Compute) and step.loc), None)
 
 
 # Parameters among each other and on the device
