@@ -191,25 +191,25 @@ def _without_attributes(tokens: list[_Token], place: int) -> int:
 def _rule(source: Source, tokens: list[_Token], attributes: list[str]) -> WrittenRule:
     span = Span(source, tokens[0].start, tokens[-1].end)
     if len(tokens) < 2 or tokens[1].kind != "word":
-        raise _malformed(span, "A rule has a name.")
+        raise malformed(span, "A rule has a name.")
     name = Span(source, tokens[1].start, tokens[1].end)
     for attribute in attributes:
         if attribute != f"#[{ALWAYS}]":
-            raise _malformed(name, f"A rule has no attribute {attribute}.",
-                             f"#[{ALWAYS}] is the only one: the rule is applied wherever it "
-                             "matches.")
+            raise malformed(name, f"A rule has no attribute {attribute}.",
+                            f"#[{ALWAYS}] is the only one: the rule is applied wherever it "
+                            "matches.")
     equals = _find(tokens, "operator", "=")
     arrow = _find(tokens, "operator", _ARROW)
     if equals is None or arrow is None or arrow < equals:
-        raise _malformed(name, "A rule has two sides.",
-                         "It is written: rule NAME PARAMETERS = BEFORE ==> AFTER.")
+        raise malformed(name, "A rule has two sides.",
+                        "It is written: rule NAME PARAMETERS = BEFORE ==> AFTER.")
     where = _find(tokens, "word", WHERE, arrow)
     last = len(tokens) if where is None else where
     colon = _find(tokens[:equals], "operator", ":")
     sides = [tokens[equals + 1:arrow], tokens[arrow + 1:last],
              tokens[last + 1:] if where is not None else None]
     if any(side is not None and not side for side in sides):
-        raise _malformed(name, "A side or the condition of this rule is empty.")
+        raise malformed(name, "A side or the condition of this rule is empty.")
 
     def spanned(part: list[_Token]) -> Span:
         return Span(source, part[0].start, part[-1].end)
@@ -235,11 +235,12 @@ def _check_name(rule: WrittenRule, before: Iterable[WrittenRule]) -> None:
                 "duplicate-name", rule.name_span, f"Duplicate definition of rule '{rule.name}'.",
                 (Label(other.name_span, "first defined here"),)))
     if rule.name in KNOWN or rule.name in POINTS:
-        raise _malformed(rule.name_span, f"#[{rule.name}] is an attribute already, so no rule "
-                         "can have this name.")
+        raise malformed(rule.name_span, f"#[{rule.name}] is an attribute already, so no rule "
+                        "can have this name.")
 
 
-def _malformed(span: Span, message: str, *hints: str) -> ProgramError:
+def malformed(span: Span, message: str, *hints: str) -> ProgramError:
+    """The error for a rule that cannot be what it says."""
     return ProgramError(Diagnostic("malformed-rule", span, message, hints=hints))
 
 

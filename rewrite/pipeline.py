@@ -140,7 +140,7 @@ def _passed(passes: Iterable[Pass], program: Program, names: Names, rewriting: R
         start, before = time.perf_counter(), program
         if settled.get(each.name) != rewriting.fired.total():  # else it would change nothing
             try:
-                program = each.run(program, names, rewriting)
+                program = each.run(program, rewriting)
                 checked(program)
             except CompilerBug as bug:
                 raise CompilerBug(f"in pass {number}, '{each.name}': {bug}") from bug
@@ -214,9 +214,9 @@ def possible_numbers(program: Program, names: Names, asked: Asked, step: Step,
 
 def _taking(points: Scheduling, *, fused: bool) -> Pass:
     """The pass that takes rewrite points before fusion, or after it."""
-    def run(program: Program, names: Names, rewriting: Rewriting | None) -> Program:
-        done = points.take(program, names, fused=fused)
-        if rewriting is not None and done != program:
+    def run(program: Program, rewriting: Rewriting) -> Program:
+        done = points.take(program, rewriting.names, fused=fused)
+        if done != program:
             rewriting.fired["rewrite point"] += 1
         return done
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from runelift.ir.base.errors import UserError
-from runelift.ir.names import Names
 from runelift.ir.syntax import Program
 from runelift.rewrite.analysis.bounds import PROVING, remove_checks
 from runelift.rewrite.derive.derive import DERIVATIVES, derive
@@ -49,12 +48,12 @@ from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL, alike_together, 
 class Pass:
     """A pass: its name, a description, its rules, and the function.
 
-    The third argument of ``run`` says which rules may fire; without it all may.
+    The second argument of ``run`` says which rules may fire, and has the names of the program.
     """
 
     name: str
     description: str
-    run: Callable[[Program, Names, Rewriting | None], Program]
+    run: Callable[[Program, Rewriting], Program]
     rules: tuple[Rule, ...] = ()
 
 

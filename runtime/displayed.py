@@ -44,7 +44,6 @@ def frame(rows: list[dict[str, Any]]) -> Any:
 class Listing(str, Displayed):
     """The text of a program at a stage; it shows itself as it is, in terminals and notebooks."""
 
-    _looks = "listings"
     language: str
     heading: str
 

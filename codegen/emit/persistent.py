@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from runelift.codegen.emit.phase_calls import (
+from runelift.codegen.emit.fused import (
     FAILURE_PARAMS,
     LOCAL_MEMORY,
     common_params,

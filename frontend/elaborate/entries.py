@@ -1,8 +1,11 @@
-"""Entry points: what their parameters and results are as core parameters."""
+"""Entry points: what their parameters and results are as core parameters.
+
+Sides of rules are elaborated alone, too.  Their parameters may be functions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from runelift.frontend.check.forms import base_name, whole_name
@@ -11,10 +14,10 @@ from runelift.frontend.elaborate.environment import Environment, inside
 from runelift.frontend.elaborate.exps import NO_PARAMETERS, Evaluator
 from runelift.frontend.elaborate.sizes import note_values, size_atom
 from runelift.frontend.elaborate.sums import whole
-from runelift.frontend.elaborate.unknown_functions import unknown_function
 from runelift.frontend.elaborate.values import (
     Dynamic,
     Env,
+    Function,
     RecordValue,
     SumValue,
     TupleValue,
@@ -27,10 +30,11 @@ from runelift.frontend.syntax.layered import Layered
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.types import Arrow, Record, Sum, Tuple, Type, TypeVar, payload
 from runelift.ir.base import failures
+from runelift.ir.base.source import Span
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.syntax import Assert, Fun, Param, Program
+from runelift.ir.syntax import Assert, Call, Fun, Param, Program
 from runelift.ir.types import Atom, array_of, elem_of, i64, shape_of
 
 _Place: TypeAlias = tuple[ast.ValDec, Env]
@@ -229,3 +233,30 @@ def _argument(e: Evaluator, type_: Type, sizes: dict[VName | Size, Param], param
         return unknown_function(e, found, params[-1].name, size)
 
     return shaped(type_, scalar, size, other=function)
+
+
+def unknown_function(e: Evaluator, type_: Arrow, name: VName,
+                     size: Callable[[Size], Atom]) -> Function:
+    """A function of which only the type is known: its application is a :class:`Call` of ``name``.
+
+    ``size`` makes the sizes of its results.
+    """
+    domains: list[Type] = []
+    result: Type = type_
+    while isinstance(result, Arrow):
+        domains.append(result.domain)
+        result = result.codomain
+
+    def run(args: tuple[Value, ...], span: Span) -> Value:
+        params: list[Param] = []
+
+        def scalar(prim: Prim, shape: tuple[Atom, ...]) -> Dynamic:
+            params.append(e.builder.fresh(name.base, array_of(shape, prim)))
+            return Dynamic(params[-1].name, params[-1].type)
+
+        value = shaped(result, scalar, size)
+        atoms = tuple(leaf.atom for arg in args for leaf in leaves(arg))
+        e.builder.emit_stm(tuple(params), Call(name, atoms, tuple(p.type for p in params)), span)
+        return value
+
+    return Function(len(domains), run)

@@ -26,7 +26,7 @@ from typing import TypeAlias
 
 from runelift.ir import syntax as ir
 from runelift.ir.base import failures
-from runelift.ir.names import Names, VName
+from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.solver.inequalities import Facts
@@ -107,10 +107,8 @@ PROVING = (access_proved, assertion_proved, division_proved, size_known)
 """The rules of this pass."""
 
 
-def remove_checks(program: ir.Program, names: Names,
-                  rewriting: Rewriting | None = None) -> ir.Program:
+def remove_checks(program: ir.Program, rewriting: Rewriting) -> ir.Program:
     """``program`` without checks that cannot fail."""
-    rewriting = rewriting or Rewriting(names)
     funs = []
     for fun in program.funs:
         known = Known(rewriting)

@@ -71,17 +71,16 @@ def _has(body: ir.Body) -> bool:
     return any(isinstance(stm.exp, ir.DERIVATIVES) for stm in statements_inside((body,)))
 
 
-def derive(program: ir.Program, names: Names, rewriting: Rewriting | None = None) -> ir.Program:
+def derive(program: ir.Program, rewriting: Rewriting) -> ir.Program:
     """``program`` without derivatives: each is expanded, the innermost first.
 
     It is simplified between the levels, as code grows with each.
     """
-    rewriting = rewriting or Rewriting(names)
     while has_derivatives(program):
-        program = ir.Program(tuple(_Expansion(fun, names, rewriting).run()
+        program = ir.Program(tuple(_Expansion(fun, rewriting.names, rewriting).run()
                                    for fun in program.funs))
         if has_derivatives(program):
-            program = eliminate_common(simplify(program, names, rewriting), names, rewriting)
+            program = eliminate_common(simplify(program, rewriting), rewriting)
     return program
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from runelift.ir import syntax as ir
-from runelift.ir.names import Names, VName
+from runelift.ir.names import VName
 from runelift.ir.points import settings
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, array_of, elem_of, row_of, shape_of
@@ -295,9 +295,7 @@ def _is_elementwise(exp: ir.Exp) -> bool:
 SUMS = RuleBook([sum_of_maps])
 
 
-def sum_inside(program: ir.Program, names: Names, rewriting: Rewriting | None = None
-               ) -> ir.Program:
+def sum_inside(program: ir.Program, rewriting: Rewriting) -> ir.Program:
     """``program`` in which arrays that are only summed are not stored."""
-    rewriting = rewriting or Rewriting(names)
-    program = eliminate_common(rewrite_forward(program, SUMS, rewriting), names, rewriting)
-    return fuse_alike(program, names, rewriting)
+    program = eliminate_common(rewrite_forward(program, SUMS, rewriting), rewriting)
+    return fuse_alike(program, rewriting)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.traverse import body_of, lambda_of, map_inside, stm_of
 from runelift.ir.types import Atom
 from runelift.rewrite.engine.rule import Rewriting
+
+
+def each_body(program: ir.Program, change: Callable[[ir.Body], ir.Body]) -> ir.Program:
+    """A program after a change of the body of each function."""
+    return ir.Program(tuple(replace(fun, body=change(fun.body)) for fun in program.funs))
 
 
 class OutwardWalk:

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Hashable
 
 from runelift.ir import syntax as ir
-from runelift.ir.names import Names, VName
+from runelift.ir.names import VName
 from runelift.ir.points import settings
 from runelift.ir.prim import OPS
 from runelift.ir.traverse import (
@@ -120,9 +120,7 @@ def canonical(exp: ir.Exp) -> ir.Exp:
 SHARING = RuleBook([common_subexpression])
 
 
-def eliminate_common(program: ir.Program, names: Names,
-                     rewriting: Rewriting | None = None) -> ir.Program:
+def eliminate_common(program: ir.Program, rewriting: Rewriting) -> ir.Program:
     """``program`` in which equal expressions are computed once per scope."""
-    rewriting = rewriting or Rewriting(names)
     program = rewrite_forward(program, SHARING, rewriting)
     return remove_unused(program, rewriting)

@@ -23,7 +23,7 @@ from runelift.ir.traverse import (
     rename_lambda,
 )
 from runelift.ir.types import Atom, i64
-from runelift.rewrite.engine.outward import OutwardWalk
+from runelift.rewrite.engine.outward import OutwardWalk, each_body
 from runelift.rewrite.engine.pick import let, pick, users
 from runelift.rewrite.engine.rule import Rewriting, rule
 from runelift.rewrite.engine.scalar_code import is_scalar_code
@@ -82,18 +82,15 @@ FILTERS = (reduce_filtered, last_of_scan)
 """The rules of this pass."""
 
 
-def without_filters(program: ir.Program, names: Names, rewriting: Rewriting | None = None
-                    ) -> ir.Program:
+def without_filters(program: ir.Program, rewriting: Rewriting) -> ir.Program:
     """``program`` with reductions in place of filters and scans where that is enough.
 
     These are then fused with what makes all elements.
     """
-    rewriting = rewriting or Rewriting(names)
     before = rewriting.fired.total()
-    walk = _Walk(rewriting)
-    program = ir.Program(tuple(replace(fun, body=walk.body(fun.body)) for fun in program.funs))
+    program = each_body(program, _Walk(rewriting).body)
     if rewriting.fired.total() > before and "fuse" not in rewriting.disabled:
-        program = fuse(simplify(program, names, rewriting), names, rewriting)
+        program = fuse(simplify(program, rewriting), rewriting)
     return program
 
 

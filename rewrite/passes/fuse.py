@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.consumption import consumed_by, root_of
 from runelift.ir.analysis.placement import is_stored
-from runelift.ir.names import Names, VName
+from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import (
     bodies_inside,
@@ -29,6 +29,7 @@ from runelift.ir.traverse import (
     stm_of,
 )
 from runelift.ir.types import Atom
+from runelift.rewrite.engine.outward import each_body
 from runelift.rewrite.engine.pick import names_in
 from runelift.rewrite.engine.rule import Rewriting, Rule
 from runelift.rewrite.passes.cse import canonical
@@ -51,16 +52,14 @@ ALONE = frozenset({"sequential", "opaque", "nofuse"})
 """Attributes that hold for a whole operation, and so must not spread to another."""
 
 
-def fuse(program: ir.Program, names: Names, rewriting: Rewriting | None = None) -> ir.Program:
+def fuse(program: ir.Program, rewriting: Rewriting) -> ir.Program:
     """``program`` with array operations fused wherever that repeats no computation."""
-    fuser = _Fuser(rewriting or Rewriting(names))
-    return ir.Program(tuple(replace(fun, body=fuser.body(fun.body)) for fun in program.funs))
+    return each_body(program, _Fuser(rewriting).body)
 
 
-def fuse_alike(program: ir.Program, names: Names, rewriting: Rewriting) -> ir.Program:
+def fuse_alike(program: ir.Program, rewriting: Rewriting) -> ir.Program:
     """``program`` with maps of the host brought together that have array operations in common."""
-    fuser = _Fuser(rewriting)
-    return ir.Program(tuple(replace(fun, body=fuser.alike(fun.body)) for fun in program.funs))
+    return each_body(program, _Fuser(rewriting).alike)
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from enum import Enum
 
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.consumption import consumed_names
-from runelift.ir.names import Names, VName
+from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Size, product
 from runelift.ir.traverse import (
@@ -75,18 +75,15 @@ class _Frame:
     out: list[ir.Stm] = field(default_factory=list)
 
 
-def hoist(program: ir.Program, names: Names, rewriting: Rewriting | None = None) -> ir.Program:
+def hoist(program: ir.Program, rewriting: Rewriting) -> ir.Program:
     """``program`` with invariant statements as far out as they may go."""
-    rewriting = rewriting or Rewriting(names)
     consumed = consumed_names(program)
     return ir.Program(tuple(Hoister(rewriting, consumed, size_names(fun)).fun(fun)
                          for fun in program.funs))
 
 
-def hoist_arrays(program: ir.Program, names: Names, rewriting: Rewriting | None = None
-                 ) -> ir.Program:
+def hoist_arrays(program: ir.Program, rewriting: Rewriting) -> ir.Program:
     """As :func:`hoist`, also for what reads counters and replicated values of the lambda."""
-    rewriting = rewriting or Rewriting(names)
     consumed = consumed_names(program)
     return ir.Program(tuple(
         Hoister(rewriting, consumed, size_names(fun), after_fusion=True).fun(fun)

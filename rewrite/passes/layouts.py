@@ -22,7 +22,7 @@ from runelift.ir.traverse import (
     free_vars,
 )
 from runelift.ir.types import Atom, Type, array_of, elem_of, i64, row_of, shape_of
-from runelift.rewrite.engine.outward import OutwardWalk
+from runelift.rewrite.engine.outward import OutwardWalk, each_body
 from runelift.rewrite.engine.pick import users
 from runelift.rewrite.engine.rule import Rewriting, Rule, rule
 from runelift.rewrite.engine.scalar_code import body_may_fail
@@ -310,10 +310,9 @@ def _divided(stm: ir.Stm, counters: set[VName], size: Atom) -> bool:
                for body in bodies_inside(exp) for inner in body.stms)
 
 
-def arrange(program: ir.Program, names: Names, rewriting: Rewriting | None = None) -> ir.Program:
+def arrange(program: ir.Program, rewriting: Rewriting) -> ir.Program:
     """``program`` with layouts moved in front of the maps that make the arrays."""
-    arranger = _Arranger(rewriting or Rewriting(names))
-    return ir.Program(tuple(replace(fun, body=arranger.body(fun.body)) for fun in program.funs))
+    return each_body(program, _Arranger(rewriting).body)
 
 
 class _Arranger(OutwardWalk):

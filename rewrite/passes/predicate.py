@@ -26,10 +26,9 @@ OUTSIDE = i64(-1)
 """An index at which a scatter writes nothing."""
 
 
-def predicate(program: ir.Program, names: Names, rewriting: Rewriting | None = None) -> ir.Program:
+def predicate(program: ir.Program, rewriting: Rewriting) -> ir.Program:
     """``program`` in which the device decides about updates whose condition it computes."""
-    rewriting = rewriting or Rewriting(names)
-    return ir.Program(tuple(_Walk(names, rewriting).fun(fun) for fun in program.funs))
+    return ir.Program(tuple(_Walk(rewriting.names, rewriting).fun(fun) for fun in program.funs))
 
 
 @dataclass(slots=True)

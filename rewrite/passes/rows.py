@@ -25,15 +25,14 @@ from runelift.ir.traverse import (
     stm_of,
 )
 from runelift.ir.types import ArrayType, Atom, Const, elem_of, i64, shape_of
+from runelift.rewrite.engine.outward import each_body
 from runelift.rewrite.engine.rule import Rewriting, rule
 from runelift.rewrite.engine.scalar_code import body_may_fail, is_scalar_code, may_fail
 
 
-def by_element(program: ir.Program, names: Names, rewriting: Rewriting | None = None
-               ) -> ir.Program:
+def by_element(program: ir.Program, rewriting: Rewriting) -> ir.Program:
     """``program`` with a work-item for each element of rows that are only copied."""
-    walk = _Walk(rewriting or Rewriting(names))
-    return ir.Program(tuple(replace(fun, body=walk.body(fun.body)) for fun in program.funs))
+    return each_body(program, _Walk(rewriting).body)
 
 
 @dataclass(frozen=True, slots=True)

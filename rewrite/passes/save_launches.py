@@ -26,6 +26,7 @@ from runelift.ir.points import settings
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import body_of, free_vars, map_inside, stm_of, substitute_body
 from runelift.ir.types import Atom, elem_of, shape_of, zero
+from runelift.rewrite.engine.outward import each_body
 from runelift.rewrite.engine.pick import pick
 from runelift.rewrite.engine.rule import Rewriting, Rule, rule
 from runelift.rewrite.engine.scalar_code import body_may_fail, is_scalar_code
@@ -35,11 +36,9 @@ from runelift.rewrite.passes.sink import sink_elements
 Stms: TypeAlias = tuple[ir.Stm, ...]
 
 
-def save_launches(program: ir.Program, names: Names,
-                  rewriting: Rewriting | None = None) -> ir.Program:
+def save_launches(program: ir.Program, rewriting: Rewriting) -> ir.Program:
     """``program`` with fewer launches by the host."""
-    walk = _Walk(rewriting or Rewriting(names))
-    return ir.Program(tuple(replace(fun, body=walk.body(fun.body)) for fun in program.funs))
+    return each_body(program, _Walk(rewriting).body)
 
 
 @dataclass(frozen=True, slots=True)

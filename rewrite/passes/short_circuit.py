@@ -39,11 +39,9 @@ from runelift.rewrite.passes.in_place import Views, made_in_place, note_view, sh
 from runelift.rewrite.passes.rearranged_results import with_rearranged_results
 
 
-def short_circuit(program: ir.Program, names: Names,
-                  rewriting: Rewriting | None = None) -> ir.Program:
+def short_circuit(program: ir.Program, rewriting: Rewriting) -> ir.Program:
     """``program`` with updates where their values are made."""
-    rewriting = rewriting or Rewriting(names)
-    funs = []
+    names, funs = rewriting.names, []
     for fun in program.funs:
         known = Known(Rewriting(names, fuel=0))
         known.declare(fun.params)

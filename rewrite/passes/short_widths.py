@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import body_of, lambda_of, map_inside, rename_lambda, stm_of
 from runelift.ir.types import Atom, Const, i64, shape_of
+from runelift.rewrite.engine.outward import each_body
 from runelift.rewrite.engine.pick import let
 from runelift.rewrite.engine.rule import Rewriting, rule
 from runelift.rewrite.engine.scalar_code import is_scalar
@@ -87,10 +89,9 @@ SHORT_WIDTHS = (reduce_few, loop_few)
 """The rules of this pass."""
 
 
-def write_out(program: ir.Program, names: Names, rewriting: Rewriting | None = None) -> ir.Program:
+def write_out(program: ir.Program, rewriting: Rewriting) -> ir.Program:
     """``program`` with short reductions and loops in maps written out."""
-    walk = _Walk(rewriting or Rewriting(names))
-    return ir.Program(tuple(replace(fun, body=walk.body(fun.body, False)) for fun in program.funs))
+    return each_body(program, partial(_Walk(rewriting).body, in_map=False))
 
 
 class _Walk:

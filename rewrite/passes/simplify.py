@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 
 from runelift.ir.base.plugins import Plugin
-from runelift.ir.names import Names
 from runelift.ir.syntax import Program
 from runelift.rewrite.engine.forward import copy_propagation, rewrite_forward
 from runelift.rewrite.engine.rule import Rewriting, Rule, RuleBook
@@ -64,9 +63,9 @@ def _with(further: tuple[Rule, ...]) -> RuleBook:
     return FORWARD + RuleBook(further)
 
 
-def simplify(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
+def simplify(program: Program, rewriting: Rewriting) -> Program:
     """``program`` with the rules of :data:`SIMPLIFICATION` applied wherever they apply."""
-    rewriting, forward = rewriting or Rewriting(names), _forward()
+    forward = _forward()
     for _ in range(MOST_WALKS):
         program = rewrite_forward(program, forward, rewriting)
         before = rewriting.fired.copy()

@@ -19,7 +19,7 @@ import numpy as np
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import most_bytes, read_bytes, read_stream
 from runelift.ir.base.source import Source
-from runelift.ir.base.written_files import replacing
+from runelift.ir.base.written_files import replacing, unwritable
 from runelift.ir.prim import Prim
 from runelift.runtime.data.binary import is_binary, read_binary, write_binary
 from runelift.runtime.data.text import Reader, Value, format_value
@@ -147,4 +147,4 @@ def save_values(path: Path, values: Iterable[Value]) -> None:
             else:
                 write_values(kept, out, kind not in ([".in"], [".out"], [".txt"]))
     except OSError as error:
-        raise UserError(f"Cannot write '{path}': {error.strerror}.") from None
+        raise unwritable(path, error) from None

@@ -15,13 +15,14 @@ from runelift.frontend.rule_files import (
     WHERE,
     RuleFile,
     WrittenRule,
+    malformed,
     read_rules,
 )
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.types import Arrow, Type, show, sizes_in
 from runelift.ir.base.deep import deeply
 from runelift.ir.base.errors import CompilerLimitation, Diagnostic, Label, ProgramError
-from runelift.ir.base.source import Source, Span
+from runelift.ir.base.source import Source
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import Body, Fun, Program
@@ -149,8 +150,8 @@ def _header(rule: WrittenRule, dec: ast.ValDec) -> Header:
              if isinstance(p, ast.SizeParam) and p.size is not None}
     known = {*sizes.values(), *(p.size for p in params)}
     if isinstance(_result(dec), Arrow) or sizes_in(_result(dec)) - known:
-        raise _malformed(rule.before, f"Rule '{rule.name}' returns a function, or an array of "
-                         "which only the running program knows the size.")
+        raise malformed(rule.before, f"Rule '{rule.name}' returns a function, or an array of "
+                        "which only the running program knows the size.")
     return Header(tuple(p.name for p in dec.type_params if isinstance(p, ast.TypeParam)), sizes,
                   tuple(params))
 
@@ -179,15 +180,11 @@ def _pattern(file: RuleFile, rule: WrittenRule, header: Header, passes: Sequence
             frozenset(own[name] for name, type_ in named.items() if isinstance(type_, Arrow)),
             frozenset(markers), tuple(_promises(module, rule, own)))
     except NoPattern as reason:
-        raise _malformed(rule.before, f"The left side of rule '{rule.name}' cannot be looked for: "
-                         f"{reason}.") from None
+        raise malformed(rule.before, f"The left side of rule '{rule.name}' cannot be looked for: "
+                        f"{reason}.") from None
     except CompilerLimitation as reason:
-        raise _malformed(rule.name_span, f"Rule '{rule.name}' is not supported: {reason}"
-                         ) from None
-
-
-def _malformed(span: Span, message: str, *hints: str) -> ProgramError:
-    return ProgramError(Diagnostic("malformed-rule", span, message, hints=hints))
+        raise malformed(rule.name_span, f"Rule '{rule.name}' is not supported: {reason}"
+                        ) from None
 
 
 def _without_sizes(fun: Fun) -> Fun:
@@ -208,8 +205,8 @@ def _markers(file: RuleFile, rule: WrittenRule, header: Header) -> Sequence[Prim
     free = [prim for prim in Prim if prim not in (Prim.BOOL, Prim.I64, Prim.I32, Prim.U8)
             and not re.search(rf"(?<![A-Za-z_']){prim}(?![\w'])", text)]
     if len(free) < len(header.types):
-        raise _malformed(rule.name_span, f"Rule '{rule.name}' has {len(header.types)} type "
-                         f"parameters, and there is room for {len(free)} in this file.")
+        raise malformed(rule.name_span, f"Rule '{rule.name}' has {len(header.types)} type "
+                        f"parameters, and there is room for {len(free)} in this file.")
     return free[:len(header.types)]
 
 
@@ -223,7 +220,7 @@ def _promises(module: ast.Flat, rule: WrittenRule, own: Mapping[str, VName]) -> 
                 case ast.Apply(span, ast.Name(_, ast.QualName((), law)), args) if law in _LAWS:
                     names = [str(arg.name) for arg in args if isinstance(arg, ast.Name)]
                     if len(names) != _LAWS[law] or not own.keys() >= set(names):
-                        raise _malformed(span, f"'{law}' is said of parameters of the rule.")
+                        raise malformed(span, f"'{law}' is said of parameters of the rule.")
                     yield Promise(law, *(own[name] for name in names))
 
 

@@ -18,15 +18,33 @@ from typing import TYPE_CHECKING, Any
 from runelift.ir.base.errors import CompilerBug
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
-from runelift.ir.syntax import Body, Fun, Loop, Program, Versions
-from runelift.ir.traverse import bodies_of
+from runelift.ir.syntax import Body, Exp, ForLoop, Fun, Loop, Program, Stm, Versions
+from runelift.ir.traverse import bodies_of, free_vars
 from runelift.runtime.displayed import Displayed
 from runelift.runtime.versions.guard_chain import GuardTest, guard_tests
 from runelift.runtime.versions.size_names import show_size, shown_sizes
-from runelift.runtime.versions.size_variance import carried, computed
 
 if TYPE_CHECKING:
     import networkx as nx
+
+def carried(exp: Exp) -> set[VName]:
+    """The index and the parameters of a loop, without parameters that never change.
+
+    A guard is *size-variant* if its parallelism changes in a loop around it (Munksgaard et al., TFP
+    2021).  One that merely stands in a loop compares with one number, again and again.
+    """
+    if not isinstance(exp, Loop):
+        return set()
+    names = {each.param.name for each, after in zip(exp.params, exp.body.result, strict=True)
+             if each.param.name != after}
+    return names | ({exp.form.index} if isinstance(exp.form, ForLoop) else set())
+
+
+def computed(stm: Stm, changing: set[VName]) -> set[VName]:
+    """The names that a statement binds, if it needs any that change."""
+    needs = bool(changing) and not changing.isdisjoint(free_vars(stm.exp))
+    return {param.name for param in stm.pat} if needs else set()
+
 
 _KEY = re.compile(r"[^@]*@(?P<place>\d+:\d+)/")
 """A guard's key begins with the function and the place of the construct."""
@@ -93,8 +111,6 @@ class Forest(Displayed):
     entry: str
     trees: tuple[Site, ...]
     shown: Mapping[str, str] = field(default_factory=dict, compare=False)
-
-    _looks = "trees"
 
     def sites(self) -> dict[str, Site]:
         """All sites by name, parents before children."""
@@ -170,7 +186,6 @@ class Forests(Displayed):
     """The forests of all entry points of a program."""
 
     entries: tuple[Forest, ...]
-    _looks = "trees"
 
     def entry(self, name: str) -> Forest:
         """The forest of one entry point."""

@@ -106,7 +106,7 @@ def seeds(first: int, count: int, *, sweeps: bool) -> range:
 def test_pass_keeps_the_meaning(each: Pass, first: int, traps: bool, sweeps: bool) -> None:
     for seed in seeds(first, 20, sweeps=sweeps):
         program, names, args, before = made(seed, traps=traps)
-        after = each.run(program, names, None)
+        after = each.run(program, Rewriting(names))
         check(after)
         agree(seed, before, outcome(after, args), traps=traps)
 
@@ -138,6 +138,6 @@ def test_with_one_rule(name: str, sweeps: bool) -> None:
         program, names, args, before = made(seed, traps=False)
         rewriting = Rewriting(names, off)
         for each in PASSES:
-            program = each.run(program, names, rewriting)
+            program = each.run(program, rewriting)
             check(program)
         agree(seed, before, outcome(program, args), traps=False)

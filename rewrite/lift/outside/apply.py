@@ -47,15 +47,14 @@ class OutsideRules:
     always: tuple[Rule, ...] = ()
 
 
-def apply_rules(program: ir.Program, names: Names, rewriting: Rewriting | None = None
-                ) -> ir.Program:
+def apply_rules(program: ir.Program, rewriting: Rewriting) -> ir.Program:
     """``program`` after the rules from outside of ``rewriting``, in the order of their file."""
-    if rewriting is None or not rewriting.outside:
+    if not rewriting.outside:
         return program
     funs = list(program.funs)
     for each in rewriting.outside:
         if rewriting.permits(each):
-            funs = [each.apply(fun, names, rewriting) for fun in funs]
+            funs = [each.apply(fun, rewriting.names, rewriting) for fun in funs]
     return ir.Program(tuple(funs))
 
 

@@ -56,7 +56,7 @@ def condition(rule: OutsideRule, match: Match, around: Surroundings) -> ir.Body 
     body = instance(rule.where, match, rule.before.params, around.names)
     params = tuple(ir.Param(name, around.types[name]) for name in sorted(free_vars(body)))
     fun = ir.Fun("where", params, (ir.Param(around.names.fresh("holds"), Prim.BOOL),), body)
-    found = simplify(ir.Program((fun,)), around.names, Rewriting(around.names)).funs[0].body
+    found = simplify(ir.Program((fun,)), Rewriting(around.names)).funs[0].body
     if found.result == (FALSE,):
         return f"its condition '{rule.condition}' does not hold there"
     return found

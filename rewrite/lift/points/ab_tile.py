@@ -30,7 +30,4 @@ def ab_tile(scope: Scope, stm: Stm, given: Arguments) -> Rewrite | str:
     order = (Part(0), Part(1), Part(0, 1), Part(1, 1))
     new = Reordered(scope, stm, nest, order, "ab_tile", tiles,
                     {} if given["copies"] == "none" else copies)
-    stms = new.rewritten()
-    if isinstance(stms, str):
-        return stms
-    return Rewrite(stms, tuple(new.views.constraints), new.name_at(2))
+    return new.rewrite(2)

@@ -24,7 +24,4 @@ def interchange(scope: Scope, stm: Stm, given: Arguments) -> Rewrite | str:
     if isinstance(nest, str):
         return nest
     new = Reordered(scope, stm, nest, (Part(1), Part(0)), "interchange")
-    stms = new.rewritten()
-    if isinstance(stms, str):
-        return stms
-    return Rewrite(stms, tuple(new.views.constraints), new.name_at(0))
+    return new.rewrite(0)

@@ -11,6 +11,7 @@ from runelift.ir.prim import Prim
 from runelift.ir.traverse import free_vars, rename_lambda
 from runelift.ir.types import Atom, Type, array_of, elem_of, shape_of
 from runelift.rewrite.engine.scope import Scope, whole
+from runelift.rewrite.lift.point import Rewrite
 from runelift.rewrite.lift.points.nests import Nest
 from runelift.rewrite.lift.points.storing import stored
 from runelift.rewrite.lift.points.views import Views, padding
@@ -57,6 +58,12 @@ class Reordered:
         loops = list(self.nest.loops)
         loops[k] = replace(loops[k], width=width)
         self.nest = replace(self.nest, loops=tuple(loops))
+
+    def rewrite(self, place: int) -> Rewrite | str:
+        """The rewrite, of which the new loop at ``place`` is the inner statement."""
+        stms = self.rewritten()
+        return stms if isinstance(stms, str) else Rewrite(
+            stms, tuple(self.views.constraints), self.name_at(place))
 
     def rewritten(self) -> tuple[ir.Stm, ...] | str:
         """The statements, or the reason why there are none."""

@@ -23,7 +23,4 @@ def split_join(scope: Scope, stm: Stm, given: Arguments) -> Rewrite | str:
         return nest
     order = (Part(0), Part(0, 1))
     new = Reordered(scope, stm, nest, order, "split_join", {0: number(given, "tile")})
-    stms = new.rewritten()
-    if isinstance(stms, str):
-        return stms
-    return Rewrite(stms, tuple(new.views.constraints), new.name_at(0))
+    return new.rewrite(0)

@@ -16,7 +16,7 @@ from runelift.runtime.tools.commands.options import print_json, warn
 from runelift.runtime.tools.commands.styles import show
 from runelift.runtime.tools.commands.tuning_data import tuning_datasets
 from runelift.runtime.tools.pages.document import document, write_page
-from runelift.runtime.tools.reports.html.two import page_of_two
+from runelift.runtime.tools.reports.html.compared import page_of_two
 from runelift.runtime.tools.reports.two_tunings import (
     TimesOfTwo,
     TwoTunings,

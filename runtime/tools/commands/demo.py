@@ -18,8 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from runelift.ir.base.errors import UserError
-from runelift.ir.base.written_files import write_atomically
+from runelift.ir.base.written_files import unwritable, write_atomically
 from runelift.runtime.data.text import format_value
 from runelift.runtime.devices.advice import advice
 from runelift.runtime.devices.driver.device_spec import INTERPRETER, requested
@@ -49,7 +48,7 @@ def execute(args: argparse.Namespace) -> int:
         try:
             place.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UserError(f"Cannot write '{path}': {error.strerror}.") from None
+            raise unwritable(path, error) from None
         write_atomically(path, text)
         if select(args.device) is None:
             return _interpreted(args, path)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runelift.ir.base.errors import UserError, unknown_entry
+from runelift.ir.base.errors import UserError
 from runelift.runtime.data.outline import arguments_of_sizes, assigned
 from runelift.runtime.devices.profiles import profile, profile_names
 from runelift.runtime.predictions.modelled_device import ModelledDevice, modelled
@@ -17,6 +17,7 @@ from runelift.runtime.predictions.predict import Prediction, predict_call
 from runelift.runtime.programs.loaded_program import LoadedProgram
 from runelift.runtime.tools.commands.explained_program import (
     compiled_source,
+    entries_of,
     inputs_of,
     planned_program,
 )
@@ -40,7 +41,7 @@ class _Explained:
 def explain(args: argparse.Namespace, path: Path) -> None:
     """Run ``runelift explain cost``."""
     loaded, device = predicted_program(args, path)
-    entries = entries_of(args, loaded)
+    entries = entries_of(args, loaded.compiled.interfaces)
     if (args.sizes or args.over) and len(entries) > 1:
         raise UserError("--sizes and --over are those of one --entry, of "
                         f"{', '.join(entries)}.")
@@ -71,16 +72,6 @@ def predicted_program(args: argparse.Namespace, path: Path) -> tuple[LoadedProgr
                         f"--as-device NAME stands for one: {', '.join(profile_names())}, or the "
                         "path of a profile.")
     return program.loaded, program.device_info.name
-
-
-def entries_of(args: argparse.Namespace, loaded: LoadedProgram) -> list[str]:
-    """The entry points that are asked for."""
-    entries = list(loaded.compiled.interfaces)
-    if args.entry is None:
-        return entries
-    if args.entry not in entries:
-        raise unknown_entry(args.entry, tuple(entries))
-    return [args.entry]
 
 
 def _explained(args: argparse.Namespace, loaded: LoadedProgram, entry: str) -> _Explained:

@@ -15,7 +15,7 @@ from runelift.codegen.plan import kernel_classes
 from runelift.codegen.plan.memory import memory_of
 from runelift.codegen.plan.plan import kernels as kernels_of
 from runelift.ir.analysis import patterns
-from runelift.ir.base.errors import UserError, unknown_entry
+from runelift.ir.base.errors import UserError
 from runelift.ir.base.written_files import write_atomically
 from runelift.ir.imp.traverse import has_barriers
 from runelift.runtime.predictions.predict import predict_versions
@@ -36,9 +36,8 @@ from runelift.runtime.tools.explanation import spaces as explained_spaces
 def access(args: argparse.Namespace, path: Path) -> None:
     """Explain the class of each reference to an array."""
     compiled = compiled_source(args, path)
-    funs = [fun for fun in compiled.versioned.funs if args.entry in (None, fun.name)]
-    if not funs:
-        raise unknown_entry(args.entry, (fun.name for fun in compiled.versioned.funs))
+    known = {fun.name: fun for fun in compiled.versioned.funs}
+    funs = [known[name] for name in entries_of(args, known)]
     if args.json:
         print_json({fun.name: [
             {"kernel": each.name, "at": str(each.loc), "references": [
@@ -53,7 +52,7 @@ def kernels(args: argparse.Namespace, path: Path) -> None:
     """Explain the classes of the kernels of each version, launches, and stored intermediates."""
     program = planned_program(args, path)
     works = [(entry, kernel_classes.work_of(program.compiled.plan(
-        entry, checked=False, **_kind(program)))) for entry in entries_of(args, program)]
+        entry, checked=False, **_kind(program)))) for entry in entries_of(args, program.entries)]
     if args.json:
         print_json({entry: asdict(work) for entry, work in works})
     else:
@@ -87,7 +86,7 @@ def parameters(args: argparse.Namespace, path: Path) -> None:
 def memory(args: argparse.Namespace, path: Path) -> None:
     """Explain the device memory of each version, for datasets, or for sizes without arrays."""
     program = planned_program(args, path)
-    entries = entries_of(args, program)
+    entries = entries_of(args, program.entries)
     if args.sizes and len(entries) > 1:
         raise UserError(f"--sizes are those of one --entry, of {', '.join(entries)}.")
     found = [_memory_of(args, program, entry) for entry in entries]
@@ -117,7 +116,7 @@ def barriers(args: argparse.Namespace, path: Path) -> None:
     program = planned_program(args, path)
     found: list[ExplainedKernel] = []
     names: list[str] = []
-    for entry in entries_of(args, program):
+    for entry in entries_of(args, program.entries):
         plan, origins = program.compiled.explained_plan(entry, **_kind(program))
         own = {kernel.name: kernel for kernel in kernels_of(plan.steps)}
         names += own

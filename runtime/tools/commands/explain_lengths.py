@@ -35,7 +35,7 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     if len(lengths) > MOST_ROWS:
         raise UserError(f"A picture has at most {MOST_ROWS} rows.")
     program = planned_program(args, path)
-    found = [each for entry in entries_of(args, program)
+    found = [each for entry in entries_of(args, program.entries)
              for each in _drawn(program.tree.entry(entry), lengths)]
     if not found:
         raise UserError(f"No version of '{path}' is for rows whose lengths differ: pictures are of "

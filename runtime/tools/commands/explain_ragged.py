@@ -16,8 +16,8 @@ from runelift.ir.ragged import Fact
 from runelift.runtime.predictions.predict import PredictedChoice, predict_call
 from runelift.runtime.programs.loaded_program import LoadedProgram
 from runelift.runtime.records.format import show_seconds, table
-from runelift.runtime.tools.commands.explain_cost import entries_of, predicted_program
-from runelift.runtime.tools.commands.explained_program import inputs_of
+from runelift.runtime.tools.commands.explain_cost import predicted_program
+from runelift.runtime.tools.commands.explained_program import entries_of, inputs_of
 from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.styles import show
 from runelift.runtime.tools.explanation.length_classes import (
@@ -59,7 +59,7 @@ class _Found:
 def explain(args: argparse.Namespace, path: Path) -> None:
     """Run ``runelift explain --ragged``."""
     loaded, device = predicted_program(args, path)
-    found = [each for entry in entries_of(args, loaded)
+    found = [each for entry in entries_of(args, loaded.compiled.interfaces)
              for each in _choices(args, loaded, entry)]
     if not found:
         raise UserError(f"No dataset of '{path}' has lengths of rows as an argument, on which "

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from runelift.ir.base.errors import unknown_entry
 from runelift.ir.base.files import read_source
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.runtime.compilation.compiled import Compiled
@@ -17,7 +18,6 @@ from runelift.runtime.predictions.predict import outlined
 from runelift.runtime.programs.compile import compile as compile_program
 from runelift.runtime.programs.loaded_program import LoadedProgram
 from runelift.runtime.programs.program import Program
-from runelift.runtime.tools.commands.open_program import pick_entry
 from runelift.runtime.tools.commands.rewriting_options import rewriting_of, rules_of
 from runelift.runtime.tools.testing.scripts import evaluate
 from runelift.runtime.tools.testing.test_blocks import datasets_of
@@ -38,9 +38,14 @@ def compiled_source(args: argparse.Namespace, path: Path, rewriting: Rewriting |
                           rules=rules_of(args), schedule=schedule_of(args.file))
 
 
-def entries_of(args: argparse.Namespace, program: Program) -> Sequence[str]:
-    """The entry points that are asked for."""
-    return program.entries if args.entry is None else [pick_entry(program, args.entry)]
+def entries_of(args: argparse.Namespace, known: Iterable[str]) -> Sequence[str]:
+    """The entry points that are asked for; UserError if that is none of the ``known``."""
+    entries = tuple(known)
+    if args.entry is None:
+        return entries
+    if args.entry not in entries:
+        raise unknown_entry(args.entry, entries)
+    return [args.entry]
 
 
 def inputs_of(loaded: LoadedProgram, entry: str, sizes: Sequence[str], only: str | None

@@ -201,8 +201,5 @@ def _console() -> Console:
 
 
 def _write(path: Path, text: str) -> None:
-    try:
-        write_atomically(path, text)
-    except OSError as error:
-        raise UserError(f"Cannot write '{path}': {error.strerror}.") from None
+    write_atomically(path, text)
     show(f"runelift: wrote {path}", sys.stderr)

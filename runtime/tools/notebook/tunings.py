@@ -7,7 +7,7 @@ from typing import Any
 
 from runelift.runtime.records.format import counted, show_seconds
 from runelift.runtime.tools.notebook.fragments import fragment, numbers, title
-from runelift.runtime.tools.notebook.trees import forest_parts
+from runelift.runtime.tools.notebook.programs import forest_parts
 from runelift.runtime.tools.pages.document import folded
 from runelift.runtime.tools.pages.markup import Markup, element
 from runelift.runtime.tools.reports.text import show_gain

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rich.box import SIMPLE_HEAD
@@ -123,21 +123,20 @@ def _versions(profile: Profile) -> Table:
 
 
 def _ways(profile: Profile) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for head in WAYS_HEAD:
-        table.add_column(head, overflow="fold", justify="left" if head == WAYS_HEAD[0] else "right")
-    for row in ways(profile):
-        table.add_row(*map(visible, row))
-    return table
+    return _filled(WAYS_HEAD, WAYS_HEAD[:1], ways(profile))
 
 
 def _compared(profile: Profile) -> Table:
+    head = [each.replace("of peak ", "of peak\n") for each in VERSIONS_HEAD]
+    return _filled(head, ("version", "busiest kernel"), compared(profile))
+
+
+def _filled(head: Sequence[str], left: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table of rows below a head; columns that are not at the ``left`` are numbers."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for head in VERSIONS_HEAD:
-        left = head in ("version", "busiest kernel")
-        table.add_column(head.replace("of peak ", "of peak\n"), overflow="fold",
-                         justify="left" if left else "right")
-    for row in compared(profile):
+    for name in head:
+        table.add_column(name, overflow="fold", justify="left" if name in left else "right")
+    for row in rows:
         table.add_row(*map(visible, row))
     return table
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TextIO, TypeAlias
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import read_bytes, read_text
 from runelift.ir.base.json_shape import MOST_QUOTED, MisshapenJson, parse, read
-from runelift.ir.base.written_files import open_to_append
+from runelift.ir.base.written_files import open_to_append, unwritable
 from runelift.runtime.records.record import Encounter, Record
 
 try:
@@ -178,7 +178,7 @@ class Log:
                 self._file.truncate(0)
                 self._rewritten.unlink(missing_ok=True)
         except OSError as error:
-            raise UserError(f"Cannot write '{path}': {error.strerror}.") from None
+            raise unwritable(path, error) from None
 
     def _end_last_line(self) -> None:
         """Take back half a line at the end, and nothing else: a log only grows."""
@@ -239,7 +239,7 @@ class Log:
 
     def _check(self) -> None:
         if self._failure is not None:
-            raise UserError(f"Cannot write '{self.path}': {self._failure.strerror}.")
+            raise unwritable(self.path, self._failure)
 
     def close(self) -> None:
         """Close the file, with all runs in it; UserError if not all could be written."""

@@ -20,10 +20,10 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from random import Random
 
 from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
-from runelift.runtime.tuner.kernel_parameters.setting_space import SettingSpace
 from runelift.runtime.tuner.policy import NORMAL, ParameterPolicy
 from runelift.runtime.tuner.search.halving import halve
 from runelift.runtime.tuner.search.trace import Best, note
@@ -34,6 +34,40 @@ from runelift.runtime.tuner.trials.protocol import (
     Search,
     UpcomingSettings,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class SettingSpace:
+    """The settings that fit the device, whose random order begins at a ``seed``."""
+
+    settings: ParameterSpace
+    seed: int
+
+    def first(self) -> Iterator[Setting]:
+        """The settings that differ from the default in one parameter at most."""
+        return self.settings.apart(self.settings.default)
+
+    def draw(self) -> Iterator[Setting]:
+        """All settings in random order."""
+        return self.settings.shuffled(Random(self.seed))
+
+    def near(self, known: Setting) -> Iterator[Setting]:
+        """The settings that differ by a step in one parameter."""
+        return self.settings.neighbours(known)
+
+    def across(self, known: Setting) -> Iterator[Setting]:
+        """The settings that differ by steps in two parameters, in random order.
+
+        A valley that lies across two parameters has no way down along one of them.
+        """
+        found = list(dict.fromkeys(self.settings.diagonal(known)))
+        Random(self.seed).shuffle(found)
+        return iter(found)
+
+    def all(self) -> Iterator[Setting]:
+        """All settings, the default first."""
+        return self.settings.settings()
+
 
 LOCAL = "local"
 """The strategy that tries the neighbours of the best."""

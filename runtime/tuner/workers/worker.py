@@ -16,7 +16,7 @@ import time
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property, partial
 from multiprocessing.connection import Connection
@@ -32,7 +32,8 @@ from runelift.ir.base.files import read_source
 from runelift.runtime.cache import disk
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.reuse import load_compiled
-from runelift.runtime.devices.build import Infeasible, build_program
+from runelift.runtime.devices import slow_builds
+from runelift.runtime.devices.build import Infeasible, build_program, cache_name
 from runelift.runtime.devices.context import Device
 from runelift.runtime.devices.driver.build import BuildRequest
 from runelift.runtime.devices.info import DeviceInfo, select
@@ -50,7 +51,6 @@ from runelift.runtime.tuner.replay.replay_records import (
     UnknownCost,
 )
 from runelift.runtime.tuner.trials.protocol import OperationId, OperationTime, Search
-from runelift.runtime.tuner.workers.build_notices import BuildNotices
 from runelift.runtime.tuner.workers.measured_program import (
     NOTABLE_SECONDS,
     PREPARATIONS,
@@ -59,7 +59,46 @@ from runelift.runtime.tuner.workers.measured_program import (
 )
 from runelift.runtime.tuner.workers.requests import OpenProgram
 from runelift.runtime.tuner.workers.result_checks import ResultChecks
+from runelift.runtime.tuner.workers.watchdog import BUILD_SECONDS, VERSION_BUILD_SECONDS
 from runelift.runtime.versions.size_guards import GuardedThresholds
+
+
+class BuildNotices(BuildWatch):
+    """Sends a message at the begin and at the end of each build.
+
+    A kernel that is not built in time is one that cannot run.  The tuner ends the worker, and the
+    next one refuses the program, as workers of later tunings do
+    (:mod:`~runelift.runtime.devices.slow_builds`).  The programs ``refused`` take too long.
+    """
+
+    def __init__(self, device: DeviceInfo, refused: Collection[str],
+                 send: Callable[..., None]) -> None:
+        self._device, self._send, self._refused = device, send, set(refused)
+
+    def refuse(self, programs: Iterable[Sequence[str]]) -> None:
+        """Refuse further programs, in later tunings, too."""
+        for program in programs:
+            name = cache_name(self._device, *program)
+            self._refused.add(name)
+            slow_builds.note(name, VERSION_BUILD_SECONDS)
+
+    def begins(self, program: Sequence[str], *, needed: bool) -> None:
+        """Tell the tuner how long it may take; Infeasible if it is known to take longer."""
+        name = cache_name(self._device, *program)
+        limit = BUILD_SECONDS if needed else VERSION_BUILD_SECONDS
+        if limit < BUILD_SECONDS and (
+                name in self._refused or slow_builds.takes_longer(name, limit)):
+            raise Infeasible(f"the kernels are not built after {limit:.0f} s")
+        self._send("building", name, limit)
+
+    def ends(self, program: Sequence[str]) -> None:
+        """Tell the tuner that it is over."""
+        self._send("built", cache_name(self._device, *program))
+
+    def alive(self) -> None:
+        """Have the tuner's clock start again."""
+        self._send("begun")
+
 
 Request: TypeAlias = tuple[Any, ...]
 """The name of a method of a session, and its arguments."""

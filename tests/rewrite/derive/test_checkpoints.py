@@ -13,6 +13,7 @@ from runelift.ir.base.source import Source
 from runelift.ir.interpret import Env, Interpreter, interpret
 from runelift.ir.names import Names
 from runelift.rewrite.derive.derive import derive
+from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.pipeline import optimise
 from runelift.runtime.versions.forest import plans
 
@@ -44,7 +45,7 @@ class Tapes(Interpreter):
 def rows(attribute: str, loop: str, k: int) -> tuple[int, np.ndarray]:
     names, machine = Names(), Tapes()
     core = load(Source("t", TEXT.format(attribute, LOOPS[loop])), names)
-    (before,) = interpret(derive(core, names), "main", [k, XS], machine=machine)
+    (before,) = interpret(derive(core, Rewriting(names)), "main", [k, XS], machine=machine)
     (after,) = interpret(optimise(core, names), "main", [k, XS])
     np.testing.assert_array_equal(before, after)
     return machine.rows, before
@@ -65,7 +66,7 @@ def test_a_bound_is_the_size_of_the_tape_and_is_checked() -> None:
     assert kept == 50
     text = TEXT.format("#[bound(9)]", LOOPS["while"])
     core = load(Source("t", text), names := Names())
-    for program in (core, derive(core, names)):
+    for program in (core, derive(core, Rewriting(names))):
         with pytest.raises(ProgramFailure, match=r"t:2:\d+: error\[bound-too-small\]: .* 9 "):
             interpret(program, "main", [10, XS])
 

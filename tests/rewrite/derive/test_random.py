@@ -15,6 +15,7 @@ from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.ir.syntax import Program
 from runelift.rewrite.derive.derive import derive
+from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.pipeline import optimise
 
 SIZE = 4
@@ -86,7 +87,7 @@ def check_seed(seed: int) -> None:
     args = [IS, *rng.normal(size=(3, SIZE))]
     try:
         core = load(Source("t", text), names)
-        expanded = derive(core, names)
+        expanded = derive(core, Rewriting(names))
         check(expanded)
         optimised = optimise(core, names)
         for entry in ("forward", "reverse", "nested"):

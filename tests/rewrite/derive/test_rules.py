@@ -122,9 +122,9 @@ def derived(text: str, off: frozenset[str] = frozenset(), *, fused: bool = False
     core = load(Source("t", HEAD + text + ENTRIES), names)
     assert parse(pretty(core)) == core
     if fused:
-        core = fuse(core, names)
+        core = fuse(core, Rewriting(names))
     rewriting = Rewriting(names, off)
-    expanded = derive(core, names, rewriting)
+    expanded = derive(core, rewriting)
     check(expanded)
     return Derived(core, expanded, {name for name in rewriting.fired if name in NAMES})
 
@@ -245,7 +245,7 @@ def test_integers_are_exact(text: str) -> None:
     names, rng = Names(), np.random.default_rng(2)
     core = load(Source("t", (HEAD + text + ENTRIES).replace("f64)", "i64)").replace(
         "[]f64", "[]i64").replace("ys =", "(ys: []i64) =")), names)
-    expanded = derive(core, names)
+    expanded = derive(core, Rewriting(names))
     xs, ts, ys = rng.integers(-2**62, 2**62, (3, 2 * IS.size))
     xs, ts = xs[:IS.size], ts[:IS.size]
     ys = ys[:run(core, "primal", xs).size]
@@ -261,7 +261,7 @@ def test_sizes_have_no_tangents() -> None:
     core = load(Source("t", "entry main (k: i64) (m: i64): [m]i64 = "
                             "jvp (\\k -> iota k :> [m]i64) k 1"), names)
     rewriting = Rewriting(names)
-    (found,) = interpret(derive(core, names, rewriting), "main", [3, 3])
+    (found,) = interpret(derive(core, rewriting), "main", [3, 3])
     assert rewriting.fired["forward_constant"]
     assert not found.any()
 

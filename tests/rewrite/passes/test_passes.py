@@ -278,9 +278,9 @@ def test_a_pass_that_breaks_the_program_is_named(every: bool,
                                                  monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "EVERY_PASS", every)
 
-    def breaks(program: Program, names: Names, rewriting: object = None) -> Program:
+    def breaks(program: Program, rewriting: Rewriting) -> Program:
         (fun,) = program.funs
-        wrong = Stm((Param(names.fresh("y"), Prim.I32),), AtomExp(VName("nowhere", 99)))
+        wrong = Stm((Param(rewriting.names.fresh("y"), Prim.I32),), AtomExp(VName("nowhere", 99)))
         return Program((replace(fun, body=Body((*fun.body.stms, wrong), fun.body.result)),))
 
     names = Names()

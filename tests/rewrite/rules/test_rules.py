@@ -100,7 +100,7 @@ def test_rule_on_handmade_ir(name: str) -> None:
     phase = "versioned" if name in handmade.VERSIONED else "core"
     check(program, phase)
     rewriting = Rewriting(Names.above(program_names(program)))
-    simplified = simplify(program, rewriting.names, rewriting)
+    simplified = simplify(program, rewriting)
     check(simplified, phase)
     assert rewriting.fired[name]
     same(program, simplified, handmade.ARGUMENTS)

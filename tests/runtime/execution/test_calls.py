@@ -9,10 +9,9 @@ import numpy as np
 
 import runelift
 from runelift.runtime.devices.info import DeviceInfo, DeviceKind
-from runelift.runtime.execution.bound_commands import BoundCommands
 from runelift.runtime.execution.calls import Call, capture, run_plan, run_plan_again, submit
 from runelift.runtime.execution.policy import CallPolicy
-from runelift.runtime.execution.submitting import CommandBuffer
+from runelift.runtime.execution.submitting import BoundCommands, CommandBuffer
 from runelift.runtime.programs.program import Program
 from tests import programs, rooms
 

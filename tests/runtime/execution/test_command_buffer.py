@@ -22,13 +22,16 @@ from runelift.runtime.devices.info import DeviceInfo, DeviceKind, select
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import OutOfMemory, Pool
 from runelift.runtime.execution import calls
-from runelift.runtime.execution.bound_commands import BoundCommands
 from runelift.runtime.execution.capturing import CapturingRun
 from runelift.runtime.execution.commands import Copy, Expect, Launch, RunLoop, Slot
 from runelift.runtime.execution.policy import CallPolicy
 from runelift.runtime.execution.probes.on_demand import PROBES
 from runelift.runtime.execution.run import Outcome
-from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION, CommandBuffer
+from runelift.runtime.execution.submitting import (
+    SUBMITS_BEFORE_FUSION,
+    BoundCommands,
+    CommandBuffer,
+)
 from runelift.runtime.host.channel import receive
 from runelift.runtime.programs.program import Program
 from runelift.runtime.tuner.workers import worker

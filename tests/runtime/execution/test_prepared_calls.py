@@ -14,13 +14,12 @@ import runelift
 from runelift.ir.base.errors import ProgramFailure, UserError
 from runelift.runtime.devices.info import DeviceInfo, DeviceKind
 from runelift.runtime.devices.waiting import Waits
-from runelift.runtime.execution.bound_commands import BoundCommands
 from runelift.runtime.execution.calls import Call, kinds_of
 from runelift.runtime.execution.device_array import DeviceArray
 from runelift.runtime.execution.free_values import FreeValues
 from runelift.runtime.execution.issuing import Issuer
 from runelift.runtime.execution.policy import CallPolicy
-from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION
+from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION, BoundCommands
 from runelift.runtime.programs.program import Program
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from tests import programs

@@ -9,9 +9,8 @@ import pytest
 from runelift.rewrite.lift.schedule import Schedule
 from runelift.runtime.tools.reports.html.schedules import schedule_sections
 from runelift.runtime.tuner.policy import SchedulePolicy
-from runelift.runtime.tuner.schedules.candidates import Candidate
 from runelift.runtime.tuner.schedules.drawing import Drawn
-from runelift.runtime.tuner.schedules.search import ScheduleSearch
+from runelift.runtime.tuner.schedules.search import Candidate, ScheduleSearch
 from runelift.runtime.tuner.search.trace import Best, expected_least, least_quantile
 
 SCORES = [0.2, 0.5, 0.6, 0.9, 1.0]

@@ -48,11 +48,10 @@ from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, Replay
 from runelift.runtime.tuner.policy import NORMAL, SchedulePolicy
 from runelift.runtime.tuner.result import Tuning, default_thresholds
-from runelift.runtime.tuner.schedules.candidates import Candidate, best_somewhere
 from runelift.runtime.tuner.schedules.drawing import Drawing, Drawn
 from runelift.runtime.tuner.schedules.measuring import Measured, by_default
 from runelift.runtime.tuner.schedules.report import render_schedules, schedule_facts
-from runelift.runtime.tuner.schedules.search import ScheduleSearch
+from runelift.runtime.tuner.schedules.search import Candidate, ScheduleSearch, best_somewhere
 from runelift.runtime.tuner.search.budget import Budget
 from runelift.runtime.tuner.search.trace import Best
 from runelift.runtime.tuner.searched_gains import with_searched

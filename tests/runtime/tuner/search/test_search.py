@@ -9,7 +9,7 @@ from itertools import count, islice
 import numpy as np
 
 from runelift.runtime.geometry.parameter_space import ParameterSpace
-from runelift.runtime.tuner.kernel_parameters.setting_space import SettingSpace
+from runelift.runtime.tuner.kernel_parameters.search import SettingSpace
 from runelift.runtime.tuner.schedules.drawing import Drawing, Drawn
 from runelift.runtime.tuner.search.budget import Budget
 from runelift.runtime.tuner.search.halving import finish, halve

@@ -22,7 +22,7 @@ from runelift.runtime.programs.program import Program
 from runelift.runtime.tuner.measure.time_limits import TOO_LONG, RunStopped, TimeLimit
 from runelift.runtime.tuner.replay import compare_results
 from runelift.runtime.tuner.replay.racing import Race
-from runelift.runtime.tuner.workers import build_notices, remote, worker
+from runelift.runtime.tuner.workers import remote, worker
 from runelift.runtime.tuner.workers.placed import bound
 from runelift.runtime.tuner.workers.remote import Remote
 from runelift.runtime.tuner.workers.watchdog import SlowBuild
@@ -73,7 +73,7 @@ def serve_slowly(connection: Any, **options: Any) -> None:
 def serve_for_ever(connection: Any, **options: Any) -> None:
     """Be a worker whose driver never comes to an end."""
     compile_at_launch(None)
-    build_notices.VERSION_BUILD_SECONDS = BUILD_LIMIT
+    worker.VERSION_BUILD_SECONDS = BUILD_LIMIT
     worker.serve(connection, **options)
 
 

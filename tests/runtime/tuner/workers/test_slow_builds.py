@@ -17,7 +17,7 @@ from runelift.runtime.processes import process
 from runelift.runtime.processes.build_pool import Builders
 from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tuner.measure.time_limits import TimeLimit
-from runelift.runtime.tuner.workers import build_notices, remote, watchdog, worker
+from runelift.runtime.tuner.workers import remote, watchdog, worker
 from runelift.runtime.tuner.workers.remote import Remote
 from runelift.runtime.tuner.workers.watchdog import SlowBuild, Watchdog
 from runelift.runtime.versions.forest import plans
@@ -40,7 +40,7 @@ def serve_slowly(connection: Any, **options: Any) -> None:
         return make(device, source, *options)
 
     kernels.build_program = worker.build_program = slowly
-    build_notices.VERSION_BUILD_SECONDS = LIMIT
+    worker.VERSION_BUILD_SECONDS = LIMIT
     worker.serve(connection, **options)
 
 
