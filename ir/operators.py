@@ -28,7 +28,7 @@ def side_by_side(operators: Sequence[Operator]) -> Operator:
     body = Body(tuple(stm for op in operators for stm in op.lam.body.stms),
                 tuple(result for op in operators for result in op.lam.body.result))
     return Operator(Lambda(
-        tuple(p for left, _ in halves for p in left) + tuple(p for _, right in halves for p in right),
+        tuple(p for side in zip(*halves, strict=True) for params in side for p in params),
         body, tuple(t for op in operators for t in op.lam.ret)),
         tuple(value for op in operators for value in op.neutral),
         comm=all(op.comm for op in operators))

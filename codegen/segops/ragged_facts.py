@@ -7,6 +7,7 @@ other groups.  Otherwise a second launch does (``length_facts_final``).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from runelift.codegen.kernel import launch_builder as launches
@@ -25,7 +26,7 @@ from runelift.ir.ragged import Fact
 from runelift.ir.sizes import Size, ceil_div, greatest, least
 from runelift.ir.types import i64
 
-LENGTHS_PER_ITEM = 4
+LENGTHS_PER_ITEM = 16
 """The least lengths of a work-item for which there is a further group."""
 LENGTHS_PER_CORE = 8192
 """The least lengths for which a processor gets a further work-item."""
@@ -44,22 +45,31 @@ def lower_facts(lowering: launches.Lowering, lengths: VName, segments: Size) -> 
         one_operation(k.names, _OPERATORS[fact], i64(0)) for fact in Fact])
     arrays = launches.local_arrays(k, [all_facts], group)
     found_here = total_of_group(k, all_facts, arrays[0], _totals(k, lengths))
-    k.emit(imp.If(IS_FIRST, tuple(imp.Store(target, GROUP_ID, found, Prim.I64)
-                                  for target, found in zip(partials, found_here, strict=True))))
     (out,) = lowering.results
+
+    def write(facts: Sequence[Exp]) -> imp.Stm:
+        return imp.If(IS_FIRST, tuple(out.write([lit(fact)], value)
+                                      for fact, value in zip(Fact, facts, strict=True)))
 
     def combine() -> None:
         """Emit the combination of the facts of all groups."""
-        found = combine_partials(k, [all_facts], arrays, [partials], lit(0), imp.Var(count))
-        k.emit(imp.If(IS_FIRST, tuple(out.write([lit(fact)], value)
-                                      for fact, value in zip(Fact, found, strict=True))))
+        k.emit(write(combine_partials(k, [all_facts], arrays, [partials], lit(0),
+                                      imp.Var(count))))
 
+    with k.block() as several:
+        k.emit(imp.If(IS_FIRST, tuple(imp.Store(target, GROUP_ID, found, Prim.I64)
+                                      for target, found in zip(partials, found_here, strict=True))))
+        if together:
+            last = is_last_group(k, lit(0), imp.Var(count))
+            with k.block() as code:
+                combine()
+            k.emit(imp.If(last, tuple(code)),
+                   imp.Barrier(imp.Space.LOCAL, imp.Placement.AFTER_BRANCH))
     if together:
-        last = is_last_group(k, lit(0), imp.Var(count))
-        with k.block() as code:
-            combine()
-        k.emit(imp.If(last, tuple(code)),
-               imp.Barrier(imp.Space.LOCAL, imp.Placement.AFTER_BRANCH))
+        k.emit(imp.If(imp.Apply("eq", Prim.I64, (imp.Var(count), lit(1))),
+                      (write(found_here),), tuple(several)))
+    else:
+        k.emit(*several)
     lowering.launch_groups(k, "length_facts", Size.var(count), group)
     if lowering.view(lengths).mem == lengths:
         _announce(lowering, lengths, out.mem if together else partials[0])
