@@ -10,17 +10,15 @@ their buffers.  Times are medians in microseconds.  ``x`` is Runelift's time ove
 
 from __future__ import annotations
 
-import argparse
 import ctypes
-import json
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyopencl as cl
+from common import parser_of, write_json
 
 import runelift
 from runelift.runtime.records.statistics import median
@@ -170,12 +168,9 @@ def times(ways: dict[str, Call], rounds: int) -> dict[str, float]:
 
 def main() -> None:
     """Print a row for each case."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device")
+    parser = parser_of(__doc__)
     parser.add_argument("--sizes", default="10,10000")
     parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     program = runelift.compile(PROGRAM, device=options.device)
     print(f"{program.device_info.name}, microseconds for a call")
@@ -190,8 +185,7 @@ def main() -> None:
             print(f"{count:8} {case.kernels:7}  {case.label:18}"
                   + "".join(f"{each:10.1f}" for each in made.values())
                   + f"{made['runelift'] / made['pyopencl']:7.2f}", flush=True)
-    if options.json is not None:
-        options.json.write_text(json.dumps(found, indent=2))
+    write_json(options.json, found)
 
 
 if __name__ == "__main__":

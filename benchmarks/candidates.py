@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from optimizer import EXAMPLES, ROWS, SIZES, Row
+from common import EXAMPLES
+from optimizer import ROWS, SIZES, Row
 
 import runelift
 from runelift.ir.base.errors import RuneliftError

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 from runelift.ir.base.errors import UserError
@@ -38,8 +39,8 @@ def joined(files: Sequence[Path]) -> dict[str, Any]:
 
 def mean(ratios: Iterable[float]) -> float:
     """The geometric mean, NaN of nothing."""
-    logs = [math.log(each) for each in ratios]
-    return math.exp(sum(logs) / len(logs)) if logs else math.nan
+    every = list(ratios)
+    return geometric_mean(every) if every else math.nan
 
 
 def with_least(found: dict[str, Any]) -> dict[str, Any]:

@@ -13,12 +13,11 @@ there only.
 
 from __future__ import annotations
 
-import argparse
-import json
-import math
 import time
-from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
+
+from common import EXAMPLES, parser_of, write_json
 
 import runelift
 from runelift.ir.base.errors import RuneliftError
@@ -28,8 +27,6 @@ from runelift.runtime.data.dataset import Bounds, Generator, parse_spec
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
-
-EXAMPLES = Path(__file__).parent.parent / "examples"
 
 VOLATILITY = ["0.03f32", "5f32", "0.2f32", "0.6f32", "0.5f32"]
 
@@ -104,11 +101,8 @@ ROWS: list[Row] = [
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device")
+    parser = parser_of(__doc__, "a part of PROGRAM DATASET")
     parser.add_argument("--fp-contract", action="store_true", help="as the peer does")
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--only", default="")
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--budget", type=float, default=500.0, help="seconds in all")
     options = parser.parse_args()
@@ -138,10 +132,9 @@ def main() -> None:
         show(found[-1])
     ratios = [r["peer"] / r["best"] for r in found if r.get("best") and r["peer"]]
     if ratios:
-        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        print(f"geometric mean of peer/best over {len(ratios)} rows: {mean:.2f}")
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1))
+        print(f"geometric mean of peer/best over {len(ratios)} rows: "
+              f"{geometric_mean(ratios):.2f}")
+    write_json(options.json, found)
 
 
 def show(result: dict[str, Any]) -> None:

@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import parser_of, write_json
 from numpy.typing import NDArray
 from peers import Peer, build
 
@@ -199,11 +200,7 @@ def reference(row: Row, images: Floats, filters: Floats) -> Floats:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", metavar="NAME")
-    parser.add_argument("--only", metavar="PARTS", default="",
-                        help="rows whose names have one of these parts, with commas between")
+    parser = parser_of(__doc__, "rows whose names have one of these parts, with commas between")
     parser.add_argument("--spellings", metavar="NAMES", default=",".join(SPELLINGS))
     parser.add_argument("--small", action="store_true", help="sizes for a processor")
     parser.add_argument("--best", action="store_true", help="the fastest version of each spelling")
@@ -211,7 +208,6 @@ def main() -> None:
     parser.add_argument("--peer", metavar="FUTHARK", help="a Futhark compiler to compare with")
     parser.add_argument("--seconds", type=float, default=2, help="time for each row's runs")
     parser.add_argument("--budget", type=float, default=math.inf, help="seconds for all rows")
-    parser.add_argument("--json", metavar="FILE", type=Path)
     options = parser.parse_args()
     started = time.perf_counter()
     kept: list[dict[str, Any]] = (json.loads(options.json.read_text())
@@ -224,8 +220,7 @@ def main() -> None:
             print("the budget is spent")
             break
         kept += measured(row, options, kept)
-        if options.json:
-            options.json.write_text(json.dumps(kept, indent=1))
+        write_json(options.json, kept)
 
 
 def measured(row: Row, options: argparse.Namespace, kept: list[dict[str, Any]]

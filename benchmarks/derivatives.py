@@ -18,15 +18,15 @@ the elements: 1 suits a processor with few cores, 30 a GPU.  A ratio that misses
 from __future__ import annotations
 
 import argparse
-import json
-import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any, NamedTuple
 
 import numpy as np
+from common import EXAMPLES, parser_of, write_json
 from peers import Peer, build, compiled_name
 
 import runelift
@@ -34,7 +34,6 @@ from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
 ROUNDS = 7
 LIMIT = 300.0
 """Seconds that the peer may take for an answer."""
@@ -167,16 +166,12 @@ ROWS = [
 
 def main() -> None:
     """Compile the peers, or measure all rows."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device")
+    parser = parser_of(__doc__, "a part of PROGRAM PRIMAL")
     parser.add_argument("--size", type=int, default=1)
-    parser.add_argument("--only", default="", help="a part of PROGRAM PRIMAL")
     parser.add_argument("--tune", action="store_true", help="tune each entry point first")
     parser.add_argument("--peer", type=Path, metavar="FOLDER", help="programs by Futhark")
     parser.add_argument("--build", metavar="FUTHARK", help="compile them, measure nothing")
     parser.add_argument("--peer-device", help="what Futhark calls the device")
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if options.build:
         build_peers(options)
@@ -187,8 +182,7 @@ def main() -> None:
         rows.append(row)
         show(row)
     summarise(rows)
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    write_json(options.json, rows)
 
 
 def chosen(options: argparse.Namespace) -> list[Row]:
@@ -294,7 +288,7 @@ def summarise(rows: list[dict[str, Any]]) -> None:
                               ("faster", "beats", "peer over ours")):
         found = [row for row in rows if key in row]
         if found:
-            mean = math.exp(sum(math.log(row[key]) for row in found) / len(found))
+            mean = geometric_mean(row[key] for row in found)
             print(f"{said}: {mean:.2f} (geometric mean), "
                   f"{sum(row[target] for row in found)} of {len(found)} rows meet their target")
 

@@ -9,7 +9,6 @@ neighbouring calls, exported by plain.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import sys
 import tempfile
@@ -19,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import EXAMPLES, parser_of
 
 import runelift
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tools.export.folder import export
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
 ROUNDS, WARM_UP, SECONDS = 200, 15, 8.0
 """The most pairs of calls, the calls before them, and the seconds that the pairs take at most."""
 Arguments = Callable[[np.random.Generator], tuple[Any, ...]]
@@ -77,10 +76,8 @@ def pairs(plain: Callable[..., object], exported: Callable[..., object], args: t
 
 def main() -> None:
     """Print a row for each case."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", default="", help="only rows whose name contains this text")
+    parser = parser_of(__doc__, "a part of the name of a row")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="pairs of calls at most")
-    parser.add_argument("--device", help="as for 'runelift run'")
     args = parser.parse_args()
     print(f"{'':12}{'plain ms':>10}{'exported':>10}{'ratio':>8}  pairs")
     with tempfile.TemporaryDirectory() as folder:

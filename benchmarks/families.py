@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import fcntl
-import json
 import math
 import multiprocessing
 import os
@@ -30,10 +29,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import wait
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from common import parser_of, write_json
 from timed_program import Force, OtherTree, TimedProgram
 
 from runelift.ir.base.errors import RuneliftError
@@ -59,15 +60,11 @@ MOST_BYTES = 4_000_000_000
 
 def main() -> None:
     """Measure all rows and print what stands out."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device")
-    parser.add_argument("--only", default="", help="a part of FAMILY ENTRY SIZES")
+    parser = parser_of(__doc__, "a part of FAMILY ENTRY SIZES")
     parser.add_argument("--before", type=Path, help="the Python of an earlier tree")
     parser.add_argument("--budget", type=float, default=math.inf, help="seconds; then stop")
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--all", action="store_true", help="print all rows")
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     end = time.perf_counter() + options.budget
     context = multiprocessing.get_context("fork")  # this process opens no device
@@ -84,8 +81,7 @@ def main() -> None:
         for process, _ in parts:
             process.kill()
             process.join()
-    if options.json:
-        options.json.write_text(json.dumps(rows) + "\n")
+    write_json(options.json, rows)
     _print(rows, everything=options.all)
 
 
@@ -199,19 +195,15 @@ def _print(rows: Sequence[dict[str, Any]], *, everything: bool) -> None:
         return
     regrets = [row["default"] / row["best"] for row in rows]
     close = sum(0.5 <= row["said"] / row["default"] <= 2 for row in rows)
-    print(f"{len(rows)} rows: regret {_mean(regrets):.3f} (geometric mean), "
+    print(f"{len(rows)} rows: regret {geometric_mean(regrets):.3f} (geometric mean), "
           f"{_share(each <= SLOW for each in regrets)} within {SLOW}, "
           f"{sum(each > 2 for each in regrets)} above 2; "
           f"predicted within a factor of 2: {close / len(rows):.0%}")
     ratios = [row["before"] / row["default"] for row in rows if row["before"]]
     if ratios:
-        print(f"before over now: {_mean(ratios):.3f} (geometric mean), least {min(ratios):.2f}, "
-              f"greatest {max(ratios):.2f}, {_share(each < 1 / SLOW for each in ratios)} slower "
-              f"by {SLOW}")
-
-
-def _mean(ratios: Sequence[float]) -> float:
-    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+        print(f"before over now: {geometric_mean(ratios):.3f} (geometric mean), "
+              f"least {min(ratios):.2f}, greatest {max(ratios):.2f}, "
+              f"{_share(each < 1 / SLOW for each in ratios)} slower by {SLOW}")
 
 
 def _share(true: Iterator[bool]) -> str:

@@ -10,8 +10,6 @@ than at the size before: above 1 something does not scale.
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import time
 from collections.abc import Callable
@@ -19,7 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from compare import EXAMPLES, VOLATILITY, arguments, timed
+from common import EXAMPLES, parser_of, write_json
+from compare import VOLATILITY, arguments, timed
 
 import runelift
 from runelift.ir.base.errors import RuneliftError
@@ -98,14 +97,10 @@ SERIES = [
 
 def main() -> None:
     """Print the table, and draw it."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device")
-    parser.add_argument("--only", default="")
+    parser = parser_of(__doc__, "a part of the name of a program")
     parser.add_argument("--best", action="store_true", help="the fastest version of each size")
     parser.add_argument("--budget", type=float, default=math.inf, help="seconds; then stop")
     parser.add_argument("--svg", type=Path)
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     started = time.perf_counter()
     found: list[dict[str, Any]] = []
@@ -129,8 +124,7 @@ def main() -> None:
                       "cost": costs, "worst": worst})
     if options.svg:
         options.svg.write_text(drawing(found))
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1))
+    write_json(options.json, found)
 
 
 def measure(program: Any, series: Series, size: int, *, best: bool) -> float:

@@ -16,15 +16,13 @@ compared.  Sizes are measured one after the other for all programs.
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from optimizer import EXAMPLES, ROWS, SIZES, Row
+from common import EXAMPLES, parser_of, write_json
+from optimizer import ROWS, SIZES, Row
 
 import runelift
 from runelift.codegen.cost.totals import Work
@@ -46,14 +44,10 @@ ORDER = (0, 2, 1)
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device")
-    parser.add_argument("--only", default="", help="parts of a program's name and size, with "
-                        "commas between (default: all)")
+    parser = parser_of(__doc__, "parts of a program's name and size, with commas between")
     parser.add_argument("--seconds", type=float, default=80,
                         help="begin no row later (default: %(default)s)")
     parser.add_argument("--turns", type=int, default=9, help="runs of each (default: %(default)s)")
-    parser.add_argument("--json", type=Path, help="where results are written")
     options = parser.parse_args()
     found, begun = list[dict[str, Any]](), time.perf_counter()
     for number in ORDER:
@@ -62,8 +56,7 @@ def main() -> None:
                     time.perf_counter() - begun < options.seconds):
                 found.append(measured(row, number, options.device, options.turns))
                 print(shown(found[-1], first=len(found) == 1), flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1))
+    write_json(options.json, found)
 
 
 def schedules_of(name: str) -> tuple[str, str]:

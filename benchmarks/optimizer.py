@@ -26,7 +26,6 @@ devices.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import itertools
 import json
@@ -36,7 +35,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
+
+from common import EXAMPLES, parser_of
 
 import runelift
 from runelift.ir.base.errors import RuneliftError
@@ -50,7 +52,6 @@ from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import plans
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
 FAR = 2 * NORMAL.parameters.rival_factor
 """Versions that take so many times as long as the best are run once."""
 SIZES = ("small", "medium", "large")
@@ -96,10 +97,7 @@ ROWS = (
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device")
-    parser.add_argument("--only", default="",
-                        help="parts of a program's name and size, with commas between")
+    parser = parser_of(__doc__, "parts of a program's name and size, with commas between")
     parser.add_argument("--budget", type=float, default=0.0,
                         help="seconds of search for each dataset (default: no search)")
     parser.add_argument("--parameters", default=LOCAL, choices=[LOCAL, *EXPLORING],
@@ -107,7 +105,6 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=math.inf,
                         help="begin no search that would end after so many seconds")
     parser.add_argument("--fp-contract", action="store_true", help="measure with contraction, too")
-    parser.add_argument("--json", type=Path, help="where rows are kept")
     parser.add_argument("--stages", action="store_true",
                         help="measure the stages, as schedules, and nothing else")
     options = parser.parse_args()
@@ -217,9 +214,9 @@ class Results:
             ratios = [row["naive"] / row[kind] for row in self.rows if row.get(kind)
                       and row["device"] == self.device and row["fp_contract"] == contract]
             if ratios:
-                mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
                 print(f"naive/{kind}{' with fma' if contract else ''} over {len(ratios)} rows: "
-                      f"geometric mean {mean:.2f}, arithmetic {sum(ratios) / len(ratios):.2f}")
+                      f"geometric mean {geometric_mean(ratios):.2f}, "
+                      f"arithmetic {sum(ratios) / len(ratios):.2f}")
 
 
 def show(result: Mapping[str, Any]) -> None:

@@ -69,7 +69,7 @@ class Peer:
 
         Equal means that they are the same objects: they stay alive as long as they are held.
         """
-        types = [each.lstrip("*") for each in self._ask(f"inputs {entry}")]
+        types = [each.lstrip("*") for each in self.ask(f"inputs {entry}")]
         if len(types) != len(values):
             raise UserError(f"the peer's '{entry}' has {len(types)} parameters, not {len(values)}")
         before, self._held = self._held, []
@@ -78,7 +78,7 @@ class Peer:
             same = None if at is None else before.pop(at)
             self._held.append(same or (value, self._restore(value, kind)))
         if before:
-            self._ask("free " + " ".join(name for _, name in before))
+            self.ask("free " + " ".join(name for _, name in before))
         return [name for _, name in self._held]
 
     def _restore(self, value: Any, kind: str) -> str:
@@ -87,7 +87,7 @@ class Peer:
         with tempfile.NamedTemporaryFile(dir=MEMORY if MEMORY.exists() else None) as file:
             write_values([value], cast("BinaryIO", file), binary=True)
             file.flush()
-            self._ask(f"restore {file.name} {name} {kind}")
+            self.ask(f"restore {file.name} {name} {kind}")
         return name
 
     def prepare(self, entry: str, values: Sequence[Any]) -> Callable[[], float]:
@@ -95,7 +95,7 @@ class Peer:
 
         Inputs that a call consumes are placed again before the next one.
         """
-        consumed = any(each.startswith("*") for each in self._ask(f"inputs {entry}"))
+        consumed = any(each.startswith("*") for each in self.ask(f"inputs {entry}"))
         names = self.place(entry, values)
 
         def run() -> float:
@@ -108,24 +108,25 @@ class Peer:
 
     def call(self, entry: str, names: Sequence[str]) -> float:
         """Microseconds of a call, as the server measures them; its results are thrown away."""
-        outputs = [f"out{number}" for number, _ in enumerate(self._ask(f"outputs {entry}"))]
-        lines = self._ask(" ".join(["call", entry, *outputs, *names]))
-        self._ask(" ".join(["free", *outputs]))
+        outputs = [f"out{number}" for number, _ in enumerate(self.ask(f"outputs {entry}"))]
+        lines = self.ask(" ".join(["call", entry, *outputs, *names]))
+        self.ask(" ".join(["free", *outputs]))
         return max(float(line.removeprefix("runtime:")) for line in lines
                    if line.startswith("runtime:"))
 
     def forget(self) -> None:
         """Free all values."""
         if self._held:
-            self._ask("free " + " ".join(name for _, name in self._held))
+            self.ask("free " + " ".join(name for _, name in self._held))
             self._held = []
 
     def peak(self) -> int:
         """The most bytes of device memory so far."""
-        found = json.loads("".join(self._ask("report")))["memory"]
+        found = json.loads("".join(self.ask("report")))["memory"]
         return max((int(size) for size in found.values()), default=0)
 
-    def _ask(self, command: str) -> list[str]:
+    def ask(self, command: str) -> list[str]:
+        """The lines that answer a command; UserError if it failed."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(command + "\n")

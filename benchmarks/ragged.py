@@ -24,7 +24,6 @@ with NumPy's.  Ratios that miss their target have a ``!``.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import tempfile
@@ -37,6 +36,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import parser_of, write_json
 from peers import Peer, build
 
 import runelift
@@ -372,18 +372,14 @@ def show(head: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
 
 def main() -> None:
     """Print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", metavar="NAME")
+    parser = parser_of(__doc__, "parts of names of shapes, with commas between")
     parser.add_argument("--small", action="store_true", help="sizes for a processor")
-    parser.add_argument("--only", default="", metavar="PARTS", help="parts of names of shapes")
     parser.add_argument("--without", metavar="SHAPE", help="a shape that is not tuned for")
     parser.add_argument("--no-tune", action="store_true")
     parser.add_argument("--no-products", action="store_true", help="without sparse matrices")
     parser.add_argument("--peer", metavar="FUTHARK", help="a Futhark compiler to compare with")
     parser.add_argument("--seconds", type=float, default=2, help="time for each row's runs")
     parser.add_argument("--budget", type=float, default=math.inf, help="seconds; then stop")
-    parser.add_argument("--json", metavar="FILE", type=Path)
     options = parser.parse_args()
     end = time.perf_counter() + options.budget
     bench = Bench(options)
@@ -407,8 +403,7 @@ def main() -> None:
             if not options.no_products:
                 rows["products"].append(found := products_of(bench, shape))
                 tables["products"].append(line_of_products(bench, found))
-            if options.json:
-                options.json.write_text(json.dumps({"tuned": bench.tuned, **rows}, indent=1))
+            write_json(options.json, {"tuned": bench.tuned, **rows})
     print("\nSums of rows, microseconds and ratios:")
     show(SUMS, tables["sums"])
     if tables["products"]:

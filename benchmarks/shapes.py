@@ -12,22 +12,23 @@ is our fastest version.  ``GB/s`` counts the bytes of inputs and results once ea
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import re
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from statistics import geometric_mean
+from typing import Any, NamedTuple
 
 import numpy as np
+from common import parser_of, write_json
+from peers import Peer
 
 import runelift
-from runelift.ir.base.errors import RuneliftError, UserError
-from runelift.runtime.data.values import format_values
+from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.devices.info import select
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
@@ -38,6 +39,8 @@ SIDES = (1, 2, 3, 4, 5, 7, 8, 16, 31, 33, 64, 100, 1000)
 ROUNDS = 3
 RUNS = 5
 """The runs of each side before the other has its turn."""
+PEER_SECONDS = 300.0
+"""The peer is ended if it takes longer for an answer."""
 SLOW = 1.25
 """Defaults that are so many times slower than their best version, or the peer, are marked."""
 TEXT = """
@@ -76,73 +79,35 @@ class Case(NamedTuple):
             "row_sums", "row_maxima", "column_sums") else whole))
 
 
-class Peer:
-    """A server of another compiler: it runs entry points and tells their microseconds."""
-
-    def __init__(self, command: Sequence[str]) -> None:
-        self._server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True)
-        self._answer()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.kill()
-        self._server.wait()
-
-    def ask(self, *words: str) -> list[str]:
-        """The lines that answer a command; UserError if it failed."""
-        assert self._server.stdin is not None
-        self._server.stdin.write(" ".join(words) + "\n")
-        self._server.stdin.flush()
-        return self._answer()
-
-    def _answer(self) -> list[str]:
-        assert self._server.stdout is not None
-        lines: list[str] = []
-        for line in self._server.stdout:
-            if line.startswith("%%% OK"):
-                return lines
-            if line.startswith("%%% FAILURE"):
-                self._answer()
-                raise UserError(f"the peer failed: {lines}")
-            lines.append(line.strip())
-        raise UserError("the peer has ended")
+class FilledPeer(Peer):
+    """A server that makes its own arguments."""
 
     def fill(self, case: Case) -> list[str]:
         """Make the arguments of a case; their names."""
-        with tempfile.NamedTemporaryFile() as file:
-            file.write(format_values([np.int64(case.n), np.int64(case.m)], binary=True))
-            file.flush()
-            self.ask("restore", file.name, "n", "i64", "m", "i64")
+        names = self.place("fill", [np.int64(case.n), np.int64(case.m)])
         if case.entry in MADE:
-            return ["n", "m"]
-        self.ask("call", "fill", "a", "n", "m")
+            return names
+        self.ask(" ".join(["call fill a", *names]))
         return ["a"]
 
-    def time(self, entry: str, names: Sequence[str]) -> float:
-        """Microseconds of a call."""
-        lines = self.ask("call", entry, "out", *names)
-        self.ask("free", "out")
-        return float(next(line for line in lines if line.startswith("runtime:")).split()[1])
+    def empty(self, names: Sequence[str]) -> None:
+        """Free the arguments of a case."""
+        self.forget()
+        if names == ["a"]:
+            self.ask("free a")
 
 
 def main() -> None:
     """Run the sweep and print a row as soon as it is measured."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device")
+    parser = parser_of(__doc__, "a part of the names of rows")
     parser.add_argument("--peers", type=Path)
     parser.add_argument("--peer-device", help="what the other programs call the device")
     parser.add_argument("--write", type=Path, help="write the texts there, and end")
     parser.add_argument("--types", nargs="+", default=TYPES)
     parser.add_argument("--sides", nargs="+", type=int, default=SIDES)
     parser.add_argument("--elements", type=int, default=1 << 24)
-    parser.add_argument("--only", default="", help="a part of the names of rows")
     parser.add_argument("--default-only", action="store_true", help="do not force versions")
     parser.add_argument("--budget", type=float, default=math.inf, help="seconds; then stop")
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if options.write:
         for each in options.types:
@@ -162,13 +127,11 @@ def main() -> None:
                   f"{row['peer'] / row['default']:>9.2f}{row['default'] / row['best']:>9.2f}"
                   f"{row['bytes'] / row['default'] / 1000:>8.0f}  {' '.join(slow)}", flush=True)
     for which in ("default", "best"):
-        logs = [math.log(row["peer"] / row[which]) for row in found
-                if math.isfinite(row["peer"])]
-        if logs:
-            print(f"geometric mean of peer / {which} over {len(logs)} rows: "
-                  f"{math.exp(sum(logs) / len(logs)):.2f}")
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=2) + "\n")
+        ratios = [row["peer"] / row[which] for row in found if math.isfinite(row["peer"])]
+        if ratios:
+            print(f"geometric mean of peer / {which} over {len(ratios)} rows: "
+                  f"{geometric_mean(ratios):.2f}")
+    write_json(options.json, found)
 
 
 def text_of(type_: str) -> str:
@@ -192,11 +155,12 @@ def _rows(type_: str, options: argparse.Namespace, end: float) -> Iterator[dict[
         path.write_text(text_of(type_))
         program = runelift.compile(path, device=options.device, tuning={})
     size = int(type_[1:]) // 8
-    peer = None
-    if options.peers and (options.peers / f"shapes_{type_}").exists():
-        chosen = [f"--device={options.peer_device}"] if options.peer_device else []
-        peer = Peer([str((options.peers / f"shapes_{type_}").resolve()), *chosen])
-    try:
+    with ExitStack() as stack:
+        peer = None
+        if options.peers and (options.peers / f"shapes_{type_}").exists():
+            chosen = [f"--device={options.peer_device}"] if options.peer_device else []
+            peer = stack.enter_context(FilledPeer(
+                (options.peers / f"shapes_{type_}").resolve(), chosen, PEER_SECONDS))
         for case in _cases(options, type_):
             if time.perf_counter() > end:
                 return
@@ -207,12 +171,10 @@ def _rows(type_: str, options: argparse.Namespace, end: float) -> Iterator[dict[
                 print(f"{label:36}{str(error).splitlines()[0]}", file=sys.stderr)
                 continue
             yield {"row": label, "bytes": case.bytes(size), **row}
-    finally:
-        if peer is not None:
-            peer.__exit__()
 
 
-def compare(program: Any, peer: Peer | None, case: Case, *, default_only: bool) -> dict[str, Any]:
+def compare(program: Any, peer: FilledPeer | None, case: Case, *, default_only: bool
+            ) -> dict[str, Any]:
     """Median microseconds of the peer, of our default and of our fastest version."""
     measured = MeasuredProgram(program)
     resident: list[Any] = [case.n, case.m]
@@ -225,14 +187,14 @@ def compare(program: Any, peer: Peer | None, case: Case, *, default_only: bool) 
     theirs: list[float] = []
     names = peer.fill(case) if peer else []
     if peer:
-        peer.time(case.entry, names)
+        peer.call(case.entry, names)
     for _ in range(ROUNDS):
         if peer:
-            theirs += [peer.time(case.entry, names) for _ in range(RUNS)]
+            theirs += [peer.call(case.entry, names) for _ in range(RUNS)]
         for force, times in zip(versions, ours, strict=True):
             times += [1e6 * measured.time(case.entry, resident, force=force) for _ in range(RUNS)]
     if peer:
-        peer.ask("free", *{*names, "n", "m"})
+        peer.empty(names)
     medians = [median(times) for times in ours]
     return {"peer": median(theirs) if theirs else math.inf, "default": medians[0],
             "best": min(medians), "versions": medians[1:]}

@@ -14,12 +14,12 @@ that run, by number, of one recorded run.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import parser_of, write_json
 from compare import arguments, timed
 
 import runelift
@@ -64,21 +64,17 @@ ROWS: list[tuple[str, list[str], list[str]]] = [
 
 def main() -> None:
     """Print a table of the spellings of each family."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", metavar="NAME")
-    parser.add_argument("--only", metavar="PART", default="", help="families whose name has PART")
+    parser = parser_of(__doc__, "a part of the names of families")
     parser.add_argument("--small", action="store_true", help="sizes for a processor")
     parser.add_argument("--best", action="store_true", help="the fastest version of each spelling")
     parser.add_argument("--seconds", type=float, default=2, help="time for each family's runs")
     parser.add_argument("--folder", type=Path, default=BED)
-    parser.add_argument("--json", metavar="OUT", type=Path)
     args = parser.parse_args()
     found: list[dict[str, Any]] = []
     for family, large, small in ROWS:
         if args.only in family:
             found += family_times(args, family, small if args.small else large)
-            if args.json:
-                args.json.write_text(json.dumps(found, indent=1))
+            write_json(args.json, found)
     far = [row for row in found if row["ratio"] > 1.3 and row["spelling"] not in IN_ORDER]
     print(f"{len(found)} spellings, {len(far)} above 1.3")
 

@@ -11,8 +11,6 @@ neither Runelift's caches nor the OpenCL driver's hold anything.  Warm: the medi
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import resource
 import subprocess
@@ -23,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from compare import EXAMPLES
+from common import EXAMPLES, parser_of, write_json
 from made_program import made
 
 from runelift.runtime.data.values import format_values
@@ -44,13 +42,9 @@ for each in pkgutil.walk_packages(runelift.__path__, "runelift."):
 
 def main() -> None:
     """Print a row for each example."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device")
-    parser.add_argument("--only", default="")
+    parser = parser_of(__doc__, "a part of the name of an example")
     parser.add_argument("--lines", type=int, default=500)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     found: list[dict[str, Any]] = []
     compile_modules()
@@ -68,8 +62,7 @@ def main() -> None:
     if programs := [each for each in found if "cold" in each]:
         print(f"{'slowest':20}{max(f['cold'] for f in programs):>8.2f}"
               f"{max(f['warm'] for f in programs):>8.2f}")
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1))
+    write_json(options.json, found)
 
 
 def _short_commands(lines: int, runs: int) -> list[dict[str, Any]]:

@@ -39,7 +39,6 @@ so that all find them.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import subprocess
 import sys
@@ -49,9 +48,11 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any, TypeVar
 
-from compare import EXAMPLES, arguments
+from common import EXAMPLES, parser_of, write_json
+from compare import arguments
 from sizes import SIZES, Numbers, Sizes
 
 import runelift
@@ -125,9 +126,7 @@ class Judged:
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device")
+    parser = parser_of(__doc__)
     parser.add_argument("--programs", nargs="+", metavar="NAME", help="these (default: all)")
     parser.add_argument("--build", action="store_true",
                         help="first build the kernels of all of them")
@@ -144,7 +143,6 @@ def main() -> None:
                         help="what decides beside thresholds (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=math.inf,
                         help="begin no program after so many seconds")
-    parser.add_argument("--json", type=Path)
     parser.add_argument("--logs", type=Path, help="folder for the records of all datasets")
     options = parser.parse_args()
     device = select(options.device)
@@ -173,8 +171,7 @@ def main() -> None:
             print(f"{sizes.program:14} {str(error).splitlines()[0]}", flush=True)
             continue
         found.append({"program": sizes.program, "device": device.label, **each})
-        if options.json:
-            options.json.write_text(json.dumps(found, indent=1, default=str))
+        write_json(options.json, found)
     if not options.strategies and found:
         print_medians(found)
 
@@ -403,10 +400,10 @@ def print_medians(found: Sequence[Mapping[str, Any]]) -> None:
     gains = [1 / each["gain"][0] for row in found for each in row["training"]]
     regrets = [max(0.0, each["regret"][0] - 1) for row in found for each in row["held_out"]]
     untuned = [each["default"] / each["oracle"] - 1 for row in found for each in row["held_out"]]
-    mean = math.exp(sum(map(math.log, gains)) / len(gains))
     print(f"{len(found)} programs, medians: {median([row['runs'] for row in found]):.0f} runs, "
-          f"{median([row['seconds'] for row in found]):.1f} s; training {mean:.2f} times as fast "
-          f"(geometric mean); held out {100 * median(regrets):.1f} % slower than the oracle, worst "
+          f"{median([row['seconds'] for row in found]):.1f} s; training "
+          f"{geometric_mean(gains):.2f} times as fast (geometric mean); held out "
+          f"{100 * median(regrets):.1f} % slower than the oracle, worst "
           f"{100 * max(regrets):.0f} %, by default {100 * median(untuned):.1f} %")
 
 

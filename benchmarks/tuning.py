@@ -18,7 +18,6 @@ peer that takes longer than the limit is ended and counts as the limit, with ``>
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -27,7 +26,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from compare import EXAMPLES, VOLATILITY
+from common import EXAMPLES, parser_of, write_json
+from compare import VOLATILITY
 from start import compile_modules, empty_caches
 
 from runelift.runtime.devices.info import select
@@ -84,9 +84,7 @@ class Run:
 
 def main() -> None:
     """Print a row for each program."""
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device")
+    parser = parser_of(__doc__)
     parser.add_argument("--futhark", type=Path, help="the peer's compiler (default: without it)")
     parser.add_argument("--theirs", type=Path, metavar="FOLDER",
                         help="the peer's benchmarks: it tunes its own texts")
@@ -95,7 +93,6 @@ def main() -> None:
     parser.add_argument("--programs", nargs="+", default=list(PROGRAMS), choices=PROGRAMS)
     parser.add_argument("--sittings", type=int, default=1)
     parser.add_argument("--limit", type=float, default=60.0, metavar="SECONDS")
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     device = select(options.device)
     if device is None:
@@ -113,8 +110,7 @@ def main() -> None:
             found += [{"program": name, "state": state, "who": who, "seconds": run.seconds,
                        "ended": run.ended, "said": run.said}
                       for who, all_runs in runs.items() for run in all_runs]
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1))
+    write_json(options.json, found)
 
 
 def _show(name: str, state: str, runs: dict[str, list[Run]]) -> None:

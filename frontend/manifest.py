@@ -197,10 +197,11 @@ class _Parser:
         return Requirement(package, version, commit.text[1:])
 
     def _package(self) -> str:
-        if self._next.is_comment or not is_package(self._next.text):
+        package = self._next.text.rstrip("/")
+        if self._next.is_comment or not is_package(package):
             raise self._wrong("a package path such as github.com/user/name")
         self._at += 1
-        return self._tokens[self._at - 1].text
+        return package
 
     @property
     def _next(self) -> _Token:

@@ -141,6 +141,8 @@ class _Checker:
             case ir.SlabSize(each, longest):
                 self.same_kinds([self.type(each, stm), self.type(longest, stm), stm.pat[0].type],
                                 [Prim.I64] * 3, stm)
+            case ir.SegmentLength(likely):
+                self.same_kinds([self.type(likely, stm), stm.pat[0].type], [Prim.I64] * 2, stm)
             case ir.Slide(dim, size, step, count, array):
                 self._window(stm, dim, (size, step, count), array, 1)
             case ir.Pad(dim, before, after, value, array):

@@ -221,6 +221,8 @@ class Interpreter:
                 return [length_facts(env[lengths])]
             case ir.SlabSize():
                 return [np.int64(SLAB)]
+            case ir.SegmentLength(likely):
+                return [atom(likely, env)]
             case ir.Call(function, args):
                 return self._apply(function, [atom(a, env) for a in args])
             case ir.Recursion():

@@ -206,6 +206,9 @@ class Reader(Transformer[Token, Any]):
     def slab_size(self, each: Atom, longest: Atom) -> ir.Exp:
         return ir.SlabSize(each, longest)
 
+    def segment_length(self, likely: Atom) -> ir.Exp:
+        return ir.SegmentLength(likely)
+
     def call(self, function: Token, args: tuple[Atom, ...], ret: tuple[Type, ...]) -> ir.Exp:
         return ir.Call(vname(function), args, ret)
 

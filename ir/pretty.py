@@ -178,6 +178,8 @@ def _exp(exp: ir.Exp) -> Lines:
             yield f"facts {lengths}"
         case ir.SlabSize(each, longest):
             yield f"slab {_atom(each)} {_atom(longest)}"
+        case ir.SegmentLength(likely):
+            yield f"segment {_atom(likely)}"
         case ir.Call(function, args, ret):
             yield f"call {function} {_atoms(args)} : {_types(ret)}"
         case ir.Assert(cond, message, args):

@@ -620,6 +620,16 @@ class SlabSize:
 
 
 @dataclass(frozen=True, slots=True)
+class SegmentLength:
+    """The iterations of a segment between checkpoints, an i64 above 0, which no result depends on.
+
+    The host takes the ``likely`` length, unless its parameter says another.
+    """
+
+    likely: Atom
+
+
+@dataclass(frozen=True, slots=True)
 class SegMap:
     """``body`` at every point of ``space``; results get the widths of the space in front."""
 
@@ -736,8 +746,8 @@ Exp: TypeAlias = (
     AtomExp | PrimOp | Convert | ArrayLit | Index | Update | Iota | Replicate | Concat
     | Rearrange | Reshape | Slide | Pad | Copy | Call | Assert | If | Loop | Recursion
     | Map | Redomap | Scanomap | Scatter | Hist | Accumulate | AccWrite | Jvp | Vjp | WithVjp
-    | LengthFacts | SlabSize | SegMap | SegRed | SegScan | SegScatter | SegHist | SegAccumulate
-    | Versions
+    | LengthFacts | SlabSize | SegmentLength | SegMap | SegRed | SegScan | SegScatter | SegHist
+    | SegAccumulate | Versions
 )
 
 

@@ -243,6 +243,8 @@ def _mapped(m: Mapper, exp: ir.Exp) -> ir.Exp:
             return ir.LengthFacts(m.name(lengths))
         case ir.SlabSize(each, longest):
             return ir.SlabSize(m.atom(each), m.atom(longest))
+        case ir.SegmentLength(likely):
+            return ir.SegmentLength(m.atom(likely))
         case ir.Call(function, args, ret):
             return ir.Call(m.name(function), m.atoms(args), m.types(ret))
         case ir.Assert(cond, message, args):

@@ -33,11 +33,12 @@ from runelift.rewrite.registry import (
     ROWS,
     SHORT_CIRCUIT,
     SIMPLIFY,
+    SUM,
     WRITE_OUT,
     Pass,
 )
 
-DERIVING: tuple[Pass, ...] = (SIMPLIFY, CSE, DERIVE)
+DERIVING: tuple[Pass, ...] = (SIMPLIFY, CSE, DERIVE, SIMPLIFY, CSE, SUM)
 """Before all other passes, for programs with derivatives only."""
 
 AS_WRITTEN: tuple[Pass, ...] = (

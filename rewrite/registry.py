@@ -11,6 +11,7 @@ from runelift.ir.names import Names
 from runelift.ir.syntax import Program
 from runelift.rewrite.analysis.bounds import PROVING, remove_checks
 from runelift.rewrite.derive.derive import DERIVATIVES, derive
+from runelift.rewrite.derive.sums import SUMS, sum_inside
 from runelift.rewrite.engine.rule import Rewriting, Rule
 from runelift.rewrite.flatten.rules import FLATTENING
 from runelift.rewrite.lift.outside.apply import apply_rules
@@ -41,7 +42,7 @@ from runelift.rewrite.passes.short_circuit import short_circuit, update_early
 from runelift.rewrite.passes.short_widths import SHORT_WIDTHS, write_out
 from runelift.rewrite.passes.simplify import SIMPLIFICATION, further_rules, simplify
 from runelift.rewrite.passes.sink import sink_elements
-from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL, reduce_by_rows
+from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL, alike_together, reduce_by_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ class Pass:
 SIMPLIFY = Pass("simplify", "rules of algebra, indexing, control and arrays; dead code",
                 simplify, SIMPLIFICATION.rules)
 DERIVE = Pass("derivatives", "expand jvp and vjp", derive, DERIVATIVES)
+SUM = Pass("sums", "sum the elements of arrays in derivatives each by itself", sum_inside,
+           (*SUMS.rules, alike_together))
 CSE = Pass("cse", "compute equal expressions once", eliminate_common, SHARING.rules)
 HOIST = Pass("hoist", "move invariant statements out of lambdas, loops and branches", hoist,
              (hoist_invariant, hoist_quotient))
@@ -84,7 +87,7 @@ SHORT_CIRCUIT = Pass("short-circuit", "make values in the arrays that they are m
                      short_circuit,
                      (rearranged_result, concat_in_parts, update_early, made_in_place))
 
-PASSES: tuple[Pass, ...] = (DERIVE, SIMPLIFY, CSE, ARRANGE, HOIST, OUTSIDE, FUSE, FILTER,
+PASSES: tuple[Pass, ...] = (DERIVE, SUM, SIMPLIFY, CSE, ARRANGE, HOIST, OUTSIDE, FUSE, FILTER,
                             HOIST_ARRAYS, WRITE_OUT, BOUNDS, ROWS, PREDICATE, LAUNCHES,
                             SHORT_CIRCUIT)
 """All passes."""

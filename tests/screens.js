@@ -159,7 +159,7 @@
     if (!/^(rgb|color)/.test(ink)) continue;
     const [one, two] = [light(parts(ink)), light(paper(e))].sort((a, b) => a - b);
     const ratio = (two + 0.05) / (one + 0.05);
-    if (ratio < 3) add('faint text', `${words(node.data)} in ${name(e)}: ${ratio.toFixed(1)}`);
+    if (ratio < 4.5) add('faint text', `${words(node.data)} in ${name(e)}: ${ratio.toFixed(1)}`);
   }
 
   return [...found].flatMap(([kind, each]) => {

@@ -13,6 +13,8 @@ ELEMENTS = 1 << 22
 COLOURS = ("#3d8bd4", "#c9772b", "#3c9a4d")
 STYLE = ("svg{background:#fff} text{font:12px sans-serif;fill:#1c2b36} "
          ".axis{fill:none;stroke:#1c2b36} .grid{stroke:#dde3e8} "
+         "@media (prefers-color-scheme:dark){svg{background:#16181b} text{fill:#e6e8ea} "
+         ".axis{stroke:#e6e8ea} .grid{stroke:#3a3f45}} "
          ".line,.dot{fill:none;stroke-width:1.8} " + " ".join(
              f".s{number}{{stroke:{colour}}}" for number, colour in enumerate(COLOURS)))
 

@@ -32,7 +32,7 @@ from runelift.codegen.plan import plan
 from runelift.codegen.plan.epilogue import epilogue_inputs, split_epilogue
 from runelift.codegen.plan.free_scalars import FreeScalars
 from runelift.codegen.plan.parameters import Parameter
-from runelift.codegen.plan.shapes.shape import Shape
+from runelift.codegen.plan.shapes import Shape
 from runelift.codegen.plan.write_sets import overwritten_buffers
 from runelift.ir import imp
 from runelift.ir.base import failures

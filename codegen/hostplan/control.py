@@ -16,7 +16,7 @@ from runelift.codegen.hostplan.loop_scalars import with_loop_scalars
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.interface import spec_of
 from runelift.codegen.plan.needs import needs
-from runelift.codegen.plan.shapes.group_shape import GroupShape
+from runelift.codegen.plan.shapes import GroupShape
 from runelift.codegen.plan.steady_loops import may_persist
 from runelift.codegen.plan.views import interleaved
 from runelift.ir import syntax as ir
@@ -214,9 +214,14 @@ class Control(Arrays):
 
     def call(self, stm: ir.Stm, function: VName, args: Sequence[Atom]) -> plan.Call:
         """A call of a function of the plan, whose arrays are in row-major buffers."""
-        given = tuple(self.any_buffer(arg) if isinstance(arg, VName) and arg in self.views else arg
+        given = tuple(self._given(arg) if isinstance(arg, VName) and arg in self.views else arg
                       for arg in args)
         return plan.Call(function, given, tuple(map(spec_of, stm.pat)), stm.loc)
+
+    def _given(self, name: VName) -> VName:
+        """A buffer that begins with the elements of an array."""
+        view = self.views[name]
+        return view.mem if view.mem is not None and view.leads else self.any_buffer(name)
 
     def versions(self, stm: ir.Stm, exp: ir.Versions) -> None:
         """Add the steps of each version that can be compiled; CompilerLimitation if none can."""

@@ -150,6 +150,8 @@ class HostBuilder(Control):
                 self.length_facts(stm, stm.exp)
             case ir.SlabSize(each, longest):
                 self.emit(plan.SlabSize(stm.pat[0].name, each, longest))
+            case ir.SegmentLength(likely):
+                self.segment_length(stm, likely)
             case ir.Assert(cond, message, args):
                 self.emit(plan.Check(cond, message, args, stm.loc))
             case ir.If():

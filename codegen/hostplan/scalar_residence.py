@@ -129,8 +129,8 @@ def _sources(stm: ir.Stm) -> Iterator[tuple[ir.Param, set[Atom] | None]]:
             for out, given, result in zip(stm.pat, params, body.result, strict=True):
                 yield given.param, {given.init, result}
                 yield out, {given.param.name}
-        case ir.Recursion() | ir.Call() | ir.SlabSize():  # the host makes their results
-            return
+        case ir.Recursion() | ir.Call() | ir.SlabSize() | ir.SegmentLength():
+            return  # the host makes their results
         case _:
             for param in stm.pat:
                 yield param, None

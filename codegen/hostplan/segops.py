@@ -13,7 +13,7 @@ from dataclasses import replace
 from runelift.codegen.hostplan.dispatch import lower_length_facts, lower_segop
 from runelift.codegen.hostplan.lazy_copies import LazyCopies
 from runelift.codegen.plan import plan
-from runelift.codegen.plan.parameters import Parameters
+from runelift.codegen.plan.parameters import Parameters, Quantity
 from runelift.codegen.plan.views import View, interleaved, lit
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -29,7 +29,7 @@ from runelift.ir.syntax import (
     SegScatter,
     Stm,
 )
-from runelift.ir.types import Type, elem_of, shape_of
+from runelift.ir.types import Atom, Type, elem_of, i64, shape_of
 
 INTERLEAVE_ABOVE = 4
 """Arrays of rows of up to so many elements, or of so few rows, gain nothing by interleaving."""
@@ -60,6 +60,17 @@ class SegOps(LazyCopies):
         segments = self.size(shape_of(self.type(exp.lengths))[0])
         self.lowered(stm.pat, lambda parameters: lower_length_facts(
             stm, exp, segments, self, self.names, parameters))
+
+    def segment_length(self, stm: Stm, likely: Atom) -> None:
+        """Add an operation that computes the length of segments between checkpoints."""
+        name, given = stm.pat[0].name, self.names.fresh("given")
+
+        def steps(parameters: Parameters) -> tuple[plan.Step, ...]:
+            chosen = parameters.variable(Quantity.SEGMENT)
+            return (plan.Compute(given, "lt", Prim.I64, (i64(0), chosen), stm.loc),
+                    plan.Branch(given, (plan.Bind(name, chosen),), (plan.Bind(name, likely),)))
+
+        self.lowered(stm.pat, steps)
 
     def operation(self, stm: Stm, exp: SegOp) -> None:
         """Add steps that allocate result buffers of a segmented operation, and its steps."""

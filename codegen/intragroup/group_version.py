@@ -24,7 +24,7 @@ from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of, places, share_local_memory
 from runelift.codegen.passes.teams import can_team, mask_absent_teams
 from runelift.codegen.plan.parameters import Quantity
-from runelift.codegen.plan.shapes.team_count import TeamCount
+from runelift.codegen.plan.shapes import TeamCount
 from runelift.codegen.plan.views import View, lit, op, unflat_index, volume
 from runelift.codegen.segops.hist_parts import atomic_update
 from runelift.ir import imp

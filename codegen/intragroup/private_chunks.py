@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from runelift.codegen.kernel.launch_builder import LID, LSIZE
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import PADDING, padded
-from runelift.codegen.plan.shapes.group_shape import GroupShape
-from runelift.codegen.plan.shapes.shape import Chunk
+from runelift.codegen.plan.shapes import Chunk, GroupShape
 from runelift.codegen.plan.views import (
     Indices,
     View,

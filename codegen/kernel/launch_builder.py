@@ -14,9 +14,7 @@ from runelift.codegen.passes.unrolling import has_loops, unroll_private_arrays, 
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.needs import needs
 from runelift.codegen.plan.parameters import Parameters, Quantity
-from runelift.codegen.plan.shapes.group_shape import GroupShape
-from runelift.codegen.plan.shapes.group_size import GroupSize
-from runelift.codegen.plan.shapes.subgroup_size import SubGroupSize
+from runelift.codegen.plan.shapes import GroupShape, GroupSize, SubGroupSize
 from runelift.codegen.plan.views import View, ceil_quot, op, unflat_index, volume
 from runelift.ir import imp
 from runelift.ir.analysis.blocks import blocks_of

@@ -82,7 +82,7 @@ class KernelBuilder(SecondOrder):
                 self._note_size(stm.pat[0].name, stm.exp)
                 proved = failures.nonzero(args[-1]) in stm.attrs
                 self.bind_scalar(stm.pat[0], self.prim_op(name, prim, args, proved=proved))
-            case ir.AtomExp(atom):
+            case ir.AtomExp(atom) | ir.SegmentLength(atom):
                 self.bind(stm.pat[0], self.any(atom))
             case ir.Convert(from_, to, arg):
                 self.bind_scalar(stm.pat[0], imp.Convert(from_, to, self.scalar(arg)))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, assert_never
 
 from runelift.codegen.plan import plan
-from runelift.codegen.plan.shapes.shape import Shape
+from runelift.codegen.plan.shapes import Shape
 from runelift.ir.names import VName
 
 NameSet = Set[VName]

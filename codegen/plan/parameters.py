@@ -35,6 +35,7 @@ class Quantity(Enum):
     TILE = "tile"
     ARRAYS = "arrays"
     UNROLL = "unroll"
+    SEGMENT = "segment"
 
     @property
     def meaning(self) -> str:
@@ -62,6 +63,7 @@ MEANINGS = {
     Quantity.TILE: "iterations whose elements a group copies to local memory, 1 for none",
     Quantity.ARRAYS: "arrays that a group copies to local memory, a bit each, 0 for all",
     Quantity.UNROLL: "loop unroll factor (0: chosen from the sizes)",
+    Quantity.SEGMENT: "iterations between checkpoints of a loop (0: as their number suggests)",
 }
 
 

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from runelift.codegen.plan.parameters import Parameter, Quantity
-from runelift.codegen.plan.shapes.group_shape import GroupShape
-from runelift.codegen.plan.shapes.shape import Shape
+from runelift.codegen.plan.shapes import GroupShape, Shape
 from runelift.ir import imp
 from runelift.ir.base.source import Loc
 from runelift.ir.guards import Guard, Kind

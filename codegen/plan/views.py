@@ -128,6 +128,12 @@ class View:
         """True if the elements fill the memory in row-major order."""
         return self.order == tuple(range(len(self.shape)))
 
+    @property
+    def leads(self) -> bool:
+        """True if it has one dimension, and its elements begin where the memory does."""
+        probe = imp.Var(VName("probe", -1))
+        return len(self.shape) == 1 and self.at([probe]) == probe
+
     def read(self, indices: Indices) -> Exp:
         """The element at ``indices``."""
         place = self.at(indices)

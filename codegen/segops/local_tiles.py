@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 from runelift.codegen.kernel.kernel_builder import CodeBuilder
 from runelift.codegen.kernel.launch_builder import LID, LSIZE
-from runelift.codegen.plan.shapes.segment_block import Box
+from runelift.codegen.plan.shapes import Box
 from runelift.codegen.plan.views import (
     PaddedLoad,
     as_padded,

@@ -31,8 +31,7 @@ from runelift.codegen.passes.accesses import IS_FIRST, PADDING
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Quantity
-from runelift.codegen.plan.shapes.scan_tile import ScanTileShape
-from runelift.codegen.plan.shapes.subgroup_size import SubGroupSize
+from runelift.codegen.plan.shapes import ScanTileShape, SubGroupSize
 from runelift.codegen.plan.views import View, ceil_quot, lit, op
 from runelift.codegen.segops.ragged import RaggedSegment, announce, offset, ragged_of
 from runelift.codegen.segops.scan_tiles import Scan, combine

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runelift.codegen.kernel import launch_builder as launches
-from runelift.codegen.plan.shapes.product_tile import ProductTileShape
+from runelift.codegen.plan.shapes import ProductTileShape
 from runelift.codegen.plan.views import ceil_quot, flat_index, lit, op, volume
 from runelift.codegen.segops.product_operands import Side
 from runelift.codegen.segops.product_results import ProductResults

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence, Set
 from functools import partial
 
 from runelift.codegen.kernel import launch_builder as launches
-from runelift.codegen.plan.shapes.product_tile import ProductTileShape
+from runelift.codegen.plan.shapes import ProductTileShape
 from runelift.codegen.plan.views import ceil_quot, lit, op, unflat_index, volume
 from runelift.codegen.segops.coarsen import Lanes, coarsen
 from runelift.codegen.segops.product_operands import (

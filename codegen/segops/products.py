@@ -2,7 +2,7 @@
 
 Strategy: taken for products (:mod:`runelift.ir.analysis.products`) if blocks pay for the sizes and
 the device.  If there are few blocks, the reduction is cut into pieces.  The host chooses by
-:class:`~runelift.codegen.plan.shapes.product_tile.ProductTileShape`, or a schedule does.
+:class:`~runelift.codegen.plan.shapes.ProductTileShape`, or a schedule does.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Quantity
-from runelift.codegen.plan.shapes.product_tile import ProductTileShape
+from runelift.codegen.plan.shapes import ProductTileShape
 from runelift.codegen.segops.product_operands import most_elements, tests_margins
 from runelift.codegen.segops.product_pieces import SplitProductTile
 from runelift.codegen.segops.product_tiles import ProductTile

@@ -17,7 +17,7 @@ from runelift.codegen.kernel.collectives import group_scan, truth
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import PADDING, padded
 from runelift.codegen.passes.barriers import insert_barriers
-from runelift.codegen.plan.shapes.scan_tile import ScanTileShape
+from runelift.codegen.plan.shapes import ScanTileShape
 from runelift.codegen.plan.views import View, flat_index, lit, op, unflat_index
 from runelift.codegen.segops.packed_scan import PackedScan
 from runelift.ir import imp

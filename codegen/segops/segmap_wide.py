@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.plan.parameters import Quantity
-from runelift.codegen.plan.shapes.map_width import MapWidth
+from runelift.codegen.plan.shapes import MapWidth
 from runelift.codegen.plan.views import View, ceil_quot, lit, op, volume
 from runelift.ir import imp
 from runelift.ir.base.errors import CompilerLimitation

@@ -33,8 +33,7 @@ from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.passes.rsqrt import is_by_root, with_roots
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Quantity
-from runelift.codegen.plan.shapes.segment_block import Box, SegmentBlockShape
-from runelift.codegen.plan.shapes.shape import NO_WISH
+from runelift.codegen.plan.shapes import NO_WISH, Box, SegmentBlockShape
 from runelift.codegen.plan.views import View, ceil_quot, lit, op, unflat_index
 from runelift.codegen.segops.coarsen import Lanes, coarsen
 from runelift.codegen.segops.local_tiles import BoxedCode, GroupIndices, with_boxes, with_tiles

@@ -19,7 +19,7 @@ from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.kernel.soacs import SecondOrder
 from runelift.codegen.plan import plan
-from runelift.codegen.plan.shapes.strip import StripShape
+from runelift.codegen.plan.shapes import StripShape
 from runelift.codegen.plan.views import View, ceil_quot, flat_index, op, unflat_index, volume
 from runelift.codegen.segops.product_operands import element as operand_element
 from runelift.codegen.segops.product_operands import is_near

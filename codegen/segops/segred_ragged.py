@@ -23,8 +23,7 @@ from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan.parameters import Quantity
-from runelift.codegen.plan.shapes.segment_team import SegmentTeamShape
-from runelift.codegen.plan.shapes.subgroup_size import SubGroupSize
+from runelift.codegen.plan.shapes import SegmentTeamShape, SubGroupSize
 from runelift.codegen.plan.views import lit, op
 from runelift.codegen.segops.ragged import (
     begin_segment,

@@ -29,13 +29,13 @@ from runelift.codegen.kernel.collectives import group_scan, truth
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Quantity
-from runelift.codegen.plan.shapes.scan_tile import ScanTileShape
-from runelift.codegen.plan.shapes.subgroup_size import SubGroupSize
+from runelift.codegen.plan.shapes import ScanTileShape, SubGroupSize
 from runelift.codegen.plan.views import lit, op
 from runelift.codegen.segops.packed_scan import PackedScan
 from runelift.codegen.segops.scan_tiles import Scan, ScanTile, combine
 from runelift.codegen.segops.segscan_single_pass import scan_single_pass
 from runelift.ir import imp
+from runelift.ir.analysis.placement import REPEATABLE
 from runelift.ir.analysis.products import is_cheap
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
@@ -157,7 +157,7 @@ def _scan_in_two_passes(lowering: launches.Lowering, scan: Scan) -> None:
     passes = _Passes(
         scan, [[lowering.temporary("sum", p, tiles) for p in ps] for ps in scan.prims],
         lowering.temporary("flag", Prim.BOOL, tiles) if len(exp.space) > 1 else None,
-        [] if is_cheap(exp.body) else [
+        [] if is_cheap(exp.body) or REPEATABLE in lowering.stm.attrs else [
             lowering.temporary("kept", p, points) for p in scan.values()])
     sums = launches.branch(lowering, lambda: _tile_sums(lowering, passes))
     carries = launches.branch(lowering, lambda: _scan_sums(lowering, passes))

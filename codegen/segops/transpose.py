@@ -24,7 +24,7 @@ from functools import partial
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.plan import plan
-from runelift.codegen.plan.shapes.transpose_tile import TransposeTileShape
+from runelift.codegen.plan.shapes import TransposeTileShape
 from runelift.codegen.plan.views import View, ceil_quot, lit, op, unflat_index
 from runelift.ir import imp
 from runelift.ir.imp import Exp

@@ -19,18 +19,41 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import runelift
+from runelift.ir.base.project_links import repository
 from runelift.runtime.tools.commands.cli import COMMANDS, make_parser
+from runelift.runtime.tools.pages.templates import read
 
 DOCS = Path(__file__).parents[1]
 ROOT = DOCS.parent
 COPIES = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md",
           "changelog.md": "CHANGELOG.md"}
 """Pages with the text of a file that lies above the documentation."""
-TABLES = """\
+HOME = "---\nhide: [navigation, toc]\n---\n"
+"""The head of the home page, which has the whole width for its lines."""
+STYLE = """\
+:root { --md-primary-fg-color: HEADER; --md-primary-fg-color--dark: HEADER; }
+[data-md-color-scheme="default"] { LIGHT }
+[data-md-color-scheme="slate"] { DARK }
+[data-md-color-scheme] { --md-default-bg-color: var(--paper); --md-default-fg-color: var(--ink);
+  --md-default-fg-color--light: var(--soft); --md-typeset-color: var(--ink);
+  --md-typeset-a-color: var(--link); --md-accent-fg-color: var(--link);
+  --md-code-fg-color: var(--ink); --md-code-bg-color: var(--raised);
+  --md-code-hl-color: var(--marked); --md-code-hl-comment-color: var(--soft);
+  --md-code-hl-generic-color: var(--soft); --md-code-hl-operator-color: var(--soft);
+  --md-code-hl-punctuation-color: var(--soft); --md-code-hl-variable-color: var(--ink);
+  --md-code-hl-name-color: var(--ink); --md-code-hl-keyword-color: var(--s3);
+  --md-code-hl-string-color: var(--s2); --md-code-hl-number-color: var(--s0);
+  --md-code-hl-function-color: var(--s1); --md-code-hl-constant-color: var(--s5);
+  --md-code-hl-special-color: var(--s6);
+  --md-footer-fg-color--lighter: var(--md-footer-fg-color--light); }
+.md-tabs__link, .md-nav__link { opacity: 1; }
+.md-typeset .language-text code { white-space: pre-wrap; overflow-wrap: anywhere; }
 .md-typeset table:not([class]) th { min-width: 0; }
 .md-typeset table:not([class]) td code { word-break: normal; overflow-wrap: anywhere; }
+@media print, (max-width: 640px) { .md-typeset pre > code { white-space: pre-wrap;
+  overflow-wrap: anywhere; } }
 """
-"""Columns as narrow as their words."""
+"""Colours are those of reports.  Columns are as narrow as their words."""
 PAGES = {ROOT / name: page for page, name in COPIES.items()}
 LINK = re.compile(
     r"(```.*?```|`[^`\n]*`)|\]\[|\[((?:`[^`]*`|[^\]`])*)\]\(([^)\s#]*)(#[^)\s]*)?\)", re.S)
@@ -40,7 +63,8 @@ ROLE = re.compile(r":(?:py:)?(?:class|func|meth|mod|attr|data|exc|file):(?=<code
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Add the pages of folders to the navigation."""
+    """Add the address of the project, if it has one, and pages of folders to the navigation."""
+    config.repo_url = repository() or ""
     assert config.nav is not None
     for section in config.nav:
         for pages in section.values():
@@ -62,8 +86,9 @@ def _folder(name: str) -> list[str]:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made from other files."""
     made = {page: (ROOT / name).read_text() for page, name in COPIES.items()}
+    made["index.md"] = HOME + made["index.md"]
     made |= {"lessons.md": lessons(), "cli.md": command_line(), "api.md": api(),
-             "tables.css": TABLES}
+             "site.css": style()}
     for page, text in made.items():
         files.append(File.generated(config, page, content=text))
     return files
@@ -89,6 +114,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             there = path.relative_to(DOCS).as_posix()
         else:
             return str(text)
+        if text.endswith(".md"):
+            text = _title(path)
         return f"[{text}]({posixpath.relpath(there, posixpath.dirname(uri))}{anchor or ''})"
 
     return LINK.sub(link, markdown)
@@ -97,6 +124,19 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """The page without marks of reStructuredText."""
     return ROLE.sub("", html) if page.file.src_uri == "api.md" else html
+
+
+def _title(path: Path) -> str:
+    """The title of a page, which says more than the name of its file."""
+    return path.read_text().partition("\n")[0].removeprefix("# ")
+
+
+def style() -> str:
+    """The style sheet of the site, with the colours of all pages."""
+    light, dark = (" ".join(re.findall(r"--[\w-]+: #\w+;", block)) for block in
+                   re.findall(r":root \{(.*?)\}", read("page.css"), re.S))
+    (header,) = re.findall(r"--s5: (#\w+);", light)
+    return STYLE.replace("LIGHT", light).replace("DARK", dark).replace("HEADER", header)
 
 
 def lessons() -> str:

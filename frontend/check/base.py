@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from runelift.frontend.check import foreign
 from runelift.frontend.check.aliases import Origin
+from runelift.frontend.check.arguments import lacks_inner, miscounted, reordered
 from runelift.frontend.check.forms import COMPOSITIONS, call_text, tail
 from runelift.frontend.check.types import PRIMS, Abbreviation, Scheme, prelude_scheme
 from runelift.frontend.check.unify import (
@@ -41,7 +42,16 @@ from runelift.frontend.syntax.prelude import (
     members,
     signature,
 )
-from runelift.frontend.syntax.types import Type, params_in, replace_names, show, with_changing
+from runelift.frontend.syntax.types import (
+    Arrow,
+    Record,
+    Sum,
+    Type,
+    params_in,
+    replace_names,
+    show,
+    with_changing,
+)
 from runelift.ir.base.errors import (
     Code,
     Diagnostic,
@@ -138,6 +148,8 @@ class Base(ABC):
         """The sizes that patterns and size parameters of the top-level declaration bind."""
         self._computed: set[VName] = set()
         """Sizes of results that are expressions over the arguments: equal for equal calls."""
+        self._advising = 0
+        """Above 0 while a wrong call is checked again for advice."""
         self._holes: set[Span] = set()
         """The holes that have been reported: a function may be checked more than once."""
         self._constants: dict[str, Origin] = {}
@@ -186,8 +198,9 @@ class Base(ABC):
         except IrregularType:
             raise self._irregular(found, span, call) from None
         except TypeMismatch as error:
+            self._require_complete(found, span)
             words = self._wording()
-            advised = advice(self.solved, expected, found, span.text, call)
+            advised = hint or self._advice(expected, found, span, call)
             labels, notes = self._about(call)
             labels += self._reason(expected, span, call, because)
             raise self._error(
@@ -196,7 +209,7 @@ class Base(ABC):
                 + " Occurs check: a type cannot contain itself." * isinstance(error, InfiniteType)
                 + " A function that consumes its argument does not do for one that does not."
                 * isinstance(error, ConsumingFunction),
-                *filter(None, [hint or advised or OF_ROLE.get(what), *notes]), labels=labels
+                *filter(None, [advised or OF_ROLE.get(what), *notes]), labels=labels
                 ) from None
         except SizeMismatch as error:
             words = self._wording()
@@ -214,6 +227,36 @@ class Base(ABC):
                 *filter(None, [hint]), *declared, *notes,
                 *size_advice(self.solved, error.left, error.right, (left, right), what),
                 labels=labels) from None
+
+    def _require_complete(self, found: Type, span: Span) -> None:
+        """Refuse a local name of what lacks an argument where it is defined, not where it is used.
+
+        That is only sure if the last of the given arguments is for the last parameter.
+        """
+        binding = self.scope.find(span.text)
+        if self._advising or binding is None or not isinstance(self.solved.head(found), Arrow):
+            return
+        value = next((each.value for each in reversed(self._typed) if isinstance(each, ast.LetPat)
+                      and each.pattern.span == binding.span), None)
+        if isinstance(value, ast.Apply) and lacks_inner(self, value):
+            labels, hints = self._about(value)
+            raise self._error(
+                "type-mismatch", value.span, f'"{value.fun.span.text}" lacks an argument, so this '
+                "is a function and no value.", *hints,
+                labels=(*labels, Label(span, "used as a value here")))
+
+    def _advice(self, expected: Type, found: Type, span: Span, call: ast.Exp | None
+                ) -> str | None:
+        """The likely intention where a type is wrong; None if it is unclear."""
+        given = isinstance(call, ast.Apply) and any(arg.span == span for arg in call.args)
+        first = call if given and not self._advising else None
+        self._advising += 1
+        try:
+            return (reordered(self, first)
+                    or advice(self.solved, expected, found, span.text, call)
+                    or miscounted(self, first))
+        finally:
+            self._advising -= 1
 
     def _reason(self, expected: Type, span: Span, call: ast.Exp | None,
                 because: Span | Label | None) -> tuple[Label, ...]:
@@ -265,6 +308,11 @@ class Base(ABC):
             case _:
                 shown = f'"{exp.span.text}"'
         labels, hints = self._about(exp)
+        behind = args[number]
+        if isinstance(behind, ast.Name) and behind.span.text in foreign.ENDS and (
+                not self._is_known(behind.span.text)):
+            self._lookup(behind.name, behind.span)
+        operator = foreign.OPERATORS.get(behind.span.text)
         if number == 0:
             return self._error(
                 "not-a-function", args[0].span, f'Cannot apply {shown} to "{args[0].span.text}". '
@@ -272,10 +320,14 @@ class Base(ABC):
                 *([foreign.misapplied(exp, self.solved.resolve(type_))]
                   if isinstance(exp, ast.Apply) else []),
                 labels=labels)
+        if operator is not None:
+            hints = (Replacement(f"The operator is {operator}.", operator),)
         return self._error(
             "too-many-arguments", args[number].span, f"Cannot apply {shown} to {len(args)} "
             f"arguments. It takes {number} argument{'s' * (number != 1)}, and returns "
-            f"{self._noun(type_)}.", *hints,
+            f"{self._noun(type_)}.", *filter(None, [
+                arity(exp) or (foreign.swallowed(exp, number) if isinstance(exp, ast.Apply)
+                               else None)]), *hints,
             labels=labels)
 
     def _about(self, call: ast.Exp | None) -> tuple[tuple[Label, ...], tuple[str, ...]]:
@@ -343,6 +395,9 @@ class Base(ABC):
                 "other. A function may call itself only.", "Make them one function, with a further "
                 "argument that says which of them is meant.",
                 labels=(Label(later.name_span, f"'{name}' is defined here"),))
+        if (before := foreign.recursive(name.name, span)) is not None and not name.quals:
+            span, hint = before
+            raise self._error("unknown-name", span, f"Unknown word '{span.text}'.", hint)
         labels, hints = self._unknown(name, span)
         raise self._error("unknown-name", span, f"Unknown variable '{name}'.", *hints,
                           labels=labels)
@@ -371,6 +426,8 @@ class Base(ABC):
             known = members(name.quals[0]) if name.quals[0] in PRIMS else {}
             if name.name in foreign.MEMBERS and known:
                 return (), [foreign.MEMBERS[name.name]]
+            if (short := foreign.SHORT.get(name.name, "")) in known:
+                return (), [did_you_mean(f"{name.quals[0]}.{short}", span, str(name))]
             near = difflib.get_close_matches(name.name, known, n=1)
             return (), [did_you_mean('.'.join((*name.quals, each)), span, str(name))
                         for each in near]
@@ -379,11 +436,33 @@ class Base(ABC):
         owners = [prim for prim in ("i32", "f32", "f64") if member(prim, name.name) is not None]
         if owners:
             return (), [f"Write {' or '.join(f'{prim}.{name}' for prim in owners)}."]
+        short = foreign.SHORT.get(name.name, name.name.removesuffix("f"))
+        short = foreign.SHORT.get(short, short)
+        if short != name.name and member("f32", short) is not None:
+            return (), [Replacement(f"Write f32.{short}, or f64.{short}.", f"f32.{short}")
+                        if span.text == name.name else f"Write f32.{short}, or f64.{short}."]
+        if said := self._of_type(name.name, span):
+            return (), [said]
         plain = (each for each in FUNCTIONS if "." not in each.lstrip("."))
         names = (*self.scope.values, *self.scope.top, *plain)
         near = difflib.get_close_matches(name.name, names, n=1, cutoff=0.7)
         near = near if len(name.name) > 1 else []
         return (), [did_you_mean(each, span, str(name)) for each in near]
+
+    def _of_type(self, name: str, span: Span) -> str | None:
+        """The hint for the name of a type or of a constructor that is used as a value."""
+        if (type_ := self.abbreviations.get(name)) is not None:
+            body = type_.definition
+            if isinstance(body, Record):
+                fields = ", ".join(f"{label} = ..." for label, _ in body.fields)
+                return f"'{name}' is a type.  Its values are written {{{fields}}}."
+            return (f"'{name}' is a type, {self._show(body)}, and no function: a value is written "
+                    "without it.")
+        for short in self.abbreviations.values():
+            known = short.definition.fields if isinstance(short.definition, Sum) else ()
+            if near := next((c for c, _ in known if c.lower() == name.lower()), None):
+                return did_you_mean(f"#{near}", span, name)
+        return None
 
     def _instantiate(self, scheme: Scheme, name: ast.Name | None = None) -> Type:
         if not (scheme.types or scheme.sizes or scheme.unknown):

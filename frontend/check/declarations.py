@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterable, Sequence
 
+from runelift.frontend.check import foreign
 from runelift.frontend.check.aliases import Origin, holds_arrays, with_unique_result
 from runelift.frontend.check.base import Binding, SizeMaker
 from runelift.frontend.check.causality import check_causality
@@ -39,7 +40,7 @@ from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.prelude import ACCUMULATOR
-from runelift.ir.base.errors import Diagnostic, Label, ProgramError, in_order
+from runelift.ir.base.errors import Diagnostic, Label, ProgramError, Replacement, in_order
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
@@ -64,12 +65,22 @@ def check_module(module: ast.Flat, memory: Memory | None = None) -> None:
             checker.declaration(dec)
         except ProgramError as error:
             said = isinstance(dec, ast.ValDec) and dec.sealed and checker.errors
-            checker.errors += () if said else (*error.diagnostics,
-                                               *checker.further_unknown(dec, error))
+            checker.errors += () if said else in_comment(error) or (
+                *error.diagnostics, *checker.further_unknown(dec, error))
             checker.broken.add(dec.name)  # avoids errors that follow from this one
     if checker.errors:  # a parametric module may be wrong each time that it is applied
         first = {(error.code, error.span): error for error in reversed(checker.errors)}
         raise ProgramError(*in_order(first.values(), module.span.source))
+
+
+def in_comment(error: ProgramError) -> tuple[Diagnostic, ...]:
+    """The error about a comment that is written as in another language; none if it is no such."""
+    place = None
+    if error.span is not None:
+        place = foreign.comment(error.span, unknown=error.code == "unknown-name")
+    return () if place is None else (Diagnostic(
+        "syntax-error", place, f"Unexpected '{place.text}'.",
+        hints=(Replacement("A comment begins with --.", "--"),)),)
 
 
 class Checker(Settling):
@@ -115,7 +126,8 @@ class Checker(Settling):
 
         A name that is bound anywhere in the declaration is taken to be known.
         """
-        if error.code != "unknown-name" or (error.span and error.span.text == "lambda"):
+        if error.code != "unknown-name" or (
+                error.span and (error.span.text in foreign.LAMBDAS or error.span.text.isdigit())):
             return []
         bound = {node.name for node in walk(dec) if isinstance(node, _BINDERS)}
         first = {name.name.name: name for name in reversed(

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.prelude import FUNCTIONS, member
 from runelift.frontend.syntax.types import Array, Type
 from runelift.ir.base.errors import Replacement
 from runelift.ir.base.source import Span
@@ -24,7 +27,8 @@ SPELLINGS: Mapping[str, str] = {
     "reduceByKey": "reduce_by_index", "transposed": "transpose", "roll": "rotate",
     "stream_map": "map", "fmap": "map", "first": "head", "rest": "tail",
     "not": "!", "mod": "%", "div": "/", "/=": "!=", "<>": "!=", "===": "==", "!==": "!=",
-    "=/=": "!=", "~=": "!=", ".*": "*", "++.": "++",
+    "=/=": "!=", "~=": "!=", ".*": "*", "++.": "++", "+.": "+", "-.": "-", "*.": "*", "/.": "/",
+    "**.": "**", "^^": "**", "%>%": "|>", "%/%": "/", "&&&": "&&", "|||": "||",
 }
 """Names and operators with another spelling here."""
 
@@ -61,6 +65,7 @@ _SHIPPED: Mapping[str, tuple[str, str]] = {
 ADVICE: Mapping[str, str] = {
     **{name: f'Write import "std/{file}" in the first line, and {call}.'
        for name, (file, call) in _SHIPPED.items()},
+    **dict.fromkeys(("pow", "power"), "Write x ** y."),
     "print": "A program has no output but its result.",
     "trace": "A program has no output but its result.",
     "dot": "Write f32.sum (map2 (*) xs ys).",
@@ -72,7 +77,6 @@ ADVICE: Mapping[str, str] = {
     "clip": "Write map (\\x -> f32.max low (f32.min x high)) xs.",
     "enumerate": "Write zip (indices xs) xs.",
     "bincount": "Write hist (+) 0 k is (map (const 1) is).",
-    "return": "The value of a function is its body: there is no return.",
     "unsafe": "Write #[unsafe] before the expression.",
     "rearrange": "Write transpose and map.",
     "shape": "Name the sizes: def f [n][m] (xss: [n][m]i32) = n",
@@ -83,7 +87,9 @@ ADVICE: Mapping[str, str] = {
     **dict.fromkeys(("Math", "cmath"), "Functions are members of the types: f32.sqrt, f64.sqrt."),
     "reshape": "Write unflatten xs, whose type has the new sizes, or flatten xs.",
     "empty": "An array without elements is ([] : [0]i32); null xs asks whether xs is one.",
-    **dict.fromkeys(("+=", "-=", "*=", "%="),
+    "%*%": 'Write import "std/linalg" in the first line, and linalg_f32.matmul a b.',
+    "!!": "An element is written: xs[i]",
+    **dict.fromkeys((f"{op}=" for op in ("+", "-", "*", "/", "%", "**", "//", "&", "|", "^", "++")),
                     "A name keeps its value; define it anew: let x = x + 1"),
     **dict.fromkeys(("<-", "update", "setindex"),
                     "An element is replaced in a copy, or in an array that is yours alone: "
@@ -120,12 +126,16 @@ TYPES: Mapping[str, str] = {
     "int": "i32 or i64", "long": "i64", "short": "i16", "char": "u8", "byte": "u8",
     "unsigned": "u32", "float": "f32", "double": "f64", "real": "f64", "string": "[]u8",
     "String": "[]u8", "Int": "i64", "Float": "f32", "Double": "f64", "Bool": "bool",
-    "boolean": "bool", "size_t": "i64", "void": "()",
-    **dict.fromkeys(("List", "Array", "Vec", "Vector", "vector", "Seq", "list", "array"),
+    "boolean": "bool", "size_t": "i64", "void": "()", "usize": "i64", "isize": "i64",
+    "integer": "i64", "Integer": "i64", "int_": "i64", "uint": "u32", "half": "f16", "str": "[]u8",
+    "numeric": "f64", "number": "f64", "Number": "f64", "logical": "bool", "unit": "()",
+    **dict.fromkeys(("List", "Array", "Vec", "Vector", "vector", "Seq", "list", "array", "slice"),
                     "[]i32 or []f32"),
+    **dict.fromkeys(("Tensor", "Matrix", "matrix", "ndarray"), "[][]f32 or [][]f64"),
     **dict.fromkeys(("struct", "record"), "{x: i32} or the like"),
-    **{f"{kind}{bits}": f"{kind[0]}{bits}" for kind in ("int", "float") for bits in (16, 32, 64)},
-    **{f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)}, "int8": "i8",
+    **{f"{kind}{bits}{end}": f"{kind[0].lower()}{bits}" for kind in ("int", "uint", "Int", "UInt")
+       for bits in (8, 16, 32, 64) for end in ("", "_t")},
+    **{f"{kind}{bits}": f"f{bits}" for kind in ("float", "Float") for bits in (16, 32, 64)},
 }
 """The types here for types of other languages."""
 
@@ -136,7 +146,9 @@ METHODS: Mapping[str, str] = {
     "min": "{t}.minimum {xs}", "mean": "{t}.sum {xs} / {t}.i64 (length {xs})",
     "flatten": "flatten {xs}", "ravel": "flatten {xs}", "any": "or {xs}", "all": "and {xs}",
     "reverse": "reverse {xs}", "head": "head {xs}", "last": "last {xs}", "tail": "tail {xs}",
-    "cumsum": "scan (+) 0 {xs}",
+    "cumsum": "scan (+) 0 {xs}", "clone": "copy {xs}",
+    **dict.fromkeys(("iter", "into_iter", "collect", "tolist", "to_vec", "cpu", "cuda", "numpy"),
+                    "{xs}"),
 }
 """Expressions for methods and attributes of arrays in other languages; ``t`` is the element."""
 
@@ -144,7 +156,6 @@ TYPED_METHODS = frozenset({"sum", "prod", "max", "min", "mean"})
 """The methods that only arrays of numbers have."""
 
 METHOD_ADVICE: Mapping[str, str] = {
-    "shape": "Name the sizes in the type: (xss: [n][m]f32); then they are n and m.",
     "ndim": "The type says how many dimensions there are.", "dtype": "The type says it.",
     "astype": "Convert the elements: map i64.f32 xs", "map": "Write map f xs.",
     "filter": "Write filter f xs.", "reduce": "Write reduce f ne xs.", "dot": ADVICE["dot"],
@@ -155,18 +166,135 @@ METHOD_ADVICE: Mapping[str, str] = {
 }
 """Advice about methods and attributes that have no expression above."""
 
+SHORT = {"ln": "log", "sign": "sgn", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
+         "arctan2": "atan2", "PI": "pi", "ceiling": "ceil", "rsqrt": "recip", "Inf": "inf",
+         "NaN": "nan", "fabs": "abs", "fmax": "max", "fmin": "min", "truncate": "trunc"}
+"""Members of types of numbers here, by other names for them."""
+
+_MODULES = frozenset({"np", "numpy", "torch", "jnp", "cp", "cupy", "math", "Math", "tf", "cmath"})
+_OF_ARRAYS = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum",
+              "prod": "product"}
+
+LAMBDAS = frozenset({"lambda", "function", "fn", "fun", "func", "=>"})
+"""Words that functions without a name begin with."""
+ENDS = frozenset({"end", "endif", "fi", "done", "od", "begin", "endfor", "endfunction"})
+_ARRAYS = frozenset({"c", "array", "list", "vec", "vector", "tensor", "Array", "Vector"})
+
 _CALL = re.compile(r"\s*\(\s*\)")
 
 
 def meant(name: str, span: Span) -> list[str]:
     """Hints about a name of other languages at a place; none if it is not known."""
+    if said := _around(name, span):
+        return said
     if (spelling := SPELLINGS.get(name)) is not None:
         return [Replacement(f"Write {spelling}.", spelling)
                 if span.text == name else f"Write {spelling}."]
     if name in CONVERSIONS:
         to = CONVERSIONS[name]
         return [f"A conversion names both types: {to}.{'i64' if to[0] in 'fb' else 'f32'} x"]
+    if file := shipped().get(name):
+        hint = ADVICE.get(name, f'Write import "std/{file}" in the first line.')
+        return [Replacement(hint, f'import "std/{file}"\n\n', Span(span.source, 0, 0))]
     return [ADVICE[name]] if name in ADVICE else []
+
+
+@cache
+def shipped() -> Mapping[str, str]:
+    """The shipped file that declares a name, without names that several declare."""
+    found: dict[str, list[str]] = {}
+    for file in files("runelift.frontend.std").iterdir():
+        if file.name.endswith(".fut"):
+            for name in re.findall(r"^(?:def|module) ([\w']+)", file.read_text("utf-8"), re.M):
+                found.setdefault(name, []).append(file.name.removesuffix(".fut"))
+    return {name: owners[0] for name, owners in found.items() if len(owners) == 1}
+
+
+def _around(name: str, span: Span) -> list[str]:
+    """Hints about a name of other languages that the text around tells more about."""
+    source, before, behind = span.source, span.source.text[:span.start], span.source.text[span.end:]
+    if name in _MODULES and (found := re.match(r"\.(\w+)", behind)) is not None:
+        whole = Span(source, span.start, span.end + found.end())
+        new = SHORT.get(found[1], found[1])
+        new = new if name.lower() in ("math", "cmath") else _OF_ARRAYS.get(new, new)
+        if member("f32", new) is not None:
+            return [Replacement(f"Write f32.{new}: functions are members of the types.",
+                                f"f32.{new}", whole)]
+        if found[1] in FUNCTIONS or found[1] in SPELLINGS:
+            new = SPELLINGS.get(found[1], found[1])
+            return [Replacement(f"Write {new}, without a module.", new, whole)]
+        return [ADVICE[found[1]]] if found[1] in ADVICE else []
+    if name == "=>" and (params := re.search(r"(\(\s*([\w', ]+)\)|[\w']+)\s*$", before)):
+        new = "\\" + " ".join((params[2] or params[1]).replace(",", " ").split()) + " ->"
+        return [Replacement(_FUNCTION, new, Span(source, params.start(), span.end))]
+    if name == "return":
+        return [Replacement("The value of a function is its body: there is no return.", "")]
+    if name == "end" and (index := re.search(r"([\w']+)\[([^\[\]\n]*)$", before)) is not None:
+        if not index[2].strip() and (close := re.match(r"\s*\]", behind)) is not None:
+            new = f"last {index[1]}"
+            return [Replacement(f"The last element is written: {new}", new,
+                                Span(source, index.start(), span.end + close.end()))]
+        return [f"The last index is length {index[1]} - 1, and a slice may have no end: xs[1:]"]
+    if name.isdigit() and (items := re.search(r"\{([^{}]*)$", before)) is not None and (
+            "}" in behind):
+        rest = behind.partition("}")[0]
+        new = f"[{items[1]}{name}{rest}]"
+        return [Replacement(f"An array is written in brackets: {new}", new,
+                            Span(source, items.start(), span.end + len(rest) + 1))]
+    if name in LAMBDAS and (params := re.match(r"\s*\(([\w', ]+)\)", behind)) is not None:
+        new = "\\" + " ".join(params[1].replace(",", " ").split()) + " ->"
+        return [Replacement(_FUNCTION, new, Span(source, span.start, span.end + params.end()))]
+    if name in ENDS:
+        return [Replacement(f"There is no '{name}': an expression ends where the next part begins.",
+                            "")]
+    if name in _ARRAYS and (items := re.match(r"\s*\(([^()\n]*)\)|\s*!\[([^\n]*?)\]", behind)):
+        inner = (items[1] or items[2] or "").strip()
+        new = inner if inner.startswith("[") else f"[{inner}]"
+        return [Replacement(f"An array is written {new}.", new,
+                            Span(source, span.start, span.end + items.end()))]
+    if name[:-1] in ("+", "-", "*", "/", "%", "**", "++") and name[-1] == "=" and re.search(
+            r"\bdo\s+[\w']+\s*$", before):
+        return [Replacement("The body of a loop is the next value: write "
+                            f"{name[:-1]} in place of {name}.", name[:-1])]
+    return []
+
+
+def recursive(name: str, span: Span) -> tuple[Span, str] | None:
+    """The place and hint of ``let rec name`` or the like, which declares another name here."""
+    kinds = "|".join(("rec", "mut", *CONVERSIONS))
+    places = list(re.finditer(rf"\b(let|def)\s+({kinds})\s+{re.escape(name)}(?![\w'])",
+                              span.source.text[:span.start]))
+    if not places:
+        return None
+    found = places[-1]
+    place = Span(span.source, found.start(2), found.end(2))
+    if found[2] in CONVERSIONS:
+        new = f"{name}: {CONVERSIONS[found[2]]}"
+        return place, Replacement(f"A type stands behind the name: let {new} = e", new,
+                                  Span(span.source, found.start(2), found.end()))
+    if found[2] == "mut":
+        return place, Replacement("A name keeps its value: there is no 'mut'.", "")
+    if found[1] == "def":
+        return place, Replacement("A declaration may call itself without 'rec'.", "")
+    return place, f"A function that calls itself is a declaration of its own: def {name} ... = e"
+
+
+def comment(span: Span, *, unknown: bool) -> Span | None:
+    """The beginning of a comment of another language, if ``span`` is in one.
+
+    ``unknown``: it is an unknown name, so that a comment may be of one word.
+    """
+    text = span.source.text
+    start = text.rfind("\n", 0, span.start) + 1
+    end = text.find("\n", span.start)
+    line = text[start:end if end >= 0 else len(text)]
+    words = r"[A-Za-z']+[ \t]+[A-Za-z']+[.]?([ \t]|$)"
+    found = (re.match(rf"\s*(//+|%+|/\*+)\s*(?={words})", line)
+             or re.search(rf"\s(//+)[ \t]+(?={words})", line)
+             or (re.match(r"\s*(//+|/\*+)\s*(?=[A-Za-z])", line) if unknown else None))
+    if found is None or start + found.start(1) > span.start:
+        return None
+    return Span(span.source, start + found.start(1), start + found.end(1))
 
 
 def misapplied(exp: ast.Apply, type_: Type) -> str:
@@ -181,11 +309,56 @@ def misapplied(exp: ast.Apply, type_: Type) -> str:
     if isinstance(exp.fun, ast.Literal) and first.text in ("f", "F", "d", "l", "L", "u"):
         new = text + {"f": "f32", "d": "f64", "u": "u32"}.get(first.text.lower(), "i64")
         return Replacement(f"A number of a type is written {new}.", new, exp.span)
+    if isinstance(exp.fun, ast.Literal | ast.Name) and (
+            (isinstance(exp.fun, ast.Literal) and isinstance(exp.args[0], ast.Literal))
+            or re.search(r"(?<![\w')\]])\[\s*$", exp.span.source.text[:exp.span.start])):
+        new = ", ".join([text, *(arg.span.text for arg in exp.args)])
+        return Replacement(f"Elements of an array have commas between them: {new}", new, exp.span)
+    if isinstance(exp.fun, ast.Literal) and first.start <= exp.fun.span.end + 1 and (
+            len(exp.args) == 1 and not isinstance(exp.args[0], ast.Literal)) and (
+            not exp.span.source.text[exp.fun.span.end].isspace()):
+        new = f"{text} * {argument(first.text)}"
+        return Replacement(f"A product has its operator: {new}", new, exp.span)
+    if said := swallowed(exp, 0):
+        return said
     if isinstance(type_, Array) and len(exp.args) == 1 and (
             exp.span.source.text[exp.fun.span.end] == "("):
         new = f"{text}[{first.text.strip('()')}]"
         return Replacement(f"An element is written: {new}", new, exp.span)
     return "An operator may be missing between them."
+
+
+def size_parameter(name: str, span: Span) -> str:
+    """The hint to declare an unknown size, which a function without size parameters may mean."""
+    hint = f"Declare it as a size parameter before the others: [{name}]"
+    head = re.search(r"(?:^|\n)(?:def|entry|let)[ \t]+([\w']+)(?![\w']|\s*\[)[^=]*$",
+                     span.source.text[:span.start])
+    if head is None:
+        return hint
+    place = Span(span.source, head.start(1), head.end(1))
+    return Replacement(hint, f"{head[1]} [{name}]", place)
+
+
+def swallowed(exp: ast.Apply, number: int) -> str | None:
+    """The hint that a lambda's body goes to its end; None if the arguments from ``number`` are not
+    behind a lambda in a call.
+    """
+    source, end = exp.span.source, exp.span.end
+    text = source.text
+    found = re.search(r"\b(map\d?|filter|reduce|scan|tabulate\w*|all|any)\b[^\n\\]*?(\(?)"
+                      r"(\\[^\n\\]*?->[^\n]*)$", text[:exp.span.start])
+    if found is None or number >= len(exp.args) or not isinstance(exp.args[number], ast.Name):
+        return None
+    inner = exp.args[number - 1] if number else exp.fun
+    rest = text[exp.args[number].span.start:end]
+    if found[2]:
+        if text[end:end + 1] != ")":
+            return None
+        end += 1
+    start = found.start(3) - len(found[2])
+    new = f"({text[found.start(3):inner.span.end]}) {rest}"
+    return Replacement("The body of a lambda goes to its end: put it in parentheses, and "
+                       f"{rest} behind them.", new, Span(source, start, end))
 
 
 def bars(span: Span) -> list[str]:
@@ -196,6 +369,15 @@ def bars(span: Span) -> list[str]:
         return []
     hint, new = _FUNCTION, "\\" + found[1].replace(",", " ") + " ->"
     return [Replacement(hint, new, Span(span.source, found.start(), found.end()))]
+
+
+def bounds(span: Span) -> str | None:
+    """The hint for ``for i in a:n``, where ``span`` has the text of a type that is no type."""
+    before = re.search(r"\bin\s+[\w']+(\s*:\s*)$", span.source.text[:span.start])
+    if before is None:
+        return None
+    return Replacement("A range is written 0..<n without its end, or 1...n with it.", "..<",
+                       Span(span.source, before.start(1), before.end(1)))
 
 
 def type_meant(name: str, span: Span) -> tuple[str, ...]:
@@ -245,7 +427,27 @@ def method(name: str, array: Type, record: str, span: Span) -> list[str]:
         whole = Span(span.source, span.start, call.end()) if call else span
         shown = f"Functions stand before their arguments: {new}"
         return [Replacement(shown, new, whole) if span.text == f"{record}.{name}" else shown]
+    if name == "shape":
+        return [_shape(array, record, span)]
     return [METHOD_ADVICE[name]] if name in METHOD_ADVICE else []
+
+
+def _shape(array: Array, record: str, span: Span) -> str:
+    """The hint for ``xs.shape`` or ``xs.shape[k]``."""
+    sizes = list[str]()
+    elem: Type = array
+    while isinstance(elem, Array):
+        sizes.append(elem.size.variable.base if elem.size.variable else "")
+        elem = elem.elem
+    sizes = [each if each.replace("_", "").isalnum() else "" for each in sizes]
+    sizes[0] = sizes[0] or f"length {argument(record)}"
+    index = re.compile(r"\[\s*(\d)\s*\]").match(span.source.text, span.end)
+    if index and int(index[1]) < len(sizes) and (new := sizes[int(index[1])]):
+        return Replacement(f"The size is {new}.", new if new.isalnum() else f"({new})",
+                           Span(span.source, span.start, index.end()))
+    if all(sizes):
+        return f"Its size{'s are' if len(sizes) > 1 else ' is'} {' and '.join(sizes)}."
+    return "Name the sizes in the type: (xss: [n][m]f32); then they are n and m."
 
 
 def is_python_lambda(exp: ast.Exp) -> bool:

@@ -9,10 +9,17 @@ from runelift.frontend.check import foreign
 from runelift.frontend.check.foreign import argument
 from runelift.frontend.check.patterns import Patterns
 from runelift.frontend.check.types import PRIMS
+from runelift.frontend.check.wording import COMPARISONS
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import Node, walk
-from runelift.frontend.syntax.types import Array, MetaVar, Record, Tuple, Type
-from runelift.ir.base.errors import Diagnostic, Label, Replacement, did_you_mean
+from runelift.frontend.syntax.types import Array, Arrow, MetaVar, Record, Tuple, Type
+from runelift.ir.base.errors import (
+    Diagnostic,
+    Label,
+    ProgramError,
+    Replacement,
+    did_you_mean,
+)
 from runelift.ir.base.numerals import whole_number
 from runelift.ir.base.source import Span
 from runelift.ir.prim import SIGNED, Prim
@@ -66,6 +73,9 @@ class Indexing(Patterns):
         """Hints about a field that is one in other languages, or that is a function."""
         if record is None:
             return []
+        if isinstance(type_, Arrow) and self._is_known(name):
+            new = f"{record.span.text} <-< {name}"
+            return [Replacement(f"Functions are composed: {new}", new, span)]
         return foreign.method(name, self.solved.resolve(type_), record.span.text, span) or (
             [f"Functions stand before their arguments: {name} {argument(record.span.text)}"]
             * self._is_known(name))
@@ -97,12 +107,42 @@ class Indexing(Patterns):
             if isinstance(dim, ast.SliceExp):
                 slices.append(self._slice(dim, head.size))
             else:
-                index = self.infer(dim)
-                self.expect(self.solved.meta(SIGNED), index, dim.span, "an index")
+                try:
+                    index = self.infer(dim)
+                except ProgramError:
+                    self._refuse_mask(dim, span)
+                    raise
+                self.expect(self.solved.meta(SIGNED), index, dim.span, "an index",
+                            hint=self._picked(index, dim, span))
             type_ = head.elem
         for size in reversed(slices):
             type_ = Array(size, type_)
         return type_
+
+    def _refuse_mask(self, dim: ast.Exp, span: Span) -> None:
+        """Refuse ``xs[xs > 0]``, a comparison of an array as an index."""
+        if not isinstance(dim, ast.BinExp) or str(dim.op) not in COMPARISONS or not isinstance(
+                dim.left, ast.Name) or not isinstance(
+                    self.solved.head(self.infer(dim.left)), Array):
+            return
+        text, array = dim.left.span.text, span.text.partition("[")[0]
+        holds = f"{dim.op} {dim.right.span.text}"
+        new = f"filter ({holds}) {array}"
+        hint = Replacement(f"Elements are picked by a condition: {new}", new, span)
+        raise self._error(
+            "type-mismatch", dim.span, "Expected an index that is a signed integer, found a "
+            "comparison of an array.", hint if text == array else "Elements are picked by a "
+            f"condition: zip {array} {text} |> filter (\\(_, c) -> c {holds}) |> map (.0)")
+
+    def _picked(self, index: Type, dim: ast.Exp, span: Span) -> str:
+        """The hint for an array as an index; nothing for another one."""
+        head, array, text = self.solved.head(index), span.text.partition("[")[0], dim.span.text
+        if not isinstance(head, Array) or span.text != f"{array}[{text}]":
+            return ""
+        new = f"map (\\i -> {array}[i]) {argument(text)}"
+        if self.solved.head(head.elem) is Prim.BOOL:
+            new = f"map (.0) (filter (.1) (zip {array} {argument(text)}))"
+        return Replacement(f"Elements are picked by an array: {new}", f"({new})", span)
 
     def _new_element(self, part: Type, dims: tuple[ast.IndexDim, ...], value: ast.Exp) -> None:
         """Check the value of an update; the running program compares the sizes of slices."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
+from runelift.frontend.check import foreign
 from runelift.frontend.check.base import Base, Binding, SizeMaker
 from runelift.frontend.check.forms import whole_name
 from runelift.frontend.check.restrictions import constructive_sizes
@@ -102,7 +103,7 @@ class SizeExps(Base):
     def _checked_size(self, exp: ast.Exp) -> Size:
         if isinstance(exp, ast.Name) and not exp.name.quals and not self._is_known(exp.name.name):
             raise self._error("unknown-name", exp.span, f"Unknown variable '{exp.name}'.",
-                              f"Declare it as a size parameter before the others: [{exp.name}]")
+                              foreign.size_parameter(str(exp.name), exp.span))
         self.expect(Prim.I64, self.infer(exp), exp.span, "a size")
         size = self._size_of(exp)
         if size is None:

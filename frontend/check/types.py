@@ -236,6 +236,8 @@ class TypeReader:
         near = difflib.get_close_matches(name, known, n=1)
         hints = (foreign.type_meant(name, span) if name in foreign.TYPES else
                  tuple(did_you_mean(each, span, name) for each in near))
+        if range_ := foreign.bounds(span):
+            hints = (range_,)
         if not hints and len(name) == 1:
             hints = (f"If it stands for any type, declare it as a type parameter: '{name}",)
         raise ProgramError(Diagnostic("unknown-type", span, f'Unknown type "{name}".',

@@ -186,6 +186,8 @@ class Substitution:
 
     def resolve(self, type_: ty.Type) -> ty.Type:
         """``type_`` with all variables replaced that have known types and sizes."""
+        if isinstance(type_, Prim):
+            return type_
         head = self.head(type_)
         return head if self._is_resolved(head) else ty.sharing(self._resolved)(head)
 
@@ -195,8 +197,7 @@ class Substitution:
 
     def _is_resolved(self, type_: ty.Type) -> bool:
         facts = ty.facts(type_)
-        return not facts.metas and (
-            not facts.all_sizes or not any(size in self.sizes for size in facts.all_sizes))
+        return not facts.metas and not any(map(self.sizes.__contains__, facts.all_sizes))
 
     def unify(self, left: ty.Type, right: ty.Type) -> None:
         """Make two types equal; TypeMismatch or SizeMismatch if they are not.

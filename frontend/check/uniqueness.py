@@ -39,12 +39,13 @@ from runelift.frontend.check.aliases import (
     with_component,
 )
 from runelift.frontend.check.carried import loop
+from runelift.frontend.check.forms import tail
 from runelift.frontend.check.stars import unique_parts, unique_pattern
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.layered import Layered
 from runelift.frontend.syntax.nodes import Node, parts
 from runelift.frontend.syntax.types import Arrow, Type, Unique
-from runelift.ir.base.errors import Code, Diagnostic, Label
+from runelift.ir.base.errors import Code, Diagnostic, Label, Replacement
 from runelift.ir.base.source import Span
 
 Env = Layered[str, Tree]
@@ -435,16 +436,16 @@ class Walk:
         for param in params:
             self.parameter(param, inner, unique_pattern(param))
         tree = self.exp(body, inner)
-        unique = self.returned(tree, ret, body.span)
+        unique = self.returned(tree, ret, body)
         self.depth -= 1
         self.consumed = {o: s for o, s in self.consumed.items() if o.depth <= self.depth}
         captured = {o: seen for o, seen in self.observed.items() if o.depth <= self.depth}
         self.observed = {**captured, **around}
         return Leaf(frozenset(captured), unique, len(params))
 
-    def returned(self, tree: Tree, ret: ast.TypeExp | None, span: Span) -> Unique:
+    def returned(self, tree: Tree, ret: ast.TypeExp | None, body: ast.Exp) -> Unique:
         """The unique parts of a function's result; errors if more are declared so."""
-        parts = [leaf.origins for leaf in leaves(tree)]
+        span, parts = body.span, [leaf.origins for leaf in leaves(tree)]
         for origin in sorted(NONE.union(*parts), key=lambda o: o.name):
             if origin.depth < 0:
                 self.error("returns-constant", span, "The result of the function aliases the free "
@@ -456,9 +457,11 @@ class Walk:
             others = found & NONE.union(*parts[:k], *parts[k + 1:])
             free.append(not outside and not others)
             if wanted and outside:
-                self.error("unique-result", span, "The result is declared unique, but it may be "
-                           f'aliased to "{outside[0].name}", which is not consumable here.',
-                           f"Return a copy: copy {outside[0].name}.")
+                place, new = _returning(body, outside[0].name), f"copy {outside[0].name}"
+                hint = f"Return a copy: {new}."
+                self.error("unique-result", place or span, "The result is declared unique, but it "
+                           f'may be aliased to "{outside[0].name}", which is not consumable here.',
+                           hint if place is None else Replacement(hint, new))
             elif wanted and others:
                 self.error("unique-result", span, "A unique component of the result may be "
                            "aliased to some other component.", "Return a copy: copy e.")
@@ -502,6 +505,18 @@ class Walk:
                 self.exp(value, env)
         elif isinstance(value, ast.SliceExp):
             self.parts(value, env)
+
+
+def _returning(body: ast.Exp, name: str) -> Span | None:
+    """The place of a name that is the result of a body, or of a branch of it."""
+    match tail(body):
+        case ast.Name(span, found) if str(found) == name:
+            return span
+        case ast.IfExp(_, _, then_, else_):
+            return _returning(then_, name) or _returning(else_, name)
+        case ast.MatchExp(_, _, cases):
+            return next(filter(None, (_returning(case.body, name) for case in cases)), None)
+    return None
 
 
 def _called(fun: ast.Exp) -> str:

@@ -6,14 +6,26 @@ Types that inference has yet to find are called a, b, ...; a size that has no na
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 
-from runelift.frontend.check.foreign import argument
+from runelift.frontend.check.arguments import DERIVATIVES
+from runelift.frontend.check.foreign import argument, bars
 from runelift.frontend.check.unify import NAMELESS, Substitution
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.types import Array, Arrow, MetaVar, Record, Sum, Tuple, Type, show
+from runelift.frontend.syntax.types import (
+    UNIT,
+    Array,
+    Arrow,
+    MetaVar,
+    Record,
+    Sum,
+    Tuple,
+    Type,
+    show,
+)
 from runelift.ir.base.errors import Replacement
 from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, SIGNED, Prim
@@ -113,6 +125,8 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
     if isinstance(call, ast.BinExp) and (
             said := _chained(call) or _negated(call, given) or _power(solved, call, given)):
         return said
+    if said := _argument(solved, wanted, given, text, call):
+        return said
     match wanted, given:
         case Array(), Tuple(items) if isinstance(call, ast.Apply) and len(call.args) > 1:
             return _apart(call, text)
@@ -142,6 +156,8 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
             return _field_difference(dict(fields), dict(others))
         case _, Arrow(_, Arrow()) if isinstance(call, ast.BinExp) and isinstance(
                 call.left, ast.Name) and text == call.left.span.text:
+            if str(call.op) == "|" and (closure := bars(call.right.span)):
+                return closure[0]
             return Replacement(f"An operator as an argument stands in parentheses: ({call.op})",
                                f"({call.op})", call.op_span)
         case _, Arrow() if not isinstance(wanted, MetaVar) or wanted.id in solved.allowed:
@@ -175,14 +191,72 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
     return None
 
 
+def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: ast.Exp | None
+              ) -> str | None:
+    """The advice about a number or ``()`` as an argument that cannot be one; None if unclear."""
+    name = call.fun.span.text if isinstance(call, ast.Apply) else ""
+    if name in DERIVATIVES and isinstance(given, Arrow):
+        return f"The seed is of the type of the function's result, {_like(solved, given.codomain)}."
+    if name in DERIVATIVES and isinstance(call, ast.Apply) and text == call.args[-1].span.text:
+        whose = "argument" if name[0] == "j" else "result"
+        return f"The seed is of the type of the function's {whose}, {_like(solved, wanted)}."
+    reduces = re.fullmatch(r"(\w+\.)(max|min)(imum)?", name)
+    if reduces and isinstance(call, ast.Apply):
+        new = reduces[1] + reduces[2]
+        if reduces[3] and len(call.args) == 2 and not isinstance(given, Array):
+            return Replacement(f"Two numbers are compared by {new}.", new, call.fun.span)
+        if not reduces[3] and len(call.args) == 1 and isinstance(given, Array):
+            return Replacement(f"All elements of an array are compared by {new}imum.",
+                               f"{new}imum", call.fun.span)
+    conversion = re.fullmatch(r"([iuf]\d+)\.([iuf]\d+)", name)
+    if conversion and isinstance(call, ast.Apply) and isinstance(given, Prim) and given in NUMBERS:
+        new = f"{conversion[1]}.{given}"
+        return Replacement(f"A conversion names both types: {new}", new, call.fun.span)
+    if isinstance(call, ast.Apply) and isinstance(given, Array) and given.elem == wanted and (
+            text == call.args[-1].span.text):
+        before = " ".join([name, *(arg.span.text for arg in call.args[:-1])])
+        new = f"map {argument(before)} {argument(text)}"
+        hint = f"It takes single values, and map applies it to each element: {new}"
+        return hint if len(call.args) > 1 else Replacement(hint, new, call.span)
+    if given == UNIT and isinstance(call, ast.Apply) and len(call.args) == 1:
+        return Replacement(f"A function without its arguments is written alone: {name}", name,
+                           call.span)
+    if isinstance(wanted, Arrow) and (sign := re.fullmatch(r"-\s*([\w.]+)", text)):
+        new = f"\\x -> x - {sign[1]}"
+        return Replacement(f"{text} is a number, and a function that subtracts is {new}",
+                           new if call is not None and f"({text})" in call.span.text
+                           else f"({new})")
+    is_bool = wanted is Prim.BOOL or (
+        isinstance(wanted, MetaVar) and solved.allowed.get(wanted.id) == frozenset((Prim.BOOL,)))
+    if is_bool and (new := {"0": "false", "1": "true"}.get(text, "")):
+        return Replacement(f"A bool is true or false: {new}", new)
+    return None
+
+
+def _like(solved: Substitution, type_: Type) -> str:
+    """A type with an example of a value."""
+    shown = show(type_, lambda size: size.render(lambda v: v.base),
+                 lambda meta: "f64" if _is_float(solved, meta) else "i32")
+    match type_:
+        case Array(size, Prim()) if size.variable is not None and size.variable.base != NAMELESS:
+            return f"{shown}: replicate {size.variable.base} 1"
+        case Prim() | MetaVar():
+            return f"{shown}: 1"
+        case Tuple(items):
+            return f"{shown}: ({', '.join(['1', *['0'] * (len(items) - 1)])})"
+        case Array():
+            return f"{shown}, as map (const 1) makes it"
+    return shown
+
+
 _FOLDS = frozenset({"reduce", "reduce_comm", "scan", "foldl", "foldr"})
-_COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 
 
 def _chained(call: ast.BinExp) -> str | None:
     """The advice for ``a < b < c``; None if it is another expression."""
     left = call.left
-    if not (isinstance(left, ast.BinExp) and {str(call.op), str(left.op)} <= _COMPARISONS):
+    if not (isinstance(left, ast.BinExp) and {str(call.op), str(left.op)} <= COMPARISONS):
         return None
     middle = left.right
     if isinstance(middle, ast.BinExp) and str(middle.op) in ("&", "|"):
@@ -226,6 +300,10 @@ def arity(call: ast.Exp | None) -> str | None:
     """The advice to write ``map2`` for ``map`` with two arrays; None if it is another call."""
     if not isinstance(call, ast.Apply) or call.fun.span.text != "map" or len(call.args) < 3:
         return None
+    if isinstance(call.args[1], ast.Literal):
+        new = f"({call.args[0].span.text} {call.args[1].span.text})"
+        return Replacement(f"A function with its first argument stands in parentheses: {new}", new,
+                           call.args[0].span.to(call.args[1].span))
     new = f"map{len(call.args) - 1}"
     return Replacement(f"For several arrays write {new}.", new, call.fun.span)
 
@@ -278,7 +356,8 @@ def size_advice(solved: Substitution, left: Size, right: Size, names: tuple[str,
                     "written as the declaration says it, which a size coercion can do."]
     by = (left - right).constant
     if by and (left.variables() or right.variables()):
-        return [f"They differ by {abs(by)}, so they are never equal: take a slice of one of them."]
+        return [f"They differ by {abs(by)}, so they are never equal: take a slice of one of them."
+                ] * (what != DECLARED)
     if left.constant is not None and right.constant is not None:
         return ["All elements of an array have the same size."] if what == "an element" else []
     shown = [name for name in names if name]

@@ -58,6 +58,14 @@ class Arrays:
     def _name(self, leaf: Dynamic, span: Span) -> VName:
         return self.builder.rename(leaf.atom, leaf.type, span)
 
+    def _names(self, values: Sequence[Value], span: Span) -> tuple[VName, ...]:
+        """The names of all parts of values."""
+        return tuple(self._name(leaf, span) for value in values for leaf in leaves(value))
+
+    def _made(self, node: ir.Exp, type_: Type, base: str, span: Span) -> Dynamic:
+        """The result of a core operation."""
+        return Dynamic(self.builder.emit1(node, type_, base, span), type_)
+
     def _same_size(self, first: Value, others: Sequence[Value], span: Span) -> Atom:
         """The common outer size, checked at run time where it is not the same atom."""
         width = outer_size(first)
@@ -179,7 +187,7 @@ class Arrays:
                     "inside of it, so it might be another one for each.",
                     hints=IRREGULAR_HINTS))
         lam = replace(lam, body=self.builder.body(scope, lam.body.result))
-        inputs = tuple(self._name(leaf, span) for a in arrays for leaf in leaves(a))
+        inputs = self._names(arrays, span)
         types = tuple(array_of((width,), type_) for type_ in lam.ret)
         return self._bound(ir.Map(width, lam, inputs), types, "ys", result, span)
 
@@ -196,7 +204,7 @@ class Arrays:
         f, neutral = self._stable(f, neutral, span)
         array = self.complete(array, neutral, span)
         op = self._operator(f, neutral, span, comm=comm)
-        inputs = tuple(self._name(leaf, span) for leaf in leaves(array))
+        inputs = self._names([array], span)
         node = ir.Redomap(outer_size(array), (op,), self._identity(array), inputs)
         return self._bound(node, op.lam.ret, "r", neutral, span)
 
@@ -207,7 +215,7 @@ class Arrays:
         array = self.complete(array, neutral, span)
         op = self._operator(f, neutral, span)
         width = outer_size(array)
-        inputs = tuple(self._name(leaf, span) for leaf in leaves(array))
+        inputs = self._names([array], span)
         node = ir.Scanomap(width, (op,), self._identity(array), inputs)
         types = tuple(array_of((width,), t) for t in op.lam.ret)
         return self._bound(node, types, "ss", neutral, span)
@@ -225,7 +233,7 @@ class Arrays:
         result = tuple(a for v in vals for a in (*index, v))
         ret = tuple(t for v in value_types for t in (*index_types, v))
         lam = ir.Lambda(lam.params, ir.Body(lam.body.stms, result), ret)
-        inputs = tuple(self._name(leaf, span) for a in (*indices, values) for leaf in leaves(a))
+        inputs = self._names([*indices, values], span)
         types = tuple(leaf.type for leaf in leaves(dest))
         return self._bound(ir.Scatter(width, lam, inputs, dests), types, "ds", dest, span)
 
@@ -237,9 +245,9 @@ class Arrays:
         f, neutral = self._stable(f, neutral, span)
         dest, values = (self.complete(v, neutral, span) for v in (dest, values))
         op = self._combining(f, neutral, span)
-        dests = tuple(self._name(leaf, span) for leaf in leaves(dest))
+        dests = self._names([dest], span)
         lam, _, _ = self.lam(TupleValue, self._rows([bins, values]), span)
-        inputs = tuple(self._name(leaf, span) for a in (bins, values) for leaf in leaves(a))
+        inputs = self._names([bins, values], span)
         types = tuple(leaf.type for leaf in leaves(dest))
         node = ir.Hist(width, (ir.HistOp(outer_size(dest), dests, op),), lam, inputs)
         return self._bound(node, types, "hs", dest, span)
@@ -263,8 +271,8 @@ class Arrays:
             (last,) = leaves(f((token, row)))  # a hole's, perhaps
             result = last.atom if isinstance(last.atom, VName) else acc.name
         lam = self.builder.lambda_((acc, *params), scope, (result,), (Prim.BOOL,))
-        dests = tuple(self._name(leaf, span) for leaf in leaves(dest))
-        inputs = tuple(self._name(leaf, span) for leaf in leaves(array))
+        dests = self._names([dest], span)
+        inputs = self._names([array], span)
         types = tuple(leaf.type for leaf in leaves(dest))
         node = ir.Accumulate(outer_size(array), dests, ops, lam, inputs)
         return self._bound(node, types, "accs", dest, span)
@@ -322,7 +330,7 @@ class Arrays:
             positions = self.map(place, [flag, sums], span)
             assert isinstance(positions, Dynamic)
             with builder.attribute(SCRATCH):  # there is an element for every place
-                blank = each_leaf(lambda leaf, count=count: self.blank(  # type: ignore[misc]
+                blank = each_leaf(lambda leaf, count=count: self.blank(
                     array_of((count,), row_of(leaf.type)), span), array)
             parts.append(self.scatter(blank, [positions], array, span))
         return parts
@@ -345,26 +353,22 @@ class Arrays:
         if isinstance(type_, Prim):
             return Dynamic(zero(type_), type_)
         blank = ir.Replicate(shape_of(type_), zero(elem_of(type_)))
-        return Dynamic(self.builder.emit1(blank, type_, "blank", span),
-                       type_)
+        return self._made(blank, type_, "blank", span)
 
     # Layout
 
     def iota(self, count: Atom, start: Atom, step: Atom, prim: Prim, span: Span) -> Dynamic:
         """``start, start + step, ...``."""
         self.require_length(count, span)
-        type_ = ArrayType(prim, (count,))
-        return Dynamic(self.builder.emit1(ir.Iota(count, start, step, prim), type_, "is", span),
-                       type_)
+        return self._made(ir.Iota(count, start, step, prim), ArrayType(prim, (count,)), "is", span)
 
     def replicate(self, count: Atom, value: Value, span: Span) -> Value:
         """``replicate count value``."""
         self.require_length(count, span)
 
         def leaf(part: Dynamic) -> Dynamic:
-            type_ = array_of((count,), part.type)
-            return Dynamic(self.builder.emit1(ir.Replicate((count,), part.atom), type_, "rs", span),
-                           type_)
+            return self._made(ir.Replicate((count,), part.atom), array_of((count,), part.type),
+                              "rs", span)
         return each_leaf(leaf, value)
 
     def rearrange(self, perm: tuple[int, ...], value: Value, span: Span) -> Value:
@@ -374,7 +378,7 @@ class Arrays:
             full = (*perm, *range(len(perm), len(shape)))
             type_ = ArrayType(elem_of(part.type), tuple(shape[k] for k in full))
             node = ir.Rearrange(full, self._name(part, span))
-            return Dynamic(self.builder.emit1(node, type_, "ts", span), type_)
+            return self._made(node, type_, "ts", span)
         return each_leaf(leaf, value)
 
     def reshape(self, outer: int, shape: tuple[Atom, ...], value: Value, span: Span) -> Value:
@@ -385,7 +389,7 @@ class Arrays:
                 return part
             type_ = ArrayType(elem_of(part.type), new)
             node = ir.Reshape(new, self._name(part, span))
-            return Dynamic(self.builder.emit1(node, type_, "fs", span), type_)
+            return self._made(node, type_, "fs", span)
         return each_leaf(leaf, value)
 
     def concat(self, left: Value, right: Value, span: Span) -> Value:
@@ -396,10 +400,9 @@ class Arrays:
         def joined(a: Dynamic, b: Dynamic) -> Dynamic:
             type_ = array_of((size,), row_of(a.type))
             node = ir.Concat(0, (self._name(a, span), self._name(b, span)), size)
-            return Dynamic(self.builder.emit1(node, type_, "cs", span), type_)
+            return self._made(node, type_, "cs", span)
 
-        pairs = zip(leaves(left), leaves(right), strict=True)
-        return rebuild(left, iter([joined(a, b) for a, b in pairs]))
+        return each_leaf(joined, left, right)
 
     def slide(self, size: Atom, step: Atom, value: Value, span: Span) -> Value:
         """Windows of ``size`` elements, each ``step`` behind the last."""
@@ -415,7 +418,7 @@ class Arrays:
         def leaf(part: Dynamic) -> Dynamic:
             type_ = array_of((count, size), row_of(part.type))
             node = ir.Slide(0, size, step, count, self._name(part, span))
-            return Dynamic(self.builder.emit1(node, type_, "ws", span), type_)
+            return self._made(node, type_, "ws", span)
         return each_leaf(leaf, value)
 
     def pad(self, before: Atom, after: Atom, value: Value, array: Value, span: Span) -> Value:
@@ -435,10 +438,9 @@ class Arrays:
                          self.replicate(after, rim, span))
                 node = ir.Concat(0, tuple(self._name(each, span) for each in parts
                                           if isinstance(each, Dynamic)), size)
-            return Dynamic(self.builder.emit1(node, type_, "ps", span), type_)
+            return self._made(node, type_, "ps", span)
 
-        pairs = zip(leaves(array), leaves(value), strict=True)
-        return rebuild(array, iter([padded(part, rim) for part, rim in pairs]))
+        return each_leaf(padded, array, value)
 
     def _require(self, holds: Atom, message: str, values: tuple[Atom, ...], span: Span) -> None:
         """Fail at run time with a message unless a condition holds."""
@@ -451,7 +453,7 @@ class Arrays:
             if isinstance(part.type, Prim):
                 return part
             node = ir.Copy(self._name(part, span))
-            return Dynamic(self.builder.emit1(node, part.type, "copy", span), part.type)
+            return self._made(node, part.type, "copy", span)
         return each_leaf(leaf, value)
 
     def slice(self, value: Value, start: Atom, count: Atom, span: Span, *,
@@ -464,42 +466,43 @@ class Arrays:
               checked: bool = True) -> Value:
         """``value[dims]``; missing dimensions stay whole."""
         def leaf(part: Dynamic) -> Dynamic:
-            shape = shape_of(part.type)
-            full = (*dims, *(ir.SliceDim(i64(0), n, i64(1)) for n in shape[len(dims):]))
+            full = _full(dims, part.type)
             kept = tuple(d.count for d in full if isinstance(d, ir.SliceDim))
             type_ = array_of(kept, elem_of(part.type))
             node = ir.Index(self._name(part, span), full, checked and self.checked)
-            return Dynamic(self.builder.emit1(node, type_, "x", span), type_)
+            return self._made(node, type_, "x", span)
         return each_leaf(leaf, value)
 
     def update(self, array: Value, dims: Sequence[ir.Dim], value: Value, span: Span) -> Value:
         """``array with [dims] = value``."""
         def leaf(part: Dynamic, new: Dynamic) -> Dynamic:
-            shape = shape_of(part.type)
-            full = (*dims, *(ir.SliceDim(i64(0), n, i64(1)) for n in shape[len(dims):]))
+            full = _full(dims, part.type)
             counts = [d.count for d in full if isinstance(d, ir.SliceDim)]
             for count, size in zip(counts, shape_of(new.type), strict=True):
                 self.require_equal(count, size, span)
             node = ir.Update(self._name(part, span), full, new.atom, self.checked)
-            return Dynamic(self.builder.emit1(node, part.type, "xs", span), part.type)
+            return self._made(node, part.type, "xs", span)
 
         array, value = self.aligned([array, value], span)
-        pairs = zip(leaves(array), leaves(value), strict=True)
-        return rebuild(array, iter([leaf(a, v) for a, v in pairs]))
+        return each_leaf(leaf, array, value)
 
     def retype(self, leaf: Dynamic, shape: tuple[Atom, ...], span: Span) -> Dynamic:
         """The array with sizes that are equal but have other names."""
         if shape == shape_of(leaf.type):
             return leaf
-        type_ = ArrayType(elem_of(leaf.type), shape)
-        return Dynamic(self.builder.emit1(ir.Reshape(shape, self._name(leaf, span)), type_, "xs",
-                                          span), type_)
+        return self._made(ir.Reshape(shape, self._name(leaf, span)),
+                          ArrayType(elem_of(leaf.type), shape), "xs", span)
 
     def name(self, leaf: Dynamic, span: Span) -> Dynamic:
         """A leaf with a name: constants get a variable."""
         if isinstance(leaf.atom, VName):
             return leaf
-        return Dynamic(self.builder.emit1(ir.AtomExp(leaf.atom), leaf.type, "c", span), leaf.type)
+        return self._made(ir.AtomExp(leaf.atom), leaf.type, "c", span)
+
+
+def _full(dims: Sequence[ir.Dim], type_: Type) -> tuple[ir.Dim, ...]:
+    """Indices for all dimensions of an array; missing dimensions stay whole."""
+    return (*dims, *(ir.SliceDim(i64(0), n, i64(1)) for n in shape_of(type_)[len(dims):]))
 
 
 def _has_sum(value: Value) -> bool:

@@ -146,9 +146,10 @@ def rebuild(value: Value, parts: Iterator[Dynamic]) -> Value:
             return value
 
 
-def each_leaf(f: Callable[[Dynamic], Dynamic], value: Value) -> Value:
-    """``value`` with ``f`` of each part."""
-    return rebuild(value, iter([f(leaf) for leaf in leaves(value)]))
+def each_leaf(f: Callable[..., Dynamic], value: Value, *others: Value) -> Value:
+    """``value`` with ``f`` of each part, and of the parts of other values in the same place."""
+    parts = zip(leaves(value), *map(leaves, others), strict=True)
+    return rebuild(value, iter([f(*each) for each in parts]))
 
 
 Blank: TypeAlias = Callable[[Dynamic, Dynamic, Dynamic], Dynamic]

@@ -20,7 +20,7 @@ def with_library(program: ast.Flat) -> ast.Flat:
     """``program`` behind the library functions that it uses directly or indirectly."""
     used: set[str] = set()
     named = _names(program)
-    if _defined().isdisjoint(name.rpartition(".")[2] for name in named):
+    if library_names().isdisjoint(name.rpartition(".")[2] for name in named):
         return program  # the library need not be parsed, which takes longer than most programs
     named &= _library().keys()
     while named:
@@ -37,7 +37,7 @@ def _text() -> str:
 
 
 @cache
-def _defined() -> frozenset[str]:
+def library_names() -> frozenset[str]:
     """The names that the library's text defines, without the names of their modules."""
     return frozenset(re.findall(r"^ *def ([\w']+)", _text(), re.MULTILINE))
 

@@ -31,7 +31,7 @@ from runelift.frontend.modules.listed import (
     stands_for,
 )
 from runelift.frontend.modules.named_sizes import named_sizes
-from runelift.frontend.modules.recursion import as_loop, names_itself, within
+from runelift.frontend.modules.recursion import as_loop, may_name_itself, names_itself, within
 from runelift.frontend.modules.renaming import rename, with_params
 from runelift.frontend.modules.sealing import Sealing, applied, hides
 from runelift.frontend.modules.structures import (
@@ -212,9 +212,10 @@ class _Evaluator:
 
     def _value(self, dec: ast.ValDec, scope: Structure, prefix: str,
                entries: bool) -> ast.QualName:
-        dec, name = as_loop(dec), self._fresh(prefix + dec.name)
-        new = rename(dec, within(scope, dec, name))
-        new.name, new.recursive = name, names_itself(dec, scope)
+        itself, name = may_name_itself(dec, scope), self._fresh(prefix + dec.name)
+        dec = as_loop(dec) if itself else dec
+        new = rename(dec, within(scope, dec, name) if itself else scope)
+        new.name, new.recursive = name, itself and names_itself(dec, scope)
         new.entry = dec.entry and entries
         self.out.append(new)
         return ast.QualName((), new.name)
@@ -604,6 +605,7 @@ def _pick(find: Callable[[str], T | None], wanted: Iterable[str], what: str,
     for name in sorted(wanted):
         if (each := find(name)) is None:
             raise wrong("missing-member", span,
-                        f"The module has no {what} '{name}', which its module type asks for.")
+                        f"The module has no {what} '{name}', which its module type asks for.",
+                        f"Add it: {'def' if what == 'value' else what} {name} = ...")
         found[name] = each
     return found

@@ -10,17 +10,22 @@ The loop finds the arguments of the last call, and the rest of the body makes it
 parameter that every call passes on stays outside of the loop, so that it may be a function.  Size
 parameters are the sizes of the present arguments.  Other functions that name themselves stay as
 they are (:class:`~runelift.ir.syntax.Recursion`).
+
+A function whose every call would call it again never ends.  Inside of it, its name is that of an
+earlier value, as in ``def indices xs = map i32.i64 (indices xs)``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeGuard
 
+from runelift.frontend.modules.library import library_names
 from runelift.frontend.modules.renaming import rename
 from runelift.frontend.modules.structures import Structure
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.nodes import duplicate, walk
+from runelift.frontend.syntax.nodes import duplicate, parts, walk
+from runelift.frontend.syntax.prelude import FUNCTIONS, OPERATORS
 
 _ITSELF = " itself"
 """A name that no program can have."""
@@ -31,8 +36,6 @@ def as_loop(dec: ast.ValDec) -> ast.ValDec:
 
     The result is ``dec`` itself if it has no calls of itself, or if one of them is not last.
     """
-    if not dec.params:
-        return dec
     names = [node for node in walk(dec.body) if _mentions(node, dec.name)]
     if not names or _binds((dec.type_params, dec.params, dec.body), dec.name):
         return dec
@@ -58,8 +61,6 @@ def as_loop(dec: ast.ValDec) -> ast.ValDec:
 
 def within(scope: Structure, dec: ast.ValDec, name: str) -> Structure:
     """The scope of a declaration's parts: a function knows itself, as ``name``."""
-    if not dec.params:
-        return scope
     inner = scope.copy()
     inner.add(Structure(values={dec.name: ast.QualName((), name)}))
     return inner
@@ -67,10 +68,61 @@ def within(scope: Structure, dec: ast.ValDec, name: str) -> Structure:
 
 def names_itself(dec: ast.ValDec, scope: Structure) -> bool:
     """True if a function names itself, and no variable of this name hides it there."""
-    if not any(_mentions(node, dec.name) for node in walk(dec.body)):
-        return False
     return any(_mentions(node, _ITSELF)
                for node in walk(rename(dec, within(scope, dec, _ITSELF)).body))
+
+
+def may_name_itself(dec: ast.ValDec, scope: Structure) -> bool:
+    """True if the name of a function stands in it, and is not that of an earlier value."""
+    return (bool(dec.params) and any(_mentions(node, dec.name) for node in walk(dec.body))
+            and not _names_earlier(dec, scope))
+
+
+def _names_earlier(dec: ast.ValDec, scope: Structure) -> bool:
+    """True if the name of a function, inside of it, is that of an earlier value."""
+    return ((any(_calls(part, dec.name, len(dec.params)) for part in _evaluated(dec.body))
+             or _calls(_result(dec.body), dec.name, 1))  # no function returns itself
+            and not _binds((dec.params, dec.body), dec.name)
+            and (scope.value(dec.name) is not None or dec.name in OPERATORS
+                 or dec.name in FUNCTIONS or dec.name in library_names()))
+
+
+def _result(exp: ast.Exp) -> ast.Exp:
+    """The part of an expression that has its value."""
+    while isinstance(exp, ast.LetPat | ast.LetFun | ast.LetWith | ast.LocalOpen):
+        exp = exp.body
+    return exp
+
+
+def _evaluated(exp: object) -> Iterator[ast.Exp]:
+    """The parts of an expression that every evaluation of it evaluates."""
+    todo = [exp]
+    while todo:
+        match item := todo.pop():
+            case ast.IfExp(_, first) | ast.MatchExp(_, first) | ast.LoopExp(_, _, first):
+                todo.append(first)
+            case ast.BinExp(_, ast.QualName((), "&&" | "||"), first):
+                todo.append(first)
+            case ast.LetFun():
+                todo.append(item.body)
+            case tuple():
+                todo.extend(item)
+            case ast.Exp() if not isinstance(item, ast.LambdaExp):
+                yield item
+                todo.extend(getattr(item, name) for name in parts(type(item)))
+
+
+def _calls(exp: ast.Exp | None, name: str, least: int) -> bool:
+    """True for a call of a named function with at least so many arguments."""
+    match exp:
+        case ast.Apply(_, fun, args):
+            return _calls(fun, name, least - len(args))
+        case ast.BinExp(_, ast.QualName((), "|>"), _, fun) | ast.BinExp(
+                _, ast.QualName((), "<|"), fun):
+            return _calls(fun, name, least - 1)
+        case ast.BinExp(_, ast.QualName((), op)) if op == name:
+            return least <= 2
+    return least <= 0 and _mentions(exp, name)
 
 
 def _looping(dec: ast.ValDec, changing: list[int], values: tuple[ast.Exp, ...]) -> ast.Exp:

@@ -17,7 +17,13 @@ from runelift.frontend.syntax.prelude import (
     member,
     signature,
 )
-from runelift.ir.base.errors import Code, Diagnostic, ProgramError, did_you_mean
+from runelift.ir.base.errors import (
+    Code,
+    Diagnostic,
+    ProgramError,
+    Replacement,
+    did_you_mean,
+)
 from runelift.ir.base.source import Span
 from runelift.ir.prim import FLOATS, SAME_BITS, Prim
 
@@ -270,10 +276,19 @@ def find_module(path: tuple[str, ...], scope: Structure, span: Span) -> Mod:
             near = difflib.get_close_matches(part, mod.modules, 1) if isinstance(
                 mod, Structure) else []
             raise wrong("unknown-module", span, f"Unknown module '{'.'.join(path[:k + 1])}'.",
-                        *(did_you_mean(n, span, ".".join(path[:k + 1]), ".".join((*path[:k], n)))
-                          for n in near))
+                        *_broadcast(span), *(
+                            did_you_mean(n, span, ".".join(path[:k + 1]), ".".join((*path[:k], n)))
+                            for n in near))
         mod = known(inner)
     return mod
+
+
+def _broadcast(span: Span) -> list[str]:
+    """The hint for ``f.(xs)``, where ``span`` has the text of the function; none for other text."""
+    if span.source.text[span.end:span.end + 2] != ".(":
+        return []
+    return [Replacement(f"A function of each element is mapped: map {span.text} xs",
+                        f"map {span.text} (", Span(span.source, span.start, span.end + 2))]
 
 
 def known(mod: Mod | Unknown) -> Mod:

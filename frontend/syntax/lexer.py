@@ -6,6 +6,7 @@ of just these, for each such set.  To compile them all takes longer than to read
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from functools import cached_property, partial
 from itertools import islice
@@ -13,6 +14,9 @@ from typing import Any
 
 from lark.common import LexerConf
 from lark.lexer import BasicLexer, ContextualLexer, LexerState, Token
+
+_BLANKS: Any = re.compile(r"\s*").match
+"""Blanks are no tokens, and no token begins with one."""
 
 
 class SharedLexer(ContextualLexer):
@@ -38,7 +42,10 @@ class SharedLexer(ContextualLexer):
         at, text = lexer_state.line_ctr, lexer_state.text
         match, ignored = self._shared.scanner.match, self._shared.ignore_types
         states, stack = parser_state.parse_conf.states, parser_state.state_stack
-        while (start := at.char_pos) < text.end:
+        while at.char_pos < text.end:
+            start = at.char_pos = _BLANKS(text.text, at.char_pos, text.end).end()
+            if start == text.end:
+                return
             value, kind = match(text, start) or ("", "")
             if kind in ignored:
                 at.char_pos += len(value)

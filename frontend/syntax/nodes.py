@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from typing import NamedTuple, TypeVar
+from functools import cache
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeVar
 
 from runelift.ir.base.source import Span
 
@@ -84,10 +86,17 @@ def walk(node: object) -> Iterator[Node]:
     while todo:
         item = todo.pop()
         if isinstance(item, tuple):
-            todo.extend(item)
+            todo += item
         elif isinstance(item, Node):
+            kind: Any = type(item)
             yield item
-            todo.extend(getattr(item, name) for name in parts(type(item)))
+            todo += _read(kind)(item)
+
+
+@cache
+def _read(kind: type[Node]) -> Callable[[Node], tuple[Any, ...]]:
+    """A function that gets the fields that hold syntax of a node of this kind, and its place."""
+    return attrgetter(*parts(kind), "span") if parts(kind) else lambda _: ()
 
 
 def put_at(span: Span, tree: Node) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
@@ -29,6 +30,7 @@ _WORDS = {
 }
 _BEGINNINGS = ("def", "entry", "type", "module", "open", "import")
 """Words that declarations begin with."""
+_INCOMPLETE = "The declaration before is not complete."
 _OFTEN = {"OP": "an operator", "MINUS": "an operator", "COLON": "':'", "RANGE": "a range",
           "FIELD": "a field", "WITH": "'with'", "OPEN": "'['"}
 """Terminals that may follow almost everything, and so say little."""
@@ -103,22 +105,30 @@ def _close(waiting: list[Opening], word: str, only_last: bool = False) -> Openin
     return None
 
 
+class Said(NamedTuple):
+    """A hint, and the place of the mistake if that is another place than the error's."""
+
+    hint: str
+    place: Span | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Advice:
     """A hint for a text that matches ``before`` up to the place of an error, and ``at`` from it.
 
     ``expected``: a terminal that could stand at the place; with a ``-``, one that could not.
     ``new`` replaces the text from the place to the end of ``at``.  A group ``start`` of ``before``
-    is an earlier beginning, a group ``end`` of it another end.  ``new`` may name groups.
+    is an earlier beginning, a group ``end`` of it another end.  ``new`` may name groups; a group
+    ``x`` is of names with blanks or commas between them.
     """
 
     hint: str
     before: str = ""
     at: str = ""
     expected: str = ""
-    new: str = ""
+    new: str | None = None
 
-    def applies(self, source: Source, start: int, expected: Collection[str]) -> str | None:
+    def applies(self, source: Source, start: int, expected: Collection[str]) -> Said | None:
         """The hint if it is about this place, where only ``expected`` can stand."""
         text, low = source.text, max(0, start - 400)
         before = re.search(self.before, text[low:start])
@@ -128,31 +138,147 @@ class Advice:
         if not (self.expected in ("", *expected)
                 or (self.expected[0] == "-" and self.expected[1:] not in expected)):
             return None
-        if not self.new:
-            return self.hint
-        groups = {name: " ".join(each.replace(",", " ").split()) for name, each in
-                  (before.groupdict() | at.groupdict()).items()}
+        groups = before.groupdict() | at.groupdict()
+        if self.new is None and "start" not in groups:
+            return Said(self.hint)
         span = Span(source, low + before.start("start") if "start" in groups else start,
                     low + before.end("end") if "end" in groups else at.end())
-        return Replacement(self.hint, self.new.format(**groups), span)
+        if self.new is None:
+            return Said(self.hint, span)
+        words = {name: " ".join((each.replace(",", " ") if name == "x" else each).split())
+                 for name, each in groups.items()}
+        return Said(Replacement(self.hint, self.new.format(**words), span), span)
 
 
 _FUNCTION = r"A function is written: \x -> e"
 _ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\v": r"\v", "\0": r"\0"}
 """Characters that are in a program only if a string of Python has made them."""
 
+_ELEMENT = ("An element is replaced in a copy, or in an array that is yours alone: "
+            "xs with [i] = x")
 _MATCH = "A match is written: match e case p -> e"
 _LOOP = "A loop is written: loop x = a for i < n do e"
 
+_COMMENT = "A comment begins with --."
+_DECLARED = "A function is declared: def f (x: t) (y: t): u = e"
+_CONSTANT = "A constant is declared: def n = 3"
+_ARRAY = "An array is written in brackets: [1, 2, 3]"
+_MATRIX = "A matrix has brackets around each row: [[1, 2], [3, 4]]"
+_VALUES = "Fields of a value are written with '=': {x = e}"
+_UPDATE = "A field is replaced without braces: r with x = e"
+_IMPORT = 'Another file is imported by its path: import "std/sort"'
+_LINE = r"(^|\n)[ \t]*$"
+_ALONG = r"(?P<start>\b(?P<f>[\w'.]+)\s*\(\s*(?P<xs>[\w']+)\s*,\s*(axis|dims?)\s*)$"
+"""A call that says along which dimension of a matrix it goes."""
+_UNICODE = {"≤": "<=", "≥": ">=", "≠": "!=", "×": "*", "·": "*", "÷": "/", "−": "-", "∘": "<-<",
+            "→": "->", "λ": "\\", "∧": "&&", "∨": "||", "¬": "!"}
+"""Signs of mathematics, and what is written for them."""
+
+_FOREIGN = (
+    *(Advice(f"Write {new}", at=sign, new=new) for sign, new in _UNICODE.items()),
+    Advice(_COMMENT, before=r"(?:^|\n)[ \t]*(?P<start>(?://|%+)(?P<end>))[^\n]*$", new="--"),
+    Advice(_COMMENT, before=r"\s(?P<start>//(?P<end>))[ \t]+[A-Za-z']+[ \t][^\n]*$", new="--"),
+    Advice(_COMMENT, before=r"(?P<start>\(\*(?P<text>[^\n]*?)\*?)$",
+           at=r"(?P<rest>[^\n]*?)\*?\)[ \t]*(?=\n)", new="-- {text} {rest}"),
+    Advice(_COMMENT, before=r"(?P<start>\{)$", at=r"-(?P<text>[^\n]*)-\}[ \t]*(?=\n)",
+           new="-- {text}"),
+    Advice(_COMMENT, at=r"\{-(?P<text>[^\n]*)-\}[ \t]*(?=\n)", new="-- {text}"),
+    Advice(_COMMENT, at=r"/\*(?P<text>[^\n]*)\*/[ \t]*(?=\n)", new="-- {text}"),
+    Advice(_COMMENT, before=_LINE, at=r"(//+|%+)(?=[ \t]*[A-Za-z])", new="--"),
+    Advice(_COMMENT, before=_LINE, at='"""'),
+    Advice("A function of columns works on the rows of the transposed matrix: "
+           "map f (transpose xss)", before=_ALONG, at=r"=\s*0\s*\)",
+           new="map {f} (transpose {xs})"),
+    Advice("A function of rows is mapped: map f xss", before=_ALONG, at=r"=\s*-?\s*1\s*\)",
+           new="map {f} {xs}"),
+    Advice("Arguments have no names: f x y, in the order of the parameters.", at=r"=(?!=)",
+           before=r"(?<!\bif)(?<!while)(?<=[\w'])\((?:[^()\n]*,)?\s*(?P<start>[A-Za-z_]\w*\s*)$"),
+    Advice(_VALUES, before=r"\{(?:[^{}]*,)?\s*[\w']+(?P<start>\s*)$", at=r":(?![:>])", new=" ="),
+    Advice(_VALUES, before=r"\{(?:[^{}]*,)?\s*$", at=r"([\"'])(?P<name>\w+)\1\s*:",
+           new="{name} ="),
+    Advice(_UPDATE, before=r"(?P<start>\{\s*(?P<name>[\w']+)\s*)$",
+           at=r"with\b(?P<rest>[^{}\n]*)\}", new="{name} with {rest}"),
+    Advice(_UPDATE, before=r"(?P<start>\{\s*)$", new="{name} with {rest}",
+           at=r"\.{2,3}(?P<name>[\w']+)\s*,\s*(?P<rest>[^{}\n,]*)\}"),
+    Advice(_UPDATE, before=r"\{[^{}\n]*$", at=r"\.\.|\|"),
+    Advice(_ARRAY, before=r"(?P<start>\{\s*)$", at=r"(?P<items>-?\s*\.?\d[^{}\n]*)\}",
+           new="[{items}]"),
+    Advice(_ARRAY, before=r"(?P<start>\{\s*(?P<first>\d[\w.]*)\s*)$",
+           at=r",\s*(?P<rest>[^{}\n]*)\}", new="[{first}, {rest}]"),
+    Advice(_MATRIX, before=r"\{\s*$", at=r"\{\s*[-\d.]"),
+    Advice(_LOOP, before=r"\b(loop|for)\b[^\n]*$", at=";"),
+    Advice("The body of a loop is the next value, without 'x ='.", at=r"=(?!=)\s*", new="",
+           before=r"\bdo\s+(?P<start>[\w']+\s*)$"),
+    Advice(_ELEMENT, at=r"=(?!=)", new="{xs} with [{i}] =",
+           before=r"(\n|\bdo|\bin)\s*(?P<start>(?P<xs>[\w']+)\[(?P<i>[^\[\]\n]*)\]\s*)$"),
+    Advice("A name is defined with 'let': let x = e in ...", at=r"=(?!=)", new="let {name} =",
+           before=r"\n[ \t]+(?P<start>(?P<name>[a-z_][\w']*)\s*)$"),
+    Advice("A choice is written: if c then a else b", before=r"[\w')\]][ \t]+$",
+           at=r"if\b(?![^\n]*\bthen\b)[^\n]*\belse\b"),
+    Advice("A body stands behind '='.", before=r"(^|\n)[ \t]*(def|entry|let)\b[^=\\\n]*$",
+           at="=>", new="="),
+    Advice(_FUNCTION, at=r"\|\s*(?P<name>\w+)\s*:\s*(?P<type>[^|\n,]+)\|",
+           new=r"\({name}: {type}) ->"),
+    Advice(_FUNCTION, before=r"[(=]\s*$", at=r"\|[^|\n]+\|"),
+    Advice("A function is mapped: map (** 2) xs, or map2 (*) xs ys", at=r"\.[-+*/^]",
+           before=r"[A-Za-z_)\]'][\w']*$"),
+    Advice(_MATRIX, before=r"\[[^\]\n]*$", at=";"),
+    Advice("A function is applied to all that follows it by <|: f <| g x", at=r"\$(?=\s)",
+           new="<|"),
+    Advice(_FUNCTION, at=r"@\((?P<x>[\w', ]*)\)", new=r"\{x} ->"),
+    Advice("There are no decorators: leave it out.", before=_LINE, at=r"@[^\n]*", new=""),
+    Advice("Functions are composed: f <-< g, or g >-> f", before=r"[\w')]\s+$", at=r"\.(?=\s)",
+           new="<-<"),
+    Advice("Types are written in the definition: def f (x: t) (y: t): u = e", before=r"(^|\n)$",
+           at=r"(?P<line>(val\s+)?[a-z_][\w']*\s*::?[^=\n]*)(?=\n)", new="-- {line}"),
+    Advice("A record type is declared: type t = {x: f32, y: f32}", before=_LINE,
+           at=r"(typedef\s+)?(struct|record|interface)\s+(?P<name>\w+)\s*=?\s*\{",
+           new="type {name} = {{"),
+    Advice("A sum type is declared: type t = #red | #green", before=_LINE,
+           at=r"(data|enum|newtype|union|variant)\b"),
+    Advice("There are no classes: 'type' declares data, and 'def' functions.", before=_LINE,
+           at=r"(class|impl|trait|instance)\b"),
+    Advice("A body stands behind '=': def f (x: t): u = e", new=" =",
+           before=r"(^|\n)def\s+[\w']+\s*\([^()\n]*\)(?P<start>:(?P<end>))[ \t]*\n[^=]*$"),
+    Advice("A body stands behind '=', without braces.", new="=",
+           before=r"(^|\n)(def|entry|let)\b[^={\n]*(?P<start>\{(?P<end>))\s*\n[^={}]*$"),
+    Advice(_DECLARED, before=_LINE, at=r"(pub\s+)?(fn|fun|func|function)\b", expected="DEF",
+           new="def"),
+    Advice(_DECLARED, before=_LINE, expected="DEF",
+           at=r"((__\w+__|static|inline|const|template\s*<[^>\n]*>)\s+)*"
+              r"(void|int|float|double|long|auto|bool|[iuf]\d\d)\*?\s+\w+\s*\("),
+    Advice(_CONSTANT, before=_LINE, at=r"#define\s+(?P<name>\w+)\s+(?P<value>[^\n]+)",
+           new="def {name} = {value}"),
+    Advice(_CONSTANT, before=_LINE, at=r"(const|var|static|final)\b", expected="DEF", new="def"),
+    Advice(_IMPORT, before=_LINE,
+           at=r"#include|(using|use|from|require|library|include)\b", expected="DEF"),
+    Advice(_IMPORT, before=r"\bimport\s+$", at=r"[A-Za-z_]"),
+    Advice("An update is written with '=': xs with [i] = x", before=r"\bwith\s*\[[^\]\n]*\]\s*$",
+           at=r"<-|:=", new="="),
+    Advice("A definition is written with '='.", before=r"\blet\s+[\w']+\s*$", at=r"<-|:=",
+           new="="),
+    Advice("Write 'else if'.", before=r"(?P<start>\b(elif|elseif|elsif)\b(?P<end>))[^\n:]*$",
+           new="else if"),
+    Advice("A choice is written: if c then a else b", at=r"\|", expected="EQUAL",
+           before=r"(^|\n)(def|entry|let)\b[^=\n]*\n?\s*$"),
+    Advice("A name is defined before its use: let x = e in ...",
+           before=r"(?P<start>\bwhere(?P<end>))\s+[\w'() ]+$", at="="),
+    Advice("No ';' stands at the end of a line.", at=r";(?=[ \t]*(\n|$))", new=""),
+)
+"""Forms of other languages, with the forms here."""
+
 _ADVICE = (
+    *_FOREIGN,
     Advice(_MATCH, before=r"\b(match\b[^\n]*\{[^\n]*|case\b[^\n]*)=?$", at=r"=?>"),
-    Advice("An element is replaced in a copy, or in an array that is yours alone: xs with [i] = x",
+    Advice(_ELEMENT,
            before=r"\]\s*:$", at="="),
     Advice(_LOOP, before=r"\bfor\s*\([^\n)]*$", at="="),
     Advice("A field is written: e.x", before=r"[\w')\]]$", at=r"->\s*[a-z_]"),
     Advice("A component-wise operator is map2: map2 (*) xs ys", before=r"\s$", at=r"\.[-+*/^]"),
     Advice("Arguments stand behind the function without commas: f x y",
            before=r"(^|\n)(def|entry|let)\b[^\n]*=\s*[\w.']+\s[^\n(\[{]*$", at=","),
+    Advice("A tuple stands in parentheses: (a, b)", at=",",
+           before=r"(^|\n)[ \t]*(def|entry|let|in)\b[^\n\[\]{}]*$"),
     Advice("A type argument stands behind its type, and an array is written []t.", at="<",
            before=r":\s*[A-Z]\w*$"),
     Advice("A character is one sign, and a text stands in double quotes.", at="'"),
@@ -200,8 +326,6 @@ _ADVICE = (
     Advice("A name is defined with 'let': let x = e",
            before=r"\b(var|val|const|auto|int|float|double|[iuf]\d\d?)\s+[\w']+\s*$", at="="),
     Advice(_LOOP, before=r"\bfor\s+[\w']+\s*$", at="="),
-    Advice("A name is defined before its use: let x = e in ...",
-           before=r"\bwhere\s+[\w']+\s*$", at="="),
     Advice("The body of a loop stands behind 'do'.",
            before=r"\b(while|for)\b(?![^\n]*\bdo\b)[^\n]*\{[^\n}]*$"),
     Advice("Bits are inverted by '!'.", at="~", new="!"),
@@ -212,7 +336,6 @@ _ADVICE = (
            before=r"(^|\n)\s*(def|entry|let)\b[^=\n]*\)\s*$", at="->", new=":"),
     Advice("Equality is written '=='.", at=r"=(?!=)", expected="OP"),
     Advice("A choice is written: if c then a else b", at=r"\?"),
-    Advice("Write 'else if'.", before=r"\belif\b[^\n]*$"),
     Advice("The value of a function is its body: there is no 'return'.",
            before=r"\breturn\b[^\n]*$"),
     Advice("A loop is written: loop x = a while c do e", at=r"while\b", expected="-WHILE"),
@@ -235,6 +358,8 @@ _ADVICE = (
            at=r"[-+*/]"),
     Advice("Inside of an expression, functions are defined with 'let'.", before=r"[ \t]$",
            at=r"(def|entry)\b", expected="-DEF"),
+    Advice("A definition begins with 'def'.", before=r"(^|\n)$", expected="DEF",
+           at=r"(?P<name>[a-z_][\w']*)(?=[^\n=]*[\w')\]]\s*=(?!=))", new="def {name}"),
     Advice("A declaration begins with def, entry, type, module, open or import.",
            before=r"(^|\n)[ \t]*$", at=r"[A-Za-z_]", expected="DEF"),
 )
@@ -270,17 +395,22 @@ def syntax_error(source: Source, found: Found, begin: int = 0,
     waiting = [*around, *openings(source.text, begin, found.start)]
     place = Span(source, found.start, found.start + (len(found.word) or 1))
     incomplete = _is_next(found, place, in_module=bool(around))
-    hint = None if incomplete else _advice(source, found.start, found.expected)
-    if isinstance(hint, Replacement) and hint.span is not None:
-        place = hint.span
+    said = None if incomplete else _advice(source, found.start, found.expected)
+    hint, place = (None, place) if said is None else (said.hint, said.place or place)
+    message = f"Unexpected '{place.text or found.word}'." if found.word else f"Unexpected {END}."
     labels: tuple[Label, ...] = ()
     if waiting and waiting[-1].closing in found.expected and (hint is None or not found.word):
         last = waiting[-1]
-        labels = (Label(Span(source, last.start, last.start + len(last.word)), last.text),)
+        opening = Span(source, last.start, last.start + len(last.word))
+        if incomplete:
+            return Diagnostic(
+                "syntax-error", opening, f"T{last.text[1:]}.",
+                (Label(place, "the next declaration begins here"),),
+                (f"Write '{last.missing}' where it ends.",) * (last.word in _BRACKETS.values()))
+        labels = (Label(opening, last.text),)
     if incomplete:
-        hint = "The declaration before is not complete."
+        hint = _INCOMPLETE
     hint = hint or _missing(found.word, found.expected, waiting)
-    message = f"Unexpected '{place.text or found.word}'." if found.word else f"Unexpected {END}."
     return Diagnostic("syntax-error", place, message, labels, (hint,) if hint else ())
 
 
@@ -296,6 +426,8 @@ def _missing(found: str, expected: Collection[str], waiting: list[Opening]) -> s
         return f"'{found}' is a keyword and cannot be a name."
     if found in _BRACKETS and all(each.word != _BRACKETS[found] for each in waiting):
         return f"No '{_BRACKETS[found]}' is open here."
+    if not found and waiting and waiting[-1].word == "let":
+        return "Behind a definition stands 'in' with what it is for: let x = e in x"
     if "IF" in expected and (not found or found in _BRACKETS or found in RESERVED):
         return "An expression is missing before it."
     words = sorted({_WORDS[name] for name in expected if name in _WORDS})
@@ -303,10 +435,10 @@ def _missing(found: str, expected: Collection[str], waiting: list[Opening]) -> s
     return f"Expected {' or '.join(words)}." if 0 < len(words) <= 6 else None
 
 
-def _advice(source: Source, start: int, expected: Collection[str]) -> str | None:
+def _advice(source: Source, start: int, expected: Collection[str]) -> Said | None:
     """The first advice that fits the place."""
     line = source.text[source.text.rfind("\n", 0, start) + 1:start]
     if (escaped := next((c for c in line if c in _ESCAPES), None)) is not None:
-        return (f"The text has the character that Python makes of \"{_ESCAPES[escaped]}\": "
-                "write r before the string.")
+        return Said("The text has the character that Python makes of "
+                    f"\"{_ESCAPES[escaped]}\": write r before the string.")
     return next(filter(None, (each.applies(source, start, expected) for each in _ADVICE)), None)

@@ -11,7 +11,7 @@ from runelift.ir.partials import is_flat_at
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom
 
-FLAT = ir.Iota | ir.Assert | ir.LengthFacts | ir.SlabSize
+FLAT = ir.Iota | ir.Assert | ir.LengthFacts | ir.SlabSize | ir.SegmentLength
 """Expressions whose results do not vary with any number."""
 
 

@@ -26,6 +26,8 @@ MAKERS = (Map, Scanomap, If, Loop, Update)
 """The expressions that make an array in memory that is allocated for it."""
 SCRATCH = "scratch"
 """The attribute of an array of zeros that are all overwritten before anything looks at them."""
+REPEATABLE = "repeatable"
+"""The attribute of a scan whose elements cost no more to compute again than to load."""
 IN_SLABS = "slabs"
 """The attribute of a loop over runs of segments: only what the device says differs between them."""
 APPENDS = "appends"

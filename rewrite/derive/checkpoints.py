@@ -80,7 +80,8 @@ def in_segments(emit: Emitter, stm: ir.Stm, levels: int) -> list[ir.Stm]:
     outer = emit.like(p.param for p in loop.params)
     with emit.block() as before:
         count = emit.size_op("max", i64(0), loop.form.bound)
-        length = _length(emit, count, levels)
+        name = (stm.loc and stm.loc.name) or loop.params[0].param.name.base
+        length = emit.one(ir.SegmentLength(_length(emit, count, levels)), Prim.I64, name)
         above = emit.size_op("add", count, emit.size_op("sub", length, i64(1)))
         segments = emit.size_op("quot", above, length)
     with emit.block() as stms:
@@ -103,7 +104,7 @@ def in_segments(emit: Emitter, stm: ir.Stm, levels: int) -> list[ir.Stm]:
 
 
 def _length(emit: Emitter, count: Atom, levels: int) -> Atom:
-    """The iterations of a segment: the least number that is at least count^(k / (k + 1))."""
+    """The likely iterations of a segment: the least number from count^(k / (k + 1)) on."""
     number = emit.one(ir.Convert(Prim.I64, Prim.F64, count), Prim.F64)
     power = (emit.op("sqrt", Prim.F64, number) if levels == 1 else
              emit.op("pow", Prim.F64, number, Const(levels / (levels + 1), Prim.F64)))

@@ -12,7 +12,21 @@ from typing import TypeAlias
 
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import Dim, Exp, Iota, Param, SliceDim, Stm
+from runelift.ir.syntax import (
+    Copy,
+    Dim,
+    Exp,
+    Index,
+    Iota,
+    Pad,
+    Param,
+    Rearrange,
+    Replicate,
+    Reshape,
+    SliceDim,
+    Slide,
+    Stm,
+)
 from runelift.ir.types import ArrayType, Atom, Const, Type, i64, shape_of
 from runelift.rewrite.engine.ranges import Ranges
 
@@ -99,6 +113,15 @@ class Scope(Ranges):
         """The expression of which ``atom`` is the only result."""
         stm = self.defs.get(atom) if isinstance(atom, VName) else None
         return stm.exp if stm is not None and len(stm.pat) == 1 else None
+
+    def looked_at(self, stm: Stm) -> tuple[Exp, Exp | None]:
+        """The expression of a statement, and that of the array or value that it is a view of."""
+        match stm.exp:
+            case (Index(array=source) | Rearrange(array=source) | Reshape(array=source)
+                  | Copy(array=source) | Slide(array=source) | Pad(array=source)
+                  | Replicate(value=source)):
+                return stm.exp, self.exp(source)
+        return stm.exp, None
 
     def resolve(self, atom: Atom) -> Atom:
         """The atom that ``atom`` is known to equal."""

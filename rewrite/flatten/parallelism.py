@@ -29,7 +29,7 @@ def is_cheap(exp: ir.Exp) -> bool:
             return op in CHEAP_OPS
         case (ir.AtomExp() | ir.Convert() | ir.Index() | ir.Rearrange() | ir.Reshape()
               | ir.Slide() | ir.Pad()
-              | ir.Iota() | ir.Replicate() | ir.Copy()):
+              | ir.Iota() | ir.Replicate() | ir.Copy() | ir.SegmentLength()):
             return True
     return False
 

@@ -90,17 +90,27 @@ def partition(walk: Walk, cond: Atom) -> Partition:
 def place_of(walk: Walk, parts: Partition, number: VName) -> tuple[tuple[ir.Stm, ...], VName]:
     """The place of a point in the order of a partition, and the statements that compute it."""
     names = walk.flattener.names
-    end, before, behind, other, place = (
-        ir.Param(names.fresh(base), Prim.I64)
-        for base in ("end", "before", "behind", "other", "place"))
-    walk.flattener.learn_params([end, before, behind, other, place])
+    first, second = places_of(walk, parts, number)
+    other, place = (ir.Param(names.fresh(base), Prim.I64) for base in ("other", "place"))
+    walk.flattener.learn_params([other, place])
+    read, before = first.stms
     return (
-        ir.Stm((end,), ir.Index(parts.ends, (number,))),
-        ir.Stm((before,), ir.PrimOp("sub", Prim.I64, (end.name, i64(1)))),
-        ir.Stm((behind,), ir.PrimOp("sub", Prim.I64, (number, end.name))),
-        ir.Stm((other,), ir.PrimOp("add", Prim.I64, (parts.chosen, behind.name))),
-        ir.Stm((place,), ir.If(parts.cond, ir.Body((), (before.name,)),
+        read, before, second.stms[1],
+        ir.Stm((other,), ir.PrimOp("add", Prim.I64, (parts.chosen, second.result[0]))),
+        ir.Stm((place,), ir.If(parts.cond, ir.Body((), first.result),
                                ir.Body((), (other.name,)), (Prim.I64,)))), place.name
+
+
+def places_of(walk: Walk, parts: Partition, number: VName) -> tuple[ir.Body, ir.Body]:
+    """The place of a point among those where the condition holds, and among all points else."""
+    end, before, behind = (ir.Param(walk.flattener.names.fresh(base), Prim.I64)
+                           for base in ("end", "before", "behind"))
+    walk.flattener.learn_params([end, before, behind])
+    read = ir.Stm((end,), ir.Index(parts.ends, (number,)))
+    return (ir.Body((read, ir.Stm((before,), ir.PrimOp("sub", Prim.I64, (end.name, i64(1))))),
+                    (before.name,)),
+            ir.Body((read, ir.Stm((behind,), ir.PrimOp("sub", Prim.I64, (number, end.name)))),
+                    (behind.name,)))
 
 
 def chosen_points(walk: Walk, parts: Partition) -> VName:

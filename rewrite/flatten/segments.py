@@ -14,18 +14,21 @@ j := p − off[i].  A length below 0 counts as 0 in all of them: a check of Σ f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from runelift.ir import syntax as ir
+from runelift.ir.analysis.placement import REPEATABLE
 from runelift.ir.base import failures
 from runelift.ir.names import VName
 from runelift.ir.operators import one_operation
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Fact, Ragged, Sharing
-from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of
+from runelift.ir.traverse import statements_inside
+from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of, zero
+from runelift.rewrite.engine.scalar_code import is_scalar_code
 from runelift.rewrite.flatten.nest import Facts, Nest, Segments, whole
 
 if TYPE_CHECKING:
@@ -40,23 +43,58 @@ def segments_of(walk: Walk, width: VName) -> Segments:
     """The descriptor of a width that differs between the points of Σ; its facts are emitted."""
     if (known := walk.nest.segments.get(width)) is not None:
         return known
+    facts = _closed_facts(walk, width) or _scaled_facts(walk, width)
+    fused = None if facts or not walk.flattener.lifted else _fused_lengths(walk, width)
+    if fused is not None:
+        return fused
     lengths = walk.expand(width, Prim.I64)
     assert isinstance(lengths, VName)
     count = number_of_points(walk)
     if len(walk.nest.space) > 1:
         lengths = emitted(walk, "len", array_of((count,), Prim.I64),
                            ir.Reshape((count,), lengths))
-    facts = _closed_facts(walk, width) or _scaled_facts(walk, width)
     if facts is None and not walk.flattener.lifted:
         facts = _facts(walk, lengths)
     if facts is not None:
         found = Segments(count, lengths, facts[0], Facts(*facts[1:]))
     else:  # no version of a lifted function asks for more than the total, which offsets have
         offsets = _offsets(walk, count, lengths)
-        total = emitted(walk, "total", Prim.I64, ir.Index(offsets, (count,)))
-        found = Segments(count, lengths, total, offsets=offsets)
+        found = Segments(count, lengths, _total(walk, offsets, count), offsets=offsets)
     walk.nest = walk.nest.with_segments(width, found)
     return found
+
+
+def _fused_lengths(walk: Walk, width: VName) -> Segments | None:
+    """The descriptor of a width that the scan of the lengths computes, with what waits for it.
+
+    Law: scan ⊕ (map f xs) = scanomap ⊕ f xs, which also gives map f xs.  None for a width that is
+    stored, and if more than scalar code waits.
+    """
+    names, nest = walk.flattener.names, walk.nest
+    waits = any(p.name == width for stm in walk.pending for p in stm.pat)
+    if (not waits and nest.expanded(width) is not None) or not is_scalar_code(walk.pending):
+        return None
+    count = number_of_points(walk)
+    pending, walk.pending = walk.pending if waits else [], [] if waits else walk.pending
+    kept = [p for stm in pending for p in stm.pat if p.name != width and walk.is_used_later(p.name)]
+    pat = (ir.Param(width, Prim.I64), *kept)
+    number, over = by_number(walk)
+    body = over.kernel_body(tuple(pending), tuple(p.name for p in pat))
+    ends = _ends(walk, count)
+    host = tuple(ir.Param(names.fresh(p.name), array_of((ends,), p.type)) for p in pat)
+    offsets = _scanned(walk, number, body, host)
+    behind = defined(walk, "behind", ir.PrimOp("add", Prim.I64, (define_number(walk), i64(1))))
+    walk.nest = walk.nest.define(ir.Stm((p,), ir.Index(array.name, (behind,)), loc=walk.loc)
+                                 for p, array in zip(pat, host, strict=True))
+    found = Segments(count, part_of(walk, host[0].name, i64(1), array_of((count,), Prim.I64)),
+                     _total(walk, offsets, count), offsets=offsets)
+    walk.nest = walk.nest.with_segments(width, found)
+    return found
+
+
+def _total(walk: Walk, offsets: VName, count: Atom) -> VName:
+    """The number of all elements."""
+    return emitted(walk, "total", Prim.I64, ir.Index(offsets, (count,)))
 
 
 def with_facts(walk: Walk, width: VName) -> Segments:
@@ -87,7 +125,13 @@ def with_owners(walk: Walk, width: VName) -> Segments:
     """The descriptor of a width, with offsets and the segment of each element."""
     found = with_offsets(walk, width)
     if found.owners is None:
-        found = replace(found, owners=_owners(walk, found))
+        owners = _beside_scan(walk, found)
+        if owners is None:
+            param, exp = _owners(walk, found, ragged_nest(walk, found, Sharing.FLAT),
+                                 ir.Body((), ()))
+            walk.emit(ir.Stm((param,), exp))
+            owners = param.name
+        found = replace(found, owners=owners)
         walk.nest = walk.nest.with_segments(width, found)
     return found
 
@@ -131,8 +175,20 @@ def defined(walk: Walk, base: str, exp: ir.PrimOp | ir.Index) -> VName:
     return found.name
 
 
-def elements_nest(walk: Walk, width: VName) -> tuple[Nest, VName]:
-    """Σ ▷ width, and the index of an element in its segment."""
+class Elements(NamedTuple):
+    """Σ ▷ width: a nest, the flat number of a point of Σ, and the index of an element there."""
+
+    nest: Nest
+    number: VName
+    at: VName
+
+    def kernel_body(self, element: ir.Body) -> ir.Body:
+        """The body of a kernel over all elements that computes one."""
+        return self.nest.kernel_body(element.stms, element.result)
+
+
+def elements_nest(walk: Walk, width: VName) -> Elements:
+    """Σ ▷ width as a space of one dimension, by way of the owners."""
     found, names = with_owners(walk, width), walk.flattener.names
     assert found.offsets is not None
     assert found.owners is not None
@@ -141,11 +197,52 @@ def elements_nest(walk: Walk, width: VName) -> tuple[Nest, VName]:
     owner = ir.Param(names.fresh("own"), Prim.I32)
     walk.flattener.learn_params([place, owner, start, index])
     inside = Nest((ir.SegDim(place.name, found.total),), nest.defs)
-    return inside.define([
+    return Elements(inside.define([
         ir.Stm((owner,), ir.Index(found.owners, (place.name,))),
         ir.Stm((ir.Param(number, Prim.I64),), ir.Convert(Prim.I32, Prim.I64, owner.name)),
         ir.Stm((start,), ir.Index(found.offsets, (number,))),
-        ir.Stm((index,), ir.PrimOp("sub", Prim.I64, (place.name, start.name)))]), index.name
+        ir.Stm((index,), ir.PrimOp("sub", Prim.I64, (place.name, start.name)))]),
+        number, index.name)
+
+
+def ragged_nest(walk: Walk, found: Segments, sharing: Sharing) -> Elements:
+    """Σ ▷ width as a space whose last dimension is ragged; points of Σ are numbered."""
+    number, nest = by_number(walk)
+    index = walk.flattener.names.fresh("j")
+    walk.flattener.learn_params([ir.Param(index, Prim.I64)])
+    return Elements(Nest((ir.SegDim(number, found.count),
+                          ir.SegDim(index, ragged_of(found, sharing))), nest.defs), number, index)
+
+
+def over_elements(walk: Walk, width: VName, like: Sequence[ir.Param],
+                  element: Callable[[Elements], ir.Body], attrs: tuple[str, ...] = ()
+                  ) -> tuple[ir.Param, ...]:
+    """Σ ▷ width ⊢ e, as flat arrays of scalars that are named ``like`` others.
+
+    Law: scan max own = own, as all elements of a segment have the same owner.  So the pass that
+    finds the owners also makes the elements, unless owners are known.
+    """
+    found, names = with_offsets(walk, width), walk.flattener.names
+    pat = tuple(ir.Param(names.fresh(p.name), array_of((found.total,), elem_of(p.type)))
+                for p in like)
+    ret = tuple(elem_of(p.type) for p in like)
+    if found.owners is None and _scan_of(walk, found) is None:
+        inner = ragged_nest(walk, found, Sharing.FLAT)
+        body = element(inner)
+        if not _makes_arrays(body):
+            owners, exp = _owners(walk, found, inner, body, ret)
+            walk.emit(ir.Stm((owners, *pat), exp, attrs))
+            walk.nest = walk.nest.with_segments(width, replace(found, owners=owners.name))
+            return pat
+    inner = elements_nest(walk, width)
+    walk.emit(ir.Stm(pat, walk.segmap(inner.nest.space, element(inner), ret), attrs))
+    return pat
+
+
+def _makes_arrays(body: ir.Body) -> bool:
+    """True if a body needs memory for arrays, which scans do not give to their elements."""
+    return any(shape_of(p.type) and not isinstance(stm.exp, ir.VIEWS)
+               for stm in statements_inside([body]) for p in stm.pat)
 
 
 def bind_parts(walk: Walk, pat: Sequence[ir.Param], host: Sequence[ir.Param], width: VName
@@ -177,10 +274,37 @@ def flat_array(walk: Walk, array: VName, width: VName) -> VName:
         case ir.Stm(_, ir.Replicate((count,), value), attrs) if (
                 count == width and walk.invariant(value)):
             return emitted(walk, array.base, flat, ir.Replicate((found.total,), value), attrs)
-    inner, index = elements_nest(walk, width)
-    element = ir.Param(walk.flattener.names.fresh(array), elem_of(type_))
-    body = inner.kernel_body((ir.Stm((element,), ir.Index(array, (index,))),), (element.name,))
-    return emitted(walk, array.base, flat, walk.segmap(inner.space, body, (element.type,)))
+    (param,) = over_elements(
+        walk, width, (ir.Param(array, type_),),
+        lambda inner: inner.kernel_body(element_of(walk, inner.nest, array, inner.at)))
+    return param.name
+
+
+def element_of(walk: Walk, nest: Nest, array: VName, index: VName) -> ir.Body:
+    """The element of an array of scalars at an index, where the nest defines the array."""
+    match nest.defs.get(array):
+        case ir.Stm(_, ir.Concat(_, arrays, _)):
+            return concat_element(walk, nest, arrays, index)
+    element = ir.Param(walk.flattener.names.fresh(array), elem_of(walk.flattener.types[array]))
+    return ir.Body((nest.element(element, array, index, walk.loc),), (element.name,))
+
+
+def concat_element(walk: Walk, nest: Nest, arrays: Sequence[VName], index: VName) -> ir.Body:
+    """The element of a concatenation of arrays at an index."""
+    here = element_of(walk, nest, arrays[0], index)
+    if len(arrays) == 1:
+        return here
+    names, type_ = walk.flattener.names, walk.flattener.types[arrays[0]]
+    (length,) = shape_of(type_)
+    inside, after, found = (ir.Param(names.fresh(base), prim) for base, prim in (
+        ("inside", Prim.BOOL), ("after", Prim.I64), ("x", elem_of(type_))))
+    walk.flattener.learn_params([inside, after, found])
+    rest = concat_element(walk, nest, arrays[1:], after.name)
+    behind = ir.Stm((after,), ir.PrimOp("sub", Prim.I64, (index, length)))
+    return ir.Body((
+        ir.Stm((inside,), ir.PrimOp("lt", Prim.I64, (index, length))),
+        ir.Stm((found,), ir.If(inside.name, here, replace(rest, stms=(behind, *rest.stms)),
+                               (found.type,)))), (found.name,))
 
 
 class Packed(NamedTuple):
@@ -338,46 +462,105 @@ def _facts(walk: Walk, lengths: VName) -> list[VName]:
             for fact in Fact]
 
 
-def _length(walk: Walk, lengths: VName) -> tuple[VName, list[ir.Stm], VName]:
-    """An index, and the statements that compute the length there, at least 0."""
-    names = walk.flattener.names
-    index = names.fresh("i")
-    read, length = (ir.Param(names.fresh("length"), Prim.I64) for _ in range(2))
-    return index, [ir.Stm((read,), ir.Index(lengths, (index,))),
-                   ir.Stm((length,), ir.PrimOp("max", Prim.I64, (read.name, i64(0))))], length.name
+def _ends(walk: Walk, count: Atom) -> VName:
+    """The number of offsets."""
+    return computed(walk, "add", count, i64(1), base="ends")
 
 
 def _offsets(walk: Walk, count: Atom, lengths: VName) -> VName:
     """The exclusive scan of the lengths, with the total at the end."""
-    names = walk.flattener.names
-    ends = computed(walk, "add", count, i64(1), base="ends")
-    before, stms, length = _length(walk, lengths)
-    index, some = names.fresh("i"), ir.Param(names.fresh("some"), Prim.BOOL)
-    part = ir.Param(names.fresh("part"), Prim.I64)
-    first = ir.Stm((ir.Param(before, Prim.I64),),
-                   ir.PrimOp("sub", Prim.I64, (index, i64(1))))
-    body = ir.Body((
-        ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), index))),
-        ir.Stm((part,), ir.If(some.name, ir.Body((first, *stms), (length,)),
-                              ir.Body((), (i64(0),)), (Prim.I64,)))), (part.name,))
-    return emitted(walk, "off", array_of((ends,), Prim.I64), ir.SegScan(
-        ir.Level.GRID, (ir.SegDim(index, ends),), (one_operation(names, "add", i64(0)),),
-        body, (Prim.I64,)))
+    point, length = (ir.Param(walk.flattener.names.fresh(base), Prim.I64)
+                     for base in ("i", "length"))
+    read = ir.Stm((length,), ir.Index(lengths, (point.name,)))
+    ends = ir.Param(lengths, array_of((_ends(walk, count),), Prim.I64))
+    return _scanned(walk, point.name, ir.Body((read,), (length.name,)), (ends,), stored=False)
 
 
-def _owners(walk: Walk, found: Segments) -> VName:
-    """The segment of each element, as one pass over the offsets writes it."""
+def _scanned(walk: Walk, point: VName, body: ir.Body, host: tuple[ir.Param, ...], *,
+             stored: bool = True) -> VName:
+    """The exclusive scan of the first result of ``body`` at points, with the total at the end.
+
+    The results are ``stored`` in arrays, one place behind their points.
+    """
+    names, types = walk.flattener.names, tuple(elem_of(p.type) for p in host if stored)
+    index = names.fresh("i")
+    some, length = (ir.Param(names.fresh(base), prim) for base, prim in (
+        ("some", Prim.BOOL), ("length", Prim.I64)))
+    first = ir.Stm((ir.Param(point, Prim.I64),), ir.PrimOp("sub", Prim.I64, (index, i64(1))))
+    least = ir.Stm((length,), ir.PrimOp("max", Prim.I64, (body.result[0], i64(0))))
+    values = tuple(ir.Param(names.fresh(base), prim) for base, prim in (
+        ("part", Prim.I64), *(("value", each) for each in types)))
+    choice = ir.If(some.name, ir.Body((first, *body.stms, least), (
+        length.name, *body.result[:len(types)])),
+        ir.Body((), (i64(0), *map(zero, types))), (Prim.I64, *types))
+    space, scanned = walk.flattener.fresh_kernel(
+        (ir.SegDim(index, shape_of(host[0].type)[0]),), ir.Body((
+            ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), index))),
+            ir.Stm(values, choice)), tuple(p.name for p in values)))
+    offsets = ir.Param(names.fresh("off"), host[0].type)
+    walk.emit(ir.Stm((offsets, *(host if stored else ())), ir.SegScan(
+        ir.Level.GRID, space, (one_operation(names, "add", i64(0)),), scanned,
+        (Prim.I64, *types)), (REPEATABLE,)))
+    return offsets.name
+
+
+class _Owners(NamedTuple):
+    """A scan that finds the segment of each element, and a name for the segments."""
+
+    param: ir.Param
+    exp: ir.SegScan
+
+
+def _owners(walk: Walk, found: Segments, inner: Elements, body: ir.Body,
+            ret: tuple[Type, ...] = ()) -> _Owners:
+    """The owners of elements, as one pass over the offsets writes them, and what ``body`` makes."""
     names, prim = walk.flattener.names, Prim.I32
+    _check_few(walk, found)
+    owner = _owner(walk, inner.number)
+    space, body = walk.flattener.fresh_kernel(inner.nest.space, ir.Body(
+        (owner, *body.stms), (owner.pat[0].name, *body.result)))
+    return _Owners(ir.Param(names.fresh("own"), array_of((found.total,), prim)), ir.SegScan(
+        ir.Level.GRID, space, (one_operation(names, "max", Const(0, prim)),), body,
+        (prim, *ret)))
+
+
+def _owner(walk: Walk, number: VName) -> ir.Stm:
+    """The number of a segment as an owner of elements."""
+    own = ir.Param(walk.flattener.names.fresh("own"), Prim.I32)
+    return ir.Stm((own,), ir.Convert(Prim.I64, Prim.I32, number))
+
+
+def _check_few(walk: Walk, found: Segments) -> None:
+    """Emit the check that owners have numbers of segments."""
     few = emitted(walk, "few", Prim.BOOL,
                   ir.PrimOp("lt", Prim.I64, (found.count, i64(MOST_SEGMENTS + 1))))
     walk.emit(ir.Stm((), ir.Assert(few, failures.SEGMENTS, (found.count,))))
-    number, index = names.fresh("i"), names.fresh("j")
-    own = ir.Param(names.fresh("own"), prim)
-    body = ir.Body((ir.Stm((own,), ir.Convert(Prim.I64, prim, number)),), (own.name,))
-    return emitted(walk, "own", array_of((found.total,), prim), ir.SegScan(
-        ir.Level.GRID,
-        (ir.SegDim(number, found.count), ir.SegDim(index, ragged_of(found, Sharing.FLAT))),
-        (one_operation(names, "max", Const(0, prim)),), body, (prim,)))
+
+
+def _scan_of(walk: Walk, found: Segments) -> int | None:
+    """The place of a scan over all elements among the statements of the walk, if there is one."""
+    wanted = ragged_of(found, Sharing.FLAT)
+    return next((place for place, stm in enumerate(walk.out) if isinstance(stm.exp, ir.SegScan)
+                 and stm.exp.space[-1].ragged == wanted), None)
+
+
+def _beside_scan(walk: Walk, found: Segments) -> VName | None:
+    """The owners as a further result of a scan over all elements; None if there is no scan."""
+    place = _scan_of(walk, found)
+    if place is None:
+        return None
+    stm, rest = walk.out[place], walk.out[place + 1:]
+    exp = stm.exp
+    assert isinstance(exp, ir.SegScan)
+    owner = _owner(walk, exp.space[0].index)
+    owners = ir.Param(walk.flattener.names.fresh("own"), array_of((found.total,), Prim.I32))
+    del walk.out[place:]
+    _check_few(walk, found)
+    walk.emit(replace(stm, pat=(*stm.pat, owners), exp=replace(
+        exp, body=ir.Body((*exp.body.stms, owner), (*exp.body.result, owner.pat[0].name)),
+        ret=(*exp.ret, Prim.I32))))
+    walk.out += rest
+    return owners.name
 
 
 def emitted(walk: Walk, base: str, type_: Type, exp: ir.Exp, attrs: tuple[str, ...] = ()

@@ -51,6 +51,8 @@ class Walk:
         """The place of the present statement; statements that are made for it get this place."""
         self.partners: Mapping[VName, tuple[ir.Stm, ...]] = {}
         """The calls that are made together with one, by the first result of that one."""
+        self.delayed: Set[VName] = frozenset()
+        """Names whose elements alone are read, so that a concatenation may stay a definition."""
         self._later: Set[VName] = frozenset()
         self._needed: set[VName] = set()
         self._arithmetic: dict[VName, frozenset[VName]] = {}
@@ -79,7 +81,8 @@ class Walk:
         """Say that ``names`` are used after the present statement."""
         self._needed.update(names)
 
-    def _is_used_later(self, name: VName) -> bool:
+    def is_used_later(self, name: VName) -> bool:
+        """True if a name is used after the present statement."""
         return name in self._later or name in self._needed
 
     def statement(self, stm: ir.Stm) -> None:
@@ -133,7 +136,7 @@ class Walk:
                 param.type, Prim) or self.regular(param.type):
             return False
         if not all(self.regular(p.type) for pending in self.pending for p in pending.pat
-                   if p.name in held or self._is_used_later(p.name)):
+                   if p.name in held or self.is_used_later(p.name)):
             return False
         self.need(held)
         self.flush()
@@ -167,7 +170,7 @@ class Walk:
         Returns the expanded arrays of ``extra``.
         """
         stored = [p for stm in self.pending for p in stm.pat
-                  if self._is_used_later(p.name) and p.name not in extra]
+                  if self.is_used_later(p.name) and p.name not in extra]
         pat = [*stored, *(ir.Param(name, self.flattener.types[name]) for name in extra)]
         if not pat and not any(_must_run(stm) for stm in self.pending):
             return ()
@@ -208,7 +211,7 @@ class Walk:
         if not bound & free and not (checks and any(map(_must_run, self.pending))):
             return None
         irregular = [p for held in self.pending for p in held.pat
-                     if (p.name in free or self._is_used_later(p.name))
+                     if (p.name in free or self.is_used_later(p.name))
                      and not self.regular(p.type)]
         if irregular:
             return f"'{irregular[0].name.base}' has another shape at each point of the nest"

@@ -31,7 +31,14 @@ from runelift.ir.traverse import (
 from runelift.ir.types import Atom
 from runelift.rewrite.engine.pick import names_in
 from runelift.rewrite.engine.rule import Rewriting, Rule
-from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL, reduce_by_rows
+from runelift.rewrite.passes.cse import canonical
+from runelift.rewrite.rules.fusion import (
+    HORIZONTAL,
+    VERTICAL,
+    alike_together,
+    reduce_by_rows,
+    with_elements_of,
+)
 from runelift.rewrite.rules.soac import operands
 from runelift.rewrite.rules.unused import may_fail_on_purpose
 
@@ -48,6 +55,12 @@ def fuse(program: ir.Program, names: Names, rewriting: Rewriting | None = None) 
     """``program`` with array operations fused wherever that repeats no computation."""
     fuser = _Fuser(rewriting or Rewriting(names))
     return ir.Program(tuple(replace(fun, body=fuser.body(fun.body)) for fun in program.funs))
+
+
+def fuse_alike(program: ir.Program, names: Names, rewriting: Rewriting) -> ir.Program:
+    """``program`` with maps of the host brought together that have array operations in common."""
+    fuser = _Fuser(rewriting)
+    return ir.Program(tuple(replace(fun, body=fuser.alike(fun.body)) for fun in program.funs))
 
 
 @dataclass(slots=True)
@@ -119,6 +132,14 @@ class _Fuser:
             graph.fuse_all(VERTICAL)
         return body_of(body, [node.stm for node in graph.nodes], body.result)
 
+    def alike(self, body: ir.Body) -> ir.Body:
+        """Bring maps together that have array operations in common."""
+        for stm in body.stms:
+            self.defs.update((p.name, stm) for p in stm.pat)
+        graph = _Graph(self, body.stms, body.result)
+        graph.fuse_alike()
+        return body_of(body, [node.stm for node in graph.nodes], body.result)
+
     def roots(self, names: Iterable[VName]) -> set[VName]:
         """The arrays that ``names`` are views of."""
         return {root_of(name, self.defs) for name in names}
@@ -178,6 +199,31 @@ class _Graph:
             position = position + 1 if moved is None else moved
         return len(self.nodes) < before
 
+    def fuse_alike(self) -> None:
+        """Fuse maps that have array operations in common, and then maps inside of these."""
+        position = 0
+        while position < len(self.nodes):
+            moved = self._fuse_alike(position)
+            position = position + 1 if moved is None else moved
+
+    def _fuse_alike(self, position: int) -> int | None:
+        """Fuse a map into the node at ``position``; the new position of the fused node, if any."""
+        second, fuser = self.nodes[position], self.fuser
+        for number in range(position - 1, -1, -1):
+            first = self.nodes[number]
+            if (first.bound & second.free or not _attributes_agree(first.stm, second.stm)
+                    or not _repeats(first.stm.exp, second.stm.exp)
+                    or not fuser.rewriting.permits(alike_together)):
+                continue
+            moved = self._fuse(number, position, alike_together)
+            if moved is not None:
+                node = self.nodes[moved]
+                node.stm = replace(node.stm, exp=map_inside(
+                    node.stm.exp, fuser.alike,
+                    lambda lam: lambda_of(lam, lam.params, fuser.alike(lam.body), lam.ret)))
+                return moved
+        return None
+
     def _fuse_at(self, position: int, rules: tuple[Rule, ...], vertical: bool) -> int | None:
         """Fuse a node into the node at ``position``; the new position of the fused node, if any."""
         second = self.nodes[position]
@@ -213,7 +259,7 @@ class _Graph:
         before, after = around
         fused: ir.Stm = rule.apply(first.stm, second.stm, needed)
         self.fuser.rewriting.record(rule, (first.stm, second.stm), (fused,))
-        if first.parallel and second.parallel:
+        if first.parallel and second.parallel and rule is not alike_together:
             fused = replace(fused, exp=map_inside(fused.exp, self.fuser.body,
                                                   self.fuser.lambda_))
         for param in fused.pat:
@@ -275,6 +321,20 @@ class _Graph:
     def _is_iota(self, name: VName) -> bool:
         made = self.fuser.defs.get(name)
         return made is not None and isinstance(made.exp, ir.Iota)
+
+
+def _repeats(one: ir.Exp, two: ir.Exp) -> bool:
+    """True for maps over one array, of which the second repeats array operations of the first."""
+    if not (isinstance(one, ir.Map) and isinstance(two, ir.Map) and one.width == two.width):
+        return False
+    if set(one.arrays).isdisjoint(two.arrays):
+        return False
+    first = [stm.exp for stm in one.lam.body.stms if isinstance(stm.exp, ir.SOACS)]
+    again = [stm.exp for stm in with_elements_of(one, two).lam.body.stms
+             if isinstance(stm.exp, ir.SOACS)]
+    known = {canonical(exp) for exp in first}
+    return any(canonical(exp) in known for exp in again) or any(
+        _repeats(exp, other) for exp in first for other in again)
 
 
 def _hist_alike(one: ir.Hist, two: ir.Hist) -> bool:

@@ -35,23 +35,21 @@ def index_flattened(scope: Scope, stm: ir.Stm) -> Replacement:
     Provided: xs has the sizes n and m in front, and 0 <= j < m.
     Because: i * m + j is inside of n * m if and only if i is inside of n.
     """
-    match stm.exp:
-        case ir.Index(array, (VName() as place, *rest), checked):
-            match scope.exp(array):
-                case ir.Reshape(shape, origin):
-                    before = shape_of(scope.type(origin))
-                    split = len(before) - len(shape) + 1
-                    if split < 2 or before[split:] != shape[1:]:
-                        return None
-                    indices: list[ir.Dim] = []
-                    index: Atom = place
-                    for size in reversed(before[1:split]):
-                        found = scope.quotient(index, size)
-                        if found is None:
-                            return None
-                        index = found[0]
-                        indices.insert(0, found[1])
-                    return ir.Index(origin, (index, *indices, *rest), checked)
+    match scope.looked_at(stm):
+        case ir.Index(_, (VName() as place, *rest), checked), ir.Reshape(shape, origin):
+            before = shape_of(scope.type(origin))
+            split = len(before) - len(shape) + 1
+            if split < 2 or before[split:] != shape[1:]:
+                return None
+            indices: list[ir.Dim] = []
+            index: Atom = place
+            for size in reversed(before[1:split]):
+                found = scope.quotient(index, size)
+                if found is None:
+                    return None
+                index = found[0]
+                indices.insert(0, found[1])
+            return ir.Index(origin, (index, *indices, *rest), checked)
     return None
 
 

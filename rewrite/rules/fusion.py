@@ -107,6 +107,18 @@ def maps_together(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir
     return joined(first, second, needed)
 
 
+@rule(ir.Map, ir.Map)
+def alike_together(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
+    """ys = map f xs, zs = map g xs ⇒ (ys, zs) = map (λx → (f x, g x)) xs
+
+    Provided: f and g have an array operation in common, in a program with derivatives.
+    Because: a return sweep runs the primal again.
+    """
+    assert isinstance(first.exp, ir.Map)
+    assert isinstance(second.exp, ir.Map)
+    return joined(first, replace(second, exp=with_elements_of(first.exp, second.exp)), needed)
+
+
 @rule(ir.Map, ir.Redomap)
 def map_beside_redomap(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
     """ys = map g xs, s = redomap ⊕ f xs ⇒ (s, ys) = redomap ⊕ (λx → (f x, g x)) xs
@@ -261,6 +273,16 @@ def joined(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
     exp = _with_operators(one, two, lam, (*one.arrays, *(a for _, a in other)))
     return ir.Stm(arrange(first.pat, second.pat), exp, _union(second.attrs, first.attrs),
                second.loc or first.loc)
+
+
+def with_elements_of(one: ir.Map, two: ir.Map) -> ir.Map:
+    """``two`` without the arrays that ``one`` reads, too: it uses the parameters of ``one``."""
+    element = {array: p.name for p, array in zip(one.lam.params, one.arrays, strict=True)}
+    inputs = list(zip(two.lam.params, two.arrays, strict=True))
+    body = substitute_body(two.lam.body, {p.name: element[a] for p, a in inputs if a in element})
+    rest = [(p, a) for p, a in inputs if a not in element]
+    lam = replace(two.lam, params=tuple(p for p, _ in rest), body=body)
+    return replace(two, lam=lam, arrays=tuple(a for _, a in rest))
 
 
 def _with_operators(one: ir.Map | ir.Redomap | ir.Scanomap, two: ir.Soac, lam: ir.Lambda,

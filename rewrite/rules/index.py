@@ -76,16 +76,15 @@ def index_iota(scope: Scope, stm: ir.Stm) -> Replacement:
 
     Provided: the index is inside for certain or need not be checked.
     """
-    match stm.exp:
-        case ir.Index(array, (dim,), checked):
-            match scope.exp(array):
-                case ir.Iota(count, start, step, prim) if not checked or scope.inside(dim, count):
-                    terms = IndexTerms(scope, stm)
-                    if isinstance(dim, ir.SliceDim):
-                        first = terms.affine(start, dim.start, step, prim)
-                        stride = terms.times(terms.as_prim(dim.stride, prim), step, prim)
-                        return terms.then(ir.Iota(dim.count, first, stride, prim))
-                    return terms.then(ir.AtomExp(terms.affine(start, dim, step, prim)))
+    match scope.looked_at(stm):
+        case ir.Index(_, (dim,), checked), ir.Iota(count, start, step, prim) if (
+                not checked or scope.inside(dim, count)):
+            terms = IndexTerms(scope, stm)
+            if isinstance(dim, ir.SliceDim):
+                first = terms.affine(start, dim.start, step, prim)
+                stride = terms.times(terms.as_prim(dim.stride, prim), step, prim)
+                return terms.then(ir.Iota(dim.count, first, stride, prim))
+            return terms.then(ir.AtomExp(terms.affine(start, dim, step, prim)))
     return None
 
 
@@ -96,25 +95,22 @@ def index_replicate(scope: Scope, stm: ir.Stm) -> Replacement:
     Provided: the index into the replicated dimensions need not be checked, and what the index
     would look at lives long enough.
     """
-    match stm.exp:
-        case ir.Index(array, dims, checked):
-            match scope.exp(array):
-                case ir.Replicate(shape, value) if not (
-                    isinstance(value, VName) and scope.consumes(value)
-                ):
-                    outer, inner = dims[: len(shape)], dims[len(shape) :]
-                    if checked and not all(map(scope.inside, outer, shape)):
-                        return None
-                    counts = tuple(d.count for d in outer if isinstance(d, ir.SliceDim))
-                    if not inner:
-                        return ir.Replicate(counts, value) if counts else ir.AtomExp(value)
-                    assert isinstance(value, VName)
-                    item = ir.Index(value, inner, checked)
-                    if not counts:
-                        return item
-                    param = scope.fresh("x", _indexed(scope.type(value), inner))
-                    return (ir.Stm((param,), item, loc=stm.loc),
-                            ir.Stm(stm.pat, ir.Replicate(counts, param.name), stm.attrs, stm.loc))
+    match scope.looked_at(stm):
+        case ir.Index(_, dims, checked), ir.Replicate(shape, value) if not (
+                isinstance(value, VName) and scope.consumes(value)):
+            outer, inner = dims[: len(shape)], dims[len(shape) :]
+            if checked and not all(map(scope.inside, outer, shape)):
+                return None
+            counts = tuple(d.count for d in outer if isinstance(d, ir.SliceDim))
+            if not inner:
+                return ir.Replicate(counts, value) if counts else ir.AtomExp(value)
+            assert isinstance(value, VName)
+            item = ir.Index(value, inner, checked)
+            if not counts:
+                return item
+            param = scope.fresh("x", _indexed(scope.type(value), inner))
+            return (ir.Stm((param,), item, loc=stm.loc),
+                    ir.Stm(stm.pat, ir.Replicate(counts, param.name), stm.attrs, stm.loc))
     return None
 
 
@@ -126,21 +122,18 @@ def index_index(scope: Scope, stm: ir.Stm) -> Replacement:
     a lambda.
     Because: the check of xs[i, :] is done once outside, but for every element inside.
     """
-    match stm.exp:
-        case ir.Index(array, dims, checked):
-            match scope.exp(array):
-                case ir.Index(origin, outer, checked_before):
-                    if checked_before and not (
-                        scope.here(array) and _slices_whole(scope, origin, outer)
-                    ):
-                        return None
-                    if checked and not _as_strict(scope, array, origin, outer, dims):
-                        return None
-                    terms = IndexTerms(scope, stm)
-                    given = iter(dims)
-                    merged = tuple(terms.within(dim, next(given)) if isinstance(dim, ir.SliceDim)
-                                   else dim for dim in outer)
-                    return terms.then(ir.Index(origin, merged, checked or checked_before))
+    match scope.looked_at(stm):
+        case ir.Index(array, dims, checked), ir.Index(origin, outer, checked_before):
+            if checked_before and not (
+                    scope.here(array) and _slices_whole(scope, origin, outer)):
+                return None
+            if checked and not _as_strict(scope, array, origin, outer, dims):
+                return None
+            terms = IndexTerms(scope, stm)
+            given = iter(dims)
+            merged = tuple(terms.within(dim, next(given)) if isinstance(dim, ir.SliceDim)
+                           else dim for dim in outer)
+            return terms.then(ir.Index(origin, merged, checked or checked_before))
     return None
 
 
@@ -169,20 +162,18 @@ def index_rearrange(scope: Scope, stm: ir.Stm) -> Replacement:
     Provided: some index is not a slice.
     Because: p' orders the slices that are left; usually it is the identity.
     """
-    match stm.exp:
-        case ir.Index(array, dims, checked) if not all(isinstance(d, ir.SliceDim) for d in dims):
-            match scope.exp(array):
-                case ir.Rearrange(perm, origin):
-                    back = tuple(dims[perm.index(k)] for k in range(len(perm)))
-                    index = ir.Index(origin, back, checked)
-                    kept = [k for k, dim in zip(perm, dims, strict=True)
-                            if isinstance(dim, ir.SliceDim)]
-                    order = tuple(sorted(kept).index(k) for k in kept)
-                    if order == tuple(range(len(order))):
-                        return index
-                    param = scope.fresh("x", _indexed(scope.type(origin), back))
-                    return (ir.Stm((param,), index, loc=stm.loc),
-                            ir.Stm(stm.pat, ir.Rearrange(order, param.name), stm.attrs, stm.loc))
+    match scope.looked_at(stm):
+        case ir.Index(_, dims, checked), ir.Rearrange(perm, origin) if not all(
+                isinstance(d, ir.SliceDim) for d in dims):
+            back = tuple(dims[perm.index(k)] for k in range(len(perm)))
+            index = ir.Index(origin, back, checked)
+            kept = [k for k, dim in zip(perm, dims, strict=True) if isinstance(dim, ir.SliceDim)]
+            order = tuple(sorted(kept).index(k) for k in kept)
+            if order == tuple(range(len(order))):
+                return index
+            param = scope.fresh("x", _indexed(scope.type(origin), back))
+            return (ir.Stm((param,), index, loc=stm.loc),
+                    ir.Stm(stm.pat, ir.Rearrange(order, param.name), stm.attrs, stm.loc))
     return None
 
 
@@ -193,15 +184,12 @@ def index_reshape(scope: Scope, stm: ir.Stm) -> Replacement:
     Provided: s and the shape of xs have the same rank and differ in at most one dimension.
     Because: both arrays have as many elements, so the sizes that are written differently are equal.
     """
-    match stm.exp:
-        case ir.Index(array, dims, checked):
-            match scope.exp(array):
-                case ir.Reshape(shape, origin):
-                    before = shape_of(scope.type(origin))
-                    if len(before) == len(shape) and sum(
-                        a != b for a, b in zip(before, shape, strict=True)
-                    ) <= 1:
-                        return ir.Index(origin, dims, checked)
+    match scope.looked_at(stm):
+        case ir.Index(_, dims, checked), ir.Reshape(shape, origin):
+            before = shape_of(scope.type(origin))
+            if len(before) == len(shape) and sum(
+                    a != b for a, b in zip(before, shape, strict=True)) <= 1:
+                return ir.Index(origin, dims, checked)
     return None
 
 
@@ -211,11 +199,9 @@ def index_copy(scope: Scope, stm: ir.Stm) -> Replacement:
 
     Provided: nothing consumes xs, which lives longer now.
     """
-    match stm.exp:
-        case ir.Index(array, dims, checked):
-            match scope.exp(array):
-                case ir.Copy(origin) if not scope.consumes(origin):
-                    return ir.Index(origin, dims, checked)
+    match scope.looked_at(stm):
+        case ir.Index(_, dims, checked), ir.Copy(origin) if not scope.consumes(origin):
+            return ir.Index(origin, dims, checked)
     return None
 
 
@@ -225,15 +211,13 @@ def index_literal(scope: Scope, stm: ir.Stm) -> Replacement:
 
     Provided: c is a constant that is inside, and nothing consumes a_c.
     """
-    match stm.exp:
-        case ir.Index(array, (Const(c), *rest), checked):
-            match scope.exp(array):
-                case ir.ArrayLit(elems, _) if 0 <= c < len(elems):
-                    elem = elems[int(c)]
-                    if not rest:
-                        return ir.AtomExp(elem)
-                    if isinstance(elem, VName) and not scope.consumes(elem):
-                        return ir.Index(elem, tuple(rest), checked)
+    match scope.looked_at(stm):
+        case ir.Index(_, (Const(c), *rest), checked), ir.ArrayLit(elems, _) if 0 <= c < len(elems):
+            elem = elems[int(c)]
+            if not rest:
+                return ir.AtomExp(elem)
+            if isinstance(elem, VName) and not scope.consumes(elem):
+                return ir.Index(elem, tuple(rest), checked)
     return None
 
 
@@ -244,24 +228,19 @@ def index_update(scope: Scope, stm: ir.Stm) -> Replacement:
     Provided: the update is not checked.
     Does not handle: other indices; xs would have to live longer.
     """
-    match stm.exp:
-        case ir.Index(array, dims):
-            match scope.exp(array):
-                case ir.Update(_, same, value, False) if same == dims and not (
-                    isinstance(value, VName) and scope.consumes(value)
-                ):
-                    return ir.AtomExp(value)
+    match scope.looked_at(stm):
+        case ir.Index(_, dims), ir.Update(_, same, value, False) if same == dims and not (
+                isinstance(value, VName) and scope.consumes(value)):
+            return ir.AtomExp(value)
     return None
 
 
 @rule(ir.Rearrange)
 def rearrange_twice(scope: Scope, stm: ir.Stm) -> Replacement:
     """rearrange p (rearrange q xs) ⇒ rearrange (q ∘ p) xs"""
-    match stm.exp:
-        case ir.Rearrange(perm, array):
-            match scope.exp(array):
-                case ir.Rearrange(inner, origin):
-                    return ir.Rearrange(tuple(inner[k] for k in perm), origin)
+    match scope.looked_at(stm):
+        case ir.Rearrange(perm, _), ir.Rearrange(inner, origin):
+            return ir.Rearrange(tuple(inner[k] for k in perm), origin)
     return None
 
 
@@ -280,11 +259,9 @@ def rearrange_replicate(scope: Scope, stm: ir.Stm) -> Replacement:
 
     Provided: x is a scalar.
     """
-    match stm.exp:
-        case ir.Rearrange(perm, array):
-            match scope.exp(array):
-                case ir.Replicate(shape, value) if len(shape) == len(perm):
-                    return ir.Replicate(tuple(shape[k] for k in perm), value)
+    match scope.looked_at(stm):
+        case ir.Rearrange(perm, _), ir.Replicate(shape, value) if len(shape) == len(perm):
+            return ir.Replicate(tuple(shape[k] for k in perm), value)
     return None
 
 
@@ -294,11 +271,9 @@ def reshape_twice(scope: Scope, stm: ir.Stm) -> Replacement:
 
     Because: the front end has asserted that the sizes of a reshape agree.
     """
-    match stm.exp:
-        case ir.Reshape(shape, array):
-            match scope.exp(array):
-                case ir.Reshape(_, origin):
-                    return ir.Reshape(shape, origin)
+    match scope.looked_at(stm):
+        case ir.Reshape(shape, _), ir.Reshape(_, origin):
+            return ir.Reshape(shape, origin)
     return None
 
 
@@ -320,13 +295,10 @@ def reshape_replicate(scope: Scope, stm: ir.Stm) -> Replacement:
 
     Provided: x is a scalar, and both shapes hold the same sizes apart from 1.
     """
-    match stm.exp:
-        case ir.Reshape(shape, array):
-            match scope.exp(array):
-                case ir.Replicate(before, value) if (
-                    not shape_of(scope.type(value)) and _factors(before) == _factors(shape)
-                ):
-                    return ir.Replicate(shape, value)
+    match scope.looked_at(stm):
+        case ir.Reshape(shape, _), ir.Replicate(before, value) if (
+                not shape_of(scope.type(value)) and _factors(before) == _factors(shape)):
+            return ir.Replicate(shape, value)
     return None
 
 
@@ -340,11 +312,9 @@ def copy_twice(scope: Scope, stm: ir.Stm) -> Replacement:
 
     Provided: nothing consumes xs, which lives longer now.
     """
-    match stm.exp:
-        case ir.Copy(array):
-            match scope.exp(array):
-                case ir.Copy(origin) if not scope.consumes(origin):
-                    return ir.Copy(origin)
+    match scope.looked_at(stm):
+        case ir.Copy(_), ir.Copy(origin) if not scope.consumes(origin):
+            return ir.Copy(origin)
     return None
 
 
@@ -354,13 +324,11 @@ def copy_generated(scope: Scope, stm: ir.Stm) -> Replacement:
 
     Provided: x is a scalar.
     """
-    match stm.exp:
-        case ir.Copy(array):
-            match scope.exp(array):
-                case ir.Iota() as made:
-                    return made
-                case ir.Replicate(_, value) as made if not shape_of(scope.type(value)):
-                    return made
+    match scope.looked_at(stm):
+        case ir.Copy(_), ir.Iota() as made:
+            return made
+        case ir.Copy(_), ir.Replicate(_, value) as made if not shape_of(scope.type(value)):
+            return made
     return None
 
 
@@ -370,13 +338,10 @@ def replicate_twice(scope: Scope, stm: ir.Stm) -> Replacement:
 
     Provided: nothing consumes x.
     """
-    match stm.exp:
-        case ir.Replicate(shape, value):
-            match scope.exp(value):
-                case ir.Replicate(inner, origin) if not (
-                    isinstance(origin, VName) and scope.consumes(origin)
-                ):
-                    return ir.Replicate((*shape, *inner), origin)
+    match scope.looked_at(stm):
+        case ir.Replicate(shape, _), ir.Replicate(inner, origin) if not (
+                isinstance(origin, VName) and scope.consumes(origin)):
+            return ir.Replicate((*shape, *inner), origin)
     return None
 
 

@@ -94,7 +94,7 @@ def _place(scope: Scope, stm: ir.Stm, index: Atom, parts: list[ir.SliceDim]
             ir.Stm((place,), branch)], place.name
 
 
-@rule(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
+@rule(*ir.SOACS)
 def input_joined(scope: Scope, stm: ir.Stm) -> Replacement:
     """map f (xs[a :+ n] ++ xs[b :+ m]) ⇒ map (λi → f xs[if i < n then …]) (iota (n + m))
 

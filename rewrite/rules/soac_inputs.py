@@ -17,65 +17,63 @@ from runelift.rewrite.engine.scope import Scope, is_counting, is_whole, whole
 from runelift.rewrite.rules.views import views_map
 
 
-@rule(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
+@rule(*ir.SOACS)
 def input_twice(scope: Scope, stm: ir.Stm) -> Replacement:
     """map (λx y → e) xs xs ⇒ map (λx → e[y ↦ x]) xs"""
-    match stm.exp:
-        case ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist() as soac:
-            found = repeated(soac.arrays)
-            if found is None:
-                return None
-            copies = found.copies(soac.lam.params)
-            return _with_inputs(soac, found.keep, copies)
-    return None
+    soac = stm.exp
+    assert isinstance(soac, ir.Soac)
+    found = repeated(soac.arrays)
+    if found is None:
+        return None
+    copies = found.copies(soac.lam.params)
+    return _with_inputs(soac, found.keep, copies)
 
 
-@rule(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
+@rule(*ir.SOACS)
 def input_replicate(scope: Scope, stm: ir.Stm) -> Replacement:
     """map (λx → e) (replicate n a) ⇒ map (λ → e[x ↦ a])
 
     Provided: nothing consumes a, which lives longer now.
     """
-    match stm.exp:
-        case ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist() as soac:
-            copies: list[ir.Stm] = []
-            keep: list[bool] = []
-            for param, array in zip(soac.lam.params, soac.arrays, strict=True):
-                match scope.exp(array):
-                    case ir.Replicate((_, *rest), value) if not (
-                        isinstance(value, VName) and scope.consumes(value)
-                    ):
-                        copies.append(ir.Stm((param,), ir.Replicate(tuple(rest), value) if rest
-                                          else ir.AtomExp(value)))
-                        keep.append(False)
-                    case _:
-                        keep.append(True)
-            return _with_inputs(soac, keep, tuple(copies)) if copies else None
-    return None
+    soac = stm.exp
+    assert isinstance(soac, ir.Soac)
+    copies: list[ir.Stm] = []
+    keep: list[bool] = []
+    for param, array in zip(soac.lam.params, soac.arrays, strict=True):
+        match scope.exp(array):
+            case ir.Replicate((_, *rest), value) if not (
+                isinstance(value, VName) and scope.consumes(value)
+            ):
+                copies.append(ir.Stm((param,), ir.Replicate(tuple(rest), value) if rest
+                                  else ir.AtomExp(value)))
+                keep.append(False)
+            case _:
+                keep.append(True)
+    return _with_inputs(soac, keep, tuple(copies)) if copies else None
 
 
-@rule(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
+@rule(*ir.SOACS)
 def input_spread(scope: Scope, stm: ir.Stm) -> Replacement:
     """map (λx → e) (transpose (replicate m ys)) ⇒ map (λy → e[x ↦ replicate m y]) ys
 
     Provided: nothing consumes ys, which lives longer now, and e does not update x.
     """
-    match stm.exp:
-        case ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist() as soac:
-            params, arrays, copies = list(soac.lam.params), list(soac.arrays), list[ir.Stm]()
-            for place, (param, array) in enumerate(zip(soac.lam.params, soac.arrays, strict=True)):
-                if (found := _spread(scope, array)) is None or scope.consumes(param.name):
-                    continue
-                shape, ys, perm = found
-                element = scope.fresh("y", row_of(scope.type(ys)))
-                rows = scope.fresh("rows", array_of(shape, element.type))
-                copies += [ir.Stm((rows,), ir.Replicate(shape, element.name), loc=stm.loc),
-                           ir.Stm((param,), ir.Rearrange(perm, rows.name), loc=stm.loc)]
-                params[place], arrays[place] = element, ys
-            if copies:
-                body = ir.Body((*copies, *soac.lam.body.stms), soac.lam.body.result)
-                return replace(soac, lam=ir.Lambda(tuple(params), body, soac.lam.ret),
-                               arrays=tuple(arrays))
+    soac = stm.exp
+    assert isinstance(soac, ir.Soac)
+    params, arrays, copies = list(soac.lam.params), list(soac.arrays), list[ir.Stm]()
+    for place, (param, array) in enumerate(zip(soac.lam.params, soac.arrays, strict=True)):
+        if (found := _spread(scope, array)) is None or scope.consumes(param.name):
+            continue
+        shape, ys, perm = found
+        element = scope.fresh("y", row_of(scope.type(ys)))
+        rows = scope.fresh("rows", array_of(shape, element.type))
+        copies += [ir.Stm((rows,), ir.Replicate(shape, element.name), loc=stm.loc),
+                   ir.Stm((param,), ir.Rearrange(perm, rows.name), loc=stm.loc)]
+        params[place], arrays[place] = element, ys
+    if copies:
+        body = ir.Body((*copies, *soac.lam.body.stms), soac.lam.body.result)
+        return replace(soac, lam=ir.Lambda(tuple(params), body, soac.lam.ret),
+                       arrays=tuple(arrays))
     return None
 
 
@@ -94,29 +92,29 @@ def _spread(scope: Scope, array: VName
     return None
 
 
-@rule(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
+@rule(*ir.SOACS)
 def input_copy(scope: Scope, stm: ir.Stm) -> Replacement:
     """map f (copy xs) ⇒ map f xs
 
     Provided: nothing consumes xs, which lives longer now, and f does not update its parameter.
     """
-    match stm.exp:
-        case ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist() as soac:
-            arrays: list[VName] = []
-            for param, array in zip(soac.lam.params, soac.arrays, strict=True):
-                match scope.exp(array):
-                    case ir.Copy(origin) if not (
-                        scope.consumes(origin) or scope.consumes(param.name)
-                    ):
-                        arrays.append(origin)
-                    case _:
-                        arrays.append(array)
-            if tuple(arrays) != soac.arrays:
-                return replace(soac, arrays=tuple(arrays))
+    soac = stm.exp
+    assert isinstance(soac, ir.Soac)
+    arrays: list[VName] = []
+    for param, array in zip(soac.lam.params, soac.arrays, strict=True):
+        match scope.exp(array):
+            case ir.Copy(origin) if not (
+                scope.consumes(origin) or scope.consumes(param.name)
+            ):
+                arrays.append(origin)
+            case _:
+                arrays.append(array)
+    if tuple(arrays) != soac.arrays:
+        return replace(soac, arrays=tuple(arrays))
     return None
 
 
-@rule(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
+@rule(*ir.SOACS)
 def input_index(scope: Scope, stm: ir.Stm) -> Replacement:
     """map (λi → e[xs[a, i, b]]) (iota n) ⇒ map (λi x → e[x]) (iota n) (xs[a, :, b]),
     map (λi → e[xs[:, i]]) (iota n) ⇒ map (λi x → e[x]) (iota n) (transpose xs)
@@ -127,37 +125,36 @@ def input_index(scope: Scope, stm: ir.Stm) -> Replacement:
     the arrays that their reductions read.
     Does not handle: rows for reductions, unless what makes them stands beside.
     """
-    match stm.exp:
-        case ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist() as soac:
-            counters = {p.name for p, a in zip(soac.lam.params, soac.arrays, strict=True)
-                        if is_counting(scope.exp(a))}
-            if not counters:
-                return None
-            bound = bound_by_lambda(soac.lam)
-            inputs: dict[_Part, ir.Param] = {}
-            body: list[ir.Stm] = []
-            for inner in soac.lam.body.stms:
-                found = _counted(scope, inner, soac.width, counters, bound)
-                if found is None or not (isinstance(soac, ir.Map) or found[0].made_here
-                                         or isinstance(row_of(found[0].type(scope)), Prim)):
-                    body.append(inner)
-                    continue
-                part, rest = found
-                if part not in inputs:
-                    inputs[part] = scope.fresh("x", row_of(part.type(scope)))
-                body.append(replace(inner, exp=_indexed(inputs[part].name, rest)))
-            if not inputs:
-                return None
-            views: list[ir.Stm] = []
-            arrays = [part.view(scope, views, stm.loc) for part in inputs]
-            lam = ir.Lambda((*soac.lam.params, *inputs.values()),
-                         ir.Body(tuple(body), soac.lam.body.result), soac.lam.ret)
-            return (*views, replace(stm, exp=replace(soac, lam=lam,
-                                                     arrays=(*soac.arrays, *arrays))))
-    return None
+    soac = stm.exp
+    assert isinstance(soac, ir.Soac)
+    counters = {p.name for p, a in zip(soac.lam.params, soac.arrays, strict=True)
+                if is_counting(scope.exp(a))}
+    if not counters:
+        return None
+    bound = bound_by_lambda(soac.lam)
+    inputs: dict[_Part, ir.Param] = {}
+    body: list[ir.Stm] = []
+    for inner in soac.lam.body.stms:
+        found = _counted(scope, inner, soac.width, counters, bound)
+        if found is None or not (isinstance(soac, ir.Map) or found[0].made_here
+                                 or isinstance(row_of(found[0].type(scope)), Prim)):
+            body.append(inner)
+            continue
+        part, rest = found
+        if part not in inputs:
+            inputs[part] = scope.fresh("x", row_of(part.type(scope)))
+        body.append(replace(inner, exp=_indexed(inputs[part].name, rest)))
+    if not inputs:
+        return None
+    views: list[ir.Stm] = []
+    arrays = [part.view(scope, views, stm.loc) for part in inputs]
+    lam = ir.Lambda((*soac.lam.params, *inputs.values()),
+                 ir.Body(tuple(body), soac.lam.body.result), soac.lam.ret)
+    return (*views, replace(stm, exp=replace(soac, lam=lam,
+                                             arrays=(*soac.arrays, *arrays))))
 
 
-@rule(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
+@rule(*ir.SOACS)
 def input_element(scope: Scope, stm: ir.Stm) -> Replacement:
     """map (λxs → e[xs[j]]) xss ⇒ map (λx → e[x]) xss[:, j]
 

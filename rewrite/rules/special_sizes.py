@@ -12,7 +12,7 @@ from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
 from runelift.rewrite.engine.scope import Scope, whole
 
 
-@rule(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
+@rule(*ir.SOACS)
 def width_zero(scope: Scope, stm: ir.Stm) -> Replacement:
     """map f [] ⇒ [],  redomap ⊕ e f [] ⇒ e,  scatter d f [] ⇒ d"""
     soac = stm.exp
@@ -95,20 +95,18 @@ def index_unit(scope: Scope, stm: ir.Stm) -> Replacement:
 
     Provided: both shapes are alike apart from sizes of 1, and indices there are known to be 0.
     """
-    match stm.exp:
-        case ir.Index(array, dims, checked):
-            match scope.exp(array):
-                case ir.Reshape(shape, origin):
-                    before = shape_of(scope.type(origin))
-                    if _others(before) != _others(shape) or len(before) == len(shape):
-                        return None
-                    if not all(n != i64(1) or dim == i64(0)
-                               or not (checked or isinstance(dim, ir.SliceDim))
-                               for dim, n in zip(dims, shape, strict=True)):
-                        return None
-                    kept = iter([d for d, n in zip(dims, shape, strict=True) if n != i64(1)])
-                    return ir.Index(origin, tuple(i64(0) if n == i64(1) else next(kept)
-                                                  for n in before), checked)
+    match scope.looked_at(stm):
+        case ir.Index(_, dims, checked), ir.Reshape(shape, origin):
+            before = shape_of(scope.type(origin))
+            if _others(before) != _others(shape) or len(before) == len(shape):
+                return None
+            if not all(n != i64(1) or dim == i64(0)
+                       or not (checked or isinstance(dim, ir.SliceDim))
+                       for dim, n in zip(dims, shape, strict=True)):
+                return None
+            kept = iter([d for d, n in zip(dims, shape, strict=True) if n != i64(1)])
+            return ir.Index(origin, tuple(i64(0) if n == i64(1) else next(kept)
+                                          for n in before), checked)
     return None
 
 

@@ -11,7 +11,7 @@ from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.traverse import bodies_inside, free_vars
 from runelift.ir.types import Type, shape_of
-from runelift.rewrite.engine.pick import names_in, pick, pick_body
+from runelift.rewrite.engine.pick import names_in, pick, pick_body, pick_lambda
 from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
 from runelift.rewrite.engine.scope import Scope
 
@@ -136,7 +136,7 @@ def unused_map_result(scope: Scope, stm: ir.Stm) -> Replacement:
         case ir.Map(width, lam, arrays):
             used = used_results(stm.pat, scope.live)
             if not all(used):
-                return (ir.Stm(pick(stm.pat, used), ir.Map(width, _pick_lambda(lam, used), arrays),
+                return (ir.Stm(pick(stm.pat, used), ir.Map(width, pick_lambda(lam, used), arrays),
                             stm.attrs, stm.loc),)
     return None
 
@@ -155,7 +155,7 @@ def unused_redomap_result(scope: Scope, stm: ir.Stm) -> Replacement:
                     for k in [kept_op] * len(op.neutral)] + used[start:]
             if all(keep):
                 return None
-            exp = replace(stm.exp, ops=pick(ops, kept), lam=_pick_lambda(lam, keep))
+            exp = replace(stm.exp, ops=pick(ops, kept), lam=pick_lambda(lam, keep))
             return (ir.Stm(pick(stm.pat, keep), exp, stm.attrs, stm.loc),)
     return None
 
@@ -181,7 +181,7 @@ def unused_scatter_result(scope: Scope, stm: ir.Stm) -> Replacement:
             if all(used) or not any(used):
                 return None
             keep = [k for d, u in zip(dests, used, strict=True) for k in [u] * (d.rank + 1)]
-            exp = ir.Scatter(width, _pick_lambda(lam, keep), arrays, pick(dests, used))
+            exp = ir.Scatter(width, pick_lambda(lam, keep), arrays, pick(dests, used))
             return (ir.Stm(pick(stm.pat, used), exp, stm.attrs, stm.loc),)
     return None
 
@@ -199,7 +199,7 @@ def unused_hist_result(scope: Scope, stm: ir.Stm) -> Replacement:
             if all(kept) or not any(kept):
                 return None
             values = [k for op, u in zip(ops, kept, strict=True) for k in [u] * len(op.dests)]
-            exp = ir.Hist(width, pick(ops, kept), _pick_lambda(lam, [*kept, *values]), arrays)
+            exp = ir.Hist(width, pick(ops, kept), pick_lambda(lam, [*kept, *values]), arrays)
             return (ir.Stm(pick(stm.pat, values), exp, stm.attrs, stm.loc),)
     return None
 
@@ -223,10 +223,6 @@ def unused_segmented_result(scope: Scope, stm: ir.Stm) -> Replacement:
     return None
 
 
-def _pick_lambda(lam: ir.Lambda, keep: list[bool]) -> ir.Lambda:
-    return ir.Lambda(lam.params, pick_body(lam.body, keep), pick(lam.ret, keep))
-
-
 @rule(ir.Copy)
 def copy_of_dying(scope: Scope, stm: ir.Stm) -> Replacement:
     """let ys = copy xs in e ⇒ e[ys ↦ xs]
@@ -244,20 +240,19 @@ def _own(scope: Scope, array: VName) -> bool:
     return made is not None and isinstance(made.exp, FRESH)
 
 
-@rule(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
+@rule(*ir.SOACS)
 def unused_input(scope: Scope, stm: ir.Stm) -> Replacement:
     """map (λx y → e) xs ys ⇒ map (λx → e) xs
 
     Provided: y does not occur in e.
     """
-    match stm.exp:
-        case ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist() as soac:
-            used = [p.name in scope.live for p in soac.lam.params]
-            if all(used):
-                return None
-            lam = replace(soac.lam, params=pick(soac.lam.params, used))
-            return replace(soac, lam=lam, arrays=pick(soac.arrays, used))
-    return None
+    soac = stm.exp
+    assert isinstance(soac, ir.Soac)
+    used = [p.name in scope.live for p in soac.lam.params]
+    if all(used):
+        return None
+    lam = replace(soac.lam, params=pick(soac.lam.params, used))
+    return replace(soac, lam=lam, arrays=pick(soac.arrays, used))
 
 
 UNUSED = RuleBook([

@@ -76,7 +76,7 @@ def _widens_inside(stm: ir.Stm) -> bool:
     return False
 
 
-@rule(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
+@rule(*ir.SOACS)
 def input_view(scope: Scope, stm: ir.Stm) -> Replacement:
     """map f (map g xs) ⇒ map (f ∘ g) xs
 
@@ -103,7 +103,7 @@ def input_view(scope: Scope, stm: ir.Stm) -> Replacement:
     return None
 
 
-@rule(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
+@rule(*ir.SOACS)
 def input_of_view(scope: Scope, stm: ir.Stm) -> Replacement:
     """map f (transpose (map g xs)) ⇒ map (λi → f (transpose (map g xs))[i]) (iota n)
 

@@ -70,7 +70,7 @@ def _one_further(exp: ir.Exp, of: VName, array: VName, width: Atom, bound: set[A
     return None
 
 
-@rule(ir.Map, ir.Redomap, ir.Scanomap, ir.Scatter, ir.Hist)
+@rule(*ir.SOACS)
 def pad_input(scope: Scope, stm: ir.Stm) -> Replacement:
     """map (λx → f (pad x)) xs ⇒ map f (pad' xs)
 
@@ -110,25 +110,23 @@ def index_slide(scope: Scope, stm: ir.Stm) -> Replacement:
     Provided: the index is inside for certain or need not be checked, and the dimension of windows
     or that of their elements has an index.
     """
-    match stm.exp:
-        case ir.Index(array, dims, checked):
-            match scope.exp(array):
-                case ir.Slide(dim, _, step, _, origin) if not checked or scope.selects_inside(
-                        array, dims):
-                    window, place = dims[dim:dim + 2]
-                    terms = IndexTerms(scope, stm)
-                    new: ir.Dim
-                    if isinstance(window, ir.SliceDim):
-                        if isinstance(place, ir.SliceDim):
-                            return None
-                        first = terms.affine(place, window.start, step)
-                        new = ir.SliceDim(first, window.count, terms.times(window.stride, step))
-                    elif isinstance(place, ir.SliceDim):
-                        first = terms.affine(place.start, window, step)
-                        new = ir.SliceDim(first, place.count, place.stride)
-                    else:
-                        new = terms.affine(place, window, step)
-                    return terms.then(ir.Index(origin, (*dims[:dim], new, *dims[dim + 2:])))
+    match scope.looked_at(stm):
+        case ir.Index(array, dims, checked), ir.Slide(dim, _, step, _, origin) if (
+                not checked or scope.selects_inside(array, dims)):
+            window, place = dims[dim:dim + 2]
+            terms = IndexTerms(scope, stm)
+            new: ir.Dim
+            if isinstance(window, ir.SliceDim):
+                if isinstance(place, ir.SliceDim):
+                    return None
+                first = terms.affine(place, window.start, step)
+                new = ir.SliceDim(first, window.count, terms.times(window.stride, step))
+            elif isinstance(place, ir.SliceDim):
+                first = terms.affine(place.start, window, step)
+                new = ir.SliceDim(first, place.count, place.stride)
+            else:
+                new = terms.affine(place, window, step)
+            return terms.then(ir.Index(origin, (*dims[:dim], new, *dims[dim + 2:])))
     return None
 
 
@@ -139,17 +137,15 @@ def index_pad(scope: Scope, stm: ir.Stm) -> Replacement:
     Provided: 0 <= i < n is known for the size n of xs, and the other indices are inside for certain
     or need not be checked.
     """
-    match stm.exp:
-        case ir.Index(array, dims, checked):
-            match scope.exp(array):
-                case ir.Pad(dim, before, _, _, origin) if not checked or scope.selects_inside(
-                        array, dims):
-                    index, size = dims[dim], shape_of(scope.type(origin))[dim]
-                    if isinstance(index, ir.SliceDim):
-                        return None
-                    inner = _less(scope, index, before)
-                    if inner is not None and scope.below(inner, size):
-                        return ir.Index(origin, (*dims[:dim], inner, *dims[dim + 1:]))
+    match scope.looked_at(stm):
+        case ir.Index(array, dims, checked), ir.Pad(dim, before, _, _, origin) if (
+                not checked or scope.selects_inside(array, dims)):
+            index, size = dims[dim], shape_of(scope.type(origin))[dim]
+            if isinstance(index, ir.SliceDim):
+                return None
+            inner = _less(scope, index, before)
+            if inner is not None and scope.below(inner, size):
+                return ir.Index(origin, (*dims[:dim], inner, *dims[dim + 1:]))
     return None
 
 
@@ -211,15 +207,13 @@ def pad_pad(scope: Scope, stm: ir.Stm) -> Replacement:
 
     Provided: both are along one dimension, and c and d are not negative.
     """
-    match stm.exp:
-        case ir.Pad(dim, before, after, value, array):
-            match scope.exp(array):
-                case ir.Pad(same, first, last, other, origin) if (
-                        dim == same and value == other
-                        and scope.natural(first) and scope.natural(last)):
-                    terms = IndexTerms(scope, stm)
-                    return terms.then(ir.Pad(dim, terms.plus(before, first),
-                                             terms.plus(after, last), value, origin))
+    match scope.looked_at(stm):
+        case ir.Pad(dim, before, after, value, _), ir.Pad(same, first, last, other, origin) if (
+                dim == same and value == other
+                and scope.natural(first) and scope.natural(last)):
+            terms = IndexTerms(scope, stm)
+            return terms.then(ir.Pad(dim, terms.plus(before, first),
+                                     terms.plus(after, last), value, origin))
     return None
 
 
@@ -239,16 +233,14 @@ def rearrange_pad(scope: Scope, stm: ir.Stm) -> Replacement:
     Provided: pad' is along the dimension that p makes of that of pad.
     Because: what makes xs may take the order on.
     """
-    match stm.exp:
-        case ir.Rearrange(perm, array):
-            match scope.exp(array):
-                case ir.Pad(dim, before, after, value, origin):
-                    shape = shape_of(scope.type(origin))
-                    turned = scope.fresh("ts", ArrayType(elem_of(scope.type(array)),
-                                                         tuple(shape[k] for k in perm)))
-                    pad = ir.Pad(perm.index(dim), before, after, value, turned.name)
-                    return (ir.Stm((turned,), ir.Rearrange(perm, origin), loc=stm.loc),
-                            ir.Stm(stm.pat, pad, stm.attrs, stm.loc))
+    match scope.looked_at(stm):
+        case ir.Rearrange(perm, array), ir.Pad(dim, before, after, value, origin):
+            shape = shape_of(scope.type(origin))
+            turned = scope.fresh("ts", ArrayType(elem_of(scope.type(array)),
+                                                 tuple(shape[k] for k in perm)))
+            pad = ir.Pad(perm.index(dim), before, after, value, turned.name)
+            return (ir.Stm((turned,), ir.Rearrange(perm, origin), loc=stm.loc),
+                    ir.Stm(stm.pat, pad, stm.attrs, stm.loc))
     return None
 
 
@@ -268,28 +260,26 @@ def slide_tiling(scope: Scope, stm: ir.Stm) -> Replacement:
     Provided: the reshape splits the dimension of the windows only.
     Because: a tile of windows is a larger window, and its place needs no division.
     """
-    match stm.exp:
-        case ir.Reshape(shape, array):
-            match scope.exp(array):
-                case ir.Slide(dim, size, step, _, origin):
-                    before = shape_of(scope.type(array))
-                    if (len(shape) != len(before) + 1 or shape[:dim] != before[:dim]
-                            or shape[dim + 2:] != before[dim + 1:]
-                            or not _splits(scope, before[dim], shape[dim:dim + 2])):
-                        return None
-                    count, tile = shape[dim:dim + 2]
-                    terms = IndexTerms(scope, stm)
-                    inner = terms.plus(terms.times(terms.plus(tile, i64(-1)), step), size)
-                    outer = terms.times(tile, step)
-                    sizes = shape_of(scope.type(origin))
-                    tiles = scope.fresh("tiles", ArrayType(
-                        elem_of(scope.type(array)),
-                        (*sizes[:dim], count, inner, *sizes[dim + 1:])))
-                    return (*terms.stms,
-                            ir.Stm((tiles,), ir.Slide(dim, inner, outer, count, origin),
-                                   loc=stm.loc),
-                            ir.Stm(stm.pat, ir.Slide(dim + 1, size, step, tile, tiles.name),
-                                   stm.attrs, stm.loc))
+    match scope.looked_at(stm):
+        case ir.Reshape(shape, array), ir.Slide(dim, size, step, _, origin):
+            before = shape_of(scope.type(array))
+            if (len(shape) != len(before) + 1 or shape[:dim] != before[:dim]
+                    or shape[dim + 2:] != before[dim + 1:]
+                    or not _splits(scope, before[dim], shape[dim:dim + 2])):
+                return None
+            count, tile = shape[dim:dim + 2]
+            terms = IndexTerms(scope, stm)
+            inner = terms.plus(terms.times(terms.plus(tile, i64(-1)), step), size)
+            outer = terms.times(tile, step)
+            sizes = shape_of(scope.type(origin))
+            tiles = scope.fresh("tiles", ArrayType(
+                elem_of(scope.type(array)),
+                (*sizes[:dim], count, inner, *sizes[dim + 1:])))
+            return (*terms.stms,
+                    ir.Stm((tiles,), ir.Slide(dim, inner, outer, count, origin),
+                           loc=stm.loc),
+                    ir.Stm(stm.pat, ir.Slide(dim + 1, size, step, tile, tiles.name),
+                           stm.attrs, stm.loc))
     return None
 
 

@@ -91,6 +91,8 @@ class Device:
         self.shares = info.shares
         self.shuffles: ShuffleMethod | None = None
         self.patience = 0
+        self.usual: dict[tuple[str, ...], tuple[int, ...]] = {}
+        """The values that kernels were last built for, by the names of their constants."""
 
     def clear_failure(self, queue: Any) -> None:
         """Make the next run start without a failure."""

@@ -10,7 +10,7 @@ from runelift.codegen.cost.totals import ENTRY
 from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.plan import AllocScanStatus, Plan, Recursion, all_steps
 from runelift.codegen.plan.plan import parameters as plan_parameters
-from runelift.codegen.plan.shapes.shape import Shape
+from runelift.codegen.plan.shapes import Shape
 from runelift.codegen.plan.write_sets import given_lengths
 from runelift.ir.names import VName
 from runelift.runtime.cost.device_costs import DeviceCosts, costs_of

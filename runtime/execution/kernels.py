@@ -5,6 +5,7 @@ Kernels are built when the version they belong to first runs, one OpenCL program
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -28,6 +29,7 @@ from runelift.codegen.emit.signatures import (
 from runelift.codegen.plan.plan import Launch
 from runelift.ir import imp
 from runelift.ir.base.errors import CompilerLimitation
+from runelift.ir.imp.traverse import has_barriers
 from runelift.ir.names import VName
 from runelift.runtime.cache import disk
 from runelift.runtime.devices.build import (
@@ -67,6 +69,10 @@ class KernelSite:
     variants: dict[tuple[int, ...], BoundKernel | None] = field(default_factory=dict)
     _free: bool | None = None
     _reduces: bool | None = None
+
+    def kind(self) -> tuple[str, ...]:
+        """The names of constants; kernels of a kind are mostly built for the same values."""
+        return tuple(name.base for name in self.launch.kernel.built_for)
 
     def reduces(self) -> bool:
         """True if building fixes the sizes of groups and of sub-groups only."""
@@ -292,17 +298,18 @@ class Kernels:
 
     def _sites_of(self, version: str) -> list[KernelSite]:
         """The launches of a version whose kernels are built for all sizes."""
-        return [s for s in self.sites if s.version == version and not s.launch.kernel.constants]
+        return [s for s in self.sites if not s.launch.kernel.constants
+                and (s.version == version or self.policy.all_versions)]
 
     def build(self, version: str) -> None:
         """Build the kernels of a version."""
         if version in self._built:
             return
         sites = self._sites_of(version)
-        self._build(sites, {})
+        sites = self._build_some(sites, {}, [site for site in sites if site.version == version])
         for site in sites:
             site.variants[(0,) * len(site.launch.kernel.settings)] = site.kernel
-        self._built.add(version)
+        self._built.update((version, *(site.version for site in sites)))
 
     def specialise(self, site: KernelSite, values: tuple[int, ...]) -> None:
         """Build the site's kernel for these values."""
@@ -311,10 +318,24 @@ class Kernels:
             self.build(site.version)
         else:
             sites, constants = self._together(site, values)
-            self._build(sites, constants)
-            for each in sites:
+            for each in self._build_some(sites, constants, [site]):
                 own = tuple(constants[name] for name in each.launch.kernel.built_for)
                 each.variants[own] = each.kernel
+
+    def _build_some(self, sites: list[KernelSite], constants: Mapping[VName, int],
+                    needed: list[KernelSite]) -> list[KernelSite]:
+        """Build kernels in one program; only the needed kernels if that fails for all versions.
+
+        The result is the launches whose kernels are built.
+        """
+        try:
+            self._build(sites, constants)
+        except Infeasible:
+            if len(needed) == len(sites) or not self.policy.all_versions:
+                raise
+            self._build(needed, constants)
+            return needed
+        return sites
 
     def _together(self, site: KernelSite, values: tuple[int, ...]
                   ) -> tuple[list[KernelSite], dict[VName, int]]:
@@ -324,6 +345,8 @@ class Kernels:
         point for each work-item are built together too, where processes would not share the work.
         """
         sites, kernel = [site], site.launch.kernel
+        if self.policy.all_versions:
+            return self._together_in_all_versions(site, values)
         if site.is_single(values) and not self.device.info.locked_compiler:
             sites = [each for each in self.sites if each.version == site.version
                      and each.launch.kernel.width is not None
@@ -337,6 +360,23 @@ class Kernels:
                      and each.reduces() and len(each.launch.kernel.built_for) == len(values)]
         return sites, {name: value for each in sites for name, value in zip(
             each.launch.kernel.built_for, values, strict=True)}
+
+    def _together_in_all_versions(self, site: KernelSite, values: tuple[int, ...]
+                                  ) -> tuple[list[KernelSite], dict[VName, int]]:
+        """The launches of all versions that are built with a kernel that is built for these values.
+
+        Each kernel is built for the values that the last kernel of its kind was built for.  Where
+        long programs with barriers are not optimised, kernels with barriers are built alone.
+        """
+        usual, limited = self.device.usual, self.device.info.optimised_size < math.inf
+        usual[site.kind()] = values
+        sites = [site]
+        if not (limited and has_barriers(site.launch.kernel.body)):
+            sites += [each for each in self.sites if each is not site
+                      and (own := usual.get(each.kind())) is not None and own not in each.variants
+                      and not (limited and has_barriers(each.launch.kernel.body))]
+        return sites, {name: value for each in sites for name, value in zip(
+            each.launch.kernel.built_for, usual[each.kind()], strict=True)}
 
     def persistent(self, kernel: PersistentKernel) -> BoundKernel | None:
         """The kernel that runs iterations of a loop; None if it does not build."""

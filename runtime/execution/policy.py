@@ -38,12 +38,14 @@ class CallPolicy:
     submitted.  The tuner measures the time that later runs take.  ``may_fuse``: runs that come
     again are worth kernels for fused launches.  ``patient``: programs may take long to build if
     there is no result without them.  ``builds_alone``: one program is built at a time, so that a
-    slow one delays no other.  ``watch`` hears of builds.
+    slow one delays no other.  ``all_versions`` will run, so that their kernels are built together
+    as far as their constants are known.  ``watch`` hears of builds.
     """
 
     captures_first: bool = False
     may_fuse: bool = True
     patient: bool = False
     builds_alone: bool = False
+    all_versions: bool = False
     watch: BuildWatch = field(default_factory=BuildWatch)
     outside: BuildOutside | None = None

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from runelift.codegen.plan.shapes.group_shape import GroupShape
+from runelift.codegen.plan.shapes import GroupShape
 from runelift.runtime.devices.limits import LOOP_ELEMENTS, ShareLimits, ceil_div, power_of_two_above
 from runelift.runtime.geometry.shape import LARGEST_GROUP, Geometry, GeometryLimits, powers
 from runelift.runtime.geometry.subgroup_size import subgroup_of
 
 
 class GroupShapeRequest(NamedTuple):
-    """The fields of :class:`~runelift.codegen.plan.shapes.group_shape.GroupShape` as numbers.
+    """The fields of :class:`~runelift.codegen.plan.shapes.GroupShape` as numbers.
 
     Numbers of ``points`` that are ``changing`` in a loop (by place) are taken not to come out even.
     Building one more kernel for the few that do takes longer than it saves.
@@ -42,10 +42,7 @@ class ChunkAnswer(NamedTuple):
 
 
 class GroupShapeAnswer(NamedTuple):
-    """The answers to a launch shape, one for each field of type ``Answer`` in its class.
-
-    The class is :class:`~runelift.codegen.plan.shapes.group_shape.GroupShape`.
-    """
+    """The answers to :class:`~runelift.codegen.plan.shapes.GroupShape`."""
 
     group: int
     staged: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from runelift.codegen.plan.shapes.group_size import GroupSize
+from runelift.codegen.plan.shapes import GroupSize
 from runelift.runtime.geometry.shape import Geometry, GeometryLimits
 
 

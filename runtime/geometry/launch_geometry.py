@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from runelift.codegen.plan.shapes.shape import Shape
+from runelift.codegen.plan.shapes import Shape
 from runelift.runtime.geometry.group_shape import GROUP_SHAPE
 from runelift.runtime.geometry.group_size import GROUP_SIZE
 from runelift.runtime.geometry.map_width import MAP_WIDTH

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from runelift.codegen.plan.shapes.map_width import MapWidth
+from runelift.codegen.plan.shapes import MapWidth
 from runelift.runtime.geometry.shape import Geometry, GeometryLimits, power_of_two_below, powers
 
 MOST_MAP_BYTES = 48
@@ -25,7 +25,7 @@ LINE, ROW = 1, 2
 
 
 class MapWidthRequest(NamedTuple):
-    """The fields of :class:`~runelift.codegen.plan.shapes.map_width.MapWidth` as numbers."""
+    """The fields of :class:`~runelift.codegen.plan.shapes.MapWidth` as numbers."""
 
     points: int
     rows: int
@@ -37,10 +37,7 @@ class MapWidthRequest(NamedTuple):
 
 
 class MapWidthAnswer(NamedTuple):
-    """The answers to a launch shape, one for each field of type ``Answer`` in its class.
-
-    The class is :class:`~runelift.codegen.plan.shapes.map_width.MapWidth`.
-    """
+    """The answers to :class:`~runelift.codegen.plan.shapes.MapWidth`."""
 
     width: int
     flat: int

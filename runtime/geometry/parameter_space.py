@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Parameter, Quantity
-from runelift.codegen.plan.shapes.shape import Shape
+from runelift.codegen.plan.shapes import Shape
 from runelift.ir.constraints import System
 from runelift.ir.names import VName
 from runelift.ir.solver.solutions import Solutions
@@ -29,6 +29,9 @@ from runelift.runtime.geometry.setting_constraints import (
     span_of,
 )
 from runelift.runtime.geometry.shape import LARGEST_GROUP, powers
+
+LONGEST_SEGMENT = 4096
+"""The most iterations between checkpoints of a loop that a parameter asks for."""
 
 Setting = tuple[int, ...]
 """A value for each parameter of an operation."""
@@ -251,5 +254,7 @@ def _values(parameter: Parameter, operation: plan.Operation, info: DeviceInfo) -
             return [max(1, default * MOST_GROUPS >> k) for k in range(5)]
         case Quantity.SHORT:
             return [max(1, (default << 4) >> k) for k in range(0, 11, 2)]
+        case Quantity.SEGMENT:
+            return powers(4, LONGEST_SEGMENT)
         case _:  # a factor of unrolling, or a size that a schedule decides
             return powers(1, 16)

@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from runelift.codegen.plan import plan
-from runelift.codegen.plan.shapes.product_tile import ProductTileShape
+from runelift.codegen.plan.shapes import ProductTileShape
 from runelift.ir.constraints import Constraint, at_least, equal
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size, least
@@ -79,7 +79,7 @@ MOST_CELLS = 64
 
 
 class ProductTileRequest(NamedTuple):
-    """The fields of :class:`~runelift.codegen.plan.shapes.product_tile.ProductTileShape`."""
+    """The fields of :class:`~runelift.codegen.plan.shapes.ProductTileShape`."""
 
     height: int
     width: int
@@ -105,10 +105,7 @@ class ProductTileRequest(NamedTuple):
 
 
 class ProductTileAnswer(NamedTuple):
-    """The answers to a launch shape, one for each field of type ``Answer`` in its class.
-
-    The class is :class:`~runelift.codegen.plan.shapes.product_tile.ProductTileShape`.
-    """
+    """The answers to :class:`~runelift.codegen.plan.shapes.ProductTileShape`."""
 
     group: int
     side: int

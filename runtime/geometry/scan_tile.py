@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from runelift.codegen.plan.shapes.scan_tile import ScanTileShape
+from runelift.codegen.plan.shapes import ScanTileShape
 from runelift.ir.constraints import Constraint, equal
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size, least
@@ -35,7 +35,7 @@ LONGEST_PRIVATE_CHUNK = 64
 
 
 class ScanTileRequest(NamedTuple):
-    """The fields of :class:`~runelift.codegen.plan.shapes.scan_tile.ScanTileShape` as numbers."""
+    """The fields of :class:`~runelift.codegen.plan.shapes.ScanTileShape` as numbers."""
 
     points: int
     bytes: int
@@ -44,10 +44,7 @@ class ScanTileRequest(NamedTuple):
 
 
 class ScanTileAnswer(NamedTuple):
-    """The answers to a launch shape, one for each field of type ``Answer`` in its class.
-
-    The class is :class:`~runelift.codegen.plan.shapes.scan_tile.ScanTileShape`.
-    """
+    """The answers to :class:`~runelift.codegen.plan.shapes.ScanTileShape`."""
 
     group: int
     staged: int

@@ -12,7 +12,7 @@ from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
-from runelift.codegen.plan.shapes.segment_block import Box, SegmentBlockShape
+from runelift.codegen.plan.shapes import Box, SegmentBlockShape
 from runelift.ir.constraints import Constraint, at_least, divides
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size, greatest, least
@@ -80,7 +80,7 @@ NO_TILE = 1
 
 
 class SegmentBlockRequest(NamedTuple):
-    """The fields of :class:`~runelift.codegen.plan.shapes.segment_block.SegmentBlockShape`."""
+    """The fields of :class:`~runelift.codegen.plan.shapes.SegmentBlockShape`."""
 
     height: int
     width: int
@@ -118,10 +118,7 @@ class SegmentBlockRequest(NamedTuple):
 
 
 class SegmentBlockAnswer(NamedTuple):
-    """The answers to a launch shape, one for each field of type ``Answer`` in its class.
-
-    The class is :class:`~runelift.codegen.plan.shapes.segment_block.SegmentBlockShape`.
-    """
+    """The answers to :class:`~runelift.codegen.plan.shapes.SegmentBlockShape`."""
 
     group: int
     across: int

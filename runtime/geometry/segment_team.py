@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from runelift.codegen.plan.shapes.segment_team import SegmentTeamShape
+from runelift.codegen.plan.shapes import SegmentTeamShape
 from runelift.runtime.devices.limits import ShareLimits, ceil_div, power_of_two_above
 from runelift.runtime.geometry.shape import (
     MOST_REMEMBERED,
@@ -28,7 +28,7 @@ ITEM_ELEMENTS = 8
 
 
 class SegmentTeamRequest(NamedTuple):
-    """The fields of :class:`~runelift.codegen.plan.shapes.segment_team.SegmentTeamShape`."""
+    """The fields of :class:`~runelift.codegen.plan.shapes.SegmentTeamShape`."""
 
     segments: int
     elements: int
@@ -39,10 +39,7 @@ class SegmentTeamRequest(NamedTuple):
 
 
 class SegmentTeamAnswer(NamedTuple):
-    """The answers to a launch shape, one for each field of type ``Answer`` in its class.
-
-    The class is :class:`~runelift.codegen.plan.shapes.segment_team.SegmentTeamShape`.
-    """
+    """The answers to :class:`~runelift.codegen.plan.shapes.SegmentTeamShape`."""
 
     group: int
     lanes: int

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Quantity
-from runelift.codegen.plan.shapes.shape import Shape
+from runelift.codegen.plan.shapes import Shape
 from runelift.ir.base.source import Loc
 from runelift.ir.constraints import Constraint, Derived, at_least, equal
 from runelift.ir.names import VName
@@ -58,7 +58,7 @@ def constraints_of(operation: plan.Operation, defaults: Mapping[VName, int], inf
 def span_of(operation: plan.Operation) -> Loc | None:
     """The place in the source that an operation is for."""
     return next((step.loc for step in plan.all_steps(operation.steps)
-                 if isinstance(step, plan.Launch) and step.loc), None)
+                 if isinstance(step, plan.Launch | plan.Compute) and step.loc), None)
 
 
 # Parameters among each other and on the device

@@ -1,7 +1,7 @@
 """The device's part in launch shapes: requests with numbers, answers, constraints and values.
 
-The plan's part is in :mod:`runelift.codegen.plan.shapes`, in files of equal names.  A request and
-an answer are named tuples with the field names of the shape.
+The plan's part is in :mod:`runelift.codegen.plan.shapes`.  A request and an answer are named tuples
+with the field names of the shape.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from runelift.codegen.plan.shapes.shape import Shape
+from runelift.codegen.plan.shapes import Shape
 from runelift.ir.base.source import Loc
 from runelift.ir.constraints import Constraint, Derived
 from runelift.ir.names import VName

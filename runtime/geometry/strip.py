@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from runelift.codegen.plan.shapes.strip import StripShape
+from runelift.codegen.plan.shapes import StripShape
 from runelift.runtime.devices.limits import ShareLimits, ceil_div
 from runelift.runtime.geometry.shape import Geometry, GeometryLimits
 
@@ -21,7 +21,7 @@ STRIP_PIECES_PER_UNIT = 8
 
 
 class StripRequest(NamedTuple):
-    """The fields of :class:`~runelift.codegen.plan.shapes.strip.StripShape` as numbers."""
+    """The fields of :class:`~runelift.codegen.plan.shapes.StripShape` as numbers."""
 
     width: int
     height: int
@@ -30,10 +30,7 @@ class StripRequest(NamedTuple):
 
 
 class StripAnswer(NamedTuple):
-    """The answers to a launch shape, one for each field of type ``Answer`` in its class.
-
-    The class is :class:`~runelift.codegen.plan.shapes.strip.StripShape`.
-    """
+    """The answers to :class:`~runelift.codegen.plan.shapes.StripShape`."""
 
     group: int
     columns: int

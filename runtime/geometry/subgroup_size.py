@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from runelift.codegen.plan.shapes.subgroup_size import SubGroupSize
+from runelift.codegen.plan.shapes import SubGroupSize
 from runelift.runtime.devices.limits import ShareLimits
 from runelift.runtime.geometry.shape import Geometry, GeometryLimits
 
@@ -16,10 +16,7 @@ class SubGroupSizeRequest(NamedTuple):
 
 
 class SubGroupSizeAnswer(NamedTuple):
-    """The answers to a launch shape, one for each field of type ``Answer`` in its class.
-
-    The class is :class:`~runelift.codegen.plan.shapes.subgroup_size.SubGroupSize`.
-    """
+    """The answers to :class:`~runelift.codegen.plan.shapes.SubGroupSize`."""
 
     subgroup: int
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from runelift.codegen.plan.shapes.team_count import TeamCount
+from runelift.codegen.plan.shapes import TeamCount
 from runelift.runtime.devices.limits import ceil_div
 from runelift.runtime.geometry.shape import (
     LARGEST_GROUP,
@@ -24,7 +24,7 @@ EVEN_PARTS = 8
 
 
 class TeamCountRequest(NamedTuple):
-    """The fields of :class:`~runelift.codegen.plan.shapes.team_count.TeamCount` as numbers."""
+    """The fields of :class:`~runelift.codegen.plan.shapes.TeamCount` as numbers."""
 
     group: int
     groups: int

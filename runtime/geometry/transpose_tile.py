@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from runelift.codegen.plan.shapes.transpose_tile import TransposeTileShape
+from runelift.codegen.plan.shapes import TransposeTileShape
 from runelift.runtime.devices.limits import ceil_div, power_of_two_above
 from runelift.runtime.geometry.shape import Geometry, GeometryLimits
 
@@ -21,7 +21,7 @@ LEAST_WORDS = 8
 
 
 class TransposeTileRequest(NamedTuple):
-    """The fields of :class:`~runelift.codegen.plan.shapes.transpose_tile.TransposeTileShape`."""
+    """The fields of :class:`~runelift.codegen.plan.shapes.TransposeTileShape`."""
 
     fast: int
     last: int
@@ -30,10 +30,7 @@ class TransposeTileRequest(NamedTuple):
 
 
 class TransposeTileAnswer(NamedTuple):
-    """The answers to a launch shape, one for each field of type ``Answer`` in its class.
-
-    The class is :class:`~runelift.codegen.plan.shapes.transpose_tile.TransposeTileShape`.
-    """
+    """The answers to :class:`~runelift.codegen.plan.shapes.TransposeTileShape`."""
 
     height: int
     width: int

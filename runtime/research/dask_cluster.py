@@ -1,4 +1,4 @@
-"""Measuring on other machines, through a Dask scheduler (``pip install 'runelift[dask]'``).
+"""Measuring on other machines, through a Dask scheduler (``pip install ".[dask]"``).
 
 A task measures one dataset with all versions, on a device of a machine, in a worker process with
 time limits as here.  Where there are more machines than datasets, a task measures some versions. A
@@ -26,6 +26,7 @@ from typing import Any, BinaryIO
 import pyopencl as cl
 
 from runelift.ir.base.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
+from runelift.ir.base.project_links import install
 from runelift.runtime.cache import disk, private
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.devices.comparable import devices_of, model_of, place_of
@@ -265,5 +266,5 @@ def _distributed() -> Any:
     try:
         return importlib.import_module("distributed")
     except ImportError:
-        raise UserError("--scheduler needs the package 'distributed': pip install "
-                        "'runelift[dask]'.") from None
+        raise UserError("--scheduler needs the package 'distributed': "
+                        f"{install('dask')}.") from None

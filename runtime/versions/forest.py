@@ -110,7 +110,7 @@ class Forest(Displayed):
                      for alternative in site.alternatives if alternative.label)
 
     def graph(self) -> nx.DiGraph:
-        """The forest as a graph of NetworkX, which ``pip install 'runelift[explain]'`` brings.
+        """The forest as a graph of NetworkX, which ``pip install ".[explain]"`` brings.
 
         Nodes have a ``kind`` (root, guard, split or version) and a ``label``.  Guards and versions
         in loops also have ``loops``; guards there are ``size_variant`` or not.  Edges have a

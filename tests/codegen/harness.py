@@ -27,13 +27,15 @@ from runelift.codegen.emit.signatures import FAILURE_ARGS
 from runelift.codegen.hostplan.dispatch import lower_segop
 from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of
 from runelift.codegen.plan import plan
-from runelift.codegen.plan.shapes.map_width import MapWidth
-from runelift.codegen.plan.shapes.product_tile import ProductTileShape
-from runelift.codegen.plan.shapes.scan_tile import ScanTileShape
-from runelift.codegen.plan.shapes.segment_block import SegmentBlockShape
-from runelift.codegen.plan.shapes.shape import Shape
-from runelift.codegen.plan.shapes.strip import StripShape
-from runelift.codegen.plan.shapes.team_count import TeamCount
+from runelift.codegen.plan.shapes import (
+    MapWidth,
+    ProductTileShape,
+    ScanTileShape,
+    SegmentBlockShape,
+    Shape,
+    StripShape,
+    TeamCount,
+)
 from runelift.codegen.plan.views import View, row_major
 from runelift.ir import imp
 from runelift.ir.base.errors import ProgramFailure

@@ -25,6 +25,7 @@ from runelift.ir.parse import parse
 from runelift.ir.pretty import pretty
 from runelift.runtime.data.text import format_value
 from runelift.runtime.data.values import read_values
+from runelift.runtime.execution.policy import CallPolicy
 from runelift.runtime.programs.program import Program
 from runelift.runtime.versions.forest import Forest, plans
 from tests.random_programs.derived import DERIVED
@@ -94,13 +95,16 @@ def check(family: Family, seed: int, device: str | None) -> Program:
     try:
         program = runelift.compile(text, device=device)
         compiled, forest = program.compiled, program.tree.entry("main")
+        executable = program.loaded.executable("main")
         for ir in (compiled.core, compiled.optimised, compiled.versioned):
             assert parse(pretty(ir)) == ir
         for args in family.inputs(seed):
             expected = interpret(compiled.core, "main", args)
+            executable.follow(CallPolicy(all_versions=True))
             for force in forced(forest, seed):
                 results_with(program, args, force, None, expected, family.close)
             if family.settings and seed % SET == 0:
+                executable.follow(CallPolicy())  # operations have values of their own
                 for force, setting in product(plans(forest), other_settings(program, seed)):
                     results_with(program, args, force, setting, expected)
             if seed % REPLAYED == 0 and forest.trees and not family.close:

@@ -21,7 +21,7 @@ function activate(context) {
     { documentSelector: [{ language: "runelift" }] });
   client.start().catch(error => vscode.window.showErrorMessage(
     "Runelift: cannot start '" + [command, ...args].join(" ") + "' (" + error.message + ").  " +
-    "Install it with 'pip install runelift[lsp]', or set runelift.command."));
+    "Install it with 'pip install .[lsp]' in its sources, or set runelift.command."));
   context.subscriptions.push({ dispose: () => client && client.stop() });
 }
 

@@ -2,29 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
-from typing import NamedTuple
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.placement import SCRATCH
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import free_vars
+from runelift.ir.traverse import free_vars, substitute_body, substitute_stm
 from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
-from runelift.rewrite.flatten.nest import show_nest, whole
+from runelift.rewrite.flatten.nest import Nest, show_nest, whole
 from runelift.rewrite.flatten.parallelism import called_in, has_parallelism
 from runelift.rewrite.flatten.restriction import (
     Partition,
+    Restricted,
     chosen_points,
     define_place,
     other_points,
     partition,
+    places_of,
     restricted,
 )
-from runelift.rewrite.flatten.rules.common import Attempt, attempted, fresh_param, node_of, zeros
-from runelift.rewrite.flatten.segments import computed, emitted, joined, packed, with_offsets
+from runelift.rewrite.flatten.rules.common import (
+    Attempt,
+    array_name,
+    attempted,
+    fresh_param,
+    node_of,
+    zeros,
+)
+from runelift.rewrite.flatten.segments import (
+    Elements,
+    bind_parts,
+    element_of,
+    emitted,
+    joined,
+    over_elements,
+)
 from runelift.rewrite.flatten.walk import Walk
+
+if TYPE_CHECKING:
+    from runelift.rewrite.flatten.flattener import Flattener
 
 
 class _Kind(Enum):
@@ -38,13 +60,37 @@ class _Kind(Enum):
 class _Branch(NamedTuple):
     """The results of a branch at its points, as results of the host, in order.
 
-    These are scalars at their places among all points, arrays, and for segments their number of
-    elements and the elements.  ``offsets`` say where segments begin, if all differ in length.
+    These are scalars at their places among all points, arrays of one shape, and what the elements
+    of arrays of any length are made from.
     """
 
     scalars: tuple[ir.Param, ...]
     arrays: tuple[ir.Param, ...]
-    offsets: tuple[VName, ...] = ()
+    elements: _Elements
+
+
+class _Elements(NamedTuple):
+    """Arrays of any length, as a branch defines them at ``point`` of its points.
+
+    ``hosts`` are the results of the host for names that the host binds inside of the branch.
+    """
+
+    nest: Nest
+    point: VName
+    arrays: tuple[VName, ...]
+    hosts: Mapping[VName, Atom]
+
+    def element(self, walk: Walk, inner: Elements, place: ir.Body, number: int) -> ir.Body:
+        """The element of an array at a point and index of ``inner``, and ``place`` in the branch.
+
+        Its definitions are its own, as they hold at points of the branch only.
+        """
+        (at,) = place.result
+        nest = Nest((), MappingProxyType({**self.nest.defs, **inner.nest.defs})).define([
+            *place.stms, ir.Stm((ir.Param(self.point, Prim.I64),), ir.AtomExp(at))])
+        found = element_of(walk, nest, self.arrays[number], inner.at)
+        body = nest.kernel_body(found.stms, found.result)
+        return walk.flattener.copy_body(substitute_body(body, self.hosts))
 
 
 @flattening("G19", ir.If)
@@ -52,9 +98,11 @@ def branch_partition(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ if c then e else f ⇒ if k > 0 then (Σ | c ⊢ e); if k < n then (Σ | ¬c ⊢ f); gather
 
     The k points of Σ where c holds come first, in order.  A branch runs over its points, and only
-    if it has any, so recursion ends.  Provided a branch calls a function that
-    calls itself, or makes an array of any length in parallel.  In such a function, parallelism or
-    length is enough.
+    if it has any, so recursion ends.  Arrays of any length are not stored by a branch: the gather
+    computes Σ ▷ l ⊢ if c then x else y for elements x of e and y of f.
+
+    Provided a branch calls a function that calls itself, or makes an array of any length in
+    parallel.  In such a function, parallelism or length is enough.
     """
     branch = node_of(stm, ir.If)
     sides = (branch.then_, branch.else_)
@@ -127,6 +175,7 @@ def _branch(walk: Walk, stm: ir.Stm, kinds: list[_Kind], body: ir.Body,
     flattener = walk.flattener
     found = restricted(walk, points, count)
     inner, checked = Walk(flattener, found.nest), frozenset(flattener.checked)
+    inner.delayed = _only_results(body)
     inner.statements(body)
     flattener.checked.intersection_update(checked)  # at the points of the branch only
     inner.look_ahead(frozenset())
@@ -138,47 +187,69 @@ def _branch(walk: Walk, stm: ir.Stm, kinds: list[_Kind], body: ir.Body,
                                 for name in (atom, *shape_of(flattener.types[atom]))
                                 if isinstance(name, VName)}):
         return why
-    results, blanks, arrays = list[Atom](), list[ir.Stm](), list[ir.Param]()
-
-    def result(base: str, type_: Type, atom: Atom, empty: Type | None = None) -> None:
-        results.append(atom)
-        arrays.append(ir.Param(flattener.names.fresh(base), type_))
-        none = empty or type_
-        blank = ir.Param(flattener.names.fresh(base), none)
-        blanks.append(ir.Stm((blank,), zeros(none), (SCRATCH,) if shape_of(none) else ()))
-
+    taken = _Results(flattener)
     for param, atom, kind in each:
-        base = param.name.base
         if kind is _Kind.REGULAR:
-            result(base, array_of((count,), param.type), inner.expand(atom, param.type))
-        elif kind is _Kind.SEGMENTS:
-            assert isinstance(atom, VName)
-            data, total = packed(inner, atom)
-            result("total", Prim.I64, total)
-            result(base, array_of((arrays[-1].name,), elem_of(param.type)), data,
-                   array_of((i64(0),), elem_of(param.type)))
-    offsets = _offsets_inside(inner, [atom for _, atom, kind in each if kind is _Kind.SEGMENTS])
-    ends = computed(walk, "add", count, i64(1), base="ends")
-    type_ = array_of((ends,), Prim.I64)
-    for array in offsets:
-        result("off", type_, emitted(inner, "off", type_, ir.Reshape((ends,), array)))
+            type_ = array_of((count,), param.type)
+            taken.add(param.name, type_, inner.expand(atom, param.type), type_)
+    regular = len(taken.params)
     written = _written(inner, found.number, [atom for _, atom, kind in each
                                              if kind is _Kind.SCALAR], dests)
-    host = _of_host(walk, count, _Taken(
-        ir.Body(tuple(inner.out), (*(p.name for p in written), *results)),
-        tuple(dests), tuple(blanks), tuple(arrays)))
-    return host._replace(offsets=tuple(
-        p.name for p in host.arrays[len(host.arrays) - len(offsets):]))
+    elements = _elements(inner, found, tuple(
+        array_name(atom) for _, atom, kind in each if kind is _Kind.SEGMENTS), taken)
+    scalars = _of_host(walk, count, tuple(inner.out), (tuple(dests), written), taken)
+    return _Branch(scalars, tuple(taken.params[:regular]), elements)
 
 
-def _offsets_inside(inner: Walk, atoms: list[Atom]) -> list[VName]:
-    """The offsets of arrays of a branch; none if one of them has a fixed length."""
-    sizes = [size for atom in atoms if isinstance(atom, VName)
-             for size in shape_of(inner.flattener.types[atom])]
-    if any(inner.invariant(size) for size in sizes):
-        return []
-    return [found for size in sizes if isinstance(size, VName)
-            and (found := with_offsets(inner, size).offsets) is not None]
+def _only_results(body: ir.Body) -> frozenset[VName]:
+    """The results that nothing else in a body uses."""
+    used = {name for stm in body.stms for name in free_vars(stm)}
+    return frozenset(a for a in body.result if isinstance(a, VName)) - used
+
+
+class _Results:
+    """Results of a branch of the host, beside what they are if it has no points."""
+
+    def __init__(self, flattener: Flattener) -> None:
+        self.flattener = flattener
+        self.params, self.values = list[ir.Param](), list[Atom]()
+        self.blanks = list[ir.Stm]()
+
+    def add(self, base: VName, type_: Type, value: Atom, empty: Type) -> VName:
+        """The name of a further result, which is ``empty`` if the branch has no points."""
+        param, blank = (ir.Param(self.flattener.names.fresh(base), each)
+                        for each in (type_, empty))
+        self.flattener.learn_params([param])
+        self.params.append(param)
+        self.values.append(value)
+        self.blanks.append(ir.Stm((blank,), zeros(empty), (SCRATCH,) if shape_of(empty) else ()))
+        return param.name
+
+
+def _elements(inner: Walk, found: Restricted, arrays: tuple[VName, ...], taken: _Results
+              ) -> _Elements:
+    """The arrays of any length of a branch; adds results for what the host binds inside."""
+    types, (index,) = inner.flattener.types, inner.nest.indices
+    defs = {name: stm for name, stm in inner.nest.defs.items() if name != found.number}
+    known = _Elements(Nest((), MappingProxyType(defs)), index, arrays, {})
+    inside = {p.name: None for stm in inner.out for p in stm.pat}
+    needed, at = set[VName](), fresh_param(inner, "j", Prim.I64)
+    for array in arrays:
+        body = element_of(inner, known.nest, array, at.name)
+        needed |= free_vars(known.nest.kernel_body(body.stms, body.result))
+    needed &= inside.keys()
+    for name in reversed(inside):  # sizes are bound before arrays that have them
+        if name in needed:
+            needed.update(a for a in shape_of(types[name]) if isinstance(a, VName))
+    hosts = dict[VName, Atom]()
+    for name in inside:
+        if name in needed:
+            (type_,) = (p.type for p in substitute_stm(ir.Stm(
+                (ir.Param(name, types[name]),), ir.AtomExp(i64(0))), hosts).pat)
+            empty = array_of(tuple(i64(0) if size in hosts.values() else size
+                                   for size in shape_of(type_)), elem_of(type_))
+            hosts[name] = taken.add(name, type_, name, empty)
+    return known._replace(hosts=hosts)
 
 
 def _written(inner: Walk, number: VName, atoms: list[Atom], dests: list[ir.Param]
@@ -197,74 +268,51 @@ def _written(inner: Walk, number: VName, atoms: list[Atom], dests: list[ir.Param
     return written
 
 
-class _Taken(NamedTuple):
-    """A branch as it is when it has points, and what its results are when it has none."""
-
-    body: ir.Body
-    dests: tuple[ir.Param, ...]
-    blanks: tuple[ir.Stm, ...]
-    arrays: tuple[ir.Param, ...]
-
-
-def _of_host(walk: Walk, count: Atom, taken: _Taken) -> _Branch:
-    """Emit ``if count > 0 then body else blanks``."""
+def _of_host(walk: Walk, count: Atom, stms: tuple[ir.Stm, ...],
+             scalars: tuple[tuple[ir.Param, ...], tuple[ir.Param, ...]], taken: _Results
+             ) -> tuple[ir.Param, ...]:
+    """Emit ``if count > 0 then stms else blanks``; the scalars before and after become results."""
+    before, after = scalars
     names = walk.flattener.names
     some = emitted(walk, "some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), count)))
-    scalars = tuple(ir.Param(names.fresh(p.name), p.type) for p in taken.dests)
-    pat = (*scalars, *taken.arrays)
-    empty = ir.Body(taken.blanks, (*(p.name for p in taken.dests),
-                                   *(b.pat[0].name for b in taken.blanks)))
-    walk.emit(ir.Stm(pat, ir.If(some, taken.body, empty, tuple(p.type for p in pat))))
-    return _Branch(scalars, taken.arrays)
+    results = tuple(ir.Param(names.fresh(p.name), p.type) for p in before)
+    pat = (*results, *taken.params)
+    body = ir.Body(stms, (*(p.name for p in after), *taken.values))
+    empty = ir.Body(tuple(taken.blanks), (*(p.name for p in before),
+                                          *(b.pat[0].name for b in taken.blanks)))
+    walk.emit(ir.Stm(pat, ir.If(some, body, empty, tuple(p.type for p in pat))))
+    return results
 
 
 def _gather(walk: Walk, stm: ir.Stm, kinds: list[_Kind], parts: Partition,
             branches: list[_Branch]) -> None:
-    """Bind array results to their parts of both branches, in the order of the partition."""
-    if all(kind is _Kind.SCALAR for kind in kinds):
-        return
-    place = define_place(walk, parts)
-    sides = [[p.name for p in branch.arrays] for branch in branches]
-    offsets = iter(zip(*(branch.offsets for branch in branches), strict=False))
-    for param, kind in zip(stm.pat, kinds, strict=True):
-        if kind is _Kind.REGULAR:
-            pair = [side.pop(0) for side in sides]
-            both = joined(walk, pair, parts.count)
-            walk.nest = walk.nest.define([ir.Stm((param,), ir.Index(
-                both, (place, *map(whole, shape_of(param.type)))))])
-        elif kind is _Kind.SEGMENTS:
-            totals, data = ([side.pop(0) for side in sides] for _ in range(2))
-            total = emitted(walk, "total", Prim.I64, ir.PrimOp(
-                "add", Prim.I64, tuple(totals)))
-            (size,) = shape_of(param.type)
-            assert isinstance(size, VName)
-            start = fresh_param(walk, "start", Prim.I64)
-            begins = next(offsets, None)
-            walk.nest = walk.nest.define([
-                ir.Stm((start,), ir.Index(_offsets(walk, parts, size), (place,)) if begins is None
-                       else _start(walk, parts, place, begins, totals[0])),
-                ir.Stm((param,), ir.Index(joined(walk, data, total),
-                                          (ir.SliceDim(start.name, size, i64(1)),)))])
+    """Bind the arrays of both branches: all of one shape joined, segments made in order."""
+    if _Kind.REGULAR in kinds:
+        place = define_place(walk, parts)
+        pairs = iter(zip(*(branch.arrays for branch in branches), strict=True))
+        for param, kind in zip(stm.pat, kinds, strict=True):
+            if kind is _Kind.REGULAR:
+                both = joined(walk, [p.name for p in next(pairs)], parts.count)
+                walk.nest = walk.nest.define([ir.Stm((param,), ir.Index(
+                    both, (place, *map(whole, shape_of(param.type)))))])
+    segments = [p for p, kind in zip(stm.pat, kinds, strict=True) if kind is _Kind.SEGMENTS]
+    sides = [branch.elements for branch in branches]
+    for (size,) in dict.fromkeys(shape_of(p.type) for p in segments):
+        assert isinstance(size, VName)
+        some = [n for n, p in enumerate(segments) if shape_of(p.type) == (size,)]
+        pat = [segments[n] for n in some]
+        host = over_elements(walk, size, pat, partial(
+            _either, walk, parts, sides, dict(zip(some, pat, strict=True))))
+        bind_parts(walk, pat, host, size)
 
 
-def _start(walk: Walk, parts: Partition, place: VName, offsets: tuple[VName, ...],
-           total: VName) -> ir.If:
-    """The place where a segment begins: behind the segments before it, first of one branch."""
-    before, here, behind, start = (fresh_param(walk, base, Prim.I64)
-                                   for base in ("start", "place", "behind", "start"))
-    first = ir.Stm((before,), ir.Index(offsets[0], (place,)))
-    others = (ir.Stm((here,), ir.PrimOp("sub", Prim.I64, (place, parts.chosen))),
-              ir.Stm((behind,), ir.Index(offsets[1], (here.name,))),
-              ir.Stm((start,), ir.PrimOp("add", Prim.I64, (total, behind.name))))
-    return ir.If(parts.cond, ir.Body((first,), (before.name,)),
-                 ir.Body(others, (start.name,)), (Prim.I64,))
-
-
-def _offsets(walk: Walk, parts: Partition, size: VName) -> VName:
-    """The places where segments of a length begin, with points in the order of a partition."""
-    ordered = Walk(walk.flattener, restricted(walk, parts.order, parts.count).nest)
-    offsets = with_offsets(ordered, size).offsets
-    for each in ordered.out:
-        walk.emit(each)
-    assert offsets is not None
-    return offsets
+def _either(walk: Walk, parts: Partition, sides: list[_Elements],
+            arrays: Mapping[int, ir.Param], inner: Elements) -> ir.Body:
+    """Elements of numbered arrays: each as the branch that its point takes makes it."""
+    stms = list[ir.Stm]()
+    for number, array in arrays.items():
+        first, second = (side.element(walk, inner, place, number) for side, place in zip(
+            sides, places_of(walk, parts, inner.number), strict=True))
+        found = fresh_param(walk, array.name.base, elem_of(array.type))
+        stms.append(ir.Stm((found,), ir.If(parts.cond, first, second, (found.type,))))
+    return inner.kernel_body(ir.Body(tuple(stms), tuple(s.pat[0].name for s in stms)))

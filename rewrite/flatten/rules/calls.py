@@ -338,7 +338,7 @@ def _arguments(walk: Walk, lifted: Lifted, calls: Sequence[tuple[Atom, ...]]) ->
                  if form is Form.EACH), *(view.start for view in views.values())]
     stored = [a for a in dict.fromkeys(scalars) if isinstance(a, VName)
               and isinstance(walk.flattener.types[a], Prim) and not walk.invariant(a)
-              and walk.nest.expanded(a) is None]
+              and walk.nest.expanded(a) is None and _numbered(walk, a) is None]
     if stored:
         walk.flush(stored)
     points = number_of_points(walk)
@@ -379,6 +379,8 @@ def _shifted(walk: Walk, starts: VName, points: Atom, by: Atom) -> VName:
 
 def _over(walk: Walk, atom: Atom, points: Atom) -> VName:
     """A value at all points of Σ, as an array whose first dimension has the points."""
+    if (array := _numbered(walk, atom)) is not None:
+        return part_of(walk, array, i64(0), array_of((points,), Prim.I64))
     type_ = walk.flattener.types[atom] if isinstance(atom, VName) else atom.prim
     whole_array = walk.expand(atom, type_)
     assert isinstance(whole_array, VName)
@@ -386,6 +388,16 @@ def _over(walk: Walk, atom: Atom, points: Atom) -> VName:
         return whole_array
     flat = array_of((points,), type_)
     return emitted(walk, whole_array.base, flat, ir.Reshape(shape_of(flat), whole_array))
+
+
+def _numbered(walk: Walk, atom: Atom) -> VName | None:
+    """The array whose elements are a number at points of Σ, in order, before other elements."""
+    match walk.nest.defs.get(atom) if isinstance(atom, VName) else None:
+        case ir.Stm((param,), ir.Index(array, (number,))) if (
+                param.type == Prim.I64 and number == define_number(walk)
+                and walk.nest.expanded(param.name) is None):
+            return array
+    return None
 
 
 def _view(walk: Walk, array: VName) -> _View:
@@ -477,15 +489,20 @@ def _bind(walk: Walk, lifted: Lifted, stms: Sequence[ir.Stm], pat: tuple[ir.Para
     for place, host in segments:
         begin: Atom = i64(0)
         for stm in stms:
-            begin = _bind_segments(walk, stm.pat[place], host, begin)
+            begin = _bind_segments(walk, stm.pat[place], host, begin, several=len(stms) > 1)
 
 
-def _bind_segments(walk: Walk, param: ir.Param, host: ir.Param, begin: Atom) -> Atom:
-    """Bind a name to its elements at each point, from ``begin`` on; the place behind all."""
+def _bind_segments(walk: Walk, param: ir.Param, host: ir.Param, begin: Atom, *, several: bool
+                   ) -> Atom:
+    """Bind a name to its elements at each point, from ``begin`` on; the place behind all.
+
+    The elements for one of ``several`` calls are a part of all elements.
+    """
     (size,) = shape_of(param.type)
     total = number_of_elements(walk, size)
     flat = array_of((total,), elem_of(param.type))
-    part = ir.Param(part_of(walk, host.name, begin, flat), flat)
+    part = ir.Param(part_of(walk, host.name, begin, flat) if several else
+                    emitted(walk, host.name.base, flat, ir.Reshape((total,), host.name)), flat)
     if walk.invariant(size):
         shaped = array_of(walk.nest.widths, param.type)
         walk.bind([param], [ir.Param(emitted(

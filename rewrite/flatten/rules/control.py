@@ -19,6 +19,7 @@ from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, segop_spaces
 from runelift.rewrite.flatten.rules.common import emit_with_nest, node_of
+from runelift.rewrite.flatten.rules.uniform import flattened, parted
 from runelift.rewrite.flatten.walk import Walk
 
 
@@ -28,9 +29,10 @@ def loop_interchange(walk: Walk, stm: ir.Stm) -> str | None:
            loop (x' = e', s = a) for i < n do (Σ, x := x'[...] ⊢ f)
 
     Provided n is the same at all points of Σ, f has parallelism and the shape of x does not change.
-    Scalars s that are the same at all points stay scalars.  The condition of a while loop must be
-    such a scalar.  With an empty Σ the loop stays, and its body is flattened.  If all operations of
-    the body have few points, a version runs the whole loop in one work-group.
+    Values s that are the same at all points have no Σ: scalars, and in a for loop that cannot fail
+    arrays.  The condition of a while loop must be such a scalar.  With an empty Σ the loop stays,
+    and its body is flattened.  If all operations of the body have few points, a version runs the
+    whole loop in one work-group.
     """
     loop = node_of(stm, ir.Loop)
     parallel = has_parallelism(loop.body)
@@ -109,8 +111,10 @@ def _if_any_point(walk: Walk, cond: Atom) -> Atom:
 
 
 def _emit_interchanged(walk: Walk, stm: ir.Stm, uniform: frozenset[VName]) -> None:
-    """Emit the loop around Σ: arrays over Σ for its parameters, but for ``uniform`` scalars."""
+    """Emit the loop around Σ: arrays over Σ for its parameters, but for ``uniform`` values."""
     loop, flattener = node_of(stm, ir.Loop), walk.flattener
+    if (apart := parted(walk, loop)) is not None:
+        uniform = apart.uniform
     scalar = [p.param.name in uniform for p in loop.params]
     params = tuple(p.param if one else ir.Param(
         flattener.names.fresh(p.param.name), array_of(walk.nest.widths, p.param.type))
@@ -124,12 +128,15 @@ def _emit_interchanged(walk: Walk, stm: ir.Stm, uniform: frozenset[VName]) -> No
     varying = [not one for one in scalar]
     inner = walk.nest.define(walk.nest.point(p.param, host.name) for p, host in zip(
         pick(loop.params, varying), pick(params, varying), strict=True))
-    uniform_after = pick(loop.body.result, scalar)
-    after = flattener.copy_body(ir.Body(needed_for(loop.body.stms, uniform_after), uniform_after))
     with flattener.derivation.inside():
-        body, _ = flattener.body(
-            inner, ir.Body(loop.body.stms, pick(loop.body.result, varying)),
-            [p.param.type for p in pick(loop.params, varying)])
+        if apart is None:
+            uniform_after = pick(loop.body.result, scalar)
+            after = flattener.copy_body(
+                ir.Body(needed_for(loop.body.stms, uniform_after), uniform_after))
+            rest = ir.Body(loop.body.stms, pick(loop.body.result, varying))
+        else:
+            after, rest = flattened(walk, apart), apart.rest
+        body, _ = flattener.body(inner, rest, [p.param.type for p in pick(loop.params, varying)])
     scalars, arrays = iter(after.result), iter(body.result)
     result = tuple(next(scalars if one else arrays) for one in scalar)
     host = tuple(ir.Param(flattener.names.fresh(p.name), p.type) if one else expanded

@@ -23,11 +23,10 @@ from runelift.rewrite.flatten.rules.common import Attempt, array_name, attempted
 from runelift.rewrite.flatten.rules.reductions import map_first, operator_needs_nest
 from runelift.rewrite.flatten.segments import (
     bind_parts,
-    by_number,
     define_number,
     elements_nest,
     packed,
-    ragged_of,
+    ragged_nest,
     segments_of,
     with_offsets,
 )
@@ -49,7 +48,7 @@ def map_over_segments(walk: Walk, stm: ir.Stm) -> str | None:
     if why := shapes_differ(walk, soac.lam) or walk.prepare(stm):
         return why
     walk.check_definitions(stm)
-    inner, index = elements_nest(walk, soac.width)
+    inner, _, index = elements_nest(walk, soac.width)
     inner = inner.define(inner.element(param, array, index, walk.loc)
                          for param, array in zip(soac.lam.params, soac.arrays, strict=True))
     walk.flattener.derivation.fired("G10", stm, f"its points are {show_nest(inner)}")
@@ -114,11 +113,7 @@ def _emit_reduction(walk: Walk, stm: ir.Stm, soac: ir.Redomap, width: VName) -> 
 def segments_nest(walk: Walk, found: Segments, lam: ir.Lambda, arrays: tuple[VName, ...],
                   sharing: Sharing) -> Nest:
     """⟨Σ, j < l⟩ with the parameters of ``lam``; points of Σ are numbered."""
-    number, nest = by_number(walk)
-    index = walk.flattener.names.fresh("j")
-    walk.flattener.learn_params([ir.Param(index, Prim.I64)])
-    nest = Nest((ir.SegDim(number, found.count),
-                 ir.SegDim(index, ragged_of(found, sharing))), nest.defs)
+    nest, _, index = ragged_nest(walk, found, sharing)
     return nest.define(nest.element(param, array, index, walk.loc)
                        for param, array in zip(lam.params, arrays, strict=True))
 

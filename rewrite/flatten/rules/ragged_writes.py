@@ -21,12 +21,13 @@ from runelift.rewrite.flatten.rules.writes import split_lambda
 from runelift.rewrite.flatten.segments import (
     bind_parts,
     by_number,
+    concat_element,
     define_number,
     elements_nest,
     flat_array,
     number_of_points,
+    over_elements,
     packed,
-    segments_of,
     with_offsets,
 )
 from runelift.rewrite.flatten.walk import Walk
@@ -184,7 +185,7 @@ def update_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
 def concat_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ concat xs ys ⇒ Σ ▷ (|xs| + |ys|) ⊢ if j < |xs| then xs[j] else ys[j − |xs|]
 
-    Provided lengths differ between points.
+    Provided lengths differ between points.  A rule that only reads elements has it as a definition.
     """
     concat = stm.exp
     assert isinstance(concat, ir.Concat)
@@ -197,35 +198,15 @@ def concat_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
         return why
     assert isinstance(concat.size, VName)
     walk.check_definitions(stm)
-    nest, index = elements_nest(walk, concat.size)
-    element = _element_of(walk, nest, concat.arrays, index)
-    body = nest.kernel_body(element.stms, element.result)
     walk.flattener.derivation.fired("G21", stm, f"{len(concat.arrays)} parts at each point of "
                                     f"{show_nest(walk.nest)}")
-    type_ = elem_of(param.type)
-    host = ir.Param(walk.flattener.names.fresh(param.name), array_of(
-        (segments_of(walk, concat.size).total,), type_))
-    walk.emit(ir.Stm((host,), walk.segmap(nest.space, body, (type_,)), stm.attrs, stm.loc))
-    bind_parts(walk, [param], [host], concat.size)
+    if param.name in walk.delayed:
+        walk.nest = walk.nest.define([stm])
+        return None
+    host = over_elements(walk, concat.size, stm.pat, lambda inner: inner.kernel_body(
+        concat_element(walk, inner.nest, concat.arrays, inner.at)), stm.attrs)
+    bind_parts(walk, stm.pat, host, concat.size)
     return None
-
-
-def _element_of(walk: Walk, nest: Nest, arrays: Sequence[VName], index: VName) -> ir.Body:
-    """The element of a concatenation at an index."""
-    type_ = walk.flattener.types[arrays[0]]
-    element = fresh_param(walk, "x", elem_of(type_))
-    here = ir.Body((nest.element(element, arrays[0], index, walk.loc),), (element.name,))
-    if len(arrays) == 1:
-        return here
-    (length,) = shape_of(type_)
-    inside, after, found = (fresh_param(walk, base, prim) for base, prim in (
-        ("inside", Prim.BOOL), ("after", Prim.I64), ("x", elem_of(type_))))
-    rest = _element_of(walk, nest, arrays[1:], after.name)
-    behind = ir.Stm((after,), ir.PrimOp("sub", Prim.I64, (index, length)))
-    return ir.Body((
-        ir.Stm((inside,), ir.PrimOp("lt", Prim.I64, (index, length))),
-        ir.Stm((found,), ir.If(inside.name, here, replace(rest, stms=(behind, *rest.stms)),
-                               (found.type,)))), (found.name,))
 
 
 def _unfit_writes(walk: Walk, widths: Sequence[Atom], types: Sequence[Type]) -> str | None:
@@ -244,7 +225,7 @@ def _points(walk: Walk, width: Atom, lam: ir.Lambda, arrays: tuple[VName, ...]) 
     if walk.invariant(width):
         return enter(walk, width, lam, arrays)
     assert isinstance(width, VName)
-    nest, here = elements_nest(walk, width)
+    nest, _, here = elements_nest(walk, width)
     return nest.define(nest.element(param, array, here, walk.loc)
                        for param, array in zip(lam.params, arrays, strict=True))
 

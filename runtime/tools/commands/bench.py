@@ -37,17 +37,7 @@ from runelift.runtime.tools.commands.open_program import (
     tell_failed_versions,
     version_names_in_errors,
 )
-from runelift.runtime.tools.commands.options import (
-    add_compilation,
-    add_entry,
-    add_force,
-    add_json,
-    add_memory,
-    add_observe,
-    add_only,
-    add_program,
-    print_json,
-)
+from runelift.runtime.tools.commands.options import COMPILATION, add_options, print_json
 from runelift.runtime.tools.commands.progress import Display, display
 from runelift.runtime.tools.commands.styles import show
 from runelift.runtime.tools.testing.scripts import evaluate
@@ -72,18 +62,12 @@ class Input(NamedTuple):
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift bench``."""
-    add_program(parser)
-    add_entry(parser)
+    add_options(parser, "program", "entry")
     parser.add_argument("-r", "--runs", type=int, default=10, metavar="N",
                         help="how often to run each dataset (default: %(default)s)")
     parser.add_argument("-i", "--input", type=Path, metavar="FILE",
                         help="time this input instead of the datasets of the program")
-    add_only(parser)
-    add_force(parser)
-    add_memory(parser)
-    add_compilation(parser)
-    add_observe(parser)
-    add_json(parser)
+    add_options(parser, "only", "force", "memory", *COMPILATION, "observe", "json")
 
 
 class DatasetOptions(Protocol):

@@ -16,7 +16,7 @@ from runelift.ir.base.errors import UserError
 from runelift.runtime.cache import disk, private
 from runelift.runtime.cache.inventory import KINDS, Inventory, inventory, remove
 from runelift.runtime.devices.driver import pocl_cache
-from runelift.runtime.tools.commands.options import add_json, print_json
+from runelift.runtime.tools.commands.options import add_options, print_json
 from runelift.runtime.tools.commands.styles import show
 
 EXAMPLES = ("runelift cache info", "RUNELIFT_CACHE=/tmp/mine runelift cache clear --json")
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("info", "clear"),
                         help="'info' shows the folder, and numbers and sizes of files by kind; "
                              "'clear' removes the files")
-    add_json(parser)
+    add_options(parser, "json")
 
 
 def execute(args: argparse.Namespace) -> int:

@@ -6,10 +6,11 @@ Prints nothing when there is none.  Programs get JSON, or SARIF, which services 
 from __future__ import annotations
 
 import argparse
+import warnings
 from pathlib import Path
 
 from runelift.frontend.load import check
-from runelift.ir.base.errors import Diagnostic, ProgramError
+from runelift.ir.base.errors import Diagnostic, ProgramError, ProgramWarning
 from runelift.ir.base.files import read_source
 from runelift.runtime.tools.commands.fixes import fix
 from runelift.runtime.tools.commands.options import (
@@ -18,6 +19,7 @@ from runelift.runtime.tools.commands.options import (
     programs_in,
 )
 from runelift.runtime.tools.commands.styles import show
+from runelift.runtime.tools.testing.block_mistakes import mistakes
 
 EXAMPLES = ("runelift check examples/matmul.fut",
             "runelift check examples",
@@ -49,7 +51,10 @@ def execute(args: argparse.Namespace) -> int:
             if fixed and not (args.json or args.sarif):
                 show(f"{path}: {fixed} place{'s' * (fixed != 1)} changed.")
         try:
-            check(read_source(path), promises=args.promises)
+            source = read_source(path)
+            check(source, promises=args.promises)
+            for each in mistakes(source):
+                warnings.warn(ProgramWarning(each), stacklevel=1)
         except ProgramError as error:
             wrong += error.diagnostics
     if wrong:

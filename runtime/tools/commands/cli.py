@@ -218,7 +218,9 @@ def _execute(arguments: list[str]) -> int:
 def _bug() -> int:
     """Show the current exception, which is a bug of Runelift."""
     traceback.print_exc()
-    return _complain("this is a bug in Runelift.  Please report it with the program, the "
+    address = importlib.import_module("runelift.ir.base.project_links").repository()
+    where = "" if address is None else f" at {address}"
+    return _complain(f"this is a bug in Runelift.  Please report it{where} with the program, the "
                      "command and the text above.", BUG)
 
 

@@ -25,7 +25,7 @@ from runelift.runtime.devices.advice import advice
 from runelift.runtime.devices.driver.device_spec import INTERPRETER, requested
 from runelift.runtime.devices.info import find_devices, select
 from runelift.runtime.programs.compile import compile as compile_program
-from runelift.runtime.tools.commands.options import add_device, add_json, print_json
+from runelift.runtime.tools.commands.options import add_options, print_json
 from runelift.runtime.tools.commands.styles import show
 
 EXAMPLES = ("runelift demo", "runelift demo --device interpreter")
@@ -34,10 +34,10 @@ PROGRAM = "rows.fut"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift demo``."""
-    add_device(parser)
+    add_options(parser, "device")
     parser.add_argument("--keep", metavar="FOLDER", type=Path,
                         help="leave the program there, with its tuning and a report as HTML")
-    add_json(parser)
+    add_options(parser, "json")
 
 
 def execute(args: argparse.Namespace) -> int:

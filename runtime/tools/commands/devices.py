@@ -14,7 +14,7 @@ from runelift.ir.base.errors import UserError
 from runelift.runtime.devices.info import DeviceInfo, find_devices, select, spec_of
 from runelift.runtime.devices.registrations import described, registrations
 from runelift.runtime.records.format import table
-from runelift.runtime.tools.commands.options import add_device, add_json, print_json, warn
+from runelift.runtime.tools.commands.options import add_options, print_json, warn
 from runelift.runtime.tools.commands.styles import show
 
 EXAMPLES = ("runelift doctor", "runelift doctor --json", "runelift doctor --measure")
@@ -22,7 +22,7 @@ EXAMPLES = ("runelift doctor", "runelift doctor --json", "runelift doctor --meas
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift devices``."""
-    add_json(parser)
+    add_options(parser, "json")
     add_measure(parser)
 
 
@@ -30,7 +30,7 @@ def add_measure(parser: argparse.ArgumentParser) -> None:
     """Add the options to measure a device."""
     parser.add_argument("--measure", action="store_true",
                         help="measure the constants of predicted times on --device, and keep them")
-    add_device(parser)
+    add_options(parser, "device")
 
 
 def facts(device: DeviceInfo) -> dict[str, object]:

@@ -21,7 +21,7 @@ from runelift.runtime.devices.bindings import bindings_problem
 from runelift.runtime.devices.info import DeviceInfo, find_devices, register_runtimes, spec_of
 from runelift.runtime.devices.registrations import described, registrations
 from runelift.runtime.tools.commands.devices import add_measure, facts, measure
-from runelift.runtime.tools.commands.options import add_json, print_json
+from runelift.runtime.tools.commands.options import add_options, print_json
 from runelift.runtime.tools.commands.styles import show
 
 EXAMPLES = ("runelift doctor", "runelift doctor --json", "runelift doctor --measure")
@@ -31,7 +31,7 @@ PACKAGES = ("runelift", "numpy", "pyopencl", "pocl-binary-distribution",
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift doctor``."""
-    add_json(parser)
+    add_options(parser, "json")
     add_measure(parser)
 
 

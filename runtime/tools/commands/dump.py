@@ -23,15 +23,7 @@ from runelift.ir.base.files import read_source, require_file
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.programs.program import Program
 from runelift.runtime.tools.commands.open_program import pick_entry
-from runelift.runtime.tools.commands.options import (
-    add_entry,
-    add_json,
-    add_policy,
-    add_program,
-    add_rules,
-    add_schedule,
-    print_json,
-)
+from runelift.runtime.tools.commands.options import REWRITING, add_options, print_json
 from runelift.runtime.tools.commands.rewriting_options import add_rewriting, rewriting_of, rules_of
 from runelift.runtime.tools.commands.styles import show, show_code
 from runelift.runtime.versions.forest import Forest, Forests
@@ -49,18 +41,15 @@ EXAMPLES = ("runelift dump --stage tree examples/matmul.fut",
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift dump``."""
-    add_program(parser)
+    add_options(parser, "program")
     parser.add_argument("--stage", choices=STAGES, default="flat",
                         help="the stage (default: %(default)s)")
     parser.add_argument("--dot", action="store_true", help="print the tree for Graphviz")
     parser.add_argument("--preamble", action="store_true",
                         help="with --stage kernels, also the macros and functions before kernels")
-    add_entry(parser)
-    add_policy(parser)
-    add_rules(parser)
-    add_schedule(parser)
+    add_options(parser, "entry", *REWRITING, "rules", "schedule")
     add_rewriting(parser)
-    add_json(parser)
+    add_options(parser, "json")
 
 
 def execute(args: argparse.Namespace) -> int:

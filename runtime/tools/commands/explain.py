@@ -30,30 +30,21 @@ from pathlib import Path
 from runelift.ir.base.codes import CODES
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import require_file
-from runelift.runtime.tools.commands.options import (
-    add_device,
-    add_entry,
-    add_json,
-    add_only,
-    add_policy,
-    add_rules,
-    add_tuning,
-    print_json,
-    warn,
-)
+from runelift.runtime.tools.commands.options import REWRITING, add_options, print_json, warn
 from runelift.runtime.tools.commands.rewriting_options import add_rewriting
 from runelift.runtime.tools.commands.styles import show, show_page
 from runelift.runtime.tools.testing import error_index as explained
 
 EXPLAINERS = {
-    "parameters": "explain_parameters", "kernels": "explain_kernels", "memory": "explain_memory",
-    "cost": "explain_cost",
-    "schedule": "explain_schedule", "barriers": "explain_barriers", "access": "explain_accesses",
-    "lengths": "explain_lengths", "ragged": "explain_ragged", "html": "explain_page"}
-"""The modules for options, the first of which counts.  They are imported by name, as commands are:
-some need much."""
-FLATTENING = "explain_flattening"
-"""The module for programs without such an option."""
+    **{name: f"explain_kernels:{name}" for name in ("parameters", "kernels", "memory")},
+    "cost": "explain_cost:explain", "schedule": "explain_schedule:explain",
+    **{name: f"explain_kernels:{name}" for name in ("barriers", "access")},
+    "lengths": "explain_lengths:explain", "ragged": "explain_ragged:explain",
+    "html": "explain_page:explain"}
+"""The functions for options, the first of which counts.  Their modules are imported by name, as
+commands are: some need much."""
+FLATTENING = "explain_flattening:explain"
+"""The function for programs without such an option."""
 TOPICS = ("rules", *(name for name in EXPLAINERS if name not in ("lengths", "ragged", "html")))
 """The words in front of a program: what is explained about it."""
 EXAMPLES = ("runelift explain examples/matmul.fut", "runelift explain examples/matmul.fut --html",
@@ -76,7 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                              "the device")
     parser.add_argument("--sizes", metavar="NAME=N", nargs="+", default=[],
                         help="memory and cost: these sizes and parameters in place of datasets")
-    add_only(parser)
+    add_options(parser, "only")
     parser.add_argument("--lengths", metavar="N,N,...",
                         help="draw how each version for rows of different lengths runs rows of "
                              "these lengths, such as 3,0,5,1: letters are work-items")
@@ -95,12 +86,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="write a page about the program: source, passes with changes, "
                              "flattening step by step, versions, kernels (default: the name of "
                              "FILE with .html)")
-    add_entry(parser)
-    add_tuning(parser)
-    add_device(parser)
-    add_policy(parser)
-    add_rules(parser)
-    add_json(parser)
+    add_options(parser, "entry", "tuning", "device", *REWRITING, "rules", "json")
     add_rewriting(parser)
 
 
@@ -132,7 +118,8 @@ def execute(args: argparse.Namespace) -> int:
         _explain_code(args)
     else:
         path = require_file(_program(args.subject))
-        import_module(f"{__package__}.{asked or FLATTENING}").explain(args, path)
+        module, _, name = (asked or FLATTENING).partition(":")
+        getattr(import_module(f"{__package__}.{module}"), name)(args, path)
     return 0
 
 

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.numerals import whole_number
-from runelift.runtime.tools.commands.explained_program import planned_program
-from runelift.runtime.tools.commands.open_program import pick_entry
+from runelift.runtime.tools.commands.explained_program import entries_of, planned_program
 from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.styles import show
 from runelift.runtime.tools.explanation.segments import VERSIONS, Picture, picture
@@ -36,8 +35,8 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     if len(lengths) > MOST_ROWS:
         raise UserError(f"A picture has at most {MOST_ROWS} rows.")
     program = planned_program(args, path)
-    entries = program.entries if args.entry is None else [pick_entry(program, args.entry)]
-    found = [each for entry in entries for each in _drawn(program.tree.entry(entry), lengths)]
+    found = [each for entry in entries_of(args, program)
+             for each in _drawn(program.tree.entry(entry), lengths)]
     if not found:
         raise UserError(f"No version of '{path}' is for rows whose lengths differ: pictures are of "
                         "such versions.")

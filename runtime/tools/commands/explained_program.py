@@ -17,6 +17,7 @@ from runelift.runtime.predictions.predict import outlined
 from runelift.runtime.programs.compile import compile as compile_program
 from runelift.runtime.programs.loaded_program import LoadedProgram
 from runelift.runtime.programs.program import Program
+from runelift.runtime.tools.commands.open_program import pick_entry
 from runelift.runtime.tools.commands.rewriting_options import rewriting_of, rules_of
 from runelift.runtime.tools.testing.scripts import evaluate
 from runelift.runtime.tools.testing.test_blocks import datasets_of
@@ -35,6 +36,11 @@ def compiled_source(args: argparse.Namespace, path: Path, rewriting: Rewriting |
     return compile_source(read_source(path), policy=args.policy,
                           rewriting=rewriting or rewriting_of(args),
                           rules=rules_of(args), schedule=schedule_of(args.file))
+
+
+def entries_of(args: argparse.Namespace, program: Program) -> Sequence[str]:
+    """The entry points that are asked for."""
+    return program.entries if args.entry is None else [pick_entry(program, args.entry)]
 
 
 def inputs_of(loaded: LoadedProgram, entry: str, sizes: Sequence[str], only: str | None

@@ -13,12 +13,7 @@ from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import require_file
 from runelift.runtime.programs.compile import compile as compile_program
 from runelift.runtime.tools.commands.open_program import pick_entry
-from runelift.runtime.tools.commands.options import (
-    add_device,
-    add_entry,
-    add_program,
-    add_tuning,
-)
+from runelift.runtime.tools.commands.options import add_options
 from runelift.runtime.tools.export.folder import export
 
 EXAMPLES = ("runelift export examples/matmul.fut -o exported/",
@@ -27,12 +22,10 @@ EXAMPLES = ("runelift export examples/matmul.fut -o exported/",
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift export``."""
-    add_program(parser)
+    add_options(parser, "program")
     parser.add_argument("-o", "--output", metavar="DIR", type=Path, required=True,
                         help="write into this folder, which may exist")
-    add_entry(parser)
-    add_device(parser)
-    add_tuning(parser)
+    add_options(parser, "entry", "device", "tuning")
 
 
 def execute(args: argparse.Namespace) -> int:

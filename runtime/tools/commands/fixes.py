@@ -11,6 +11,7 @@ from runelift.ir.base.errors import Diagnostic, ProgramError, ProgramWarning, Re
 from runelift.ir.base.files import read_source
 from runelift.ir.base.source import Source, Span
 from runelift.ir.base.written_files import write_atomically
+from runelift.runtime.tools.testing.block_mistakes import mistakes
 
 DOUBTFUL = frozenset({"size-mismatch"})
 """Errors whose hints have a choice, which people make."""
@@ -40,6 +41,7 @@ def diagnostics_of(source: Source) -> list[Diagnostic]:
         found = list[Diagnostic]()
         try:
             check(source)
+            found += mistakes(source)
         except ProgramError as error:
             found += error.diagnostics
     return found + [each.message.diagnostic for each in caught

@@ -20,7 +20,7 @@ from runelift.ir.base.errors import ProgramError, ProgramWarning, UserError
 from runelift.ir.base.files import MOST_SOURCE, read_source, read_stream
 from runelift.ir.base.source import Source
 from runelift.ir.base.written_files import write_atomically
-from runelift.runtime.tools.commands.options import add_json, print_json, programs_in
+from runelift.runtime.tools.commands.options import add_options, print_json, programs_in
 
 EXAMPLES = ("runelift fmt prog.fut", "runelift fmt --diff examples/")
 STDIN = Path("-")
@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                              "if there is one")
     parser.add_argument("--diff", action="store_true",
                         help="write nothing; print what would change")
-    add_json(parser)
+    add_options(parser, "json")
 
 
 def execute(args: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ from runelift.ir.base.files import read_source, require_file
 from runelift.ir.base.written_files import replacing, unwritable, write_atomically
 from runelift.runtime.compilation.diagnostics import as_text
 from runelift.runtime.devices.info import select
-from runelift.runtime.tools.commands.options import add_device, add_program
+from runelift.runtime.tools.commands.options import add_options
 from runelift.runtime.tools.commands.styles import columns, show
 from runelift.runtime.tools.literate.document import Document, make, page
 
@@ -26,14 +26,14 @@ EXAMPLES = ("runelift literate prog.fut",
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift literate``."""
-    add_program(parser)
+    add_options(parser, "program")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path,
                         help="write to this file (default: the program's with .md)")
     parser.add_argument("--html", metavar="FILE", type=Path,
                         help="also write one HTML file that has all pictures and sounds inside")
     parser.add_argument("--stop-on-error", action="store_true",
                         help="stop at the first directive that fails, and write nothing")
-    add_device(parser)
+    add_options(parser, "device")
 
 
 def execute(args: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ import sys
 from importlib import import_module
 
 from runelift.ir.base.errors import UserError
+from runelift.ir.base.project_links import install
 
 EXAMPLES = ("runelift lsp", "runelift lsp --stdio")
 
@@ -30,8 +31,7 @@ def execute(args: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol", "cattrs", "attrs"):
             raise
-        raise UserError(f"The package '{error.name}' is not installed: "
-                        "pip install 'runelift[lsp]'") from None
+        raise UserError(f"The package '{error.name}' is not installed: {install('lsp')}") from None
     if sys.stdin.isatty():
         print("This waits for an editor, which should start it by itself (docs/editors.md).  "
               "Ctrl-C ends it.", file=sys.stderr)

@@ -31,7 +31,7 @@ from runelift.frontend.manifest import (
 )
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.written_files import write_atomically
-from runelift.runtime.tools.commands.options import add_json, print_json
+from runelift.runtime.tools.commands.options import add_options, print_json
 from runelift.runtime.tools.commands.styles import show
 from runelift.runtime.tools.packages.install import install, selected
 from runelift.runtime.tools.packages.repositories import Repositories, is_source
@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=tuple(_ACTIONS), help="what to do, as above")
     parser.add_argument("words", nargs="*", metavar="PACKAGE",
                         help="the package, and perhaps its version")
-    add_json(parser)
+    add_options(parser, "json")
 
 
 def execute(args: argparse.Namespace) -> int:

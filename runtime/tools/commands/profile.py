@@ -36,17 +36,7 @@ from runelift.runtime.tools.commands.open_program import (
     tell_failed_versions,
     version_names_in_errors,
 )
-from runelift.runtime.tools.commands.options import (
-    add_compilation,
-    add_entry,
-    add_force,
-    add_json,
-    add_memory,
-    add_observe,
-    add_only,
-    add_program,
-    print_json,
-)
+from runelift.runtime.tools.commands.options import COMPILATION, add_options, print_json
 from runelift.runtime.tools.commands.progress import display
 from runelift.runtime.tools.commands.styles import coloured, columns, show
 from runelift.runtime.tools.profiling.data import data
@@ -70,14 +60,13 @@ EXAMPLES = ("runelift profile examples/matmul.fut --only square",
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift profile``."""
-    add_program(parser)
-    add_entry(parser)
+    add_options(parser, "program", "entry")
     parser.add_argument("-r", "--runs", type=int, default=10, metavar="N",
                         help="the most runs of each dataset (default: %(default)s; fewer, at "
                              "least three, if they take longer than some seconds)")
     parser.add_argument("-i", "--input", "--data", type=Path, metavar="FILE",
                         help="profile this input instead of the datasets of the program")
-    add_only(parser)
+    add_options(parser, "only")
     parser.add_argument("--html", type=Path, metavar="FILE",
                         help="also write a page with a roofline and a timeline, as one HTML file")
     parser.add_argument("--trace", type=Path, metavar="FILE",
@@ -89,11 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--measure-peaks", action="store_true",
                         help="measure the peaks of the device again (done once, and kept in the "
                              "cache): other programs may have used it then")
-    add_json(parser)
-    add_force(parser)
-    add_memory(parser)
-    add_compilation(parser)
-    add_observe(parser)
+    add_options(parser, "json", "force", "memory", *COMPILATION, "observe")
 
 
 def execute(args: argparse.Namespace) -> int:

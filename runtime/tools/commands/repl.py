@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from runelift.runtime.tools.commands.options import add_device
+from runelift.runtime.tools.commands.options import add_options
 from runelift.runtime.tools.commands.styles import show, show_code
 from runelift.runtime.tools.interactive.answers import Answers
 from runelift.runtime.tools.interactive.prompt import talk
@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift repl``."""
     parser.add_argument("programs", type=Path, nargs="*", metavar="FILE",
                         help="programs (.fut) whose definitions are there from the start")
-    add_device(parser)
+    add_options(parser, "device")
 
 
 def execute(args: argparse.Namespace) -> int:

@@ -26,7 +26,7 @@ from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import read_text, require_file
 from runelift.ir.base.json_shape import MisshapenJson, parse
 from runelift.runtime.host.children import finished_command
-from runelift.runtime.tools.commands.options import add_json, print_json
+from runelift.runtime.tools.commands.options import add_options, print_json
 from runelift.runtime.tools.commands.styles import show
 from runelift.runtime.tools.reports.environment import versions
 from runelift.runtime.tools.reports.two_tunings import (
@@ -68,7 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-y", "--yes", action="store_true",
                         help="run the command even if its options import code, write files or "
                              "open connections: you trust who made the result")
-    add_json(parser)
+    add_options(parser, "json")
 
 
 def execute(args: argparse.Namespace) -> int:

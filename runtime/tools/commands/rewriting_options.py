@@ -19,7 +19,7 @@ from runelift.rewrite.registry import require_rules
 def add_rewriting(parser: argparse.ArgumentParser) -> None:
     """Add options that limit and trace the optimiser.
 
-    :func:`options.add_policy` adds ``--disable``.
+    ``--disable`` is among :data:`options.REWRITING`.
     """
     group = parser.add_argument_group("rewrite rules ('runelift rules' lists them)")
     group.add_argument("--fuel", metavar="N", type=int,

@@ -20,7 +20,7 @@ from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.registry import PASSES
 from runelift.runtime.rules.load import load_rules
 from runelift.runtime.tools.commands import outside
-from runelift.runtime.tools.commands.options import add_json, add_rules, print_json
+from runelift.runtime.tools.commands.options import add_options, print_json
 from runelift.runtime.tools.commands.rewriting_options import rules_of
 from runelift.runtime.tools.commands.styles import columns, show
 
@@ -43,8 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift rules``."""
     parser.add_argument("text", nargs="?", default="", metavar="TEXT",
                         help="list only rules whose pass, name or law contains TEXT")
-    add_rules(parser)
-    add_json(parser)
+    add_options(parser, "rules", "json")
 
 
 def execute(args: argparse.Namespace) -> int:

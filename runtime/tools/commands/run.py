@@ -29,16 +29,7 @@ from runelift.runtime.tools.commands.open_program import (
     tell_failed_versions,
     version_names_in_errors,
 )
-from runelift.runtime.tools.commands.options import (
-    add_compilation,
-    add_entry,
-    add_force,
-    add_json,
-    add_memory,
-    add_observe,
-    add_program,
-    print_json,
-)
+from runelift.runtime.tools.commands.options import COMPILATION, add_options, print_json
 from runelift.runtime.versions.version_names import version_name
 
 if TYPE_CHECKING:
@@ -53,18 +44,17 @@ _DIGITS = re.compile(r"[0-9]{1,19}")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift run``."""
-    add_program(parser)
+    add_options(parser, "program")
     parser.add_argument("values", nargs="*", metavar="VALUE",
                         help="an argument, such as 3 or '[1, 2]' (default: standard input)")
-    add_entry(parser)
+    add_options(parser, "entry")
     parser.add_argument("-i", "--input", metavar="FILE", type=Path,
                         help="the file with the arguments")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("-b", "--binary", action="store_true",
                       help="write the results in the binary format")
-    add_json(form)
-    add_force(parser)
-    add_memory(parser)
+    add_options(form, "json")
+    add_options(parser, "force", "memory")
     parser.add_argument("--param", metavar="NAME=N", action="append", default=[],
                         help="set a threshold, a parameter of a kernel ('runelift explain "
                              "--parameters FILE' lists them) or the value of a #[param(NAME)] for "
@@ -72,8 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--record", action="store_true",
                         help="print which version ran at each encounter, and its time, to "
                              "standard error")
-    add_compilation(parser)
-    add_observe(parser)
+    add_options(parser, *COMPILATION, "observe")
 
 
 def execute(args: argparse.Namespace) -> int:

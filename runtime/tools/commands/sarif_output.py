@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from runelift import __version__
 from runelift.ir.base.codes import CODES
+from runelift.ir.base.project_links import repository
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 VERSION = "2.1.0"
@@ -29,10 +30,12 @@ def sarif_log(found: Sequence[dict[str, Any]], arguments: Sequence[str] = ()) ->
     results = [each for each in found if "file" in each]
     others = [each for each in found if "file" not in each]
     codes = list(dict.fromkeys(each["code"] for each in results))
+    address = repository()
+    about = {} if address is None else {"informationUri": address}
     return {
         "$schema": SCHEMA, "version": VERSION,
         "runs": [{
-            "tool": {"driver": {"name": "Runelift", "version": __version__,
+            "tool": {"driver": {"name": "Runelift", "version": __version__, **about,
                                 "rules": [_rule(code) for code in codes]}},
             "columnKind": "unicodeCodePoints",
             "invocations": [{

@@ -68,6 +68,7 @@ def main() -> int:
         if HELP.isdisjoint(sys.argv[1:]) and IN_PROCESS.isdisjoint(sys.argv[1:2]):
             supervisor.begin(f"runelift: {STOPPED}\n", _crashes,
                              repeats=not REPEATED.isdisjoint(sys.argv[1:2]))
+        import_module("runelift.runtime.host.lazy_dataclasses").begin()
         status: int = import_module("runelift.runtime.tools.commands.cli").main()
         return status
     except KeyboardInterrupt:

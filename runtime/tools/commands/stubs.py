@@ -14,7 +14,7 @@ from runelift.frontend.load import checked
 from runelift.frontend.signatures import signatures
 from runelift.ir.base.files import read_source, require_file
 from runelift.ir.base.written_files import write_atomically
-from runelift.runtime.tools.commands.options import add_json, add_program, print_json
+from runelift.runtime.tools.commands.options import add_options, print_json
 from runelift.runtime.tools.editors.stubs import stub
 
 EXAMPLES = ("runelift stubs examples/matmul.fut", "runelift stubs examples/matmul.fut -o -")
@@ -22,10 +22,10 @@ EXAMPLES = ("runelift stubs examples/matmul.fut", "runelift stubs examples/matmu
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift stubs``."""
-    add_program(parser)
+    add_options(parser, "program")
     parser.add_argument("-o", "--output", metavar="FILE",
                         help="write to this file (default: the program's with .pyi; '-' prints)")
-    add_json(parser)
+    add_options(parser, "json")
 
 
 def execute(args: argparse.Namespace) -> int:

@@ -25,8 +25,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from runelift.frontend.load import load
+from runelift.frontend.load import checked, load
 from runelift.frontend.promises import promise_run, warn
+from runelift.frontend.signatures import signatures
 from runelift.ir.base.errors import CompilerLimitation, Diagnostic, ProgramError, UserError
 from runelift.ir.base.files import read_source
 from runelift.ir.base.source import Source, Span
@@ -42,9 +43,8 @@ from runelift.runtime.host.answering import Answering
 from runelift.runtime.programs.compile import compile as compile_program
 from runelift.runtime.tools.commands.open_program import version_names_in_errors
 from runelift.runtime.tools.commands.options import (
-    add_compilation,
-    add_entry,
-    add_json,
+    COMPILATION,
+    add_options,
     print_json,
     programs_in,
 )
@@ -62,6 +62,7 @@ from runelift.runtime.tools.commands.test_outcomes import (
 )
 from runelift.runtime.tools.commands.version_runs import VersionNotRun, VersionRuns
 from runelift.runtime.tools.races.mistakes import NO_DEVICE, KernelMistake
+from runelift.runtime.tools.testing.block_mistakes import mistake
 from runelift.runtime.tools.testing.peer_text import peer_text
 from runelift.runtime.tools.testing.scripts import evaluate
 from runelift.runtime.tools.testing.test_blocks import Block, Case, Failure, parse_blocks
@@ -113,9 +114,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-j", "--jobs", type=int, default=1, metavar="N",
                         help="test N programs at a time (default: 1)")
     parser.add_argument("-v", "--verbose", action="store_true", help="print every case")
-    add_entry(parser)
-    add_compilation(parser)
-    add_json(parser)
+    add_options(parser, "entry", *COMPILATION, "json")
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -295,9 +294,14 @@ class _Tester:
             compiled.append(_Subject(path, source, self._args))
 
         self._guarded(path, 1, "compile", compile_it, quiet=True)
+        known = signatures(checked(source)) if compiled else {}
         for case, entry in todo:
             what = f"{entry}: {case.dataset}"
-            if compiled:
+            wrong = mistake(source, case, entry, known) if compiled else None
+            if wrong is not None:
+                self.note(path, wrong.span.line, what, FAILED,
+                          "\n  hint: ".join([wrong.message, *wrong.hints]), "wrong test")
+            elif compiled:
                 self._guarded(path, case.line, what, partial(compiled[0].test, case, entry))
                 self.outcomes[-1]["not_run"] = compiled[0].not_run
                 if self.outcomes[-1]["outcome"] == PASSED and not compiled[0].ran:

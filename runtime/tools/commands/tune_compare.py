@@ -28,6 +28,7 @@ from typing import TypeAlias
 
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import require_file
+from runelift.ir.base.project_links import install
 from runelift.runtime.programs.program import Program
 from runelift.runtime.research.compare_settings import (
     OperationComparison,
@@ -47,19 +48,7 @@ from runelift.runtime.research.forest_of_log import logged_forest, without_gaps
 from runelift.runtime.research.recorded import Noise, Recorded
 from runelift.runtime.tools.commands import INTERRUPTED
 from runelift.runtime.tools.commands.open_program import open_program
-from runelift.runtime.tools.commands.options import (
-    add_contract,
-    add_device,
-    add_entry,
-    add_html,
-    add_json,
-    add_only,
-    add_policy,
-    add_rules,
-    add_time_limit,
-    print_json,
-    warn,
-)
+from runelift.runtime.tools.commands.options import REWRITING, add_options, print_json, warn
 from runelift.runtime.tools.commands.progress import display
 from runelift.runtime.tools.commands.styles import show
 from runelift.runtime.tools.commands.tuning_data import tuning_datasets
@@ -99,7 +88,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="a program (.fut), the log of a tuning, or a tuning file")
     parser.add_argument("others", type=Path, nargs="*", metavar="TUNING",
                         help="the tuning files or log to compare with")
-    add_entry(parser)
+    add_options(parser, "entry")
     parser.add_argument("--strategy", action="append", default=[], metavar="NAME",
                         help="compare this one; may be repeated (default: all)")
     parser.add_argument("--parameters", action="store_true",
@@ -117,18 +106,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="let simulated runs vary as those in the log do")
     parser.add_argument("-r", "--runs", type=int, default=3, metavar="N",
                         help="how often to repeat each real run (default: %(default)s)")
-    add_time_limit(parser)
+    add_options(parser, "time-limit")
     parser.add_argument("-i", "--input", type=Path, metavar="FILE",
                         help="run this input instead of the datasets of the program")
-    add_only(parser)
-    add_device(parser)
-    add_policy(parser)
-    add_rules(parser)
-    add_contract(parser)
+    add_options(parser, "only", "device", *REWRITING, "rules", "fp-contract")
     parser.add_argument("-v", "--verbose", action="store_true",
                         help="also print the best thresholds of each dataset, by strategy")
-    add_html(parser)
-    add_json(parser)
+    add_options(parser, "html", "json")
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -212,7 +196,7 @@ def _strategies(args: argparse.Namespace) -> Strategies:
         return {text: parse_strategy(text) for text in args.strategy}
     if has_cma():
         return STRATEGIES
-    print("runelift: Skipping strategies cma and cma-indices (pip install 'runelift[cma]').",
+    print(f"runelift: Skipping strategies cma and cma-indices ({install('cma')}).",
           file=sys.stderr)
     return {name: each for name, each in STRATEGIES.items() if not name.startswith("cma")}
 

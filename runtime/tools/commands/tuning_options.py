@@ -6,21 +6,7 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from runelift.runtime.tools.commands.options import (
-    add_contract,
-    add_devices,
-    add_entry,
-    add_html,
-    add_json,
-    add_memory,
-    add_only,
-    add_policy,
-    add_program,
-    add_rules,
-    add_schedule,
-    add_time_limit,
-    natural,
-)
+from runelift.runtime.tools.commands.options import REWRITING, add_options, natural
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
@@ -52,14 +38,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _add_inputs(parser: argparse.ArgumentParser) -> None:
     """Add arguments for the program and datasets, and for the runs."""
-    add_program(parser)
-    add_entry(parser)
+    add_options(parser, "program", "entry")
     parser.add_argument("-r", "--runs", type=int, metavar="N",
                         help="how often to repeat each run (default: 3; with replay, which "
                              "repeats versions, 1)")
     parser.add_argument("-i", "--input", type=Path, metavar="FILE",
                         help="tune for this input instead of the datasets of the program")
-    add_only(parser)
+    add_options(parser, "only")
     parser.add_argument("--no-verify", action="store_true",
                         help="do not run the tuned program beside the default one")
     parser.add_argument("--no-parameters", action="store_true",
@@ -88,8 +73,7 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
                              "60s, or 15min with --effort full; --schedules take their time "
                              "beside that); for strategies that search, a number without a unit "
                              "is a number of runs")
-    add_time_limit(parser)
-    add_memory(parser)
+    add_options(parser, "time-limit", "memory")
     parser.add_argument("--schedules", type=parse_budget, metavar="N|SECONDS",
                         help="also try N schedules (rewrites of the program at its rewrite points) "
                              "for up to four minutes, or half of a budget, or as many as there is "
@@ -127,16 +111,11 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
                         help="what a strategy draws from (default: %(default)s)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE",
                         help="the tuning file to write (default: PROGRAM.tuning)")
-    add_devices(parser)
+    add_options(parser, "devices", "all-devices")
     parser.add_argument("--scheduler", metavar="ADDRESS",
                         help="share out datasets among the machines of this Dask scheduler, such "
                              "as tcp://host:8786, whose devices must be like the one here")
-    add_policy(parser)
-    add_rules(parser)
-    add_schedule(parser)
-    add_contract(parser)
-    add_html(parser)
-    add_json(parser)
+    add_options(parser, *REWRITING, "rules", "schedule", "fp-contract", "html", "json")
     parser.add_argument("-v", "--verbose", action="store_true",
                         help="also print the threshold tree, the times of every version, the "
                              "thresholds and notes")

@@ -73,6 +73,9 @@ function fillOpen(where) {
   }
 }
 
+// What is open is printed whole.
+addEventListener('beforeprint', () => all('pre[data-text]').filter(isOpen).forEach(fill));
+
 // Marks
 
 function show(pre) {
@@ -287,6 +290,11 @@ function turn(open) {
   }
 }
 
+function turnAll() {
+  const parts = all('details'), open = parts.some((each) => !each.open);
+  for (const each of parts) each.open = open;
+}
+
 document.addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === 'Escape') {
@@ -310,6 +318,7 @@ document.addEventListener('keydown', (event) => {
   else if (event.key === 'n') go(1);
   else if (event.key === 'p') go(at < 0 ? 0 : -1);
   else if (event.key === 's') source.focus();
+  else if (event.key === 'o') turnAll();
   else if (event.key === '/') box.focus();
   else return;
   event.preventDefault();

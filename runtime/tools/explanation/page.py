@@ -26,6 +26,8 @@ from runelift.runtime.tools.pages.pygments_lexer import RuneliftLexer
 from runelift.runtime.versions.forest import entry_forest
 
 TEMPLATE = "explanation.html"
+MOST_OPEN = 400
+"""Most lines of an entry point's passes and steps that are shown without being asked for."""
 LEXER = RuneliftLexer(stripnl=False, ensurenl=False)
 _VERSION = re.compile(r" (V\d+) \(\w+\)")
 _PLACE = re.compile(r"\[(\d+):(\d+)\]")
@@ -54,7 +56,10 @@ class TreeLine:
 
 @dataclass(slots=True)
 class EntryShown:
-    """An entry point and the numbers of its texts; ``why_not``: the reason if it has no kernels."""
+    """An entry point and the numbers of its texts; ``why_not``: the reason if it has no kernels.
+
+    Passes and steps are ``unfolded`` if they are short.
+    """
 
     name: str
     core: int
@@ -64,6 +69,7 @@ class EntryShown:
     late_passes: list[PassShown]
     versioned: int
     tree: list[TreeLine]
+    unfolded: bool
     work: str = ""
     versions: list[VersionKernels] = field(default_factory=list)
     why_not: str = ""
@@ -96,11 +102,14 @@ def _entry(compiled: Compiled, history: History, name: str, texts: Texts,
     own = [each for each in history.passes if [fun.name for fun in each.after.funs] == [name]]
     flat = next((k for k, each in enumerate(own) if each.name == FLATTENING_STAGE), len(own))
     forest = entry_forest(versioned.funs[0])
+    passes, late = [*_passes(own[:flat], texts)], [*_passes(own[flat + 1:], texts)]
+    steps = steps_shown(compiled.derivation(name), texts)
+    at_once = texts.lines([*(each.changes for each in (*passes, *late)),
+                           *(number for each in steps for number in (each.before, each.after))])
     found = EntryShown(
-        name, texts.add(pretty_lines(core)), [*_passes(own[:flat], texts)],
-        texts.add(pretty_lines(optimised)), steps_shown(compiled.derivation(name), texts),
-        [*_passes(own[flat + 1:], texts)], texts.add(pretty_lines(versioned)),
-        [_tree_line(line, texts) for line in forest.render().splitlines()])
+        name, texts.add(pretty_lines(core)), passes, texts.add(pretty_lines(optimised)), steps,
+        late, texts.add(pretty_lines(versioned)),
+        [_tree_line(line, texts) for line in forest.render().splitlines()], at_once <= MOST_OPEN)
     try:
         host, origins = compiled.explained_plan(
             name, interleave=device is None or device.interleaves,

@@ -58,7 +58,7 @@ def render(found: Iterable[ParameterSpace], numbers: Iterable[PointNumber] = ())
     lines += [f"{each.name} (rewrite points): {each.text}" for each in numbers]
     for space in found:
         kernels = ", ".join(dict.fromkeys(
-            k.name.partition("_")[0] for k in plan.kernels(space.operation.steps)))
+            k.name.partition("_")[0] for k in plan.kernels(space.operation.steps))) or "host"
         combinations = prod(len(each.values) for each in space.ranges)
         of = f" of {combinations} combinations" if combinations > space.count else ""
         lines.append(f"{space.operation.name} ({kernels}): {space.count} settings{of}")

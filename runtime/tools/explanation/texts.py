@@ -42,6 +42,10 @@ class Texts:
             self.kept.append((text, numbers))
         return self._known[key]
 
+    def lines(self, numbers: Iterable[int | None]) -> int:
+        """The lines of some texts together."""
+        return sum(len(self.kept[each][1]) for each in numbers if each is not None)
+
     def place(self, loc: Loc | None) -> int:
         """The number of a place, or of the call nearest to it in the source; 0 if there is none."""
         return next(map(self._number, in_source(loc, self.source)), 0) if loc else 0

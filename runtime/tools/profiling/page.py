@@ -15,7 +15,7 @@ from runelift.runtime.tools.pages.document import (
     section,
     table,
 )
-from runelift.runtime.tools.pages.markup import Markup
+from runelift.runtime.tools.pages.markup import Markup, element
 from runelift.runtime.tools.profiling.next_step import next_step
 from runelift.runtime.tools.profiling.pictures import MOST_BARS, memory, roofline, timeline
 from runelift.runtime.tools.profiling.profile import KernelProfile, Profile
@@ -41,6 +41,7 @@ from runelift.runtime.tools.profiling.quantities import (
 
 TIMES = ["kernel", "source", "version", "time", "predicted", "share", "launches", "of peak B/s",
          "of peak op/s", "bound"]
+CLOCKS = "the device's for kernels and versions, the host's for calls"
 COUNTS = ["kernel", "kind", "bytes", "bytes accessed", "operations", "operations per byte"]
 
 
@@ -48,7 +49,7 @@ def page(program: str, profiles: Sequence[Profile]) -> str:
     """The HTML page that shows profiles of a program."""
     content = [facts({"program": program, "device": profiles[0].device,
                       "measured peaks": peaks_text(profiles[0]),
-                      "runs": str(profiles[0].wall.count)})]
+                      "runs": str(profiles[0].wall.count), "clock": CLOCKS})]
     bars = MOST_BARS // len(profiles)
     content += [section(dataset_label(each.entry, each.dataset), list(profile_parts(each, bars)))
                 for each in profiles]
@@ -64,7 +65,7 @@ def profile_parts(profile: Profile, bars: int = MOST_BARS) -> Iterator[Markup]:
     whole = profile.shown.parts.whole or 1.0
     yield table([["part of the call", "time", "share"], *(
         [name, show_seconds(seconds), percent(seconds / whole)]
-        for name, seconds in parts_of_call(profile))])
+        for name, seconds in parts_of_call(profile))], kind="numbers")
     yield section("Kernels", [
         table([TIMES, *map(_times, profile.kernels)], kind="numbers"),
         folded("Bytes and operations", [
@@ -80,10 +81,11 @@ def profile_parts(profile: Profile, bars: int = MOST_BARS) -> Iterator[Markup]:
             table([VERSIONS_HEAD, *compared(profile)], kind="numbers"),
             *map(paragraph, refusals(profile))], 3)
     if profile.ways:
-        following = next_step({profile.dataset: profile.steps}, "").text
+        following = next_step({profile.dataset: profile.steps}, "")
+        command = element("pre", following.step.command if following.step else "", class_="command")
         yield section("Ways to make the call, in turn", [
             table([WAYS_HEAD, *ways(profile)], kind="numbers"),
-            *map(paragraph, (*about_ways(profile), following))], 3)
+            *map(paragraph, (*about_ways(profile), following.words)), command], 3)
     if (roof := roofline(profile)) is not None:
         yield section("Roofline", [figure(
             roof, "Each mark is a kernel.  The lines are the measured peaks of the device.")], 3)

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, assert_never
 
-from runelift.ir.base.errors import RuneliftError
+from runelift.ir.base.errors import ProgramError, RuneliftError
 from runelift.ir.base.files import read_source, require_file
 from runelift.ir.base.source import Source
 from runelift.ir.prim import Prim
@@ -31,6 +31,8 @@ from runelift.runtime.data.values import load_values
 
 SMALL_FILE = 1 << 22
 """Bytes of a file that is read before it is needed, to see if it is damaged."""
+_FORM = ("A test is written: input { 1i32 [2f32, 3f32] } output { 4f32 }, without commas between "
+         "values.")
 _LOADED = re.compile(r'\$(?:loaddata|loadbytes|loadimg|loadaudio)\s+"([^"]*)"')
 NAME_WIDTH = 50
 """The greatest length of a dataset's name that is made from its values."""
@@ -147,7 +149,11 @@ def unreadable(case: Case, source: Source) -> str | None:
 
 def parse_blocks(source: Source) -> tuple[Block, ...]:
     """The test blocks of a program; ProgramError if one is malformed."""
-    return tuple(_BlockReader(source, *extent).block() for extent in _extents(source.text))
+    try:
+        return tuple(_BlockReader(source, *extent).block() for extent in _extents(source.text))
+    except ProgramError as error:
+        raise ProgramError(*(replace(each, hints=each.hints or (_FORM,))
+                             for each in error.diagnostics)) from None
 
 
 def cases_of(source: Source, entry: str | None = None, without: frozenset[str] = frozenset(),

@@ -5,6 +5,9 @@ part of the time of a version that can win.  They are tried on their inputs in a
 (*micro-replay*).  Times of operations add up, so the best settings of each are best together.  The
 thresholds are then fitted again with the new times, and the result is compared with the program
 before.
+
+Lengths of segments between checkpoints are tried first, in whole runs, as they change the work of
+other operations.
 """
 
 from __future__ import annotations
@@ -13,10 +16,12 @@ import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from runelift.codegen.plan.parameters import Quantity
 from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.tuner.costs.log import LoggedRun
 from runelift.runtime.tuner.fit.memory_front import EstimateMemory
@@ -105,7 +110,7 @@ def tune_parameters(job: TuningJob, thresholds: Mapping[str, int], *,
     search, policy = job.parameters or ParameterSearch(), job.policy.parameters
     scope = _SearchScope(job, thresholds, known,
                          started + (policy.seconds if seconds is None else seconds))
-    made = _try_settings(scope, search)
+    made = [*_try_lengths(scope, search), *_try_settings(scope, search)]
     settled = tuple(map(_settled, made))
     chosen = {name: value for each in settled for name, value in each.chosen.items()}
     if not chosen:
@@ -249,6 +254,52 @@ def _representatives(met: Sequence[OperationTime], whole: float,
 
 
 # Trials
+
+
+def _try_lengths(scope: _SearchScope, search: ParameterSearch) -> list[SettingSearch]:
+    """The searches for lengths of segments that runs meet, in half of the time at most."""
+    searches = {space.operation.name: SettingSearch(
+        space, search.seed, scope.policy, strategy=search.strategy)
+        for space in scope.program.spaces(scope.job.forest.entry)
+        if any(each.parameter.quantity is Quantity.SEGMENT for each in space.ranges)}
+    if not searches:
+        return []
+    met = [(dataset, name) for dataset in scope.job.datasets
+           for name in _met(scope, dataset) if name in searches]
+    end = (time.perf_counter() + scope.end) / 2
+    for number, (dataset, name) in enumerate(met):
+        search.progress(f"{name} on {dataset.name}")
+        seconds = max(0.0, end - time.perf_counter()) / (len(met) - number)
+        _tried_in_runs(scope, dataset, searches[name], seconds)
+    return [each for each in searches.values() if each.samples]
+
+
+def _met(scope: _SearchScope, dataset: Dataset) -> list[str]:
+    """The operations of a run with the present thresholds, by name."""
+    try:
+        met = scope.program.try_settings(dataset.entry, scope.program.place(dataset.arguments()),
+                                         thresholds=scope.thresholds)
+    except RuneliftError:
+        return []
+    return [*dict.fromkeys(name for (name, _), _ in met)]
+
+
+def _tried_in_runs(scope: _SearchScope, dataset: Dataset, found: SettingSearch, seconds: float
+                   ) -> None:
+    """Answer a search for so many seconds by the times of whole runs of a dataset."""
+    program = scope.program
+    args = program.place(dataset.arguments())
+    trials = found.search(dataset.name, 1.0, seconds)
+    answer: float | str | None = None
+    with suppress(StopIteration):
+        while True:
+            request = trials.send(answer)
+            try:
+                answer = program.time(dataset.entry, args, thresholds={
+                    **scope.thresholds, **found.space.named(request)}) if isinstance(
+                        request, tuple) else None
+            except RuneliftError as error:
+                answer = str(error)
 
 
 def _try_settings(scope: _SearchScope, search: ParameterSearch) -> list[SettingSearch]:

@@ -14,6 +14,7 @@ from types import ModuleType
 import numpy as np
 
 from runelift.ir.base.errors import UserError
+from runelift.ir.base.project_links import install
 from runelift.runtime.tuner.strategies.indices import IndexSpace
 from runelift.runtime.tuner.strategies.nodes import ALWAYS
 from runelift.runtime.tuner.strategies.trials import SearchState, strategy
@@ -82,4 +83,4 @@ def load_cma() -> ModuleType:
             return importlib.import_module("cma")
     except ImportError:
         raise UserError("The strategies 'cma' and 'cma-indices' need the package 'cma': "
-                        "pip install 'runelift[cma]'.") from None
+                        f"{install('cma')}.") from None

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from runelift.codegen.plan import plan
-from runelift.codegen.plan.shapes.map_width import MapWidth
+from runelift.codegen.plan.shapes import MapWidth
 from runelift.ir.base.errors import RuneliftError
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import Level, SegMap

@@ -52,6 +52,14 @@ import runelift
     ("def f (x: i32) = let f = x + 1 in f\nentry main (x: i32) = f x", [4], 5),
     ("def f = 3i32\nmodule m = { def f = f + 1 }\nentry main (x: i32) = m.f + x", [4], 8),
     ("def f (f: i32) = f + 1\nentry main (x: i32) = f x", [4], 5),
+    # a call without an end would be one of what was there before
+    ("def indices xs = indices xs |> map i32.i64\n"
+     "module m = { def indices xs = (xs |> indices) with [0] = 7 }\n"
+     "entry main (xs: []i64) = m.indices xs", [[4, 4]], [7, 1]),
+    ("open { def f (x: i32, y: i32) = x - y }\ndef f x y = let z = 1 + x in f (z, y)\n"
+     "entry main (x: i32) = f x 2", [5], 4),
+    ("def (+) (a: (i32, i32)) (b: (i32, i32)) = (a.0 + b.0, a.1 + b.1)\n"
+     "entry main (x: i32) = (x, 1) + (2, x)", [3], (5, 4)),
 ])
 def test_calls_at_the_end(text: str, args: list[Any], wanted: Any) -> None:
     given = [np.array(arg, np.int64 if "[]i64" in text else np.int32) if isinstance(arg, list)

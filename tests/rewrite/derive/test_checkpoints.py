@@ -105,6 +105,20 @@ def test_a_bound_of_memory_chooses_checkpoints() -> None:
         np.testing.assert_array_equal(found[0], expected)
 
 
+def test_the_length_of_segments_is_a_parameter_that_changes_no_bit() -> None:
+    program = runelift.compile(LAYERS.replace("= loop", "= #[stripmine(2)] loop"), device="pocl")
+    args = [100, np.linspace(-1, 2, 50)]
+    names = [each.parameter.name for space in program.spaces("main") for each in space.ranges
+             if each.parameter.name.endswith(".segment")]
+    assert len(names) == 2
+    expected, usual = program.main(*args), program.estimate_memory("main", args).bytes
+    for lengths in ((4, 4), (128, 8), (4096, 4)):
+        chosen = dict(zip(names, lengths, strict=True))
+        np.testing.assert_array_equal(program.run("main", args, thresholds=chosen)[0][0], expected)
+        program.thresholds = chosen
+        assert program.estimate_memory("main", args).bytes != usual
+
+
 def test_derivatives_of_entry_points_keep_the_bound() -> None:
     text = LAYERS.replace("entry main", "entry other").replace("def f", "entry main")
     program = runelift.compile(text.partition("entry other")[0], device="pocl", memory="200kB")

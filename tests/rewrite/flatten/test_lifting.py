@@ -187,7 +187,7 @@ entry main [n] (ks: [n]i64) = map f ks"""
 
 
 @pytest.mark.parametrize(("name", "most"), [("two calls", 7), ("halves at the host", 14),
-                                            ("sort", 34)])
+                                            ("sort", 25)])
 def test_launches_do_not_depend_on_the_number_of_points(name: str, most: int) -> None:
     """A level of calls has so many launches, with few points and with many."""
     program = runelift.compile(PROGRAMS[name], device="pocl")

@@ -16,7 +16,7 @@ from runelift.codegen.hostplan import dispatch
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.kernel_builder import op
 from runelift.codegen.plan.parameters import Quantity
-from runelift.codegen.plan.shapes.shape import ANSWER, NO_WISH, Answer, Setting, Shape
+from runelift.codegen.plan.shapes import ANSWER, NO_WISH, Answer, Setting, Shape
 from runelift.ir import imp
 from runelift.ir.constraints import Constraint, at_least
 from runelift.ir.names import VName

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runelift.codegen.plan.shapes.segment_block import Box
+from runelift.codegen.plan.shapes import Box
 from runelift.runtime.devices.info import select
 from runelift.runtime.devices.limits import ShareLimits
 from runelift.runtime.execution.probes.on_demand import open_device

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import json
 import os
@@ -16,7 +17,7 @@ import pytest
 
 from runelift.runtime.devices import pyopencl_quirks
 from runelift.runtime.devices.driver import icd, preload
-from runelift.runtime.host import background, fast_start, gc_policy, interpreter
+from runelift.runtime.host import background, fast_start, gc_policy, interpreter, lazy_dataclasses
 from runelift.runtime.processes import build_pool, compile_ahead, process
 
 NO_CACHE = "PYOPENCL_NO_CACHE"
@@ -109,3 +110,32 @@ def test_work_is_done_by_this_thread_without(
         assert (sys.getswitchinterval() == before) == (switch == "0")
         assert (worker() is threading.current_thread()) == (switch == "0")
         assert worker() is worker()
+
+
+@pytest.mark.skipif(not hasattr(dataclasses, "_create_fn"), reason="this Python compiles less")
+@pytest.mark.parametrize("switch", ["0", "1"])
+def test_data_classes_are_the_same_with_lazy_methods(
+        switch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(fast_start.VARIABLE, switch)
+    monkeypatch.setattr(dataclasses, "_create_fn", usual := vars(dataclasses)["_create_fn"])
+    lazy_dataclasses.begin()
+    assert (vars(dataclasses)["_create_fn"] is not usual) == (switch == "1")
+
+    @dataclasses.dataclass(frozen=True, slots=True, order=True)
+    class Point:
+        x: int
+        y: float = 2
+        names: list[str] = dataclasses.field(default_factory=list, compare=False, kw_only=True)
+
+    point = Point(1, names=["a"])
+    assert repr(point).endswith("Point(x=1, y=2, names=['a'])")
+    assert Point(1) == point != Point(1, 3)
+    assert Point(1) < Point(x=2) >= Point(2, 1)
+    assert len({point, Point(1), dataclasses.replace(point, y=3)}) == 2
+    assert Point(1).names is not Point(1).names
+    assert Point.__init__.__annotations__ == {
+        "x": "int", "y": "float", "names": "list[str]", "return": None}
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        point.x = 2  # type: ignore[misc]
+    with pytest.raises(TypeError, match=r"__init__\(\) missing 1 required"):
+        Point()  # type: ignore[call-arg]

@@ -158,7 +158,7 @@ def test_without_machines_or_scheduler(path: Path, machines: Cluster,
 
 def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(UserError, match=r"pip install 'runelift\[dask\]'"):
+    with pytest.raises(UserError, match=r'pip install "\.\[dask\]"'):
         dask_cluster._distributed()
 
 

@@ -227,4 +227,9 @@ def test_keys(tab: Tab) -> None:
     tab.press(*["j"] * 21)
     assert tab.run("all('#source .mark').map(e => e.id)") == ["L21"]
     assert tab.run("all('.stages .mark').length") > 0
+    tab.press("Escape", "o")
+    tab.run("dispatchEvent(new Event('beforeprint'))")
+    assert tab.run("all('pre[data-text]').every(each => each.childElementCount > 0)")
+    tab.press("o")
+    assert tab.run("all('details[open]').length") == 0
     assert tab.problems == []

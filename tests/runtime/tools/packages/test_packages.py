@@ -119,6 +119,10 @@ def test_mistakes_have_a_place(text: str, place: str, message: str) -> None:
     assert message in str(caught.value)
 
 
+def test_a_slash_at_the_end_of_a_package_is_no_part_of_it() -> None:
+    assert parse_manifest(Source("futhark.pkg", "package a.b/c/")).package == "a.b/c"
+
+
 def test_versions_have_an_order() -> None:
     texts = ["0.0.0-20180801102532+b7", "0.0.0-20190801102532+a1", "0.0.1", "0.9.0", "0.10.0",
              "1.0.0"]

@@ -289,6 +289,17 @@ def test_what_is_faster_in_trials_only_is_not() -> None:
     assert found.settled[0].chosen
 
 
+def test_lengths_between_checkpoints_are_tried_in_whole_runs() -> None:
+    text = """entry main (k: i64) (x: f64) =
+      vjp (\\x -> #[stripmine(1)] loop y = x for i < k do f64.sum (map f64.sin [x, y])) x 1"""
+    space = space_of(text)
+    (length,) = space.ranges
+    assert length.parameter.quantity is Quantity.SEGMENT
+    found = tuned(Simulated(text, lambda s: 0.0, lambda s: 0.5 if s == (64,) else 1.0))
+    assert found.chosen == {length.parameter.name: 64}
+    assert found.verified["a"].faster
+
+
 def test_what_gives_another_result_is_not() -> None:
     space = space_of(MAP)
     found = tuned(Simulated(MAP, faster(space), faster(space), wrong=True))

@@ -1,0 +1,2 @@
+/* the sum */
+entry main [n] (xs: [n]f32): f32 = f32.sum xs

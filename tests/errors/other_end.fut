@@ -1,0 +1,4 @@
+entry main (x: f32): f32 =
+  if x > 0 then x
+  else 0
+  end

@@ -1,0 +1,2 @@
+import numpy as np
+entry main (x: f32): f32 = x

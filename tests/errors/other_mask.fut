@@ -1,0 +1,1 @@
+entry main [n] (xs: [n]f32): []f32 = xs[xs > 0]

@@ -1,0 +1,1 @@
+entry main [n] (xs: [n]bool): bool = reduce (&&) 1 xs

@@ -1,0 +1,1 @@
+entry main (a: f32): f32 = {x: a}.x

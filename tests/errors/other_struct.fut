@@ -1,0 +1,2 @@
+struct body {mass: f32}
+entry main (m: f32): f32 = m

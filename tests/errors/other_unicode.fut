@@ -1,0 +1,1 @@
+entry main (x: f32): bool = x ≤ 1
