@@ -11,7 +11,7 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from runelift.ir import imp
-from runelift.ir.imp import Stm
+from runelift.ir.imp import Exp, Stm
 from runelift.ir.imp.traverse import (
     blocks,
     expressions,
@@ -31,6 +31,13 @@ def with_early_checks(code: Sequence[Stm]) -> list[Stm]:
         return list(code)
     written = {mem for stm in statements(code) if (mem := named_by(stm)) is not None}
     return _early(code, written)
+
+
+def runs_ever(code: Sequence[Stm]) -> Exp | None:
+    """True if the loop at the end of the code has any iteration; None if there is no loop."""
+    if not code or not isinstance(code[-1], imp.For):
+        return None
+    return imp.Apply("lt", Prim.I64, (code[-1].start, code[-1].bound))
 
 
 def _early(code: Sequence[Stm], written: Set[VName]) -> list[Stm]:
@@ -69,10 +76,12 @@ def _before_and_loop(loop: imp.For, written: Set[VName]) -> list[Stm]:
     if not any(map(_is_check, early)) or has_barriers(loop.body):
         return [loop]
     rest = replace(loop, body=tuple(late))
+    condition = runs_ever([rest])
+    assert condition is not None
     if isinstance(loop.start, imp.Lit) and isinstance(loop.bound, imp.Lit) and (
             loop.start.const.value < loop.bound.const.value):
         return [*early, rest]
-    return [imp.If(imp.Apply("lt", Prim.I64, (loop.start, loop.bound)), (*early, rest))]
+    return [imp.If(condition, (*early, rest))]
 
 
 def _set_by(stm: Stm) -> VName | None:

@@ -102,7 +102,7 @@ def place_of(walk: Walk, parts: Partition, number: VName) -> tuple[tuple[ir.Stm,
 
 
 def places_of(walk: Walk, parts: Partition, number: VName) -> tuple[ir.Body, ir.Body]:
-    """The place of a point among those where the condition holds, and among all points else."""
+    """The place of a point among the points that the condition chooses, and among the rest."""
     end, before, behind = (ir.Param(walk.flattener.names.fresh(base), Prim.I64)
                            for base in ("end", "before", "behind"))
     walk.flattener.learn_params([end, before, behind])
