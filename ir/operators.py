@@ -1,6 +1,8 @@
-"""Operators of reductions and scans that are one operation."""
+"""Operators of reductions and scans that are single operations, or several side by side."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
@@ -17,3 +19,16 @@ def one_operation(names: Names, op: str, neutral: Const, result: str = "c") -> O
     left, right, out = (Param(names.fresh(base), prim) for base in ("a", "b", result))
     body = Body((Stm((out,), PrimOp(op, prim, (left.name, right.name))),), (out.name,))
     return Operator(Lambda((left, right), body, (prim,)), (neutral,), comm=True)
+
+
+def side_by_side(operators: Sequence[Operator]) -> Operator:
+    """The operator that applies each of these operators to its own components of tuples."""
+    halves = [(op.lam.params[:len(op.neutral)], op.lam.params[len(op.neutral):])
+              for op in operators]
+    body = Body(tuple(stm for op in operators for stm in op.lam.body.stms),
+                tuple(result for op in operators for result in op.lam.body.result))
+    return Operator(Lambda(
+        tuple(p for side in zip(*halves, strict=True) for params in side for p in params),
+        body, tuple(t for op in operators for t in op.lam.ret)),
+        tuple(value for op in operators for value in op.neutral),
+        comm=all(op.comm for op in operators))

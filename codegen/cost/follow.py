@@ -34,6 +34,7 @@ from runelift.codegen.cost.expressions import LARGEST_SHIFT, Expr, Graph, Node, 
 from runelift.codegen.cost.forms import SUB_GROUP, Forms
 from runelift.codegen.cost.polynomials import ONE, ZERO, Form, number, of
 from runelift.codegen.cost.sums import Access, Frame, Here, Sums
+from runelift.codegen.passes.invariant_checks import runs_ever
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Id, Stm
 from runelift.ir.imp.dependence import assigned, reaching_memory
@@ -210,9 +211,12 @@ class Follower:
         cond = self._value(stm.cond, here)
         if cond is None:  # elements of an array of flags
             cond = UNKNOWN
+        if stm.cond == runs_ever(stm.then_):  # the loop itself tells how often it runs
+            cond = Known(1)
         fails = [any(isinstance(s, imp.Fail) for s in side) for side in (stm.then_, stm.else_)]
         if not isinstance(cond, Known) and fails[0] != fails[1]:
             cond = Known(fails[1])
+            self._hold(stm.cond)
         if not isinstance(cond, Known):
             assert isinstance(cond, Condition)
             first, second = self._parts(cond, here)
@@ -248,6 +252,12 @@ class Follower:
         self._assumed = assumed
         self._join(cond, then, begun, alone=False)
         return split
+
+    def _hold(self, failing: Exp) -> None:
+        """From a check on, its condition holds: a run that fails need not be fast."""
+        match failing:
+            case imp.Apply("not", _, (imp.Var(name),)):
+                self._values[name] = Known(1)
 
     def _assume(self, exp: Exp, cond: Node, *, holds: bool) -> None:
         """Assume that a condition on sizes holds, or that it does not."""

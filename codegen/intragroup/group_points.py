@@ -69,8 +69,8 @@ class PointsBuilder(ChunkBuilder):
             ChunkBuilder.update(self, param, exp)
             return
         out = self.writable(param, exp.array)
-        dims = [d for d in self.selection(exp, out) if not isinstance(d, tuple)]
-        self.alone(lambda: self.emit(out.write(dims, value)))
+        indices = self.selection(exp, out).indices
+        self.alone(lambda: self.emit(out.write(indices, value)))
         self.bind(param, out)
 
     def index(self, param: ir.Param, exp: ir.Index) -> None:

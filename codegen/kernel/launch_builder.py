@@ -8,6 +8,7 @@ from functools import reduce
 
 from runelift.codegen.kernel.kernel_builder import CodeBuilder, PlanEnv, Scratch, Value
 from runelift.codegen.kernel.sequential import KernelBuilder
+from runelift.codegen.passes.invariant_checks import with_early_checks
 from runelift.codegen.passes.trips import with_trips
 from runelift.codegen.passes.unrolling import has_loops, unroll_private_arrays, with_unroll_factor
 from runelift.codegen.plan import plan
@@ -162,6 +163,7 @@ class Lowering:
             self.temporaries.append(scratch.name)
             if scratch.stride is not None:
                 self._define(scratch.stride, scratch.count)
+        k.code = with_early_checks(k.code)
         if k.fine is not None:
             k.code = [imp.Declare(k.fine, Prim.BOOL, imp.Lit(TRUE)),
                       *with_notes(k.code, imp.Assign(k.fine, imp.Lit(FALSE)))]

@@ -7,7 +7,8 @@ same body and no other name for it is used later.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias, assert_never
+from dataclasses import replace
+from typing import NamedTuple, TypeAlias, assert_never
 
 from runelift.codegen.kernel.column_strips import (
     STRIP_COLUMNS,
@@ -37,6 +38,35 @@ MOST_SELECTED_STATEMENTS = 4
 
 AccessDim: TypeAlias = Exp | tuple[Exp, Exp, Exp]
 """A dimension of an access: an index, or the start, count and stride of a slice."""
+
+
+class Selection(NamedTuple):
+    """The ``dims`` of an access; all ``fine`` conditions hold unless a slice is out of bounds."""
+
+    dims: list[AccessDim]
+    fine: Sequence[Exp] = ()
+
+    @property
+    def indices(self) -> list[Exp]:
+        """The dimensions that are indices."""
+        return [dim for dim in self.dims if not isinstance(dim, tuple)]
+
+    def of(self, view: View) -> View:
+        """The part of an array.  It stays inside of its memory, as loops may go on behind a check.
+
+        Its elements are the first one of the memory if a slice is out of bounds.
+        """
+        part = view.slice(self.dims)
+        for fine in self.fine:
+            part = _kept_inside(part, fine)
+        return part
+
+
+def _kept_inside(view: View, fine: Exp) -> View:
+    if view.mem is None:
+        return view
+    return replace(view, at=lambda ix: imp.Select(fine, view.at(ix), lit(0), Prim.I64),
+                   stored=view.stored and _kept_inside(view.stored, fine))
 
 
 class KernelBuilder(SecondOrder):
@@ -184,16 +214,19 @@ class KernelBuilder(SecondOrder):
             return self.array(fresh.name)
         return value
 
-    def selection(self, exp: ir.Index | ir.Update, view: View) -> list[AccessDim]:
+    def selection(self, exp: ir.Index | ir.Update, view: View) -> Selection:
         """The dims of an access as expressions, with bounds checks."""
         if not exp.checked:
-            return [self._part(dim) for dim in exp.dims]
+            return Selection([self._part(dim) for dim in exp.dims])
         dims = [self._held(self._part(dim)) for dim in exp.dims]
         written = [self._written(dim) for dim in dims]
         message = failures.access([len(each) for each in written])
         values = [*(value for each in written for value in each), *view.shape]
-        return [self._inside(dim, size, message, values)
-                for dim, size in zip(dims, view.shape, strict=True)]
+        fine = list[Exp]()
+        return Selection([
+            self._within(dim, size, message, values, fine) if isinstance(dim, tuple)
+            else self._inside(dim, size, message, values)
+            for dim, size in zip(dims, view.shape, strict=True)], fine)
 
     def _part(self, dim: ir.Dim) -> AccessDim:
         if isinstance(dim, ir.SliceDim):
@@ -215,37 +248,43 @@ class KernelBuilder(SecondOrder):
             return start, op("add", start, count)
         return start, op("add", start, op("mul", count, stride)), stride
 
-    def _inside(self, part: AccessDim, size: Exp, message: str, values: list[Exp]) -> AccessDim:
-        """A dimension checked against the bounds; one inside them if the check fails."""
-        if not isinstance(part, tuple):
-            if (known := self.checked[-1].get((part, size))) is not None:
-                return known
-            inside = within(part, size)
-            self.fail_unless(inside, message, values)
-            safe = self.declare("safe", Prim.I64, imp.Select(inside, part, lit(0), Prim.I64))
-            self.checked[-1][part, size] = safe
-            return safe
+    def _inside(self, index: Exp, size: Exp, message: str, values: list[Exp]) -> Exp:
+        """An index checked against the bounds; one inside them if the check fails."""
+        if (known := self.checked[-1].get((index, size))) is not None:
+            return known
+        inside = within(index, size)
+        self.fail_unless(inside, message, values)
+        safe = self.declare("safe", Prim.I64, imp.Select(inside, index, lit(0), Prim.I64))
+        self.checked[-1][index, size] = safe
+        return safe
+
+    def _within(self, part: tuple[Exp, Exp, Exp], size: Exp, message: str, values: list[Exp],
+                fine: list[Exp]) -> AccessDim:
+        """A slice checked against the bounds, with no elements if the check fails.
+
+        The condition that it is inside of them joins ``fine``.
+        """
         start, count, stride = part
         if start == lit(0) and count == size and stride == lit(1):
             return part
         last = op("add", start, op("mul", op("sub", count, lit(1)), stride))
         ends = imp.Apply("and", Prim.BOOL, (within(start, size), within(last, size)))
         empty = imp.Apply("eq", Prim.I64, (count, lit(0)))
-        fine = self.declare("inside", Prim.BOOL, imp.Apply("or", Prim.BOOL, (
+        inside = self.declare("inside", Prim.BOOL, imp.Apply("or", Prim.BOOL, (
             empty, imp.Apply("and", Prim.BOOL, (imp.Apply("lt", Prim.I64, (lit(0), count)),
                                                 ends)))))
-        self.fail_unless(fine, message, values)
-        return (imp.Select(fine, start, lit(0), Prim.I64),
-                imp.Select(fine, count, lit(0), Prim.I64), stride)
+        self.fail_unless(inside, message, values)
+        fine.append(inside)
+        return start, imp.Select(inside, count, lit(0), Prim.I64), stride
 
     def index(self, param: ir.Param, exp: ir.Index) -> None:
         """Emit ``array[dims]`` as a load, or bind a view."""
         view = self.array(exp.array)
-        dims = self.selection(exp, view)
-        if all(not isinstance(d, tuple) for d in dims):
-            self.bind_scalar(param, view.read([d for d in dims if not isinstance(d, tuple)]))
+        selection = self.selection(exp, view)
+        if len(selection.indices) == len(selection.dims):
+            self.bind_scalar(param, view.read(selection.indices))
         else:
-            self.bind(param, view.slice(dims))
+            self.bind(param, selection.of(view))
 
     def _literal(self, param: ir.Param, elems: tuple[Atom, ...]) -> None:
         out = self.allocate(param.name, param.type)
@@ -263,11 +302,11 @@ class KernelBuilder(SecondOrder):
             self.bind_copy(held, value)
             value = self.array(held.name)
         out = self.writable(param, exp.array)
-        dims = self.selection(exp, out)
+        selection = self.selection(exp, out)
         if isinstance(value, View):
-            self.copy(out.slice(dims), value)
+            self.copy(selection.of(out), value)
         else:
-            self.emit(out.write([d for d in dims if not isinstance(d, tuple)], value))
+            self.emit(out.write(selection.indices, value))
         self.bind(param, out)
 
     def _concat(self, param: ir.Param, dim: int, arrays: tuple[VName, ...]) -> None:

@@ -7,6 +7,7 @@ other groups.  Otherwise a second launch does (``length_facts_final``).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from runelift.codegen.kernel import launch_builder as launches
@@ -19,13 +20,13 @@ from runelift.codegen.segops.segred import combine_partials, is_last_group, tota
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
-from runelift.ir.operators import one_operation
+from runelift.ir.operators import one_operation, side_by_side
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Fact
 from runelift.ir.sizes import Size, ceil_div, greatest, least
 from runelift.ir.types import i64
 
-LENGTHS_PER_ITEM = 4
+LENGTHS_PER_ITEM = 16
 """The least lengths of a work-item for which there is a further group."""
 LENGTHS_PER_CORE = 8192
 """The least lengths for which a processor gets a further work-item."""
@@ -40,33 +41,41 @@ def lower_facts(lowering: launches.Lowering, lengths: VName, segments: Size) -> 
     together = lowering.coherent
     group = lowering.group if lowering.interleave else Size.of(1)
     k = lowering.builder_of_groups()
-    operators = [one_operation(k.names, _OPERATORS[fact], i64(0)) for fact in Fact]
-    arrays = launches.local_arrays(k, operators, group)
-    totals = _totals(k, lengths)
-    for operator, mems, total, target in zip(operators, arrays, totals, partials, strict=True):
-        (found,) = total_of_group(k, operator, mems, [total])
-        k.emit(imp.If(IS_FIRST, (imp.Store(target, GROUP_ID, found, Prim.I64),)))
+    all_facts = side_by_side([
+        one_operation(k.names, _OPERATORS[fact], i64(0)) for fact in Fact])
+    arrays = launches.local_arrays(k, [all_facts], group)
+    found_here = total_of_group(k, all_facts, arrays[0], _totals(k, lengths))
     (out,) = lowering.results
+
+    def write(facts: Sequence[Exp]) -> imp.Stm:
+        return imp.If(IS_FIRST, tuple(out.write([lit(fact)], value)
+                                      for fact, value in zip(Fact, facts, strict=True)))
 
     def combine() -> None:
         """Emit the combination of the facts of all groups."""
-        found = combine_partials(k, operators, arrays, [[each] for each in partials], lit(0),
-                                 imp.Var(count))
-        k.emit(imp.If(IS_FIRST, tuple(out.write([lit(fact)], value)
-                                      for fact, value in zip(Fact, found, strict=True))))
+        k.emit(write(combine_partials(k, [all_facts], arrays, [partials], lit(0),
+                                      imp.Var(count))))
 
+    with k.block() as several:
+        k.emit(imp.If(IS_FIRST, tuple(imp.Store(target, GROUP_ID, found, Prim.I64)
+                                      for target, found in zip(partials, found_here, strict=True))))
+        if together:
+            last = is_last_group(k, lit(0), imp.Var(count))
+            with k.block() as code:
+                combine()
+            k.emit(imp.If(last, tuple(code)),
+                   imp.Barrier(imp.Space.LOCAL, imp.Placement.AFTER_BRANCH))
     if together:
-        last = is_last_group(k, lit(0), imp.Var(count))
-        with k.block() as code:
-            combine()
-        k.emit(imp.If(last, tuple(code)),
-               imp.Barrier(imp.Space.LOCAL, imp.Placement.AFTER_BRANCH))
+        k.emit(imp.If(imp.Apply("eq", Prim.I64, (imp.Var(count), lit(1))),
+                      (write(found_here),), tuple(several)))
+    else:
+        k.emit(*several)
     lowering.launch_groups(k, "length_facts", Size.var(count), group)
     if lowering.view(lengths).mem == lengths:
         _announce(lowering, lengths, out.mem if together else partials[0])
     if not together:
         k = lowering.builder_of_groups()
-        arrays = launches.local_arrays(k, operators, group)
+        arrays = launches.local_arrays(k, [all_facts], group)
         combine()
         lowering.launch_groups(k, "length_facts_final", Size.of(1), group)
         _announce(lowering, partials[0], out.mem)

@@ -90,5 +90,5 @@ def test_a_thousand_steps_train_and_do_not_grow(program: Program) -> None:
         if number in (99, 999):
             gc.collect()
             live.append((program.device.pool.allocated, len(gc.get_objects()) // 2000))
-    assert live[0] == live[1]
+    assert all(late <= early for early, late in zip(*live, strict=True))
     torch.testing.assert_close(w.detach(), torch.tensor([1.0, -2.0, 0.5]), rtol=1e-3, atol=1e-3)
