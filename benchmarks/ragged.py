@@ -16,9 +16,8 @@ A row is a shape of lengths (:mod:`runelift.runtime.data.lengths`).  Its forms t
 A second table has a sparse matrix with such rows times a vector, beside SciPy and CuPy, if
 these are installed.
 
-Times are medians, with the spread (median absolute deviation).  On a GPU they are from the first to
-the last command on the device, else of a call with inputs on the device.  All results are compared
-with NumPy's.  Ratios that miss their target have a ``!``.
+Times are medians of calls with inputs on the device, with the spread (median absolute deviation).
+All results are compared with NumPy's.  Ratios that miss their target have a ``!``.
 """
 
 from __future__ import annotations
@@ -146,13 +145,8 @@ class Bench:
         found, _ = self.program.run(entry, args, force=force, thresholds=thresholds or {})
         check(name, found[0], expected)
 
-        def run() -> float:
-            about = {"force": force, "thresholds": thresholds or {}}
-            if self.gpu:
-                return float(self.measured.record(entry, args, samples=False, **about).span)
-            return self.measured.time(entry, args, **about)
-
-        return Form(name, run)
+        about = {"force": force, "thresholds": thresholds or {}}
+        return Form(name, lambda: self.measured.time(entry, args, **about))
 
     def versions(self, entry: str, args: Sequence[Any], expected: Any) -> list[Form]:
         """A form for each version of an entry point that can run here."""
