@@ -200,7 +200,8 @@ _FOREIGN = (
            at=r"\d+:"),
     Advice(RANGE, before=r"(?<!case )\b(?P<start>0:)$", at=r"(?=\d)", new="0..<"),
     Advice(RANGE, at=r"(?=\d|[-+*/])", new="{first}...{last}",
-           before=r"(?<!case )\b(?P<start>(?P<first>\d+):(?P<last>((?![iuf]\d|bool)[a-z][\w']*\s*)?))$"),
+           before=r"(?<!case )\b(?P<start>(?P<first>\d+):"
+                  r"(?P<last>((?![iuf]\d|bool)[a-z][\w']*\s*)?))$"),
     Advice("Arguments have no names: f x y, in the order of the parameters.", at=r"=(?!=)",
            before=r"(?<!\bif)(?<!while)(?<=[\w'])\((?:[^()\n]*,)?\s*(?P<start>[A-Za-z_]\w*\s*)$"),
     Advice(_VALUES, before=r"\{(?:[^{}]*,)?\s*[\w']+(?P<start>\s*)$", at=r":(?![:>])", new=" ="),
