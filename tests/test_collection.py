@@ -83,13 +83,13 @@ def test_values_that_are_placed_again_stay(server: Path) -> None:
     with Peer(server, [], 10) as peer:
         assert peer.place("shift", [one, two]) == ["in1", "in2"]
         assert peer.place("shift", [one, one]) == ["in1", "in3"]
-        assert peer._ask("held") == ["in1 in3"]
+        assert peer.ask("held") == ["in1 in3"]
         assert peer.call("shift", ["in1", "in3"]) == 250
-        assert peer._ask("held") == ["in1 in3"]
+        assert peer.ask("held") == ["in1 in3"]
         assert peer.prepare("main", [one])() == 250
-        assert peer._ask("held") == ["in1"]
+        assert peer.ask("held") == ["in1"]
         peer.prepare("shift", [one, two])()
-        assert peer._ask("held") == ["in5 in6"]
+        assert peer.ask("held") == ["in5 in6"]
         assert peer.peak() == 4096
 
 
@@ -97,7 +97,7 @@ def test_failures_and_hanging_of_the_peer_are_errors(server: Path) -> None:
     from peers import Peer
 
     with Peer(server, [], 10) as peer, pytest.raises(UserError, match="Unknown: nothing"):
-        peer._ask("free nothing")
+        peer.ask("free nothing")
     with Peer(server, [], 1) as peer, pytest.raises(UserError, match="too long"):
         peer.call("hang", [])
     with Peer(server, [], 10) as peer, pytest.raises(UserError, match="parameters"):

@@ -14,6 +14,7 @@ from runelift.frontend.load import checked_module
 from runelift.frontend.scripts import ENTRY
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.parser import parse, parse_exp
+from runelift.frontend.syntax.syntax_errors import openings
 from runelift.frontend.syntax.types import Arrow, Type
 from runelift.ir.base.deep import deeply
 from runelift.ir.base.errors import ProgramError, ProgramWarning, UserError
@@ -160,11 +161,13 @@ def is_unfinished(text: str) -> bool:
     """True if a text could go on: it is no program only because it ends too early."""
     source = Source(NAME, text)
     end = len(text.rstrip())
+    waiting = {each.start for each in openings(text, 0, end)}
     for read in (parse, parse_exp):
         try:
             read(source)
         except ProgramError as error:
-            if error.diagnostics[0].span.start >= end and text.strip():
+            start = error.diagnostics[0].span.start
+            if text.strip() and (start >= end or start in waiting):
                 return True
         else:
             return False

@@ -77,10 +77,11 @@ def test_both_loops_run_in_the_row_of_the_result() -> None:
 TWICE = """
 def quarters [n] (xs: [n]i64): [n]f64 = map (\\x -> f64.i64 x / 4) xs
 def bent (x: f64) = x / (1 + x * x)
-def least [n] (is: [n]i64) (vs: [n]f64) (xs: [n]f64): [n]f64 =
-  scan f64.min f64.highest (reduce_by_index (copy (map bent xs)) (+) 0 is vs)
+def both [n] (is: [n]i64) (vs: [n]f64) (xs: [n]f64): [n]f64 =
+  let bins = reduce_by_index (copy (map bent xs)) (*) 1 is xs
+  in map (+ reduce (\\x y -> x * y + x + y) 0 bins) vs
 entry main [m][n] (is: [n]i64) (vs: [n]i64) (xss: [m][n]i64) (yss: [m][n]i64) =
-  vjp (\\(vs, xss) -> map (least is vs) xss) (quarters vs, map quarters xss) (map quarters yss)
+  vjp2 (\\(vs, xss) -> map (both is vs) xss) (quarters vs, map quarters xss) (map quarters yss)
 """
 """The derivative runs the histogram again.  Both join: one statement updates one array twice."""
 

@@ -133,7 +133,7 @@ def test_the_script_names_the_dataset() -> None:
     ("{ bytes 3 }", "2:19", "Unknown variable 'bytes'"),
     ('{ series ($loaddata "x.in") 1 }', "2:27", "[]f32"),
     ("{ series 3 }", "2:26", "type (i64, f32)"),
-    ("{ points (4 + }", "2:30", "Unexpected end"),
+    ("{ points (4 + }", "2:26", "is not closed"),
     ('{ $restore "x.png" }', "2:19", "'$restore \"x.png\"' is no input"),
     ("{ double ($loaddata) }", "2:27", "'$loaddata' is no input"),
     ('{ $ragged "3 power" }', "2:19", "Lengths are written as N SHAPE CAP"),
