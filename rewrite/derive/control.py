@@ -87,20 +87,20 @@ def reverse_branch(walk: Reverse, stm: ir.Stm) -> Back:
 
     def back() -> None:
         seeds = [walk.take(p.name) for p in stm.pat]
-        branches: list[_Branch] = []
+        branches: list[Branch] = []
         for body in (exp.then_, exp.else_):
             again = walk.again(body)
             with walk.emit.block() as stms:
                 found = walk.sweep(again, seeds)
-            branches.append(_Branch(stms, {n: a for n, a in found.items() if walk.varies(n)},
-                                    set(binders(again))))
-        _joined(walk, exp, branches)
+            branches.append(Branch(stms, {n: a for n, a in found.items() if walk.varies(n)},
+                                   set(binders(again))))
+        joined(walk, exp.cond, branches)
 
     return back
 
 
 @dataclass(slots=True)
-class _Branch:
+class Branch:
     """A branch of a return sweep: its statements, adjoints, and names; then its results."""
 
     stms: list[ir.Stm]
@@ -109,7 +109,7 @@ class _Branch:
     values: list[Atom] = field(default_factory=list)
 
 
-def _joined(walk: Reverse, exp: ir.If, branches: Sequence[_Branch]) -> None:
+def joined(walk: Reverse, cond: Atom, branches: Sequence[Branch]) -> None:
     """Append the branch of the return sweep, and add its results to adjoints."""
     emit = walk.emit
     whole: list[VName] = []
@@ -138,7 +138,7 @@ def _joined(walk: Reverse, exp: ir.If, branches: Sequence[_Branch]) -> None:
     types: list[Type] = [emit.types[name] for name in whole]
     types += [emit.type(a) for _, entry, _ in entries for a in (*entry.places, entry.value)]
     bodies = [ir.Body(tuple(each.stms), tuple(each.values)) for each in branches]
-    names = emit.bind(ir.If(exp.cond, bodies[0], bodies[1], tuple(types)), types, "adj")
+    names = emit.bind(ir.If(cond, bodies[0], bodies[1], tuple(types)), types, "adj")
     for name, result in zip(whole, names, strict=False):
         walk.add(name, result)
     for name, entry, place in entries:

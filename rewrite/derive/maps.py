@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.traverse import binders
-from runelift.ir.types import Atom, array_of, row_of, shape_of
+from runelift.ir.types import TRUE, Atom, array_of, row_of, shape_of
+from runelift.rewrite.derive.control import Branch, joined
 from runelift.rewrite.derive.walk import Back, Entry, Forward, Found, Reverse
 from runelift.rewrite.engine.rule import rule
 
@@ -60,7 +61,8 @@ def reverse_map(walk: Reverse, stm: ir.Stm) -> Back:
     """ys = map f xs ⇒ x̄s += map (λx ȳ → x̄) xs ȳs
 
     Because: elements do not depend on each other.  An adjoint of a free name is one more result:
-    sums of scalars and whole arrays, a histogram of elements at computed places.
+    sums of scalars and whole arrays, a histogram of elements at computed places.  Inside of another
+    map only the element runs again that has the only adjoint.
     Source: Schenck, Rønning, Henriksen and Oancea 2022, "AD for an array language with nested
     parallelism".
     """
@@ -70,6 +72,9 @@ def reverse_map(walk: Reverse, stm: ir.Stm) -> Back:
 
     def back() -> None:
         emit = walk.emit
+        if (entry := _only(walk, stm)) is not None:
+            _at_place(walk, stm, exp, entry)
+            return
         seeds = [walk.take(p.name) for p in stm.pat]
         given = [emit.name(seed) for seed in seeds if seed is not None]
         lam = walk.copied(exp.lam)
@@ -89,6 +94,32 @@ def reverse_map(walk: Reverse, stm: ir.Stm) -> Back:
                                           returned.apart(walk)))
 
     return back
+
+
+def _only(walk: Reverse, stm: ir.Stm) -> Entry | None:
+    """The only entry of the adjoints of the results of a map that is inside of another."""
+    found = [walk.adj[p.name] for p in stm.pat if walk.has(p.name)]
+    entries = [entry for adjoint in found for entry in adjoint.entries]
+    if walk.inner is None or any(a.dense is not None for a in found) or len(entries) != 1:
+        return None
+    (entry,) = entries
+    return entry if len(entry.places) == 1 and not shape_of(walk.emit.type(entry.places[0])) else None
+
+
+def _at_place(walk: Reverse, stm: ir.Stm, exp: ir.Map, entry: Entry) -> None:
+    """Append the return sweep of one element of a map."""
+    emit, (place,) = walk.emit, entry.places
+    seeds = [entry.value if walk.adj.pop(p.name, None) else None for p in stm.pat]
+    lam = walk.copied(exp.lam)
+    elements = tuple(
+        ir.Stm((p,), ir.Index(a, emit.dims(a, (place,)), False), (), stm.loc)
+        for p, a in zip(lam.params, exp.arrays, strict=True))
+    element = ir.Body((*elements, *lam.body.stms), lam.body.result)
+    inside: Atom = TRUE if entry.sure else walk.inside(entry.places, (exp.width,))
+    with emit.block() as stms:
+        found = walk.sweep(element, seeds)
+    own = Branch(stms, {n: a for n, a in found.items() if walk.varies(n)}, set(binders(element)))
+    joined(walk, inside, (own, Branch([], {}, set())))
 
 
 def _mapped(walk: Reverse, width: Atom, lam: ir.Lambda, arrays: tuple[VName, ...],
