@@ -77,8 +77,8 @@ class Forward(Walk):
     def __init__(self, emit: Emitter, rewriting: Rewriting, books: Books) -> None:
         super().__init__(emit, rewriting, books)
         self.tan: dict[VName, Atom] = {}
-        self.accumulators: dict[VName, tuple[VName, dict[VName, Atom]]] = {}
-        """The accumulator of tangents for each accumulator, and the tokens for its tokens."""
+        self.accumulators: dict[VName, bool] = {}
+        """The accumulators around; True if it has an operator, which is a sum."""
 
     def tangent(self, atom: Atom) -> Atom | None:
         """The tangent of an atom; None if it is zero."""
