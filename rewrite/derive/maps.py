@@ -10,8 +10,9 @@ from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.traverse import binders
 from runelift.ir.types import TRUE, Atom, array_of, row_of, shape_of
+from runelift.rewrite.derive.accumulation import Swept, accumulated
 from runelift.rewrite.derive.control import Branch, joined
-from runelift.rewrite.derive.walk import Back, Entry, Forward, Found, Reverse
+from runelift.rewrite.derive.walk import Back, Entry, Forward, Reverse, Written
 from runelift.rewrite.engine.rule import rule
 
 
@@ -77,21 +78,33 @@ def reverse_map(walk: Reverse, stm: ir.Stm) -> Back:
             return
         seeds = [walk.take(p.name) for p in stm.pat]
         given = [emit.name(seed) for seed in seeds if seed is not None]
-        lam = walk.copied(exp.lam)
-        params = tuple(emit.fresh("adj", row_of(emit.types[a])) for a in given)
-        rows = iter(params)
-        outer, walk.inner = walk.inner, set(binders(lam))
-        with emit.block() as stms:
-            found = walk.sweep(lam.body, [None if s is None else next(rows).name for s in seeds])
+
+        def sweep(written: dict[VName, Written]) -> Swept:
+            lam = walk.copied(exp.lam)
+            params = tuple(emit.fresh("adj", row_of(emit.types[a])) for a in given)
+            rows = iter(params)
+            outer, walk.inner = walk.inner, set(binders(lam))
+            if outer is None:
+                walk.first = min((name.tag for name in walk.inner), default=None)
+            with emit.block() as stms, walk.writing(written):
+                found = walk.sweep(lam.body,
+                                   [None if s is None else next(rows).name for s in seeds])
             walk.inner = outer
-            local = {*binders(lam), *(p.name for each in stms for p in each.pat)}
-            returned = _returned(walk, exp, lam, found, local)
+            if outer is None:
+                walk.first = None
+            return Swept(lam, params, stms, found)
+
+        arrays = (*exp.arrays, *given)
+        swept = sweep({}) if walk.inner is not None else accumulated(
+            walk, exp.width, arrays, sweep)
+        with emit.block(swept.stms):
+            returned = _returned(walk, exp, swept)
         if not returned.values:
             return
         ret = tuple(map(emit.type, returned.values))
-        again = ir.Lambda((*lam.params, *params), ir.Body(tuple(stms), tuple(returned.values)), ret)
-        _received(walk, returned, _mapped(walk, exp.width, again, (*exp.arrays, *given),
-                                          returned.apart(walk)))
+        again = ir.Lambda((*swept.lam.params, *swept.seeds),
+                          ir.Body(tuple(swept.stms), tuple(returned.values)), ret)
+        _received(walk, returned, _mapped(walk, exp.width, again, arrays, returned.apart(walk)))
 
     return back
 
@@ -103,7 +116,8 @@ def _only(walk: Reverse, stm: ir.Stm) -> Entry | None:
     if walk.inner is None or any(a.dense is not None for a in found) or len(entries) != 1:
         return None
     (entry,) = entries
-    return entry if len(entry.places) == 1 and not shape_of(walk.emit.type(entry.places[0])) else None
+    is_one = len(entry.places) == 1 and not shape_of(walk.emit.type(entry.places[0]))
+    return entry if is_one else None
 
 
 def _at_place(walk: Reverse, stm: ir.Stm, exp: ir.Map, entry: Entry) -> None:
@@ -116,10 +130,11 @@ def _at_place(walk: Reverse, stm: ir.Stm, exp: ir.Map, entry: Entry) -> None:
         for p, a in zip(lam.params, exp.arrays, strict=True))
     element = ir.Body((*elements, *lam.body.stms), lam.body.result)
     inside: Atom = TRUE if entry.sure else walk.inside(entry.places, (exp.width,))
-    with emit.block() as stms:
+    with emit.block() as stms, walk.writing(dict(walk.written)) as written:
         found = walk.sweep(element, seeds)
-    own = Branch(stms, {n: a for n, a in found.items() if walk.varies(n)}, set(binders(element)))
-    joined(walk, inside, (own, Branch([], {}, set())))
+    own = Branch(stms, {n: a for n, a in found.items() if walk.varies(n)}, set(binders(element)),
+                 written)
+    joined(walk, inside, (own, Branch([], {}, set(), dict(walk.written))))
 
 
 def _mapped(walk: Reverse, width: Atom, lam: ir.Lambda, arrays: tuple[VName, ...],
@@ -138,11 +153,11 @@ def _mapped(walk: Reverse, width: Atom, lam: ir.Lambda, arrays: tuple[VName, ...
     return [names[k] for k in range(len(lam.ret))]
 
 
-def _returned(walk: Reverse, exp: ir.Map, lam: ir.Lambda, found: Found, local: set[VName]
-              ) -> _Returned:
+def _returned(walk: Reverse, exp: ir.Map, swept: Swept) -> _Returned:
     """The adjoints of inputs and of free names as results of a lambda."""
-    returned = _Returned()
-    for param, array in zip(lam.params, exp.arrays, strict=True):
+    returned, found = _Returned(), swept.found
+    local = {*binders(swept.lam), *(p.name for each in swept.stms for p in each.pat)}
+    for param, array in zip(swept.lam.params, exp.arrays, strict=True):
         adjoint = found.pop(param.name, None)
         if adjoint is not None and walk.varies(array):
             returned.inputs.append((array, returned.put(walk.dense(param.name, adjoint))))

@@ -11,8 +11,9 @@ from runelift.ir.base import failures
 from runelift.ir.base.errors import NoDerivative
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import Mapper, map_exp, statements_inside
+from runelift.ir.traverse import statements_inside
 from runelift.ir.types import FALSE, Atom, Const, array_of, elem_of, i64, row_of, shape_of
+from runelift.rewrite.derive.accumulation import without_writes
 from runelift.rewrite.derive.emitter import Emitter
 from runelift.rewrite.derive.maps import reverse_map
 from runelift.rewrite.derive.operators import is_plain, is_sum
@@ -172,21 +173,9 @@ def reverse_accumulate(walk: Reverse, stm: ir.Stm) -> Back:
             walk.varied.add(done.name)
             walk.add(done.name, emit.zeros(done.type))
             again()
-        emit.stms += [_without_writes(each) for each in stms]
+        emit.stms += without_writes(stms, [acc.name])
 
     return back
-
-
-def _without_writes(stm: ir.Stm) -> ir.Stm:
-    """A statement without the writes inside of it."""
-    def body(found: ir.Body) -> ir.Body:
-        return ir.Body(tuple(map(_without_writes, found.stms)), found.result)
-
-    if isinstance(stm.exp, ir.AccWrite):
-        return replace(stm, exp=ir.AtomExp(stm.exp.token))
-    mapper = Mapper(lambda a: a, lambda name: name, body,
-                    lambda lam: replace(lam, body=body(lam.body)))
-    return replace(stm, exp=map_exp(mapper, stm.exp))
 
 
 @rule(ir.AccWrite)
