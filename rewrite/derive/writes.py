@@ -173,6 +173,7 @@ def reverse_accumulate(walk: Reverse, stm: ir.Stm) -> Back:
             walk.varied.add(done.name)
             walk.add(done.name, emit.zeros(done.type))
             again()
+        walk.adj.pop(acc.name, None)  # a token has no adjoint
         emit.stms += without_writes(stms, [acc.name])
 
     return back
