@@ -30,8 +30,8 @@ def accumulated(walk: Reverse, width: Atom, arrays: tuple[VName, ...],
     Provided: the number of iterations varies with the element, and so does each place i, by more
     than the count.  All reads of xs are such reads.  The function makes no array whose size
     nothing bounds before, as a loop of the host would.
-    Because: no array is made for an element, neither of all places nor of those that are read.
-    What all elements read at the same places is summed without atomic updates instead.
+    Because: no array is made for an element.  Where all elements read one place, sums without
+    atomic updates are faster.
     """
     walk.looped.clear()
     first = sweep({})
