@@ -319,8 +319,10 @@ class _CostWriter(PlanWriter):
         else:
             self._unknown = self._unknown_in(step, version)
         if step.in_buffer or not self._knows(step.cond):
+            later = {name for inner in plan.all_steps(step.body) for name in plan.sets(inner)}
             for name in sorted(_carried(step.body) & self._unknown & self._most.keys()):
-                self._scalar(plan.Bind(name, self._most[name]), version)
+                if self._most[name] not in later:  # else a loop inside begins with it
+                    self._scalar(plan.Bind(name, self._most[name]), version)
             for inner in step.body:
                 self.step(inner, version)
         else:

@@ -1,8 +1,8 @@
 """Checks that no iteration of a loop changes: they run once, before the loop.
 
 A check that fails writes to memory, so that compilers neither move it out of a loop nor move loads
-across it.  Then each iteration waits for the loads of the one before.  The check of a slice of a
-row, for one, is the same for all elements of the row.
+across it.  Then each iteration waits for the loads of the one before.  One example is the
+check of a slice of a row, in a loop over its elements.
 """
 
 from __future__ import annotations

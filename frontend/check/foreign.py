@@ -13,6 +13,7 @@ from importlib.resources import files
 
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.prelude import FUNCTIONS, member
+from runelift.frontend.syntax.syntax_errors import RANGE
 from runelift.frontend.syntax.types import Array, Type
 from runelift.ir.base.errors import Replacement
 from runelift.ir.base.source import Span
@@ -490,12 +491,12 @@ def consed(name: str, span: Span) -> str | None:
 
 
 def bounds(span: Span) -> str | None:
-    """The hint for ``for i in a:n``, where ``span`` has the text of a type that is no type."""
-    before = re.search(r"\bin\s+[\w']+(\s*:\s*)$", span.source.text[:span.start])
+    """The hint for ``a:n`` as a range, where ``span`` has the text of a type that is no type."""
+    before = re.search(r"(?:\bin\s+[\w']+\s*|\b(\d+))(:\s*)$", span.source.text[:span.start])
     if before is None:
         return None
-    return Replacement("A range is written 0..<n without its end, or 1...n with it.", "..<",
-                       Span(span.source, before.start(1), before.end(1)))
+    return Replacement(RANGE, "..<" if before[1] in (None, "0") else "...",
+                       Span(span.source, before.start(2), before.end(2)))
 
 
 def type_meant(name: str, span: Span) -> tuple[str, ...]:

@@ -132,14 +132,14 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
         return said
     if said := _argument(solved, wanted, given, text, call):
         return said
+    return (_number(solved, wanted, given, text, call) or _composite(
+        solved, wanted, given, text, call) or _of_array(solved, wanted, given, text, call))
+
+
+def _number(solved: Substitution, wanted: Type, given: Type, text: str, call: ast.Exp | None
+            ) -> str | None:
+    """The advice to convert a number; None if it is about something else."""
     match wanted, given:
-        case Array() | Prim(), Tuple(items) if isinstance(call, ast.Apply) and len(call.args) > 1:
-            return _apart(call, text)
-        case Record(fields), Tuple():
-            return f"A record is written {{{', '.join(f'{label} = ...' for label, _ in fields)}}}."
-        case Abstract(), Prim():
-            return ("The module type hides this type: say what it is, as in "
-                    f"(S with {wanted.shown.rpartition('.')[2]} = {given}).")
         case Prim(), Prim() if wanted in NUMBERS and (
                 literal := re.fullmatch(r"(\d+(?:\.\d+)?)[iuf]\d+", text)) and (
                     wanted in FLOATS or "." not in text):
@@ -164,8 +164,22 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
                             f"{wanted if isinstance(wanted, Prim) else 'i32'}.bool")
         case Prim.BOOL, (Prim() | MetaVar()) if given in INTS or given in FLOATS:
             return _written("Compare it with a number", text)
+    return None
+
+
+def _composite(solved: Substitution, wanted: Type, given: Type, text: str, call: ast.Exp | None
+               ) -> str | None:
+    """The advice about tuples, records, hidden types and functions; None if unclear."""
+    match wanted, given:
+        case Array() | Prim(), Tuple(items) if isinstance(call, ast.Apply) and len(call.args) > 1:
+            return _apart(call, text)
+        case Record(fields), Tuple():
+            return f"A record is written {{{', '.join(f'{label} = ...' for label, _ in fields)}}}."
+        case Abstract(), Prim():
+            return ("The module type hides this type: say what it is, as in "
+                    f"(S with {wanted.shown.rpartition('.')[2]} = {given}).")
         case Arrow(), Arrow():
-            return None
+            return _folded(call, given) or arity(call, given)
         case Record(fields), Record(others) if dict(fields).keys() != dict(others).keys():
             return _field_difference(dict(fields), dict(others))
         case _, Arrow(_, Arrow()) if isinstance(call, ast.BinExp) and isinstance(
@@ -184,9 +198,23 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
             hint = "Arguments stand behind the function without commas: f x y"
             return hint if apart is None else Replacement(
                 hint, f"{call.fun.span.text} {apart.new}", call.span)
+    return None
+
+
+def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: ast.Exp | None
+              ) -> str | None:
+    """The advice about arrays and the operands of operators; None if unclear."""
+    match wanted, given:
         case (Prim() | MetaVar()), Array() if isinstance(call, ast.Apply) and (
                 call.fun.span.text in _FOLDS and len(call.args) == 2):
             return "The neutral element stands between the operator and the array."
+        case Array(_, Tuple(items)), Array(_, Tuple(others)) if isinstance(
+                call, ast.Apply) and re.fullmatch(r"unzip\d?", call.fun.span.text) and len(
+                    items) != len(others):
+            return _counted(call.fun, "unzip", f"tuples of {len(others)}", len(others))
+        case Array(), Array() if isinstance(call, ast.Apply) and isinstance(
+                call.args[0], ast.LambdaExp) and call.fun.span.text in _FOLDS:
+            return _ONE_TYPE.format(call.fun.span.text)
         case Arrow(), Array(_, Prim.BOOL) if isinstance(call, ast.Apply) and (
                 new := {"any": "or", "all": "and"}.get(call.fun.span.text)):
             return f"Write {new} {argument(text)}."
@@ -303,6 +331,8 @@ def _like(solved: Substitution, type_: Type) -> str:
 
 
 _FOLDS = frozenset({"reduce", "reduce_comm", "scan", "foldl", "foldr"})
+_REDUCTIONS = frozenset({"reduce", "reduce_comm", "scan", "hist", "reduce_by_index"})
+_ONE_TYPE = "{} combines two values of one type: convert the elements by map first."
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 
 
@@ -349,18 +379,28 @@ def _apart(call: ast.Apply, text: str) -> Replacement | None:
     return Replacement(f"Arguments stand behind each other, without a tuple: {new}", new)
 
 
-def arity(call: ast.Exp | None) -> str | None:
-    """The advice to write ``map2`` for ``map`` with two arrays; None if it is another call."""
+def arity(call: ast.Exp | None, function: Type | None = None) -> str | None:
+    """The advice to write ``map2`` for ``map`` with two arrays; None if it is another call.
+
+    ``function``: the type of the function that is mapped, if it does not fit.
+    """
     if isinstance(call, ast.Apply) and len(call.args) == 2 and (zipped := _unzipped(call)):
         return zipped
-    if not isinstance(call, ast.Apply) or call.fun.span.text != "map" or len(call.args) < 3:
+    if not isinstance(call, ast.Apply) or not (
+            named := re.fullmatch(r"(map|zip)(\d?)", call.fun.span.text)):
         return None
-    if isinstance(call.args[1], ast.Literal):
+    maps = named[1] == "map"
+    if maps and len(call.args) > 2 and isinstance(call.args[1], ast.Literal):
         new = f"({call.args[0].span.text} {call.args[1].span.text})"
         return Replacement(f"A function with its first argument stands in parentheses: {new}", new,
                            call.args[0].span.to(call.args[1].span))
-    new = f"map{len(call.args) - 1}"
-    return Replacement(f"For several arrays write {new}.", new, call.fun.span)
+    arrays, params = len(call.args) - maps, 0
+    while isinstance(function, Arrow):
+        function, params = function.codomain, params + 1
+    if arrays == int(named[2] or 2 - maps) or (params and params != arrays):
+        return None
+    what = "several arrays" if maps and arrays > 1 else f"{arrays} array{'s' * (arrays > 1)}"
+    return _counted(call.fun, named[1], what, arrays)
 
 
 def without_neutral(fun: ast.Exp) -> str:
@@ -381,6 +421,28 @@ def _unzipped(call: ast.Apply) -> str | None:
     new = " ".join([f"map{len(arrays.args)}", shown,
                     *(argument(each.span.text) for each in arrays.args)])
     return Replacement(f"It takes arrays, and not what zip makes of them: {new}", new, call.span)
+
+
+def _counted(function: ast.Exp, name: str, what: str, number: int) -> str | None:
+    """The advice to write ``zip3`` or the like for a ``number`` of values, called ``what``."""
+    new = f"{name}{number}" if number > 2 - (name == "map") else name
+    return Replacement(f"For {what} write {new}.", new, function.span) if new in FUNCTIONS else None
+
+
+def _folded(call: ast.Exp | None, operator: Arrow) -> str | None:
+    """The advice about an operator that takes another type than it returns; None if unclear."""
+    name = call.fun.span.text if isinstance(call, ast.Apply) else ""
+    if name not in _REDUCTIONS or not isinstance(call, ast.Apply) or not isinstance(
+            operator.codomain, Arrow):
+        return None
+    left, right, result = operator.domain, operator.codomain.domain, operator.codomain.codomain
+    if left == right or result not in (left, right):
+        return None
+    hint = _ONE_TYPE.format(name)
+    if name not in _FOLDS or name == "scan":
+        return hint
+    new = "foldl" if result == left else "foldr"
+    return Replacement(f"{hint[:-1]}, or write {new}, which is sequential.", new, call.fun.span)
 
 
 def _joins(call: ast.Exp | None, text: str) -> bool:

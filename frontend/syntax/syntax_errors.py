@@ -169,6 +169,9 @@ _VALUES = "Fields of a value are written with '=': {x = e}"
 _UPDATE = "A field is replaced without braces: r with x = e"
 _IMPORT = 'Another file is imported by its path: import "std/sort"'
 _LINE = r"(^|\n)[ \t]*$"
+RANGE = "A range is written 0..<n without its end, or 1...n with it."
+_VALUE = r"(?:[^(),\n]|\([^()\n]*\))*"
+"""The start of a loop."""
 _ALONG = r"(?P<start>\b(?P<f>[\w'.]+)\s*\(\s*(?P<xs>[\w']+)\s*,\s*(axis|dims?)\s*)$"
 """A call that says along which dimension of a matrix it goes."""
 _UNICODE = {"≤": "<=", "≥": ">=", "≠": "!=", "×": "*", "·": "*", "÷": "/", "−": "-", "∘": "<-<",
@@ -179,12 +182,6 @@ _FOREIGN = (
     *(Advice(f"Write {new}", at=sign, new=new) for sign, new in _UNICODE.items()),
     Advice(_COMMENT, before=r"(?:^|\n)[ \t]*(?P<start>(?://|%+)(?P<end>))[^\n]*$", new="--"),
     Advice(_COMMENT, before=r"\s(?P<start>//(?P<end>))[ \t]+[A-Za-z']+[ \t][^\n]*$", new="--"),
-    Advice(_COMMENT, before=r"(?P<start>\(\*(?P<text>[^\n]*?)\*?)$",
-           at=r"(?P<rest>[^\n]*?)\*?\)[ \t]*(?=\n)", new="-- {text} {rest}"),
-    Advice(_COMMENT, before=r"(?P<start>\{)$", at=r"-(?P<text>[^\n]*)-\}[ \t]*(?=\n)",
-           new="-- {text}"),
-    Advice(_COMMENT, at=r"\{-(?P<text>[^\n]*)-\}[ \t]*(?=\n)", new="-- {text}"),
-    Advice(_COMMENT, at=r"/\*(?P<text>[^\n]*)\*/[ \t]*(?=\n)", new="-- {text}"),
     Advice(_COMMENT, before=_LINE, at=r"(//+|%+)(?=[ \t]*[A-Za-z])", new="--"),
     Advice(_COMMENT, before=_LINE, at='"""'),
     Advice("A function of columns works on the rows of the transposed matrix: "
@@ -192,6 +189,19 @@ _FOREIGN = (
            new="map {f} (transpose {xs})"),
     Advice("A function of rows is mapped: map f xss", before=_ALONG, at=r"=\s*-?\s*1\s*\)",
            new="map {f} {xs}"),
+    *(Advice("The start of a loop has no parentheses: loop x = a for i < n do e",
+             before=rf"\bloop{blank}(?P<start>\((?P<name>[\w':\s]+|\s*\([^()]*\)\s*))$",
+             at=rf"=(?P<value>{_VALUE})\)(\s*=)?(?=\s*(for|while)\b)",
+             new=f"{front}{{name}} = {{value}}")
+      for blank, front in ((r"\s+", ""), ("", " "))),
+    Advice("Several values of a loop are a tuple: loop (x, y) = (a, b) for i < n do e", at="=",
+           before=r"\bloop\s*\(\s*[\w']+\s*$"),
+    Advice("A range with a step has its second number: 0..2..<n", before=r"(?<!case )\b\d+:$",
+           at=r"\d+:"),
+    Advice(RANGE, before=r"(?<!case )\b(?P<start>0:)$", at=r"(?=\d)", new="0..<"),
+    Advice(RANGE, at=r"(?=\d|[-+*/])", new="{first}...{last}",
+           before=r"(?<!case )\b(?P<start>(?P<first>\d+):"
+                  r"(?P<last>((?![iuf]\d|bool)[a-z][\w']*\s*)?))$"),
     Advice("Arguments have no names: f x y, in the order of the parameters.", at=r"=(?!=)",
            before=r"(?<!\bif)(?<!while)(?<=[\w'])\((?:[^()\n]*,)?\s*(?P<start>[A-Za-z_]\w*\s*)$"),
     Advice(_VALUES, before=r"\{(?:[^{}]*,)?\s*[\w']+(?P<start>\s*)$", at=r":(?![:>])", new=" ="),
@@ -267,8 +277,10 @@ _FOREIGN = (
     Advice("A function is mapped: map (** 2) xs, or map2 (*) xs ys", at=r"\.[-+*/^]",
            before=r"[A-Za-z_)\]'][\w']*$"),
     Advice(_MATRIX, before=r"\[[^\]\n]*$", at=";"),
-    Advice("A function is applied to all that follows it by <|: f <| g x", at=r"\$(?=\s)",
+    Advice("A function is applied to all that follows it by <|: f <| g x", at=r"\$(?=[\s(])",
            new="<|"),
+    Advice("A field is written: e.x", before=r"[\w')\]]$", at=r"\$(?=[A-Za-z_])", new="."),
+    Advice("A name has no sign in front.", at=r"\$(?=[A-Za-z_])", new=""),
     Advice(_FUNCTION, at=r"@\((?P<x>[\w', ]*)\)", new=r"\{x} ->"),
     Advice("There are no decorators: leave it out.", before=_LINE, at=r"@[^\n]*", new=""),
     Advice("Functions are composed: f <-< g, or g >-> f", before=r"[\w')]\s+$", at=r"\.(?=\s)",
@@ -416,6 +428,12 @@ _ADVICE = (
 )
 
 
+_COMMENTS = re.compile(
+    r"""--[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'
+    |(?P<comment>/\*(?P<c>[\s\S]*?)\*/|\(\*(?P<ml>[^()]+)\*\)
+    |(?<=\n)\(\*(?P<line>[^\n]+)\*\)(?=\s*\n)|\{-(?P<haskell>[\s\S]*?)-\})""", re.VERBOSE)
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """``word`` (nothing: the end of the file) at ``start``, where only ``expected`` can stand."""
@@ -443,6 +461,9 @@ def syntax_error(source: Source, found: Found, begin: int = 0,
 
     ``around`` are the constructs that the declaration stands in.
     """
+    if (said := _comment(source, begin, found.start)) is not None and said.place is not None:
+        return Diagnostic("syntax-error", said.place, f"Unexpected '{said.place.text}'.",
+                          hints=(said.hint,))
     waiting = [*around, *openings(source.text, begin, found.start)]
     place = Span(source, found.start, found.start + (len(found.word) or 1))
     incomplete = _is_next(found, place, in_module=bool(around))
@@ -468,6 +489,23 @@ def syntax_error(source: Source, found: Found, begin: int = 0,
         hint = _INCOMPLETE
     hint = hint or _missing(found.word, found.expected, waiting)
     return Diagnostic("syntax-error", place, message, labels, (hint,) if hint else ())
+
+
+def _comment(source: Source, begin: int, start: int) -> Said | None:
+    """The advice about a comment of C, OCaml or Haskell that begins before an error or at it."""
+    for match in _COMMENTS.finditer(source.text, begin):
+        if match.start() > start:
+            break
+        if not match["comment"]:
+            continue
+        text = next(filter(None, match.group("c", "ml", "line", "haskell")), "")
+        if "\n" in text:
+            return Said(f"{_COMMENT[:-1]}, in each of its lines.",
+                        Span(source, match.start(), match.start() + 2))
+        place = Span(source, match.start(), match.end())
+        ends = re.compile(r"[ \t]*(\n|\Z)").match(source.text, place.end)
+        return Said(Replacement(_COMMENT, f"-- {text.strip()}", place) if ends else _COMMENT, place)
+    return None
 
 
 def _is_next(found: Found, place: Span, *, in_module: bool) -> bool:

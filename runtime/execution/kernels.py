@@ -371,14 +371,20 @@ class Kernels:
         limited = self.device.info.optimised_size < math.inf
         self.device.usual.setdefault(site.kind(), values)
         guessed = {**self.device.usual, site.kind(): values}
+        constants = dict(zip(site.launch.kernel.built_for, values, strict=True))
+        if limited and has_barriers(site.launch.kernel.body):
+            return [site], constants
         sites = [site]
-        if not (limited and has_barriers(site.launch.kernel.body)):
-            sites += [each for each in self.sites if each is not site
-                      and (own := guessed.get(each.kind())) is not None
-                      and own not in each.variants
-                      and not (limited and has_barriers(each.launch.kernel.body))]
-        return sites, {name: value for each in sites for name, value in zip(
-            each.launch.kernel.built_for, guessed[each.kind()], strict=True)}
+        for each in self.sites:
+            own = guessed.get(each.kind())
+            if own is None or own in each.variants or each is site or (
+                    limited and has_barriers(each.launch.kernel.body)):
+                continue
+            of_each = dict(zip(each.launch.kernel.built_for, own, strict=True))
+            if all(constants.get(name, value) == value for name, value in of_each.items()):
+                constants |= of_each  # kernels of two kinds may have a constant in common
+                sites.append(each)
+        return sites, constants
 
     def persistent(self, kernel: PersistentKernel) -> BoundKernel | None:
         """The kernel that runs iterations of a loop; None if it does not build."""

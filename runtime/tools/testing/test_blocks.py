@@ -31,8 +31,8 @@ from runelift.runtime.data.values import load_values
 
 SMALL_FILE = 1 << 22
 """Bytes of a file that is read before it is needed, to see if it is damaged."""
-_FORM = ("A test is written: input { 1i32 [2f32, 3f32] } output { 4f32 }, without commas between "
-         "values.")
+_FORM = ("A test is written: input { 1i32 [2f32, 3f32] } output { 4f32 }, with commas only inside "
+         "of arrays.")
 _LOADED = re.compile(r'\$(?:loaddata|loadbytes|loadimg|loadaudio)\s+"([^"]*)"')
 NAME_WIDTH = 50
 """The greatest length of a dataset's name that is made from its values."""
@@ -205,9 +205,9 @@ class _BlockReader:
         self._start, self._separator = start, separator
         text = source.text[:start] + re.sub(
             r"^([ \t]*)--", r"\1  ", source.text[start:end], flags=re.MULTILINE)
-        self._reader = Reader(source, separator, end, text)
+        self._end = len(text.rstrip())
+        self._reader = Reader(source, separator, self._end, text)
         self._text = text
-        self._end = end
 
     def block(self) -> Block:
         description, _, _ = self._text[self._start : self._separator].rpartition("==")
@@ -280,14 +280,26 @@ class _BlockReader:
             name = self._word()
             return Path(self._source.name).parent / name
         self._reader.expect("{")
-        values = tuple(self._reader.values("}"))
+        start = self._reader.position
+        values = []
+        for value in self._reader.values("}"):
+            values.append(value)
+            self._ended(start)
+        self._ended(start)
         self._reader.expect("}")
-        return values
+        return tuple(values)
+
+    def _ended(self, start: int) -> None:
+        """Fail if the brace before ``start`` is not closed where its values end."""
+        if self._reader.at_end() or any(map(self._reader.looking_at, ("input", "output"))):
+            self._reader.fail("The values have no end: a '}' is missing.", start - 1)
 
     def _random(self) -> Random:
         self._reader.expect("{")
         specs = []
+        start = self._reader.position
         while not self._reader.looking_at("}"):
+            self._ended(start)
             specs.append(self._reader.spec_or_value())
         self._reader.expect("}")
         return Random(tuple(specs))

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+import runelift
 import runelift.examples
 from runelift.codegen.cost.version_costs import cost_of_entry, with_costs
 from runelift.codegen.plan.plan import Choose, all_steps
 from runelift.ir.base.files import read_source
 from runelift.ir.base.source import Source
+from runelift.ir.interpret import interpret
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.data.outline import arguments_of_sizes
 from runelift.runtime.devices.profiles import profile
@@ -22,6 +24,8 @@ from runelift.runtime.execution.dry_run import no_memory
 from runelift.runtime.predictions.modelled_device import ModelledDevice, modelled
 from runelift.runtime.predictions.predict import Prediction, predict
 from runelift.runtime.programs.loaded_program import LoadedProgram
+from tests.random_programs.ragged import RAGGED
+from tests.replays import results_agree
 
 DEVICES = {name: ModelledDevice(profile(name)) for name in ("h200", "pocl")}
 PROGRAM = """
@@ -235,3 +239,9 @@ def check(program: LoadedProgram, entry: str) -> None:
             assert all(version.seconds >= 0 for version in choice.versions), choice
             assert choice.chosen >= 0
             assert choice.versions[choice.chosen].seconds < math.inf
+
+
+def test_what_bounds_an_inner_loop_is_not_asked_before_it_is_known() -> None:
+    program = runelift.compile(RAGGED.text(61404), tuning={}, device="Portable")
+    *_, args = RAGGED.inputs(61404)
+    results_agree(program, "main", args, interpret(program.compiled.core, "main", args))

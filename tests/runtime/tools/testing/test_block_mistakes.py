@@ -32,6 +32,9 @@ def said(block: str) -> list[tuple[int, str, str]]:
     ("-- ==\n-- entry: scaled\n-- input { 2i64 [1f32] }\n-- output { [2.0] }\n",
      [(4, "[2.0]", "[2.0f32]")]),
     ("-- ==\n-- entry: scaled\n-- input { 2i64, [1f32] }\n", [(3, ",", "")]),
+    ("-- ==\n-- entry: scaled\n-- input { 2i64 [1f32] }\n-- output { [2f32]\n", [(4, "{", "")]),
+    ("-- ==\n-- entry: scaled\n-- input { 2i64 [1f32]\n-- output { [2f32] }\n", [(3, "{", "")]),
+    ("-- ==\n-- entry: scaled\n-- random input { 2i64 [1]f32\n", [(3, "{", "")]),
     ("-- ==\n-- entry: scaled\n-- input { 2i32 [1f32] }\n-- error: i64\n", [])])
 def test_mistakes_of_blocks(block: str, expected: list[tuple[int, str, str]]) -> None:
     assert said(block) == expected

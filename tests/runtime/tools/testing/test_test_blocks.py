@@ -121,7 +121,7 @@ def test_last_line_without_newline() -> None:
     ("-- ==\n-- surprise!\n", "2:4"),
     ("-- ==\n-- nobench\n", "2:11"),
     ("-- ==\n-- random input { [2]f3 }\n", "2:22"),
-    ("-- ==\n-- input {\n", "3:1"),
+    ("-- ==\n-- input {\n", "2:10"),
 ])
 def test_malformed_blocks_name_line_and_column(text: str, place: str) -> None:
     with pytest.raises(ProgramError) as caught:
