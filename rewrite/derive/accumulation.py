@@ -35,7 +35,8 @@ def accumulated(walk: Reverse, width: Atom, arrays: tuple[VName, ...],
     """
     walk.looped.clear()
     first = sweep({})
-    names = {n for n in walk.looped & first.found.keys() if _is_atomic(walk, n)}
+    own = {p.name for p in first.lam.params}
+    names = {n for n in walk.looped & first.found.keys() - own if _is_atomic(walk, n)}
     while names:
         accs = {name: walk.emit.fresh("acc", Prim.BOOL) for name in sorted(names)}
         written = {name: Written(acc.name, acc.name) for name, acc in accs.items()}
@@ -44,7 +45,7 @@ def accumulated(walk: Reverse, width: Atom, arrays: tuple[VName, ...],
             break
         places = _places(swept.stms)
         left = {n for n in names - swept.found.keys()
-                if all(_varies(walk, swept, place) for place in places[accs[n].name])}
+                if all(_varies(walk, swept, place) for place in places.get(accs[n].name, ()))}
         if left == names:
             for name, acc in accs.items():
                 _accumulate(walk, name, width, arrays, swept,

@@ -63,8 +63,8 @@ def reverse_map(walk: Reverse, stm: ir.Stm) -> Back:
 
     Because: elements do not depend on each other.  An adjoint of a free name is one more result:
     sums of scalars and whole arrays, a histogram of elements at computed places, an accumulator of
-    reads by loops of varying length.  Inside of another map only the element runs again that has
-    the only adjoint.
+    reads by loops of varying length.  Where there is an accumulator, only the element of a map
+    inside runs again that has the only adjoint.
     Source: Schenck, Rønning, Henriksen and Oancea 2022, "AD for an array language with nested
     parallelism".
     """
@@ -87,6 +87,8 @@ def reverse_map(walk: Reverse, stm: ir.Stm) -> Back:
             outer, walk.inner = walk.inner, set(binders(lam))
             if outer is None:
                 walk.first = min((name.tag for name in walk.inner), default=None)
+            else:
+                walk.rows |= zip((p.name for p in lam.params), exp.arrays, strict=True)
             with emit.block() as stms, walk.writing(written):
                 found = walk.sweep(lam.body,
                                    [None if s is None else next(rows).name for s in seeds])
@@ -111,10 +113,10 @@ def reverse_map(walk: Reverse, stm: ir.Stm) -> Back:
 
 
 def _only(walk: Reverse, stm: ir.Stm) -> Entry | None:
-    """The only entry of the adjoints of the results of a map that is inside of another."""
+    """The only entry of the adjoints of the results of a map, where there are accumulators."""
     found = [walk.adj[p.name] for p in stm.pat if walk.has(p.name)]
     entries = [entry for adjoint in found for entry in adjoint.entries]
-    if walk.inner is None or any(a.dense is not None for a in found) or len(entries) != 1:
+    if not walk.written or any(a.dense is not None for a in found) or len(entries) != 1:
         return None
     (entry,) = entries
     is_one = len(entry.places) == 1 and not shape_of(walk.emit.type(entry.places[0]))

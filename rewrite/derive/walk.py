@@ -197,6 +197,8 @@ class Reverse(Walk):
         self.written: dict[VName, Written] = {}
         """The arrays whose adjoints are summed by accumulators in this place."""
         self.views: dict[VName, View] = {}
+        self.rows: dict[VName, VName] = {}
+        """The arrays whose elements parameters of maps inside of maps are."""
         self.looped: set[VName] = set()
         """The arrays that loops read whose number of iterations varies in a map."""
         self.counters: set[VName] = set()
@@ -272,8 +274,8 @@ class Reverse(Walk):
     def loops_over(self, name: VName, count: Atom) -> None:
         """Note that a loop of ``count`` iterations reads an array at places."""
         if self.first is not None and isinstance(count, VName) and count.tag >= self.first:
-            while name in self.views:
-                name = self.views[name].array
+            while name in self.views or name in self.rows:
+                name = self.views[name].array if name in self.views else self.rows[name]
             self.looped.add(name)
 
     def is_outside(self, name: VName) -> bool:
