@@ -8,7 +8,7 @@ from runelift.ir.analysis.operands import CONSTANT, LINEAR, operands, with_opera
 from runelift.ir.prim import Prim
 from runelift.ir.types import Atom, array_of, elem_of, i64, shape_of, zero
 from runelift.rewrite.derive.emitter import Emitter
-from runelift.rewrite.derive.walk import Back, Entry, Forward, Reverse
+from runelift.rewrite.derive.walk import Back, Entry, Forward, Reverse, View
 from runelift.rewrite.engine.rule import rule
 from runelift.rewrite.engine.scope import is_whole, whole
 
@@ -62,15 +62,17 @@ def reverse_index(walk: Reverse, stm: ir.Stm) -> Back:
     exp = stm.exp
     assert isinstance(exp, ir.Index)
     walk.emit.add(stm)
+    sizes = shape_of(walk.emit.types[exp.array])
+    places = tuple(dim for dim in exp.dims if not isinstance(dim, ir.SliceDim))
+    is_front = bool(places) and all(map(is_whole, exp.dims[len(places):], sizes[len(places):]))
+    if is_front:
+        walk.views[stm.pat[0].name] = View(exp.array, places, not exp.checked)
 
     def back() -> None:
         emit, adjoint = walk.emit, walk.take(stm.pat[0].name)
         assert adjoint is not None
-        sizes = shape_of(emit.types[exp.array])
-        places = [dim for dim in exp.dims if not isinstance(dim, ir.SliceDim)]
-        rest = exp.dims[len(places):]
-        if places and all(map(is_whole, rest, sizes[len(places):])):
-            walk.add_at(exp.array, Entry(tuple(places), adjoint, sure=not exp.checked))
+        if is_front:
+            walk.add_at(exp.array, Entry(places, adjoint, sure=not exp.checked))
             return
         if walk.is_outside(exp.array) and (listed := _places(emit, exp, sizes)):
             walk.add_at(exp.array, Entry(listed, adjoint, sure=True))

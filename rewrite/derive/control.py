@@ -21,6 +21,7 @@ from runelift.rewrite.derive.walk import (
     Forward,
     Found,
     Reverse,
+    Written,
     blank,
 )
 from runelift.rewrite.engine.rule import rule
@@ -87,29 +88,30 @@ def reverse_branch(walk: Reverse, stm: ir.Stm) -> Back:
 
     def back() -> None:
         seeds = [walk.take(p.name) for p in stm.pat]
-        branches: list[_Branch] = []
+        branches: list[Branch] = []
         for body in (exp.then_, exp.else_):
             again = walk.again(body)
-            with walk.emit.block() as stms:
+            with walk.emit.block() as stms, walk.writing(dict(walk.written)) as written:
                 found = walk.sweep(again, seeds)
-            branches.append(_Branch(stms, {n: a for n, a in found.items() if walk.varies(n)},
-                                    set(binders(again))))
-        _joined(walk, exp, branches)
+            branches.append(Branch(stms, {n: a for n, a in found.items() if walk.varies(n)},
+                                   set(binders(again)), written))
+        joined(walk, exp.cond, branches)
 
     return back
 
 
 @dataclass(slots=True)
-class _Branch:
-    """A branch of a return sweep: its statements, adjoints, and names; then its results."""
+class Branch:
+    """A branch of a return sweep: statements, adjoints, names, and writes; then its results."""
 
     stms: list[ir.Stm]
     found: Found
     local: set[VName]
+    written: dict[VName, Written]
     values: list[Atom] = field(default_factory=list)
 
 
-def _joined(walk: Reverse, exp: ir.If, branches: Sequence[_Branch]) -> None:
+def joined(walk: Reverse, cond: Atom, branches: Sequence[Branch]) -> None:
     """Append the branch of the return sweep, and add its results to adjoints."""
     emit = walk.emit
     whole: list[VName] = []
@@ -133,17 +135,24 @@ def _joined(walk: Reverse, exp: ir.If, branches: Sequence[_Branch]) -> None:
                 with emit.block(other.stms):
                     other.values += [blank(emit, atom, place=atom is not entry.value)
                                      for atom in atoms]
+    wrote = [n for n, before in walk.written.items()
+             if any(each.written[n] != before for each in branches)]
+    for each in branches:
+        each.values += [each.written[n].token for n in wrote]
     if not branches[0].values:
         return
     types: list[Type] = [emit.types[name] for name in whole]
     types += [emit.type(a) for _, entry, _ in entries for a in (*entry.places, entry.value)]
+    types += [Prim.BOOL] * len(wrote)
     bodies = [ir.Body(tuple(each.stms), tuple(each.values)) for each in branches]
-    names = emit.bind(ir.If(exp.cond, bodies[0], bodies[1], tuple(types)), types, "adj")
+    names = emit.bind(ir.If(cond, bodies[0], bodies[1], tuple(types)), types, "adj")
     for name, result in zip(whole, names, strict=False):
         walk.add(name, result)
     for name, entry, place in entries:
         depth = len(entry.places)
         walk.add_at(name, Entry(names[place:place + depth], names[place + depth], sure=False))
+    for name, token in zip(wrote, names[len(names) - len(wrote):], strict=True):
+        walk.wrote(name, token)
 
 
 @rule(ir.Loop)
@@ -205,6 +214,8 @@ class _ReturnLoop:
         self.loop, self.form = stm.exp, stm.exp.form
         self.params = [p.param for p in stm.exp.params]
         self.entries: list[tuple[VName, Entry]] = []
+        self.tokens: dict[VName, ir.Param] = {}
+        """The tokens that an iteration starts with, for each adjoint that an accumulator sums."""
 
     def run(self) -> None:
         """Append the loop, and add its results to adjoints."""
@@ -220,7 +231,10 @@ class _ReturnLoop:
             adjoints = [emit.fresh(params[k].name.base + "_adj", params[k].type) for k in active]
             outer = [emit.fresh(name.base + "_adj", emit.types[name]) for name in free]
             given = dict(zip(active, adjoints, strict=True))
-            with emit.block() as stms:
+            self.tokens = {n: emit.fresh("acc", Prim.BOOL) for n in walk.written}
+            with emit.block() as stms, walk.writing({
+                    n: walk.written[n]._replace(token=p.name) for n, p in self.tokens.items()
+                    }) as written:
                 found = walk.sweep(
                     copy.body, [given[k].name if k in given else None for k in range(len(params))],
                     {n: Adjoint(p.name) for n, p in zip(free, outer, strict=True)})
@@ -236,16 +250,22 @@ class _ReturnLoop:
                     results += [walk.dense(name, found.get(name, Adjoint())) for name in free]
                     break
             active, free = sorted([*active, *more]), [*free, *others]
+        for name in (*free, *listed):
+            walk.loops_over(name, self.form.bound)
         self.entries = [(n, each) for n, adjoint in listed.items() for each in adjoint.entries]
+        self.tokens = {n: p for n, p in self.tokens.items() if written[n].token != p.name}
+        results += [written[n].token for n in self.tokens]
         inits = [emit.zeros(self.stm.pat[k].type) if (seed := seeds[k]) is None else seed
                  for k in active]
         for name in free:
             before = walk.adj.pop(name, None)
             inits.append(emit.zeros(emit.types[name]) if before is None
                          else walk.dense(name, before))
+        inits += [walk.written[n].token for n in self.tokens]
         self._emit(params, index, ir.Body(tuple(stms), tuple(results)),
                    [ir.LoopParam(p, init) for p, init in
-                    zip((*adjoints, *outer), inits, strict=True)], active, free)
+                    zip((*adjoints, *outer, *self.tokens.values()), inits, strict=True)],
+                   active, free)
 
     def _is_list(self, name: VName, adjoint: Adjoint, local: set[VName]) -> bool:
         """True if an adjoint is a list of entries in each iteration, of an array around a map."""
@@ -270,6 +290,7 @@ class _ReturnLoop:
         with emit.block() as stms:
             last = emit.size_op("sub", count, i64(1))
             emit.add(ir.Stm((index,), ir.PrimOp("sub", Prim.I64, (last, counter.name))))
+            walk.counters.add(index.name)
             restored = tape.read(params, index.name)
             stms += body.stms
             lists = self._list(count)
@@ -288,5 +309,7 @@ class _ReturnLoop:
             walk.add_at(name, Entry(places, next(done), entry.sure))
         for free_name, name in zip(free, names[len(active):], strict=False):
             walk.adj[free_name] = Adjoint(name)
+        for array, name in zip(self.tokens, names[len(active) + len(free):], strict=False):
+            walk.wrote(array, name)
         for k, name in zip(active, names, strict=False):
             walk.add(self.loop.params[k].init, name)

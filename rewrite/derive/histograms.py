@@ -40,7 +40,7 @@ def in_range(emit: Emitter, bin_: Atom, bins: Atom) -> Atom:
 
 @rule(ir.Hist)
 def forward_hist_sum(walk: Forward, stm: ir.Stm) -> bool:
-    """h = hist (+) d is vs ⇒ ḣ = hist (+) ḋ is v̇s
+    """h = hist (+) d is vs ⇒ ḣ = hist (+) ḋ is v̇s, or ḋ if v̇s = 0
 
     Because: a sum is linear.
     """
@@ -49,6 +49,10 @@ def forward_hist_sum(walk: Forward, stm: ir.Stm) -> bool:
         return False
     walk.emit.add(stm)
     (hist,), (bins, values), (param,) = exp.ops, exp.arrays, stm.pat
+    if walk.tangent(values) is None:
+        if (before := walk.tangent(hist.dests[0])) is not None:
+            walk.tan[param.name] = before
+        return True
     op = replace(hist.op, lam=walk.emit.copied(hist.op.lam))
     node = ir.Hist(exp.width, (replace(hist, dests=(walk.array(hist.dests[0]),), op=op),),
                    walk.emit.copied(exp.lam), (bins, walk.array(values)))

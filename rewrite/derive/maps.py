@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.traverse import binders
-from runelift.ir.types import Atom, array_of, row_of, shape_of
-from runelift.rewrite.derive.walk import Back, Entry, Forward, Found, Reverse
+from runelift.ir.types import TRUE, Atom, array_of, row_of, shape_of
+from runelift.rewrite.derive.accumulation import Swept, accumulated
+from runelift.rewrite.derive.control import Branch, joined
+from runelift.rewrite.derive.walk import Back, Entry, Forward, Reverse, Written
 from runelift.rewrite.engine.rule import rule
 
 
@@ -60,7 +62,9 @@ def reverse_map(walk: Reverse, stm: ir.Stm) -> Back:
     """ys = map f xs ⇒ x̄s += map (λx ȳ → x̄) xs ȳs
 
     Because: elements do not depend on each other.  An adjoint of a free name is one more result:
-    sums of scalars and whole arrays, a histogram of elements at computed places.
+    sums of scalars and whole arrays, a histogram of elements at computed places, an accumulator of
+    reads by loops of varying length.  Where there is an accumulator, only the element of a map
+    inside runs again that has the only adjoint.
     Source: Schenck, Rønning, Henriksen and Oancea 2022, "AD for an array language with nested
     parallelism".
     """
@@ -70,25 +74,70 @@ def reverse_map(walk: Reverse, stm: ir.Stm) -> Back:
 
     def back() -> None:
         emit = walk.emit
+        if (entry := _only(walk, stm)) is not None:
+            _at_place(walk, stm, exp, entry)
+            return
         seeds = [walk.take(p.name) for p in stm.pat]
         given = [emit.name(seed) for seed in seeds if seed is not None]
-        lam = walk.copied(exp.lam)
-        params = tuple(emit.fresh("adj", row_of(emit.types[a])) for a in given)
-        rows = iter(params)
-        outer, walk.inner = walk.inner, set(binders(lam))
-        with emit.block() as stms:
-            found = walk.sweep(lam.body, [None if s is None else next(rows).name for s in seeds])
+
+        def sweep(written: dict[VName, Written]) -> Swept:
+            lam = walk.copied(exp.lam)
+            params = tuple(emit.fresh("adj", row_of(emit.types[a])) for a in given)
+            rows = iter(params)
+            outer, walk.inner = walk.inner, set(binders(lam))
+            if outer is None:
+                walk.first = min((name.tag for name in walk.inner), default=None)
+            else:
+                walk.rows |= zip((p.name for p in lam.params), exp.arrays, strict=True)
+            with emit.block() as stms, walk.writing(written):
+                found = walk.sweep(lam.body,
+                                   [None if s is None else next(rows).name for s in seeds])
             walk.inner = outer
-            local = {*binders(lam), *(p.name for each in stms for p in each.pat)}
-            returned = _returned(walk, exp, lam, found, local)
+            if outer is None:
+                walk.first = None
+            return Swept(lam, params, stms, found)
+
+        arrays = (*exp.arrays, *given)
+        swept = sweep({}) if walk.inner is not None else accumulated(
+            walk, exp.width, arrays, sweep)
+        with emit.block(swept.stms):
+            returned = _returned(walk, exp, swept)
         if not returned.values:
             return
         ret = tuple(map(emit.type, returned.values))
-        again = ir.Lambda((*lam.params, *params), ir.Body(tuple(stms), tuple(returned.values)), ret)
-        _received(walk, returned, _mapped(walk, exp.width, again, (*exp.arrays, *given),
-                                          returned.apart(walk)))
+        again = ir.Lambda((*swept.lam.params, *swept.seeds),
+                          ir.Body(tuple(swept.stms), tuple(returned.values)), ret)
+        _received(walk, returned, _mapped(walk, exp.width, again, arrays, returned.apart(walk)))
 
     return back
+
+
+def _only(walk: Reverse, stm: ir.Stm) -> Entry | None:
+    """The only entry of the adjoints of the results of a map, where there are accumulators."""
+    found = [walk.adj[p.name] for p in stm.pat if walk.has(p.name)]
+    entries = [entry for adjoint in found for entry in adjoint.entries]
+    if not walk.written or any(a.dense is not None for a in found) or len(entries) != 1:
+        return None
+    (entry,) = entries
+    is_one = len(entry.places) == 1 and not shape_of(walk.emit.type(entry.places[0]))
+    return entry if is_one else None
+
+
+def _at_place(walk: Reverse, stm: ir.Stm, exp: ir.Map, entry: Entry) -> None:
+    """Append the return sweep of one element of a map."""
+    emit, (place,) = walk.emit, entry.places
+    seeds = [entry.value if walk.adj.pop(p.name, None) else None for p in stm.pat]
+    lam = walk.copied(exp.lam)
+    elements = tuple(
+        ir.Stm((p,), ir.Index(a, emit.dims(a, (place,)), False), (), stm.loc)
+        for p, a in zip(lam.params, exp.arrays, strict=True))
+    element = ir.Body((*elements, *lam.body.stms), lam.body.result)
+    inside: Atom = TRUE if entry.sure else walk.inside(entry.places, (exp.width,))
+    with emit.block() as stms, walk.writing(dict(walk.written)) as written:
+        found = walk.sweep(element, seeds)
+    own = Branch(stms, {n: a for n, a in found.items() if walk.varies(n)}, set(binders(element)),
+                 written)
+    joined(walk, inside, (own, Branch([], {}, set(), dict(walk.written))))
 
 
 def _mapped(walk: Reverse, width: Atom, lam: ir.Lambda, arrays: tuple[VName, ...],
@@ -107,11 +156,11 @@ def _mapped(walk: Reverse, width: Atom, lam: ir.Lambda, arrays: tuple[VName, ...
     return [names[k] for k in range(len(lam.ret))]
 
 
-def _returned(walk: Reverse, exp: ir.Map, lam: ir.Lambda, found: Found, local: set[VName]
-              ) -> _Returned:
+def _returned(walk: Reverse, exp: ir.Map, swept: Swept) -> _Returned:
     """The adjoints of inputs and of free names as results of a lambda."""
-    returned = _Returned()
-    for param, array in zip(lam.params, exp.arrays, strict=True):
+    returned, found = _Returned(), swept.found
+    local = {*binders(swept.lam), *(p.name for each in swept.stms for p in each.pat)}
+    for param, array in zip(swept.lam.params, exp.arrays, strict=True):
         adjoint = found.pop(param.name, None)
         if adjoint is not None and walk.varies(array):
             returned.inputs.append((array, returned.put(walk.dense(param.name, adjoint))))

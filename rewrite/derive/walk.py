@@ -77,8 +77,8 @@ class Forward(Walk):
     def __init__(self, emit: Emitter, rewriting: Rewriting, books: Books) -> None:
         super().__init__(emit, rewriting, books)
         self.tan: dict[VName, Atom] = {}
-        self.accumulators: dict[VName, tuple[VName, dict[VName, Atom]]] = {}
-        """The accumulator of tangents for each accumulator, and the tokens for its tokens."""
+        self.accumulators: dict[VName, bool] = {}
+        """The accumulators around; True if it has an operator, which is a sum."""
 
     def tangent(self, atom: Atom) -> Atom | None:
         """The tangent of an atom; None if it is zero."""
@@ -159,6 +159,21 @@ class Adjoint:
     entries: list[Entry] = field(default_factory=list)
 
 
+class Written(NamedTuple):
+    """An accumulator that sums an adjoint, and its last token."""
+
+    acc: VName
+    token: Atom
+
+
+class View(NamedTuple):
+    """An array that is a part of another, at places of its first dimensions."""
+
+    array: VName
+    places: tuple[Atom, ...]
+    sure: bool
+
+
 Found = dict[VName, Adjoint]
 """The adjoints of names."""
 
@@ -177,6 +192,17 @@ class Reverse(Walk):
         """The adjoints of the destinations of each accumulator."""
         self.inner: set[VName] | None = None
         """The names that the innermost map of the return sweep binds; None outside of maps."""
+        self.first: int | None = None
+        """The least tag of a name that the outermost map of the return sweep binds."""
+        self.written: dict[VName, Written] = {}
+        """The arrays whose adjoints are summed by accumulators in this place."""
+        self.views: dict[VName, View] = {}
+        self.rows: dict[VName, VName] = {}
+        """The arrays whose elements parameters of maps inside of maps are."""
+        self.looped: set[VName] = set()
+        """The arrays that loops read whose number of iterations varies in a map."""
+        self.counters: set[VName] = set()
+        """The indices of loops of the return sweep."""
 
     def forward(self) -> Forward:
         """A walk of forward mode in this place."""
@@ -199,11 +225,58 @@ class Reverse(Walk):
         """Add to elements of the adjoint of an array."""
         if array not in self.varied:
             return
+        if self._write(array, entry):
+            return
         adjoint = self.adj.setdefault(array, Adjoint())
         if adjoint.dense is not None and not shape_of(self.emit.type(entry.places[0])):
             adjoint.dense = self.added(adjoint.dense, self.emit.types[array], entry)
         else:
             adjoint.entries.append(entry)
+
+    def _write(self, array: VName, entry: Entry) -> bool:
+        """Write to the accumulator of an adjoint; False if there is none."""
+        emit, places, sure = self.emit, entry.places, entry.sure
+        while array not in self.written and array in self.views:
+            view = self.views[array]
+            array, places, sure = view.array, (*view.places, *places), sure and view.sure
+        sizes = shape_of(emit.types[array])
+        if array not in self.written or len(places) < len(sizes) or any(
+                shape_of(emit.type(a)) for a in (*places, entry.value)):
+            return False
+        index = self._flat(places, sizes) if sure or len(places) == 1 else emit.choice(
+            self.inside(places, sizes), lambda: (self._flat(places, sizes),),
+            lambda: (i64(-1),))[0]
+        acc, token = self.written[array]
+        node = ir.AccWrite(acc, token, index, (entry.value,))
+        self.written[array] = Written(acc, emit.one(node, Prim.BOOL, "acc"))
+        return True
+
+    @contextmanager
+    def writing(self, written: dict[VName, Written]) -> Iterator[dict[VName, Written]]:
+        """Write to other accumulators, or after other tokens, meanwhile."""
+        outer, self.written = self.written, written
+        try:
+            yield written
+        finally:
+            self.written = outer
+
+    def wrote(self, name: VName, token: Atom) -> None:
+        """Go on after a token."""
+        self.written[name] = self.written[name]._replace(token=token)
+
+    def _flat(self, places: Sequence[Atom], sizes: Sequence[Atom]) -> Atom:
+        """The index of places in a flat array."""
+        index = places[0]
+        for place, size in zip(places[1:], sizes[1:], strict=False):
+            index = self.emit.size_op("add", self.emit.size_op("mul", index, size), place)
+        return index
+
+    def loops_over(self, name: VName, count: Atom) -> None:
+        """Note that a loop of ``count`` iterations reads an array at places."""
+        if self.first is not None and isinstance(count, VName) and count.tag >= self.first:
+            while name in self.views or name in self.rows:
+                name = self.views[name].array if name in self.views else self.rows[name]
+            self.looped.add(name)
 
     def is_outside(self, name: VName) -> bool:
         """True if a map stands around, which does not bind a name: its adjoint should be sparse."""
@@ -297,13 +370,8 @@ class Reverse(Walk):
         values = emit.flattened(emit.name(entry.value), rank)
         sizes = shape_of(type_)
 
-        def place(*places: Atom) -> tuple[Atom]:
-            bin_ = places[0]
-            for each, size in zip(places[1:], sizes[1:], strict=False):
-                bin_ = emit.size_op("add", emit.size_op("mul", bin_, size), each)
-            return (bin_,)
-
-        bins = emit.map(flat, place, "bins")[0] if depth > 1 else flat[0]
+        bins = emit.map(flat, lambda *places: (self._flat(places, sizes),), "bins")[0] if (
+            depth > 1) else flat[0]
         dest = emit.flattened(array, depth)
         row = row_of(emit.types[dest])
         op = ir.HistOp(shape_of(emit.types[dest])[0], (dest,), emit.addition(row))
@@ -377,7 +445,8 @@ class Reverse(Walk):
         self.varied.update(p.name for p, has in zip(copy.params, active, strict=True) if has)
         spread(copy.body, self.varied)
         self.emit.let(copy.params, args)
-        found = self.sweep(copy.body, seeds)
+        with self.writing({}):
+            found = self.sweep(copy.body, seeds)
         return {p.name: found.pop(p.name, Adjoint()) for p in copy.params} | found
 
     def visible(self, entry: Entry, local: set[VName]) -> bool:

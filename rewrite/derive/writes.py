@@ -11,8 +11,9 @@ from runelift.ir.base import failures
 from runelift.ir.base.errors import NoDerivative
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import Mapper, map_exp
+from runelift.ir.traverse import statements_inside
 from runelift.ir.types import FALSE, Atom, Const, array_of, elem_of, i64, row_of, shape_of
+from runelift.rewrite.derive.accumulation import without_writes
 from runelift.rewrite.derive.emitter import Emitter
 from runelift.rewrite.derive.maps import reverse_map
 from runelift.rewrite.derive.operators import is_plain, is_sum
@@ -107,12 +108,16 @@ def forward_accumulate(walk: Forward, stm: ir.Stm) -> bool:
     lam = walk.emit.copied(exp.lam)
     active = [walk.tangent(a) is not None for a in exp.arrays]
     arrays = tuple(walk.array(a) for a, has in zip(exp.arrays, active, strict=True) if has)
-    walk.accumulators[lam.params[0].name] = lam.params[0].name, {}
+    walk.accumulators[lam.params[0].name] = bool(exp.ops)
     derived = walk.lam(lam, [False, *active])
     tangents = tuple(p for p in derived.tangents if p is not None)
     dests = tuple(walk.array(dest) for dest in exp.dests)
     ops = tuple(replace(op, lam=walk.emit.copied(op.lam)) for op in exp.ops)
     again = ir.Lambda((*lam.params, *tangents), ir.Body(derived.stms, lam.body.result), lam.ret)
+    if not any(isinstance(each.exp, ir.AccWrite) for each in statements_inside((again.body,))):
+        walk.tan |= {p.name: walk.tan[dest] for p, dest in zip(stm.pat, exp.dests, strict=True)
+                     if dest in walk.tan}
+        return True
     pat = walk.pattern(stm, [True] * len(stm.pat))
     walk.emit.stms.append(replace(stm, pat=pat, exp=ir.Accumulate(
         exp.width, dests, ops, again, (*exp.arrays, *arrays))))
@@ -126,9 +131,12 @@ def _require_sum(exp: ir.Accumulate, stm: ir.Stm) -> None:
 
 @rule(ir.AccWrite)
 def forward_write(walk: Forward, stm: ir.Stm) -> bool:
-    """write acc i v ⇒ write acc_tan i v̇"""
+    """write acc i v ⇒ write acc_tan i v̇, or nothing where 0 would be added"""
     exp = stm.exp
     assert isinstance(exp, ir.AccWrite)
+    if walk.accumulators[exp.acc] and not any(walk.tangent(a) for a in exp.values):
+        walk.emit.let(stm.pat, [exp.token])
+        return True
     values = tuple(walk.full(a) for a in exp.values)
     walk.emit.add(replace(stm, exp=replace(exp, values=values)))
     return True
@@ -165,21 +173,10 @@ def reverse_accumulate(walk: Reverse, stm: ir.Stm) -> Back:
             walk.varied.add(done.name)
             walk.add(done.name, emit.zeros(done.type))
             again()
-        emit.stms += [_without_writes(each) for each in stms]
+        walk.adj.pop(acc.name, None)  # a token has no adjoint
+        emit.stms += without_writes(stms, [acc.name])
 
     return back
-
-
-def _without_writes(stm: ir.Stm) -> ir.Stm:
-    """A statement without the writes inside of it."""
-    def body(found: ir.Body) -> ir.Body:
-        return ir.Body(tuple(map(_without_writes, found.stms)), found.result)
-
-    if isinstance(stm.exp, ir.AccWrite):
-        return replace(stm, exp=ir.AtomExp(stm.exp.token))
-    mapper = Mapper(lambda a: a, lambda name: name, body,
-                    lambda lam: replace(lam, body=body(lam.body)))
-    return replace(stm, exp=map_exp(mapper, stm.exp))
 
 
 @rule(ir.AccWrite)

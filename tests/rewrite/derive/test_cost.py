@@ -34,6 +34,9 @@ FAMILIES = {
     "loop": "loop y = 0 for i < n do f64.sin (y * xs[i])",
     "updates": "f64.sum (loop ys = copy xs for i < n - 1 do ys with [i + 1] = ys[i] * ys[i + 1])",
     "rows": "f64.sum (map (\\i -> loop s = 0 for j < 4 do s + xs[(i + j) % n] ** 2) (iota n))",
+    "ragged": "f64.sum (map (\\i -> loop s = 0 for j < i % 4 do s + xs[(i + j) % n] ** 2) "
+              "(iota n))",
+    "nearest": "f64.sum (map (\\x -> f64.minimum (map (\\y -> f64.abs (x - y / 2) + y) xs)) xs)",
     "branches": "f64.sum (map (\\x -> if x > 0 then f64.sqrt x * x else x * x * 2) xs)",
     "windows": "f64.sum (map (\\i -> f64.sum (map (** 2) xs[i:i + 4])) (iota (n - 3)))",
 }

@@ -62,6 +62,11 @@ REACH: dict[str, str] = {
                "in ys with [is[i] % n] = ys[i + 1] + xs[i]",
     "map": "map (\\x -> x * xs[0] + f64.sum (map (* x) xs)) xs",
     "gathers": "map (\\i -> loop s = 0 for j < n do s + xs[(i * j) % n] * xs[j]) is",
+    "ragged": "map (\\i -> loop s = 1 for j < i do s * xs[(i * j) % n] + xs[(i + j) % n]) is",
+    "ragged_rows": "let xss = map (\\x -> map (* x) xs) xs in map (\\i -> f64.minimum (map "
+                   "(\\xs -> loop s = 0 for j < i do s + xs[(i + j) % n] ** 2) xss)) is",
+    "ragged_sums": "loop ys = xs for k < 2 do map2 (\\i y -> loop s = y for j < i % 3 do "
+                   "if j == 0 then s else s * ys[(i + j) % n]) is ys",
     "slices": "map (\\i -> f64.sum (map (** 2) xs[i:i + 3]) * xs[i]) (iota (n - 2))",
     "parts": "let (a, b) = reduce (\\(a, b) (c, d) -> (a + c, b * d)) (0, 1) "
              "(zip xs (map (+ 1) xs)) in [a * b, f64.maximum (map (* 3) xs)]",

@@ -1,0 +1,127 @@
+"""Adjoints that accumulators sum: of arrays that loops inside of maps read at computed places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from runelift.ir import syntax as ir
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.traverse import Mapper, free_vars, map_exp, statements_inside
+from runelift.ir.types import Atom, elem_of, shape_of
+from runelift.rewrite.derive.walk import Found, Reverse, Written
+
+
+@dataclass(slots=True)
+class Swept:
+    """The function of a map after both sweeps: parameters, statements, and adjoints."""
+
+    lam: ir.Lambda
+    seeds: tuple[ir.Param, ...]
+    stms: list[ir.Stm]
+    found: Found
+
+
+def accumulated(walk: Reverse, width: Atom, arrays: tuple[VName, ...],
+                sweep: Callable[[dict[VName, Written]], Swept]) -> Swept:
+    """x̄s = accumulate (+) x̄s (λx ȳ → write i v, for each read of xs[i] by a loop) xs ȳs
+
+    Provided: the number of iterations varies with the element, and so does each place i, by more
+    than the count.  All reads of xs are such reads.  The function makes no array whose size
+    nothing bounds before, as a loop of the host would.
+    Because: no array is made for an element.  Where all elements read one place, sums without
+    atomic updates are faster.
+    """
+    walk.looped.clear()
+    first = sweep({})
+    own = {p.name for p in first.lam.params}
+    names = {n for n in walk.looped & first.found.keys() - own if _is_atomic(walk, n)}
+    while names:
+        accs = {name: walk.emit.fresh("acc", Prim.BOOL) for name in sorted(names)}
+        written = {name: Written(acc.name, acc.name) for name, acc in accs.items()}
+        swept = sweep(written)
+        if _is_unbounded(swept):
+            break
+        places = _places(swept.stms)
+        left = {n for n in names - swept.found.keys()
+                if all(_varies(walk, swept, place) for place in places.get(accs[n].name, ()))}
+        if left == names:
+            for name, acc in accs.items():
+                _accumulate(walk, name, width, arrays, swept,
+                            ir.Lambda((acc,), ir.Body((), (written[name].token,)), (Prim.BOOL,)))
+            return replace(swept, stms=without_writes(swept.stms, [p.name for p in accs.values()]))
+        names = left
+    return first
+
+
+def _is_atomic(walk: Reverse, name: VName) -> bool:
+    """True if atomic updates sum the elements of an array."""
+    type_ = walk.emit.types[name]
+    return bool(shape_of(type_)) and elem_of(type_).bits >= 32
+
+
+def _is_unbounded(swept: Swept) -> bool:
+    """True if a function makes an array with a size that nothing tells before, or calls another."""
+    for stm in statements_inside((ir.Body(tuple(swept.stms), ()),)):
+        carried = stm.exp.params if isinstance(stm.exp, ir.Loop) else ()
+        params = [*stm.pat, *(p.param for p in carried)]
+        own = {p.name for p in params}
+        if isinstance(stm.exp, ir.Call) or any(
+                size in own for p in params for size in shape_of(p.type)):
+            return True
+    return False
+
+
+def _places(stms: Iterable[ir.Stm]) -> dict[VName, list[Atom]]:
+    """The index of each write, by accumulators."""
+    found: dict[VName, list[Atom]] = {}
+    for stm in statements_inside((ir.Body(tuple(stms), ()),)):
+        if isinstance(stm.exp, ir.AccWrite):
+            found.setdefault(stm.exp.acc, []).append(stm.exp.index)
+    return found
+
+
+def _varies(walk: Reverse, swept: Swept, place: Atom) -> bool:
+    """True if a place depends on the element, not only by the indices of loops."""
+    made = {p.name: stm for stm in statements_inside((ir.Body(tuple(swept.stms), ()),))
+            for p in stm.pat}
+    own, seen = {p.name for p in swept.lam.params}, set[Atom]()
+    queue: list[Atom] = [place]
+    while queue:
+        atom = queue.pop()
+        if atom in own:
+            return True
+        if isinstance(atom, VName) and atom not in seen and atom not in walk.counters:
+            seen.add(atom)
+            queue += free_vars(made[atom].exp) if atom in made else ()
+    return False
+
+
+def _accumulate(walk: Reverse, name: VName, width: Atom, arrays: tuple[VName, ...], swept: Swept,
+                writer: ir.Lambda) -> None:
+    """Append the accumulator of an adjoint, and add its result."""
+    emit = walk.emit
+    type_ = emit.types[name]
+    others = [acc for acc in _places(swept.stms) if acc != writer.params[0].name]
+    lam = replace(writer, params=(*writer.params, *swept.lam.params, *swept.seeds), body=ir.Body(
+        tuple(without_writes(swept.stms, others)), writer.body.result))
+    dest = emit.flattened(emit.name(walk.take(name) or emit.zeros(type_)), len(shape_of(type_)))
+    node = ir.Accumulate(width, (dest,), (emit.addition(elem_of(type_)),), emit.copied(lam), arrays)
+    total = emit.one(node, emit.types[dest], "adj")
+    walk.add(name, emit.reshaped(total, shape_of(type_)))
+
+
+def without_writes(stms: Iterable[ir.Stm], accs: Sequence[VName]) -> list[ir.Stm]:
+    """Statements without the writes to accumulators inside of them."""
+    def body(found: ir.Body) -> ir.Body:
+        return ir.Body(tuple(map(without, found.stms)), found.result)
+
+    def without(stm: ir.Stm) -> ir.Stm:
+        if isinstance(stm.exp, ir.AccWrite) and stm.exp.acc in accs:
+            return replace(stm, exp=ir.AtomExp(stm.exp.token))
+        return replace(stm, exp=map_exp(mapper, stm.exp))
+
+    mapper = Mapper(lambda a: a, lambda name: name, body,
+                    lambda lam: replace(lam, body=body(lam.body)))
+    return list(map(without, stms))
