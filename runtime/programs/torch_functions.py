@@ -21,6 +21,8 @@ def torch_function(entry: Differentiable) -> Callable[..., Any]:
         torch = import_module("torch")
     except ImportError:
         raise UserError("'.torch()' needs PyTorch: pip install torch.") from None
+    if not hasattr(torch.autograd.Function, "setup_context"):
+        raise UserError(f"'.torch()' needs PyTorch 2.0 or later; this is {torch.__version__}.")
 
     def forward(*args: Any) -> Any:
         device = next((arg.device for arg in args if isinstance(arg, torch.Tensor)), None)
