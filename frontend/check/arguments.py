@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import combinations, permutations
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from runelift.frontend.check.foreign import argument
 from runelift.frontend.check.unify import (
@@ -43,11 +43,10 @@ def reordered(checker: Checker, call: ast.Exp | None) -> str | None:
     """The hint of the one order in which the arguments of a call fit; None if there is no such."""
     if not isinstance(call, ast.Apply) or not 2 <= len(call.args) <= MOST_ARGUMENTS:
         return None
-    types = _types(checker, call)
-    if types is None:
+    typed = _typed(checker, call)
+    if typed is None:
         return None
-    function, given = types
-    domains = _domains(checker, function)
+    domains, given = typed
     if len(domains) < len(given):
         return None
     wanted = domains[:len(given)]
@@ -112,11 +111,10 @@ def miscounted(checker: Checker, call: ast.Exp | None) -> str | None:
     """The hint that arguments of a call fit without some of them, or with one more."""
     if not isinstance(call, ast.Apply) or len(call.args) > MOST_ARGUMENTS:
         return None
-    types = _types(checker, call)
-    if types is None:
+    typed = _typed(checker, call)
+    if typed is None:
         return None
-    function, given = types
-    domains = _domains(checker, function)
+    domains, given = typed
     for skipped in reversed(range(len(domains) - 1)):
         others = [*domains[:skipped], *domains[skipped + 1:]]
         if len(others) == len(given) and _fit(checker, others, given):
@@ -136,11 +134,10 @@ def miscounted(checker: Checker, call: ast.Exp | None) -> str | None:
 
 def lacks_inner(checker: Checker, call: ast.Apply) -> bool:
     """True if a call lacks an argument, and its last one fits as the last parameter."""
-    types = _types(checker, call)
-    if types is None:
+    typed = _typed(checker, call)
+    if typed is None:
         return False
-    function, given = types
-    domains = _domains(checker, function)
+    domains, given = typed
     return len(domains) == len(given) + 1 and any(
         _fit(checker, [*domains[:skipped], *domains[skipped + 1:]], given)
         for skipped in range(len(given)))
@@ -158,13 +155,24 @@ def _types(checker: Checker, call: ast.Apply) -> tuple[Type, list[Type]] | None:
         del checker.errors[said:]
 
 
-def _domains(checker: Checker, type_: Type) -> list[Arrow]:
-    """The function types of a function, and of what is left of it behind each argument."""
-    found = []
+class _Typed(NamedTuple):
+    """The function types of a call's function, one for each parameter, and its arguments' types."""
+
+    domains: list[Arrow]
+    given: list[Type]
+
+
+def _typed(checker: Checker, call: ast.Apply) -> _Typed | None:
+    """The parameters and arguments of a call; None if one of its parts is wrong itself."""
+    types = _types(checker, call)
+    if types is None:
+        return None
+    type_, given = types
+    domains = []
     while isinstance(head := checker.solved.head(type_), Arrow):
-        found.append(head)
+        domains.append(head)
         type_ = head.codomain
-    return found
+    return _Typed(domains, given)
 
 
 def _fit(checker: Checker, wanted: Iterable[Arrow], given: Iterable[Type]) -> bool:

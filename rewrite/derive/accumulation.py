@@ -43,9 +43,9 @@ def accumulated(walk: Reverse, width: Atom, arrays: tuple[VName, ...],
         swept = sweep(written)
         if _is_unbounded(swept):
             break
-        places = _places(swept.stms)
+        places, varies = _places(swept.stms), _varying(walk, swept)
         left = {n for n in names - swept.found.keys()
-                if all(_varies(walk, swept, place) for place in places.get(accs[n].name, ()))}
+                if all(map(varies, places.get(accs[n].name, ())))}
         if left == names:
             for name, acc in accs.items():
                 _accumulate(walk, name, width, arrays, swept,
@@ -82,20 +82,24 @@ def _places(stms: Iterable[ir.Stm]) -> dict[VName, list[Atom]]:
     return found
 
 
-def _varies(walk: Reverse, swept: Swept, place: Atom) -> bool:
-    """True if a place depends on the element, not only by the indices of loops."""
+def _varying(walk: Reverse, swept: Swept) -> Callable[[Atom], bool]:
+    """The test if a place depends on the element, not only by the indices of loops."""
     made = {p.name: stm for stm in statements_inside((ir.Body(tuple(swept.stms), ()),))
             for p in stm.pat}
-    own, seen = {p.name for p in swept.lam.params}, set[Atom]()
-    queue: list[Atom] = [place]
-    while queue:
-        atom = queue.pop()
-        if atom in own:
-            return True
-        if isinstance(atom, VName) and atom not in seen and atom not in walk.counters:
-            seen.add(atom)
-            queue += free_vars(made[atom].exp) if atom in made else ()
-    return False
+    own = {p.name for p in swept.lam.params}
+
+    def varies(place: Atom) -> bool:
+        seen, queue = set[Atom](), [place]
+        while queue:
+            atom = queue.pop()
+            if atom in own:
+                return True
+            if isinstance(atom, VName) and atom not in seen and atom not in walk.counters:
+                seen.add(atom)
+                queue += free_vars(made[atom].exp) if atom in made else ()
+        return False
+
+    return varies
 
 
 def _accumulate(walk: Reverse, name: VName, width: Atom, arrays: tuple[VName, ...], swept: Swept,
