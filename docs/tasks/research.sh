@@ -27,8 +27,8 @@ runelift explain nest.fut --html
 # 5. Learn which versions there are; see "V2 (intra)", "V3 (flat)".
 runelift dump --stage tree nest.fut
 
-# 6. Switch a rule off: without G7 the loop stays inside of its work-item; see "G0  loop".
-runelift explain nest.fut --disable G7
+# 6. Switch rules off: without G7 and G20 the loop stays inside of its work-item; see "G0  loop".
+runelift explain nest.fut --disable G7 --disable G20
 
 # 7. Compare the versions' times; see "few rows: a call takes", "beside default".
 runelift profile nest.fut --all-versions --only few
