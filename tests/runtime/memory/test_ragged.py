@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.codegen.plan import plan
 from runelift.runtime.versions.forest import plans
 from tests.rewrite.flatten.test_ragged import LENGTHS
 from tests.runtime.memory.test_memory_run import measured
@@ -39,3 +40,36 @@ def test_every_version_takes_what_is_foreseen(name: str) -> None:
             found = program.estimate_memory("main", [lengths], force=force)
             assert not found.unknown, (shape, force, found)
             assert found.bytes == measured(program, "main", [lengths], force), (shape, force)
+
+
+JOINED = {
+    "rows that points write": """let [q] (_, _, _, vs: [q]i64) =
+        flatmap' (\\k -> scan (+) 0 (map (* k) (iota k))) ks
+      in i64.sum (map2 (*) vs (reverse vs))""",
+    "elements, beside sums": """let [q] (_, _, _, vs: [q]i64) = flatmap' (\\k -> replicate k (k * k)) ks
+      let sums = map (\\k -> i64.sum (map (\\i -> i * k ^ i) (iota k))) ks
+      in i64.sum vs + i64.sum sums""",
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_joined_rows_take_what_is_foreseen(name: str) -> None:
+    program = runelift.compile(f"entry main [n] (ks: [n]i64): i64 = {JOINED[name]}",
+                               device="pocl", tuning={})
+    for shape in ("none", "empty at the ends", "huge"):
+        lengths = np.tile(np.array(LENGTHS[shape], np.int64), 33)  # few points come in turn
+        for force in ({}, *plans(program.tree.entry("main"))):
+            found = program.estimate_memory("main", [lengths], force=force)
+            assert not found.unknown, (shape, force, found)
+            assert found.bytes == measured(program, "main", [lengths], force), (shape, force)
+
+
+def test_a_size_is_read_with_the_facts_about_its_lengths() -> None:
+    """All facts about the lengths come from one pass, and with one wait."""
+    for text in JOINED.values():
+        program = runelift.compile(f"entry main [n] (ks: [n]i64): i64 = {text}",
+                                   device="interpreter")
+        steps = list(plan.all_steps(program.compiled.plan("main").steps))
+        asked = [s for s in steps if isinstance(s, plan.Launch) and s.facts is not None
+                 and s.args[s.facts.source].base == "ks"]
+        assert len(asked) == 1
