@@ -45,6 +45,7 @@ from runelift.codegen.segops.segscan_ragged import segscan_ragged
 from runelift.codegen.segops.segscan_two_pass import segscan
 from runelift.codegen.segops.transpose import lower_transposition, transposition_of
 from runelift.ir import imp
+from runelift.ir.analysis.length_sums import sum_of_lengths
 from runelift.ir.analysis.products import Product, is_cheap, product_of
 from runelift.ir.base.errors import CompilerBug
 from runelift.ir.guards import Lengths
@@ -85,6 +86,8 @@ def lower_segop(stm: Stm, env: PlanEnv, names: Names,
     is no kernel for the operation.
     """
     lowering = launches.Lowering(stm, env, names, parameters, lengths=lengths)
+    if (found := sum_of_lengths(stm.exp)) is not None:
+        lowering.added = found.lengths, stm.pat[found.place].name
     match stm.exp:
         case SegMap(Level.GROUP):
             lower_group(lowering, stm.exp)

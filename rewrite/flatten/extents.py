@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from runelift.ir import syntax as ir
+from runelift.ir.analysis.length_sums import sum_of_lengths, without_sum
 from runelift.ir.names import Names, VName
 from runelift.ir.operators import one_operation
 from runelift.ir.prim import Prim
@@ -40,7 +41,6 @@ from runelift.ir.types import Atom, Const, array_of, i64, shape_of
 from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.flattener import Flattener
 from runelift.rewrite.flatten.irregular import in_turn
-from runelift.ir.analysis.length_sums import sum_of_lengths, without_sum
 from runelift.rewrite.flatten.parallelism import called_in
 
 

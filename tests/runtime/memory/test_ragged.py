@@ -46,9 +46,9 @@ JOINED = {
     "rows that points write": """let [q] (_, _, _, vs: [q]i64) =
         flatmap' (\\k -> scan (+) 0 (map (* k) (iota k))) ks
       in i64.sum (map2 (*) vs (reverse vs))""",
-    "elements, beside sums": """let [q] (_, _, _, vs: [q]i64) = flatmap' (\\k -> replicate k (k * k)) ks
-      let sums = map (\\k -> i64.sum (map (\\i -> i * k ^ i) (iota k))) ks
-      in i64.sum vs + i64.sum sums""",
+    "elements": """let [q] (_, _, _, vs: [q]i64) =
+        flatmap' (\\k -> replicate k (k * k)) ks
+      in i64.sum (map2 (*) vs (reverse vs))""",
 }
 
 
@@ -58,18 +58,23 @@ def test_joined_rows_take_what_is_foreseen(name: str) -> None:
                                device="pocl", tuning={})
     for shape in ("none", "empty at the ends", "huge"):
         lengths = np.tile(np.array(LENGTHS[shape], np.int64), 33)  # few points come in turn
-        for force in ({}, *plans(program.tree.entry("main"))):
-            found = program.estimate_memory("main", [lengths], force=force)
-            assert not found.unknown, (shape, force, found)
-            assert found.bytes == measured(program, "main", [lengths], force), (shape, force)
+        found = program.estimate_memory("main", [lengths])
+        assert not found.unknown, (shape, found)
+        assert found.bytes == measured(program, "main", [lengths], {}), shape
 
 
-def test_a_size_is_read_with_the_facts_about_its_lengths() -> None:
-    """All facts about the lengths come from one pass, and with one wait."""
-    for text in JOINED.values():
-        program = runelift.compile(f"entry main [n] (ks: [n]i64): i64 = {text}",
-                                   device="interpreter")
-        steps = list(plan.all_steps(program.compiled.plan("main").steps))
-        asked = [s for s in steps if isinstance(s, plan.Launch) and s.facts is not None
-                 and s.args[s.facts.source].base == "ks"]
-        assert len(asked) == 1
+@pytest.mark.parametrize("text", [
+    f"i64 = {JOINED['rows that points write']}", """([]i64, [n]i64) =
+      let [q] (_, _, _, vs: [q]i64) = flatmap' (\\k -> replicate k (k * k)) ks
+      in (vs, map (\\k -> i64.sum (map (\\i -> i * k ^ i) (iota k))) ks)"""])
+def test_a_size_is_read_with_the_facts_about_its_lengths(text: str) -> None:
+    """One pass finds all facts, and the host waits for them once."""
+    compiled = runelift.compile(f"entry main [n] (ks: [n]i64): {text}",
+                                device="interpreter").compiled
+    steps = list(plan.all_steps(compiled.plan("main").steps))
+    (first,) = (s for s in steps if isinstance(s, plan.Launch) and s.facts is not None
+                and s.args[s.facts.source].base == "ks")
+    assert first.kernel.kind == "length_facts"
+    reads = [k for k, s in enumerate(steps) if isinstance(s, plan.Read)
+             and s.buffer.base == "facts"]
+    assert reads == list(range(reads[0], reads[0] + len(reads)))
