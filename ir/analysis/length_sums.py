@@ -1,4 +1,4 @@
-r"""Sums of lengths that are sizes, as those of ``flatmap``: facts about the lengths have them, too.
+r"""Sums of lengths that are sizes, as ``flatmap`` has: facts about the lengths tell them, too.
 
 A kernel that checks lengths and adds them leaves the sum to the facts::
 

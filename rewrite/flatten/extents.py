@@ -58,7 +58,7 @@ class _Extents:
     facts: dict[VName, VName] = field(default_factory=dict)
     """The lengths that an array of the host has facts about."""
     known: dict[tuple[VName, Fact | None], VName] = field(default_factory=dict)
-    """What is known about the lengths in an array of the host: facts, and an array of them."""
+    """The known facts about the lengths in an array of the host, and an array of such facts."""
 
     def host_body(self, body: ir.Body) -> ir.Body:
         """Bound sizes in a body that the host runs."""
@@ -84,7 +84,7 @@ class _Extents:
                 self.known[self.facts[array], Fact(int(fact))] = stm.pat[0].name
 
     def with_facts(self, stms: tuple[ir.Stm, ...]) -> Iterator[ir.Stm]:
-        """The statements, where sums of lengths are facts if those are known or needed later."""
+        """The statements; a sum of lengths becomes a fact if facts are known or needed later."""
         for k, stm in enumerate(stms):
             if (known := self.known_fact(stm)) is not None:
                 yield replace(stm, exp=ir.AtomExp(known))
