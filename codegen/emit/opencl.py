@@ -108,8 +108,7 @@ def opencl_lines(kernel: imp.Kernel, base: int = 0, constants: Mapping[VName, in
                  function: str | None = None) -> list[str]:
     """The lines of :func:`opencl_source`; ``locate`` tells the places of their statements.
 
-    ``constants`` may have names that are no constants of this kernel: another kernel of the
-    program is built for a size that this kernel gets as an argument.
+    ``constants`` may also be another kernel's.  A size that is fixed there may be an argument here.
     """
     given = dict.fromkeys(kernel.constants, 1) | dict.fromkeys(kernel.settings, 0)
     given |= {name: value for name, value in (constants or {}).items() if name in given}

@@ -56,7 +56,7 @@ def test_fewer_builds_give_equal_results(monkeypatch: pytest.MonkeyPatch) -> Non
     assert max(run(CallPolicy(all_versions=True))) <= most
 
 
-def test_constants_of_another_kernel_are_arguments_of_this_one() -> None:
+def test_constants_of_another_kernel_do_not_count() -> None:
     """A kernel may be built for a size that is an argument of a kernel beside it."""
     kernels = [each.launch.kernel for each in gpu(ROWS).loaded.executable("main").kernels.sites]
     for kernel in kernels:
