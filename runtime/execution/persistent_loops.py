@@ -495,7 +495,6 @@ def _in_large_groups(run: Run, launches: Sequence[Launch]) -> list[Launch]:
 
 
 def _in_groups_of(group: int, launch: Launch, kernel: Kernel) -> Launch:
-    """The launch with groups of ``group`` work-items."""
     if launch.group == group:
         return launch
     if kernel.teams is None:

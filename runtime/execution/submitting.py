@@ -459,7 +459,6 @@ def _without_buffers(launch: Launch, last: LaunchArguments) -> LaunchArguments:
 
 
 def _kernel_of(launch: Launch) -> BoundKernel:
-    """The kernel of a captured launch."""
     assert launch.kernel is not None
     return launch.kernel
 

@@ -59,7 +59,6 @@ class _Compiling:
         return pickle.loads(content) if self._process.returncode == 0 else None
 
     def end(self) -> None:
-        """End the process, and wait for its end."""
         self._process.kill()
         self._process.wait()
         self._close()

@@ -145,7 +145,6 @@ def probers_started_ahead(device: str | None, count: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _ended(spare: list[_Starting]) -> Iterator[None]:
-    """End the processes that have not been requested."""
     try:
         yield
     finally:

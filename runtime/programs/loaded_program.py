@@ -252,6 +252,5 @@ class LoadedProgram:
 
     @cached_property
     def _caller(self) -> Caller:
-        """The caller of executables on the device."""
         found: Caller = running.Caller(self.device)
         return found

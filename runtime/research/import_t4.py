@@ -22,20 +22,16 @@ class _T4Target(Protocol):
 
     @property
     def tree(self) -> Forests:
-        """The thresholds."""
         ...
 
     @property
     def identity(self) -> Identity:
         """The program and device that parameters of kernels hold for."""
-        ...
 
     def kernel_parameters(self) -> dict[str, str]:
         """The names of parameters, with their entry points."""
-        ...
 
     def spaces(self, entry: str | None = None) -> list[ParameterSpace]:
-        """The spaces of the parameters."""
         ...
 
 

@@ -25,7 +25,6 @@ from runelift.ir.base.json_shape import LARGEST, MOST_QUOTED, MisshapenJson, par
 from runelift.ir.base.written_files import write_atomically
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
-from runelift.runtime.tuner.costs.noise import run_seconds
 from runelift.runtime.tuner.fit.chain_solver import NEVER
 from runelift.runtime.versions.forest import Forest
 
@@ -73,7 +72,7 @@ def of_measurements(forest: Forest, measurements: Measurements) -> Iterator[T4Re
         if not run.reference:
             runs[run.dataset, tuple(run.force.items())].append(run)
     for (dataset, force), made in runs.items():
-        seconds = tuple(t for t in map(run_seconds, made) if t is not None)
+        seconds = tuple(run.seconds for run in made if run.seconds is not None)
         yield T4Result(thresholds_of(forest, dict(force)), dataset, seconds,
                        "" if seconds else "runtime")
 

@@ -103,7 +103,6 @@ def runs_like(entry: EntryTuning, costs: DatasetCosts, choices: Mapping[str, Cho
 
 
 def _launched(entry: EntryTuning, costs: DatasetCosts, choice: Choice) -> tuple[int, ...]:
-    """The versions that a choice leads to."""
     usual = None if choice.thresholds else entry.by_default(costs.name)
     return costs.launched(choice.thresholds or entry.defaults) if usual is None else usual
 

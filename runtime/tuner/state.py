@@ -127,7 +127,6 @@ class State:
 
 
 def _concluded(entry: EntryTuning, latest: EntryTuning, guarded: GuardedThresholds) -> EntryTuning:
-    """An entry point with the final choice."""
     sites = entry.forest.sites()
     finer = {site: guard for site, guard in guarded.finer.items() if site in sites}
     thresholds = {name: guarded.get(name, value) for name, value in entry.fit.thresholds.items()}
@@ -136,7 +135,6 @@ def _concluded(entry: EntryTuning, latest: EntryTuning, guarded: GuardedThreshol
 
 
 def _with(entry: EntryTuning, thresholds: dict[str, int]) -> Fit:
-    """The fit of an entry point as it is with other thresholds."""
     fit = entry.fit
     if fit.thresholds == thresholds:
         return fit

@@ -291,7 +291,6 @@ class _Drawing:
     below: dict[str, dict[str, str | None]] = field(default_factory=dict)
 
     def add(self, node: str, parent: str, branch: str | None, **data: Any) -> None:
-        """Add a node below ``parent``, on the side ``branch`` of its comparison."""
         self.nodes[node] = data
         self.below.setdefault(parent, {})[node] = branch
 

@@ -157,7 +157,6 @@ def make_parser(command: str | None, *, everything: bool = True) -> argparse.Arg
 
 
 def _shown(examples: Sequence[str]) -> str:
-    """The examples at the end of a help."""
     return "\n".join(["examples:", *(f"  {each}" for each in examples)])
 
 

@@ -20,7 +20,7 @@ from runelift.runtime.tools.commands.explain_cost import predicted_program
 from runelift.runtime.tools.commands.explained_program import entries_of, inputs_of
 from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.styles import show
-from runelift.runtime.tools.explanation.length_classes import (
+from runelift.runtime.tools.explanation.segments import (
     Lengths,
     class_counts,
     class_lines,

@@ -143,7 +143,6 @@ def doubtful(command: Sequence[str]) -> Iterator[str]:
 
 
 def _versions(recorded: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """The packages whose versions differ."""
     given = recorded.get("versions")
     before = {str(name).lower(): str(value) for name, value in given.items()} if isinstance(
         given, Mapping) else {}

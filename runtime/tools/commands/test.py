@@ -157,7 +157,6 @@ def limit_of(args: argparse.Namespace) -> TimeLimit:
 
 def _tested(args: argparse.Namespace, paths: Sequence[Path], shown: Display
             ) -> Iterable[list[dict[str, Any]]]:
-    """The outcomes of each program, in order."""
     if args.jobs <= 1:
         yield from map(partial(_test_program, args, shown=shown), paths)
         return
@@ -191,7 +190,6 @@ class _Workers:
             each.end()
 
     def outcomes(self, paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
-        """The outcomes of each program, in order."""
         pool = ThreadPoolExecutor(max(self._count, 1))
         try:
             yield from pool.map(self._test, paths)
@@ -244,7 +242,6 @@ class _Tester:
         self.outcomes: list[dict[str, Any]] = []
 
     def program(self, path: Path) -> None:
-        """Run all test blocks of a program."""
         found: list[tuple[Source, Sequence[Block]]] = []
 
         def read() -> None:
@@ -341,7 +338,6 @@ class _Tester:
 
     def note(self, path: Path, line: int, what: str, outcome: str, message: str = "",
              cause: str = "") -> None:
-        """Add an outcome to the list."""
         self.outcomes.append({"file": str(path), "line": line, "case": what, "outcome": outcome,
                               "cause": cause, "message": message, "not_run": {}})
 
@@ -478,7 +474,6 @@ class _Subject:
             yield name, partial(self._versions.results, entry, placed, force)
 
     def _run(self, entry: str, arguments: Sequence[Any]) -> Sequence[Any]:
-        """Run on the device."""
         with version_names_in_errors(self._program):
             return self._program.run(entry, arguments)[0]
 

@@ -127,7 +127,6 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _compare(args: argparse.Namespace) -> int:
-    """Compare strategies for thresholds."""
     strategies = _strategies(args)
     source = require_file(args.source)
     if source.suffix != ".fut":
@@ -154,7 +153,6 @@ def _compare(args: argparse.Namespace) -> int:
 
 
 def _compare_searches(args: argparse.Namespace) -> int:
-    """Compare searches for the parameters of kernels."""
     if args.replay or args.noise or args.html is not None or args.source.suffix != ".fut":
         raise UserError("--parameters runs a program (.fut), without --replay, --noise and --html.")
     known, names = (LOCAL, *EXPLORING), args.strategy or [LOCAL, *EXPLORING]

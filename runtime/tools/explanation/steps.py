@@ -73,7 +73,6 @@ def steps_shown(derivation: Derivation, texts: Texts) -> list[StepShown]:
 
 
 def _same(refused: Step, fired: Step) -> bool:
-    """True if both steps are about one statement."""
     return (refused.depth == fired.depth and len(fired.before) == 1
             and fired.before[0] is refused.before[0])
 

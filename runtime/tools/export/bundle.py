@@ -108,7 +108,6 @@ def _is_module(name: str) -> bool:
 
 
 def _path(module: str) -> Path:
-    """The file of a module of Runelift."""
     found = _found(module)
     assert found is not None, module
     return found
@@ -116,7 +115,6 @@ def _path(module: str) -> Path:
 
 @cache
 def _found(module: str) -> Path | None:
-    """The file of a module of Runelift, if there is such a module."""
     _, room, *rest = module.split(".")
     spec = find_spec(f"{ROOT}.{room}")
     folders = () if spec is None else spec.submodule_search_locations or ()
@@ -133,6 +131,5 @@ def _folder(package: str) -> str:
 
 
 def _place(module: str, path: Path) -> str:
-    """The path of a module in the package."""
     folder = _folder(module)
     return f"{folder}/__init__.py" if path.name == "__init__.py" else f"{folder}.py"

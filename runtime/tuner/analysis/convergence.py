@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from runelift.runtime.tuner.costs.log import Measurements
-from runelift.runtime.tuner.costs.noise import run_seconds
 from runelift.runtime.tuner.search.trace import Best, note
 
 
@@ -20,7 +19,7 @@ def convergence(measurements: Measurements) -> Mapping[str, Sequence[Best]]:
     replays = set[tuple[str, int]]()
     runs, spent = 0, 0.0
     for run in measurements.runs:
-        seconds = run_seconds(run)
+        seconds = run.seconds
         if run.replay is None or (run.dataset, run.replay) not in replays:
             runs += run.executions
             spent += (seconds or 0.0) * run.executions

@@ -23,9 +23,9 @@ import numpy as np
 from runelift.ir.guards import Guard
 from runelift.runtime.records.record import Encounter
 from runelift.runtime.records.statistics import median
-from runelift.runtime.tuner.costs.exclusive_costs import exclusive
 from runelift.runtime.tuner.costs.host_device_time import NO_COST, Cost, least, most, total
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
+from runelift.runtime.tuner.costs.pareto import exclusive
 from runelift.runtime.tuner.costs.recording_overhead import CorrectedRecord, corrected_records
 from runelift.runtime.tuner.policy import NORMAL, TuningPolicy
 from runelift.runtime.versions.forest import Forest, Site
@@ -126,7 +126,6 @@ class EncounterCosts:
 
     def _with(self, own: dict[int, Cost],
               inner: dict[int, tuple[EncounterCosts, ...]]) -> EncounterCosts:
-        """The encounter with other costs."""
         return replace(self, own=own, inner=inner)
 
     def choose(self, thresholds: Thresholds) -> int:
@@ -138,7 +137,6 @@ class EncounterCosts:
         return version_to_run(self.site.tests, self.feasible, self.par, thresholds, self.scarce)
 
     def _choose(self, feasible: Collection[int], thresholds: Thresholds) -> int:
-        """The version that guards choose among ``feasible`` versions."""
         return version_to_run(self.site.tests, feasible, self.par, thresholds, self.scarce)
 
     def decides(self, index: int, thresholds: Thresholds) -> bool:
@@ -441,7 +439,6 @@ def _dataset_costs(forest: Forest, name: str, runs: Sequence[LoggedRun]) -> tupl
 
 
 def _median(costs: Sequence[_Seconds]) -> Cost:
-    """The medians of both clocks."""
     if len(costs) == 1:
         return Cost(*costs[0])
     devices, hosts = zip(*costs, strict=True)
@@ -489,7 +486,6 @@ class _Gathering:
         return whole
 
     def _new(self, encounter: Encounter, place: _Place, around: _Gathered | None) -> _Gathered:
-        """Add an encounter at a new place."""
         depth, within = (0, self.outermost) if around is None else (around.depth + 1, around.within)
         found = within[place] = _Gathered(encounter, depth, set(encounter.feasible))
         self.found.append(found)

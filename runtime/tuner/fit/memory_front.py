@@ -149,7 +149,6 @@ def _choice(datasets: Sequence[DatasetCosts], thresholds: Mapping[str, int], aim
 
 
 def _needs(found: RunMemory) -> dict[_Place, Mapping[int, _Need]]:
-    """The needs of versions by site and sizes."""
     return {(each.site, tuple(sorted(each.sizes.items()))): each.needs
             for each in found.encounters}
 

@@ -162,7 +162,6 @@ class _SearchScope:
 
     @property
     def program(self) -> Measurable:
-        """The program."""
         return self.job.program
 
     @property
@@ -171,7 +170,6 @@ class _SearchScope:
         return self.job.policy.parameters
 
     def has_time(self, seconds: float) -> bool:
-        """True if there are so many seconds before the end."""
         return time.perf_counter() + seconds <= self.end
 
 
@@ -221,7 +219,6 @@ def _rivals(scope: _SearchScope, dataset: Dataset, args: Sequence[Any]
 
 
 def _quickest(run: Callable[[], float], policy: ParameterPolicy) -> float:
-    """The least time of a few runs."""
     seconds = [run()]
     while len(seconds) < policy.version_runs and seconds[0] < policy.once_seconds:
         seconds.append(run())

@@ -296,7 +296,6 @@ def _work_class(drawn: Drawn) -> int:
 
 
 def _valued(step: Step, asked: Asked) -> Step:
-    """A step with the values of the program parameters that it names."""
     kinds = parameters_of(step.request.point)
     arguments = tuple(asked.value(each) if isinstance(kind, Number) and isinstance(each, str)
                       else each for kind, each in zip(kinds, step.request.arguments, strict=True))

@@ -144,7 +144,6 @@ class ScheduleSearch:
         return self.winners
 
     def _search(self) -> None:
-        """Run all phases of the search, one after the other."""
         ranking, first = Ranking(
             self.predict, self.drawing.base, self.estimate), self.drawing.first()
         while len(self.candidates) < self.most and self._goes_on(self.policy.exploring):
@@ -178,7 +177,6 @@ class ScheduleSearch:
         return self._gaining(self._ranked(alive))
 
     def _rank(self, ranking: Ranking, drawn: Iterator[Drawn]) -> None:
-        """Predict some schedules more."""
         end = self.clock() + self.policy.ranking * self._seconds
         for each in islice(drawn, self.policy.ranked):
             ranking.add(each)
@@ -224,12 +222,10 @@ class ScheduleSearch:
 
     @property
     def _spent(self) -> float:
-        """The seconds since the search has begun."""
         return self.clock() - self._begun
 
     @property
     def _seconds(self) -> float:
-        """The seconds of the budget."""
         return math.inf if self.budget.seconds is None else self.budget.seconds
 
     @property

@@ -19,7 +19,6 @@ def active(trials: SearchState, *, guesses: int = 3) -> dict[str, int]:
     Where all of these tries fail, new tries are drawn: there is no polynomial through failures.
     """
     def line(count: int, cost: Callable[[int], float]) -> int:
-        """The best index that was tried."""
         known = _first(count, cost, guesses, trials.random)
         while (predicted := _least_of_parabola(known, range(count))) not in known:
             known[predicted] = cost(predicted)
@@ -32,7 +31,6 @@ def active(trials: SearchState, *, guesses: int = 3) -> dict[str, int]:
 def active_endpoints(trials: SearchState, *, guesses: int = 3) -> dict[str, int]:
     """Like :func:`active`, until both neighbours of the best try are worse (algorithm 7)."""
     def line(count: int, cost: Callable[[int], float]) -> int:
-        """An index that was tried and is no worse than its neighbours."""
         known = _first(count, cost, guesses, trials.random)
         while True:
             best = min(known, key=lambda index: known[index])

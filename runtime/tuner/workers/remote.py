@@ -170,7 +170,6 @@ class Remote(_Proxied):
     # Calls
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """The method of this name in the worker."""
         if name not in FORWARDED:
             raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'")
         return partial(self._forward, name)
@@ -414,7 +413,6 @@ class Remote(_Proxied):
 
     def _answer(self, request: Request, seconds: float = BUILD_SECONDS,
                 handle: Handler | None = None) -> Any:
-        """Send a request and wait for its answer."""
         conversation = self._converse(request, seconds, handle)
         while True:
             try:

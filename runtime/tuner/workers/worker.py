@@ -348,7 +348,6 @@ class Session:
             self._send("begun")
 
     def _build_outside(self, sources: Sequence[Sequence[str]], waits: bool) -> None:
-        """Have other processes build programs of kernels."""
         self._send("wanted", list(sources), waits)
         if waits:
             self._send_plans()
@@ -460,13 +459,11 @@ def _expect_probes(connection: Connection) -> None:
 
 
 def _import_runs() -> None:
-    """Import the modules that runs need."""
     # late: it is imported here so that nothing waits for it afterwards
     from runelift.runtime.tuner.trials import trial_run  # noqa: F401
 
 
 def _import_plans() -> None:
-    """Import the modules that make plans, where none are stored."""
     # late: it is imported here so that nothing waits for it afterwards
     from runelift.codegen.segops import segscan_single_pass  # noqa: F401
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.ir.syntax import Stm
 from runelift.runtime.records.record import Record
-from runelift.runtime.research.binary_literal import halve
 from runelift.runtime.research.forest_of_log import logged_forest
+from runelift.runtime.research.literal import halve
 from runelift.runtime.research.recorded import Noise, Recorded
 from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
