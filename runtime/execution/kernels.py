@@ -252,7 +252,6 @@ class Kernels:
 
     @cached_property
     def _loader(self) -> ThreadPoolExecutor:
-        """A thread that loads programs in turn."""
         return ThreadPoolExecutor(1, "loader")
 
     def _build_outside(self, missing: Sequence[tuple[str, ...]], outside: BuildOutside | None,

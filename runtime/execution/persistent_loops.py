@@ -446,7 +446,6 @@ def _at_most(launch: Launch, table: ScalarTable | None) -> Launch:
 
 
 def _usual_groups(launch: Launch, table: ScalarTable | None) -> float:
-    """The average number of groups in an iteration."""
     if launch.count is None:
         return launch.groups
     assert table is not None

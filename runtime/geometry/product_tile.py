@@ -147,7 +147,6 @@ class _Block(NamedTuple):
                 * ceil_div(width, self.across * self.columns))
 
     def slab_bytes(self, depth: int, sizes: tuple[int, int]) -> int:
-        """The local memory of a slab for elements of ``sizes`` bytes."""
         return depth * slab_width(sizes, (self.side, self.across), (self.rows, self.columns))
 
     def within(self, height: int, width: int) -> _Block:

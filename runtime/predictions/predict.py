@@ -213,7 +213,6 @@ class _Tracing(Predictor):
         self._add(Totals(self.costs.launch, 1.0, start=self.costs.launch))
 
     def copy(self, size: int) -> None:
-        """Add a copy of so many bytes on the device."""
         memory = 2 * size / self.costs.bandwidth
         self._add(Totals(self.costs.launch + memory, 1.0, 2 * size, start=self.costs.launch,
                          memory=memory))

@@ -310,7 +310,6 @@ def _chosen(header: Header, promises: Sequence[Promise], draws: Draws) -> dict[s
 
 
 def _result(fun: Fun, values: Sequence[Value]) -> list[Value] | str:
-    """The results of a function, or its failure in words."""
     try:
         return interpret_fun(fun, values)
     except ProgramFailure as failure:

@@ -42,7 +42,6 @@ from runelift.runtime.host import interrupts
 from runelift.runtime.programs.program import Program
 from runelift.runtime.tools.commands.options import warn
 from runelift.runtime.tools.commands.progress import Display, display
-from runelift.runtime.tools.commands.tuning_conflicts import check
 from runelift.runtime.tools.commands.tuning_data import (
     kept_out,
     missing_lines,
@@ -56,6 +55,7 @@ from runelift.runtime.tools.commands.tuning_request import (
     SearchedSchedules,
     TuningRequest,
     TuningResult,
+    check,
 )
 from runelift.runtime.tools.commands.tuning_time import expected_time
 from runelift.runtime.tools.reports.text import facts

@@ -38,7 +38,6 @@ class _Time(ProgressColumn):
         self._left = TimeRemainingColumn()
 
     def render(self, task: Task) -> Text:
-        """The time, in hours, minutes and seconds."""
         if task.total is not None:
             return self._left.render(task)
         minutes, seconds = divmod(int(task.elapsed or 0), 60)

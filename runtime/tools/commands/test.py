@@ -17,6 +17,7 @@ import re
 import secrets
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -51,15 +52,6 @@ from runelift.runtime.tools.commands.options import (
 from runelift.runtime.tools.commands.progress import Display, display
 from runelift.runtime.tools.commands.sanitized import require_simulator, tested
 from runelift.runtime.tools.commands.styles import show
-from runelift.runtime.tools.commands.test_outcomes import (
-    FAILED,
-    OTHER_TEXT,
-    PASSED,
-    SKIPPED,
-    counts,
-    print_outcomes,
-    summary,
-)
 from runelift.runtime.tools.commands.version_runs import VersionNotRun, VersionRuns
 from runelift.runtime.tools.races.mistakes import NO_DEVICE, KernelMistake
 from runelift.runtime.tools.testing.block_mistakes import mistake
@@ -484,7 +476,6 @@ class _Subject:
 
 
 def _argument_types(core: Program, entry: str) -> list[Prim]:
-    """The element types of the arguments of an entry point; none if there is no such."""
     return [elem_of(p.type) for fun in core.funs if fun.name == entry
             for p in fun.params[fun.sizes:]]
 
@@ -496,3 +487,53 @@ def _must_fail(pattern: str, body: Callable[[], object]) -> None:
         _must_match(pattern, error)
     else:
         raise _Mismatch("the program should fail, but does not", "does not fail")
+
+
+PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+OTHER_TEXT = "another error text"
+"""The cause of a failure, or of a note, that an error is worded in another way than expected."""
+
+
+def print_outcomes(outcomes: Iterable[dict[str, Any]], verbose: bool) -> None:
+    """Print the cases that failed, or all."""
+    for outcome in outcomes:
+        place, message = f"{outcome['file']}:{outcome['line']}", outcome["message"]
+        if outcome["outcome"] == FAILED:
+            show(f"{place}: {outcome['case']}: FAILED: {message}")
+        elif verbose:
+            show(f"{place}: {outcome['case']}: {outcome['outcome']}")
+
+
+def summary(outcomes: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """The numbers of cases that failed or were skipped for each cause, then of all."""
+    failed = Counter(o["cause"] for o in outcomes if o["outcome"] == FAILED)
+    if len(failed) > 1:
+        for cause, count in failed.most_common():
+            yield f"{count:5} {cause}"
+    other = sum(o["outcome"] == PASSED and o["cause"] == OTHER_TEXT for o in outcomes)
+    for (file, version), not_run in _not_run(outcomes).items():
+        where = not_run[0][1] + f" and {len(not_run) - 1} more" * (len(not_run) > 1)
+        yield f"{file}: {version} did not run: {not_run[0][0]} ({where})"
+    for reason, count in Counter(o["message"] for o in outcomes if o["outcome"] == SKIPPED
+                                 and o["message"]).items():
+        yield f"{count} skipped: {reason}"
+    yield counts(outcomes, f" ({other} with {OTHER_TEXT})" * bool(other))
+
+
+def counts(outcomes: Iterable[dict[str, Any]], remark: str = "") -> str:
+    """The numbers of cases that passed, failed and were skipped."""
+    found = Counter(outcome["outcome"] for outcome in outcomes)
+    return (f"{found[PASSED]} passed{remark}, {found[FAILED]} failed, "
+            f"{found[SKIPPED]} skipped")
+
+
+def _not_run(outcomes: Sequence[dict[str, Any]]
+             ) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """The versions that did not run: (file, name of the version) to pairs (reason, test case)."""
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for outcome in outcomes:
+        for version, reason in outcome["not_run"].items():
+            entry, _, _ = outcome["case"].partition(":")
+            name = version if entry == "main" else f"{version} of {entry}"
+            found.setdefault((outcome["file"], name), []).append((reason, outcome["case"]))
+    return found

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from runelift.ir.base.lines import Lines
 from runelift.ir.pretty import stm_lines
 from runelift.ir.syntax import Stm
 from runelift.rewrite.flattening import FLATTENING, Derivation, FlatteningRule, Step
@@ -89,12 +88,7 @@ def _shown(step: Step, refused: Sequence[Step], texts: Texts) -> StepShown:
 
 
 def _text(stms: Sequence[Stm], texts: Texts) -> int | None:
-    return texts.add(_lines(stms)) if stms else None
-
-
-def _lines(stms: Iterable[Stm]) -> Lines:
-    for stm in stms:
-        yield from stm_lines(stm)
+    return texts.add(line for stm in stms for line in stm_lines(stm)) if stms else None
 
 
 def rule_of(step: Step) -> FlatteningRule | None:

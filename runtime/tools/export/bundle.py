@@ -51,7 +51,6 @@ def package_name() -> str:
 
 
 def _named(package: str) -> dict[str, bytes]:
-    """The files of the package under a name."""
     files = {"__init__.py": b'"""Modules of Runelift that run exported programs."""\n'}
     for module, path in sorted(_modules().items()):
         source = _path(REPLACED.get(module, module)).read_text("utf-8")

@@ -170,7 +170,6 @@ def _module(program: Program, module: str, functions: Mapping[str, str], device:
 
 
 def _dict(values: Mapping[str, int]) -> str:
-    """A dictionary as a text, a line for each value."""
     lines = [f"    {name!r}: {value},\n" for name, value in values.items()]
     return "".join(["{\n", *lines, "}"]) if lines else "{}"
 

@@ -8,12 +8,14 @@ the screen of a phone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import TypeAlias
 
+from runelift.runtime.tools.pages import charts
+from runelift.runtime.tools.pages.document import figure
 from runelift.runtime.tools.pages.markup import Markup, element, joined
 from runelift.runtime.tools.pages.scales import Axis, Scale
 
@@ -146,7 +148,6 @@ def _series(series: Series, across: Scale, up: Scale) -> Iterator[Markup]:
 
 
 def _area(series: Series, across: Scale, up: Scale) -> Markup:
-    """The band of a series; in steps if its line is."""
     low = [(across(x), up(least)) for x, least, _ in series.band]
     high = [(across(x), up(most)) for x, _, most in series.band]
     there = _path(low, series.steps)
@@ -360,3 +361,12 @@ def _cell(x: float, y: float, width: float, value: float | None, low: float, hig
     if value or refused:
         yield element("text", f"{value:.2f}" if value else "×", x=x + width / 2 - 1,
                       y=y + CELL_HEIGHT / 2 + 3, text_anchor="middle", class_="tick")
+
+
+def courses_figure(title: str, text: str, over: str, best: Axis,
+                   courses: Mapping[str, Sequence[tuple[float, float]]], note: str) -> Markup:
+    """A step curve for each course by name, over runs or seconds; ``best`` is the other axis."""
+    return figure(charts.curves(
+        title, text, Axis(over, lambda v: f"{v:g}"), best,
+        [charts.Series(name, [(float(x), y) for x, y in course], style, steps=True)
+         for style, (name, course) in enumerate(courses.items())]), note)

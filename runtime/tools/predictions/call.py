@@ -99,7 +99,6 @@ def _summary(totals: Totals) -> str:
 
 
 def _around(forest: Forest) -> dict[str, str]:
-    """The version around each site that stands in one."""
     return {inner.name: version_name(alternative) for site in forest.sites().values()
             for alternative in site.alternatives for inner in alternative.sites}
 

@@ -199,12 +199,10 @@ def _losses(entry: EntryTuning) -> Iterator[str]:
 
 
 def _ratio(one: float, other: float) -> float | None:
-    """The ratio of two numbers; None where one is not known."""
     return one / other if other and math.isfinite(one + other) else None
 
 
 def _source(entry: EntryTuning) -> str:
-    """The runs that the times of versions are from."""
     if not entry.measurements.replayed:
         return "single-version runs"
     others = set(entry.measurements.datasets) - entry.measurements.replayed

@@ -166,7 +166,6 @@ class _SearchScope:
 
     @property
     def policy(self) -> ParameterPolicy:
-        """The numbers that decide what is tried."""
         return self.job.policy.parameters
 
     def has_time(self, seconds: float) -> bool:
@@ -375,7 +374,6 @@ def _has_time_to_confirm(scope: _SearchScope, dataset: Dataset) -> bool:
 
 
 def _differs(scope: _SearchScope, dataset: Dataset, after: Mapping[str, int]) -> bool:
-    """True if results differ by more than rounding."""
     args = scope.program.place(dataset.arguments())
     try:
         return scope.program.difference(dataset.entry, args, scope.thresholds, after) is not None

@@ -154,7 +154,6 @@ class Differences:
         self._waiting.append(_Comparison(pair, prim, count, rounded))
 
     def _clear(self) -> None:
-        """Set the results of all comparisons to 0."""
         if self._found is None:
             self._found = cl.Buffer(self._device.context, cl.mem_flags.READ_WRITE,
                                     4 * CELLS_PER_COMPARISON * COMPARISON_BATCH)

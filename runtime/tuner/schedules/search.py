@@ -217,7 +217,6 @@ class ScheduleSearch:
         return MOST_VERSIONS - (2 if self.drawing.base.steps else 1)
 
     def _goes_on(self, part: float = 1.0) -> bool:
-        """True if there is time, or this part of it, and runs are left."""
         return not self.budget.spent(self.made, self._spent / part)
 
     @property

@@ -383,7 +383,6 @@ class _TracedTrials:
         self.others[setting] = refusal or noted
 
     def loop(self, run: TrialRun, setting: Setting) -> RunLoop | str:
-        """The persistent loop with a setting, or the reason why there is none."""
         noted = self.others[setting]
         if isinstance(noted, str):
             return noted

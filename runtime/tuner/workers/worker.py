@@ -368,7 +368,6 @@ class Session:
             self.known_plans |= new.keys()
 
     def _search(self, operation: OperationId) -> Search:
-        """A search whose settings the tuner chooses."""
         self._send("search", operation)
         while (setting := receive(self.connection)) is not None:
             found = yield setting
@@ -399,7 +398,6 @@ class Session:
             send(self.connection, answer)
 
     def _send(self, kind: str, *data: Any) -> None:
-        """Send a message before the answer, from any thread."""
         with self._sending:
             send(self.connection, (kind, *data))
         self._last_message = time.perf_counter()

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tools.pages import charts
+from runelift.runtime.tools.pages.charts import courses_figure
 from runelift.runtime.tools.pages.document import figure, grid, paragraph, section, table
 from runelift.runtime.tools.pages.markup import Markup, element
 from runelift.runtime.tools.pages.scales import Axis
-from runelift.runtime.tools.reports.html.courses import courses_figure
 from runelift.runtime.tools.reports.text import show_gain
 from runelift.runtime.tools.reports.verdict import SAME, Change, best_version, named, sentences
 from runelift.runtime.tuner.analysis.convergence import convergence

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tools.pages import charts
+from runelift.runtime.tools.pages.charts import courses_figure
 from runelift.runtime.tools.pages.document import (
     figure,
     folded,
@@ -19,7 +20,6 @@ from runelift.runtime.tools.pages.document import (
 )
 from runelift.runtime.tools.pages.markup import Markup
 from runelift.runtime.tools.pages.scales import Axis
-from runelift.runtime.tools.reports.html.courses import courses_figure
 from runelift.runtime.tools.reports.parameters import (
     METHOD,
     UNCLEAR,
