@@ -23,8 +23,8 @@ from runelift.runtime.cache.fast_pickle import dumps
 from runelift.runtime.cache.programs import ProgramEntry
 from runelift.runtime.compilation.reuse import compile_anew
 from runelift.runtime.host import fast_start
+from runelift.runtime.host.children import command
 from runelift.runtime.host.gc_policy import collect_rarely
-from runelift.runtime.host.interpreter import command
 
 if TYPE_CHECKING:
     from runelift.runtime.compilation.compiled import Compiled

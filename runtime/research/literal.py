@@ -65,7 +65,7 @@ def binary_literal(trials: SearchState) -> dict[str, int]:
     The first of its tries is that with which nothing holds, which the nodes below have made.  So
     halving N thresholds takes log2 N runs, rounded down, or one less.  The comparison does not say
     in which direction it gets better.  So the best may be missed even where there is one valley;
-    :mod:`~runelift.runtime.tuner.strategies.binary` follows the slope.
+    :mod:`~runelift.runtime.tuner.strategies.line_searches` follows the slope.
     """
     return tune_with(trials, halve)
 

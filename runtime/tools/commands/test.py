@@ -29,7 +29,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from runelift.frontend.load import checked, load
 from runelift.frontend.promises import promise_run, warn
 from runelift.frontend.signatures import signatures
-from runelift.ir.base.errors import CompilerLimitation, Diagnostic, ProgramError, UserError
+from runelift.ir.base.errors import (
+    CompilerLimitation,
+    Diagnostic,
+    ProgramError,
+    ProgramFailure,
+    UserError,
+)
 from runelift.ir.base.files import read_source
 from runelift.ir.base.source import Source, Span
 from runelift.ir.interpret import interpret
@@ -55,7 +61,6 @@ from runelift.runtime.tools.commands.styles import show
 from runelift.runtime.tools.commands.version_runs import VersionNotRun, VersionRuns
 from runelift.runtime.tools.races.mistakes import NO_DEVICE, KernelMistake
 from runelift.runtime.tools.testing.block_mistakes import mistake
-from runelift.runtime.tools.testing.peer_text import peer_text
 from runelift.runtime.tools.testing.scripts import evaluate
 from runelift.runtime.tools.testing.test_blocks import Block, Case, Failure, parse_blocks
 from runelift.runtime.tuner.measure.time_limits import TimeLimit, parse_time_limit
@@ -537,3 +542,29 @@ def _not_run(outcomes: Sequence[dict[str, Any]]
             name = version if entry == "main" else f"{version} of {entry}"
             found.setdefault((outcome["file"], name), []).append((reason, outcome["case"]))
     return found
+
+
+_FAILURE = re.compile(r"(?P<place>.+?:\d+:\d+): error\[[a-z-]+\]: (?P<message>.*)")
+_CALL = re.compile(r"  in .*, called at (?P<place>.+)")
+_WORDING = {"Division by zero.": "division by zero",
+            "Negative exponent:": "negative exponent:"}
+"""The beginnings of our texts that Futhark words in another way."""
+_INVALID_ARGUMENTS = "Error: entry point arguments have invalid sizes."
+
+
+def peer_text(error: UserError) -> str:
+    """The text that Futhark would print, as far as its words are known."""
+    if isinstance(error, ProgramError):
+        return "\n".join(f"Error at {each.span}:\n{each.message}" for each in error.diagnostics)
+    first, *calls = str(error).split("\n")
+    found = _FAILURE.match(first) if isinstance(error, ProgramFailure) else None
+    if found is None:
+        return f"{_INVALID_ARGUMENTS}\nError: {first}"
+    message = found["message"]
+    for ours, theirs in _WORDING.items():
+        if message.startswith(ours):
+            message = theirs + message.removeprefix(ours)
+    places = [found["place"], *(call["place"] for call in map(_CALL.match, calls) if call)]
+    trace = "\n".join(f"{'->' if number == 0 else '  '} #{number}  {place}"
+                      for number, place in enumerate(places))
+    return f"Error: {message}\n\nBacktrace:\n{trace}\n"

@@ -312,6 +312,19 @@ class Costs(_Cached):
     incomplete: dict[str, int] = field(default_factory=dict)
     policy: TuningPolicy = NORMAL
 
+    def of(self, dataset: str) -> DatasetCosts | None:
+        """The costs of a dataset; None if they are not known."""
+        return next((d for d in self.datasets if d.name == dataset), None)
+
+    def totals(self, thresholds: Thresholds) -> dict[str, float]:
+        """The time of each dataset with thresholds."""
+        return {d.name: d.total(thresholds) for d in self.datasets}
+
+    def paths(self, thresholds: Thresholds) -> dict[str, tuple[int, ...]]:
+        """The versions that run, by dataset, where they are known at all encounters."""
+        return {d.name: d.launched(thresholds) for d in self.datasets
+                if not self.incomplete[d.name]}
+
     def without(self, names: Collection[str]) -> Costs:
         """The costs of all other datasets."""
         return Costs(self.forest, tuple(d for d in self.datasets if d.name not in names),
