@@ -422,7 +422,7 @@ _ADVICE = (
            at=r"(def|entry)\b", expected="-DEF"),
     Advice(_IN, before=r"\n[ \t]*$", at=r"(?=[a-z(])", expected="IN", new="in "),
     Advice("A definition begins with 'def'.", before=r"(^|\n)$", expected="DEF",
-           at=r"(?P<name>[a-z_][\w']*)(?=[^\n=]*[\w')\]]\s*=(?!=))", new="def {name}"),
+           at=r"(?P<name>[a-z_][\w']*)(?![\w'])(?=([^\n=]*[\w')\]])?\s*=(?!=))", new="def {name}"),
     Advice("A declaration begins with def, entry, type, module, open or import.",
            before=r"(^|\n)[ \t]*$", at=r"[A-Za-z_]", expected="DEF"),
 )
