@@ -258,7 +258,6 @@ class Program(Displayed):
         return RequiredVersions(force)
 
     def _chosen(self, thresholds: Mapping[str, int] | None) -> Mapping[str, int]:
-        """The given thresholds, or the thresholds of the program if none are given."""
         return self.thresholds if thresholds is None else thresholds
 
     @takes(entry=TEXT, args=ARGUMENTS, force=or_none(FORCE), thresholds=or_none(THRESHOLDS))
@@ -333,7 +332,6 @@ class Program(Displayed):
         return forest_of(self.compiled.versioned)
 
     def _version_names(self) -> dict[tuple[str, int], str]:
-        """The names of versions, as in the tree, by site and index."""
         return {(site.name, index): version_name(each) for forest in self.tree.entries
                 for site in forest.sites().values() for index, each in enumerate(site.alternatives)}
 

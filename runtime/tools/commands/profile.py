@@ -182,7 +182,6 @@ def _options(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
 
 
 def _commands(args: argparse.Namespace, call: Call, dataset: str) -> Commands:
-    """Commands for the shell about a dataset."""
     entry = ["--entry", call.entry] if call.entry != "main" else []
     about = [*entry, *_options(args, KEPT)]
     chosen = ["--input", str(args.input)] if args.input is not None else ["--only", dataset]
