@@ -108,6 +108,9 @@ GENERAL = {"forward_sum", "reverse_sum", "forward_extreme", "reverse_extreme", "
            "reverse_reduction", "forward_hist_sum", "reverse_hist_sum", "forward_hist_extreme",
            "reverse_hist_extreme", "reverse_buckets"}
 """Rules without which a more general one applies."""
+COMBINED = ("map", "ragged_rows", "slices", "sum", "extreme", "selection", "columns", "product",
+            "sequential", "scan_sum", "hist_sum", "hist_extreme", "hist_pairs")
+"""Functions whose reductions, scans and histograms join with maps before."""
 NAMES = [rule.name for rule in DERIVATIVES]
 STEPS = (1e-4, 1e-5)
 LONG_STEPS = (1.0, 0.5)
@@ -183,6 +186,21 @@ def test_a_general_rule_is_left(name: str) -> None:
     program = derived(REACH[name.partition("_")[2]], frozenset({name}))
     assert name not in program.fired
     agree(program)
+
+
+@pytest.mark.parametrize("name", COMBINED)
+def test_without_parts_operators_become_loops(name: str) -> None:
+    program = derived(REACH[name], frozenset({"reverse_parts"}), fused=True)
+    assert "reverse_sequential" in program.fired
+    agree(program)
+
+
+@pytest.mark.parametrize("name", sorted(
+    {*NAMES} - GENERAL - {"forward_constant", "reverse_parts"}))
+def test_a_derivative_without_its_only_rule_is_refused(name: str) -> None:
+    text = REACH[name.partition("_")[2]]
+    with pytest.raises(NoDerivative, match=r"^t:\d"):
+        derived(text, frozenset({name}), fused="parts" in name)
 
 
 @pytest.mark.parametrize("name", REACH)
