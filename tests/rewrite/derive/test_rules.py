@@ -67,6 +67,12 @@ REACH: dict[str, str] = {
                    "(\\xs -> loop s = 0 for j < i do s + xs[(i + j) % n] ** 2) xss)) is",
     "ragged_sums": "loop ys = xs for k < 2 do map2 (\\i y -> loop s = y for j < i % 3 do "
                    "if j == 0 then s else s * ys[(i + j) % n]) is ys",
+    "segments": "map (\\i -> f64.sum (map (\\j -> xs[(i + j) % n] * xs[j]) (iota (i % 4)))) is",
+    "segment_rows": "let xss = map (\\x -> map (* x) xs) xs in map (\\i -> loop s = 1 for j < i "
+                    "% 4 do s / 2 + f64.sum (map2 (*) xss[(i + j) % n] xss[i % n])) is",
+    "segment_gathers": "let ys = map (** 2) xs in map (\\i -> f64.sum (loop zs = xs[:3] for j < "
+                       "i % 4 do map2 (\\z k -> z * ys[(i + j * k) % n] + xs[(i * k) % n]) zs "
+                       "(iota 3))) is",
     "slices": "map (\\i -> f64.sum (map (** 2) xs[i:i + 3]) * xs[i]) (iota (n - 2))",
     "parts": "let (a, b) = reduce (\\(a, b) (c, d) -> (a + c, b * d)) (0, 1) "
              "(zip xs (map (+ 1) xs)) in [a * b, f64.maximum (map (* 3) xs)]",
