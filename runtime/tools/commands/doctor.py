@@ -78,8 +78,8 @@ def execute(args: argparse.Namespace) -> int:
     if usable or asked:
         show(f"Programs run on {usable[0].label}." if asked is None else
              f"With --device or RUNELIFT_DEVICE '{asked}', programs run "
-             + ("in the interpreter." if (device := select(asked)) is None else
-                f"on {device.label}."))
+             + ("in the interpreter." if (chosen := select(asked)) is None else
+                f"on {chosen.label}."))
         return 0
     show("\n".join(["No OpenCL device can be used; programs are interpreted (slowly).",
                     *advice(devices)]))
