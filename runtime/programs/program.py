@@ -206,7 +206,7 @@ class Program(Displayed):
         return made
 
     def __dir__(self) -> Iterable[str]:
-        return [*super().__dir__(), *(name for name in self.entries if name not in self.hidden)]
+        return sorted({*super().__dir__(), *self.entries})
 
     def __repr__(self) -> str:
         where = "the interpreter" if self.device_info is None else self.device_info.name

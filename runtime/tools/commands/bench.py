@@ -65,7 +65,7 @@ class Input(NamedTuple):
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift bench``."""
-    add_options(parser, "program", "entry")
+    add_options(parser, "program", "entries")
     parser.add_argument("-r", "--runs", type=int, default=10, metavar="N",
                         help="how often to run each dataset (default: %(default)s)")
     parser.add_argument("-i", "--input", type=Path, metavar="FILE",

@@ -138,6 +138,7 @@ def make_parser(command: str | None, *, everything: bool = True) -> argparse.Arg
         "Compile nested data-parallel programs into several versions, run, time and tune them."),
         epilog="Exit status: 0 success, 1 an error of yours, 2 a program that is right but not "
                "supported, 3 a bug in Runelift, 130 interrupted.\n\n" + _shown(EXAMPLES))
+    parser.add_argument(everyday.HELP_ALL, action="help", help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=f"runelift {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True,
                                      parser_class=_Parser)

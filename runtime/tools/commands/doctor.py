@@ -17,7 +17,14 @@ from dataclasses import asdict
 
 from runelift.runtime.devices.advice import advice
 from runelift.runtime.devices.bindings import bindings_problem
-from runelift.runtime.devices.info import DeviceInfo, find_devices, register_runtimes, spec_of
+from runelift.runtime.devices.driver.device_spec import requested
+from runelift.runtime.devices.info import (
+    DeviceInfo,
+    find_devices,
+    register_runtimes,
+    select,
+    spec_of,
+)
 from runelift.runtime.devices.registrations import described, registrations
 from runelift.runtime.tools.commands.devices import add_measure, facts, measure
 from runelift.runtime.tools.commands.options import add_options, print_json
@@ -65,11 +72,15 @@ def execute(args: argparse.Namespace) -> int:
         show(problem)
     devices = find_devices()
     usable = _usable(devices)
+    asked = requested(args.device)
     for device in devices:
         show("\n" + _describe(device, sum(each.label == device.label for each in devices) > 1))
     show("")
-    if usable:
-        show(f"Programs run on {usable[0].label}.")
+    if usable or asked:
+        show(f"Programs run on {usable[0].label}." if asked is None else
+             f"With --device or RUNELIFT_DEVICE '{asked}', programs run "
+             + ("in the interpreter." if (chosen := select(asked)) is None else
+                f"on {chosen.label}."))
         return 0
     show("\n".join(["No OpenCL device can be used; programs are interpreted (slowly).",
                     *advice(devices)]))

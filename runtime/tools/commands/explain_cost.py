@@ -46,7 +46,7 @@ def explain(args: argparse.Namespace, path: Path) -> None:
         raise UserError("--sizes and --over are those of one --entry, of "
                         f"{', '.join(entries)}.")
     if args.html is not None and args.over is None:
-        raise UserError("With --cost, --html draws times over a size: --over NAME says which.")
+        raise UserError("'explain cost --html' draws times over a size: --over NAME says which.")
     found = {entry: _explained(args, loaded, entry) for entry in entries}
     wrote = None if args.html is None else _write(args, path, device, found[entries[0]])
     if args.json:

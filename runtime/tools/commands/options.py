@@ -31,6 +31,9 @@ def programs_in(paths: Iterable[Path]) -> Iterator[Path]:
         seen.update(found)
 
 
+NEEDS_DEVICE = ("Tuning needs an OpenCL device, and the interpreter is none.  'runelift doctor' "
+                 "lists the devices.")
+
 _Add: TypeAlias = Callable[[argparse._ActionsContainer], object]
 """Adds an option to a parser, or to a group of options."""
 
@@ -62,7 +65,10 @@ def _policy(name: str) -> str:
 
 OPTIONS: Mapping[str, _Add] = {
     "program": _option("program", type=Path, metavar="FILE", help="a program (.fut)"),
-    "entry": _option("-e", "--entry", metavar="NAME", help="the entry point (default: main)"),
+    "entry": _option("-e", "--entry", metavar="NAME",
+                     help="the entry point (default: main, or the only one)"),
+    "entries": _option("-e", "--entry", metavar="NAME",
+                       help="only this entry point"),
     "policy": _option("--policy", type=_policy, choices=_POLICIES, default="all",
                       metavar="NAME",
                       help="the code versions to keep: all that may differ in speed, those of "

@@ -111,7 +111,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-j", "--jobs", type=int, default=1, metavar="N",
                         help="test N programs at a time (default: 1)")
     parser.add_argument("-v", "--verbose", action="store_true", help="print every case")
-    add_options(parser, "entry", *COMPILATION, "json")
+    add_options(parser, "entries", *COMPILATION, "json")
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -139,6 +139,8 @@ def execute(args: argparse.Namespace) -> int:
             if len(paths) > 1:
                 shown.counted(f"tested {paths[number - 1]}: {counts(found)}", number, len(paths),
                               counts(outcomes))
+    if args.entry is not None and not outcomes:
+        raise UserError(f"No test is of an entry point '{args.entry}'.")
     if args.json:
         print_json(outcomes)
     for line in summary(outcomes):

@@ -48,7 +48,13 @@ from runelift.runtime.research.forest_of_log import logged_forest, without_gaps
 from runelift.runtime.research.recorded import Noise, Recorded
 from runelift.runtime.tools.commands import INTERRUPTED
 from runelift.runtime.tools.commands.open_program import open_program
-from runelift.runtime.tools.commands.options import REWRITING, add_options, print_json, warn
+from runelift.runtime.tools.commands.options import (
+    NEEDS_DEVICE,
+    REWRITING,
+    add_options,
+    print_json,
+    warn,
+)
 from runelift.runtime.tools.commands.progress import display
 from runelift.runtime.tools.commands.styles import show
 from runelift.runtime.tools.commands.tuning_data import tuning_datasets
@@ -88,7 +94,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="a program (.fut), the log of a tuning, or a tuning file")
     parser.add_argument("others", type=Path, nargs="*", metavar="TUNING",
                         help="the tuning files or log to compare with")
-    add_options(parser, "entry")
+    add_options(parser, "entries")
     parser.add_argument("--strategy", action="append", default=[], metavar="NAME",
                         help="compare this one; may be repeated (default: all)")
     parser.add_argument("--parameters", action="store_true",
@@ -163,7 +169,7 @@ def _compare_searches(args: argparse.Namespace) -> int:
     args.program = require_file(args.source)
     program = open_program(args, tuned=False)
     if program.device_info is None:
-        raise UserError("Tuning needs an OpenCL device; 'runelift doctor' says what is missing.")
+        raise UserError(NEEDS_DEVICE)
     datasets = tuning_datasets(args, program)
     found = list[OperationComparison]()
     with running(program, args.time_limit) as runner:
@@ -215,7 +221,7 @@ def _of_log(args: argparse.Namespace, strategies: Strategies,
 def _of_program(args: argparse.Namespace, strategies: Strategies) -> list[Comparison]:
     program = open_program(args, tuned=False)
     if program.device_info is None:
-        raise UserError("Tuning needs an OpenCL device; 'runelift doctor' says what is missing.")
+        raise UserError(NEEDS_DEVICE)
     if not any(forest.trees for forest in program.tree.entries):
         raise UserError("The program has one version only: there is nothing to compare.")
     if args.replay:

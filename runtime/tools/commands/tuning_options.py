@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_inputs(parser: argparse.ArgumentParser) -> None:
-    add_options(parser, "program", "entry")
+    add_options(parser, "program", "entries")
     parser.add_argument("-r", "--runs", type=int, metavar="N",
                         help="how often to repeat each run (default: 3; with replay, which "
                              "repeats versions, 1)")

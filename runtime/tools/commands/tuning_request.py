@@ -13,6 +13,7 @@ from runelift.ir.base.files import require_file
 from runelift.runtime.host.gc_policy import freeze
 from runelift.runtime.programs.compile import compile as compile_program
 from runelift.runtime.programs.program import Program
+from runelift.runtime.tools.commands.options import NEEDS_DEVICE
 from runelift.runtime.tools.commands.tuning_options import DEFAULT, EFFORTS
 from runelift.runtime.tuner.costs.objective import Objective
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
@@ -127,8 +128,7 @@ class TuningRequest:
         """The program with a schedule, to be tuned; UserError if there is no device for that."""
         program = self.compiled(schedule)
         if program.device_info is None:
-            raise UserError(
-                "Tuning needs an OpenCL device; 'runelift doctor' says what is missing.")
+            raise UserError(NEEDS_DEVICE)
         freeze()
         return program
 

@@ -94,8 +94,10 @@ def _lines(found: ExplainedCost) -> Iterator[str]:
 
 
 def _summary(totals: Totals) -> str:
-    return (f"predicted {show_seconds(totals.seconds)}, {round(totals.launches):,} launches, "
-            f"{show_bytes(round(totals.bytes))}, bound by {BOUNDS[totals.bound]}")
+    launches = round(totals.launches)
+    return (f"predicted {show_seconds(totals.seconds)}, {launches:,} "
+            f"launch{'es' * (launches != 1)}, {show_bytes(round(totals.bytes))}, "
+            f"bound by {BOUNDS[totals.bound]}")
 
 
 def _around(forest: Forest) -> dict[str, str]:

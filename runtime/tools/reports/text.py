@@ -90,7 +90,7 @@ def _render_entry(entry: EntryTuning, times: bool) -> Iterator[str]:
     if not entry.costs.datasets:
         yield ""
         yield "No dataset was measured completely; the default thresholds stay."
-        yield from _failures(entry)
+        yield from failures(entry)
         return
     yield ""
     yield f"{CLOCK} (* runs after tuning, ×n at n encounters):"
@@ -114,7 +114,7 @@ def _render_entry(entry: EntryTuning, times: bool) -> Iterator[str]:
             yield f"  (predicted from {_source(entry)})"
     yield from _losses(entry)
     yield from _observations(entry)
-    yield from _failures(entry, failed=times)
+    yield from failures(entry, failed=times)
 
 
 def show_threshold(value: int) -> str:
@@ -283,7 +283,7 @@ def _first_line(text: str) -> str:
     return text.strip().partition("\n")[0]
 
 
-def _failures(entry: EntryTuning, *, failed: bool = True) -> Iterator[str]:
+def failures(entry: EntryTuning, *, failed: bool = True) -> Iterator[str]:
     """Notes on what was not measured.
 
     With ``failed`` unset, versions that failed are left out: they are told elsewhere.

@@ -143,7 +143,8 @@ def page(code: str) -> str:
 
 def index() -> str:
     """All error codes with their titles, as text."""
-    return "\n\n".join("\n".join([f"{group}:", *(f"  {each.code:<25}{each.title}"
+    width = max(map(len, CODES))
+    return "\n\n".join("\n".join([f"{group}:", *(f"  {each.code:<{width}}  {each.title}"
                                                  for each in codes)])
                        for group, codes in GROUPS.items())
 
