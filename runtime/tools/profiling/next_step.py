@@ -29,6 +29,7 @@ class Kind(StrEnum):
     DEFAULT = "default"
     VERSION = "version"
     CONSTANT = "constant"
+    LAYOUT = "layout"
     LARGER = "larger"
     HOST = "host"
     DEVICE = "device"
@@ -107,6 +108,10 @@ class Commands:
             case Kind.CONSTANT:
                 text, path = shlex.quote(way.detail), shlex.quote(self.program)
                 return f"printf '\\n%s\\n' {text} >> {path}"
+            case Kind.LAYOUT:
+                made = shlex.join([*bench, *self.options, "--schedule", "layout.schedule"])
+                lines = shlex.join(way.detail.splitlines())
+                return f"printf '%s\\n' {lines} > layout.schedule && {made}"
             case Kind.LARGER:
                 made = shlex.join([*bench, *self.about, "--input", "larger.data"])
                 return f"runelift dataset {way.detail} -o larger.data && {made}"
@@ -121,6 +126,8 @@ class Commands:
                 return "program.thresholds = {}"
             case Kind.CONSTANT:
                 return f"program = runelift.compile(text + {f'{chr(10)}{way.detail}'!r})"
+            case Kind.LAYOUT:
+                return f"program = runelift.compile(text, schedule={way.detail!r})"
             case Kind.LARGER:
                 return f"runelift dataset {way.detail} -o larger.npz"
             case _:
@@ -133,6 +140,7 @@ WORDS: Mapping[Kind, str] = {
     Kind.VERSION: "run {name}",
     Kind.DEFAULT: "leave the settings out",
     Kind.CONSTANT: "call {name} as a constant",
+    Kind.LAYOUT: "{name} (a schedule)",
     Kind.LARGER: "give more data in a call ({name})",
     Kind.DEVICE: "keep arrays on the device between calls from Python",
 }

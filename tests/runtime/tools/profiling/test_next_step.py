@@ -17,6 +17,7 @@ from runelift.ir.prim import Prim
 from runelift.runtime.cost.peaks import Peaks
 from runelift.runtime.records.statistics import Summary
 from runelift.runtime.tools.commands.cli import main
+from runelift.runtime.tools.profiling.layouts import layouts
 from runelift.runtime.tools.profiling.next_step import (
     NOTHING,
     Commands,
@@ -28,6 +29,7 @@ from runelift.runtime.tools.profiling.next_step import (
 )
 from runelift.runtime.tools.profiling.profile import KernelProfile
 from runelift.runtime.tools.profiling.quantities import share_of_peak
+from runelift.runtime.tools.profiling.way import Call
 
 SHELL = Commands("f", ["k", "xs"], [False, True], "a b.fut", ["--only", "big", "--entry", "f"],
                  ["--entry", "f"], "a b.fut.tuning")
@@ -52,6 +54,11 @@ NOW, HOST = way(Kind.NOW, 0.010, "default"), way(Kind.HOST, 0.014)
      "call f_k8, with k = 8 as a constant",
      "printf '\\n%s\\n' 'entry f_k8 xs'\"'\"' = f 8 xs'\"'\"'' >> 'a b.fut'",
      "program = runelift.compile(text + \"\\nentry f_k8 xs' = f 8 xs'\")"),
+    (way(Kind.LAYOUT, 0.005, "store 's' of line 4, transposed", "f.x layout(10)\nfuse\nf.r p()\n"),
+     "store 's' of line 4, transposed (a schedule)",
+     "printf '%s\\n' 'f.x layout(10)' fuse 'f.r p()' > layout.schedule && "
+     "runelift bench 'a b.fut' --only big --entry f --schedule layout.schedule",
+     "program = runelift.compile(text, schedule='f.x layout(10)\\nfuse\\nf.r p()\\n')"),
     (way(Kind.LARGER, 0.005, "a 16th of a call with n = 160", "8i64 '[160]f32'"),
      "give more data in a call (a 16th of a call with n = 160)",
      "runelift dataset 8i64 '[160]f32' -o larger.data && "
@@ -113,6 +120,29 @@ def test_no_share_is_above_a_peak_and_far_peaks_do_not_bound(
     assert (kernel.memory_share, kernel.roof_share) == (share, share)
     assert share_of_peak(kernel, kernel.memory_share) == shown
     assert kernel.bound == bound
+
+
+STRIDED = """
+entry main [n][m] (xss: [n][m]f32): [n][n]f32 =
+  let s = xss[:, ::8]
+  in map (\\a -> map (\\b -> f32.sum (map2 (*) a b)) s) s
+entry rows [n][m] (xss: [n][m]f32): [n]f32 = map f32.sum xss
+"""
+
+
+def test_arrays_are_stored_otherwise_where_that_is_predicted_to_gain() -> None:
+    program = runelift.compile(STRIDED, device="pocl")
+    xss = np.arange(128 * 1024, dtype=np.float32).reshape(128, 1024) % 7
+    found = {each.name: each.detail for each in layouts(Call(program, "main", [xss]), [xss])}
+    assert found["store 'xss[:, ::8]' of line 3, transposed"] == "main.x layout(10)\n"
+    for detail in found.values():
+        scheduled = runelift.compile(STRIDED, device="pocl", schedule=detail)
+        np.testing.assert_array_equal(scheduled.main(xss), program.main(xss))
+    assert not [*layouts(Call(program, "rows", [xss]), [xss])]
+    assert not [*layouts(Call(program, "main", [xss], {"main.versions_0": 0}), [xss])]
+    (*_, faster) = layouts(Call(program, "main", [xss]), [xss])
+    assert faster.kind is Kind.LAYOUT
+    assert faster.time() > 0
 
 
 VALUES = ", ".join(f"{each % 7}f32" for each in range(3000))
