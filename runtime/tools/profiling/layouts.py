@@ -24,7 +24,7 @@ from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 STORED = "materialise(global)"
 """The step that stores an array."""
 MOST_LAYOUTS, SECONDS = 2, 5.0
-"""The most layouts that are measured, and the seconds in which others are predicted."""
+"""The most layouts that are measured, and the seconds for predictions."""
 MOST_TEXT = 24
 """The longest expression that is named by its text."""
 
@@ -32,7 +32,7 @@ MOST_TEXT = 24
 def layouts(call: Call, resident: Sequence[Any]) -> Iterator[Way]:
     """Schedules that store one array, or store it in another order.
 
-    The schedules are those that the model of cost predicts to gain.
+    Schedules that the model of cost does not predict to gain are left out.
     """
     compiled, program = call.program.compiled, call.program
     if call.force or compiled.rules is not None or OR in compiled.schedule_text.splitlines():

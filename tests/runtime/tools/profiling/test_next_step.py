@@ -133,16 +133,15 @@ entry rows [n][m] (xss: [n][m]f32): [n]f32 = map f32.sum xss
 def test_arrays_are_stored_otherwise_where_that_is_predicted_to_gain() -> None:
     program = runelift.compile(STRIDED, device="pocl")
     xss = np.arange(128 * 1024, dtype=np.float32).reshape(128, 1024) % 7
-    found = {each.name: each.detail for each in layouts(Call(program, "main", [xss]), [xss])}
+    ways = [*layouts(Call(program, "main", [xss]), [xss])]
+    found = {each.name: each.detail for each in ways}
     assert found["store 'xss[:, ::8]' of line 3, transposed"] == "main.x layout(10)\n"
     for detail in found.values():
         scheduled = runelift.compile(STRIDED, device="pocl", schedule=detail)
         np.testing.assert_array_equal(scheduled.main(xss), program.main(xss))
     assert not [*layouts(Call(program, "rows", [xss]), [xss])]
     assert not [*layouts(Call(program, "main", [xss], {"main.versions_0": 0}), [xss])]
-    (*_, faster) = layouts(Call(program, "main", [xss]), [xss])
-    assert faster.kind is Kind.LAYOUT
-    assert faster.time() > 0
+    assert all(each.kind is Kind.LAYOUT and each.time() > 0 for each in ways)
 
 
 VALUES = ", ".join(f"{each % 7}f32" for each in range(3000))
