@@ -30,10 +30,15 @@ class Kind(StrEnum):
     VERSION = "version"
     CONSTANT = "constant"
     LAYOUT = "layout"
+    WINDOWS = "windows"
     LARGER = "larger"
     HOST = "host"
     DEVICE = "device"
     NUMPY = "numpy"
+
+
+ADDED = frozenset({Kind.CONSTANT, Kind.WINDOWS})
+"""The kinds of ways that need another entry point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,7 @@ class Commands:
 
     def of(self, way: MeasuredWay) -> str:
         """The command that makes a call in this way."""
-        if way.kind is Kind.CONSTANT and not way.detail.startswith("entry "):
+        if way.kind in ADDED and not way.detail.startswith("entry "):
             return way.detail  # the program has such an entry point
         return self._in_shell(way) if self.program is not None else self._in_python(way)
 
@@ -105,7 +110,7 @@ class Commands:
             case Kind.DEFAULT:
                 return (f"mv {shlex.quote(self.tuning)} {shlex.quote(f'{self.tuning}.old')}"
                         if self.tuning else shlex.join([*bench, *self.options]))
-            case Kind.CONSTANT:
+            case Kind.CONSTANT | Kind.WINDOWS:
                 text, path = shlex.quote(way.detail), shlex.quote(self.program)
                 return f"printf '\\n%s\\n' {text} >> {path}"
             case Kind.LAYOUT:
@@ -124,7 +129,7 @@ class Commands:
                 return f"program.run({self.entry!r}, [{', '.join(self.names)}], force={way.detail})"
             case Kind.DEFAULT:
                 return "program.thresholds = {}"
-            case Kind.CONSTANT:
+            case Kind.CONSTANT | Kind.WINDOWS:
                 return f"program = runelift.compile(text + {f'{chr(10)}{way.detail}'!r})"
             case Kind.LAYOUT:
                 return f"program = runelift.compile(text, schedule={way.detail!r})"
@@ -140,6 +145,7 @@ WORDS: Mapping[Kind, str] = {
     Kind.VERSION: "run {name}",
     Kind.DEFAULT: "leave the settings out",
     Kind.CONSTANT: "call {name} as a constant",
+    Kind.WINDOWS: "call {name}",
     Kind.LAYOUT: "{name} (a schedule)",
     Kind.LARGER: "give more data in a call ({name})",
     Kind.DEVICE: "keep arrays on the device between calls from Python",

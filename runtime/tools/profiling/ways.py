@@ -24,6 +24,7 @@ from runelift.runtime.tools.profiling.layouts import layouts
 from runelift.runtime.tools.profiling.next_step import FACTOR, Commands, Kind, MeasuredWay
 from runelift.runtime.tools.profiling.profile import SECONDS
 from runelift.runtime.tools.profiling.way import Call, Way
+from runelift.runtime.tools.profiling.windows import windows
 from runelift.runtime.tuner.measure.in_turn import InTurn
 from runelift.runtime.tuner.workers.measured_program import WARM_UP_SECONDS, MeasuredProgram
 from runelift.runtime.versions.choose import RequiredVersions
@@ -63,7 +64,7 @@ def measured_ways(call: Call, ran: Set[str], runs: int,
         ways.append(Way(Kind.DEFAULT, "default", partial(timed, thresholds={})))
     versions, left_out = _versions(call, measured, resident, ran)
     ways += [*versions, *_from_python(call, resident), *_constant(call, resident),
-             *layouts(call, resident)]
+             *windows(call, resident), *layouts(call, resident)]
     ways += _larger(call, timed(force=required))
     return (*in_turn(ways, runs, begins, call.program.tree.entry(call.entry)), *left_out)
 
