@@ -121,7 +121,7 @@ class Commands:
                 made = shlex.join([*bench, *self.about, "--input", "larger.data"])
                 return f"runelift dataset {way.detail} -o larger.data && {made}"
             case _:
-                return self._in_python(way)
+                return f"program = runelift.compile({self.program!r}); {self._in_python(way)}"
 
     def _in_python(self, way: MeasuredWay) -> str:
         match way.kind:
@@ -136,9 +136,9 @@ class Commands:
             case Kind.LARGER:
                 return f"runelift dataset {way.detail} -o larger.npz"
             case _:
-                given = ", ".join(f"program.to_device({name})" if array else name
-                                  for name, array in zip(self.names, self.arrays, strict=True))
-                return f"program.{self.entry}({given}, device_arrays=True)"
+                put = "".join(f"{name} = program.to_device({name}); " for name, array in zip(
+                    self.names, self.arrays, strict=True) if array)
+                return f"{put}program.{self.entry}({', '.join(self.names)}, device_arrays=True)"
 
 
 WORDS: Mapping[Kind, str] = {

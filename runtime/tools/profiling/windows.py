@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.nodes import walk
+from runelift.frontend.syntax.nodes import Node, walk
 from runelift.frontend.syntax.parser import parse
 from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.ir.base.source import Source, Span
@@ -74,7 +74,7 @@ class _Read(NamedTuple):
     instead: str
 
 
-def _over_windows(exp: ast.Node) -> str | None:
+def _over_windows(exp: Node) -> str | None:
     """A map over indices as a map over windows; None if it is no such map."""
     match exp:
         case ast.Apply(fun=ast.Name(name=mapped), args=(
@@ -153,7 +153,7 @@ def _offset(exp: ast.Exp | None, index: str) -> ast.Exp | None:
     return None
 
 
-def _is(node: ast.Node | None, name: str) -> bool:
+def _is(node: Node | None, name: str) -> bool:
     """Test whether a node is the variable of a name."""
     return isinstance(node, ast.Name) and str(node.name) == name
 
