@@ -15,6 +15,7 @@ from runelift.codegen.plan.plan import Plan
 from runelift.ir.base.brevity import keeps_frames
 from runelift.ir.base.deep import deeply
 from runelift.ir.base.errors import ArgumentError, CompilerLimitation, RunFailure, UserError
+from runelift.ir.base.source import Source
 from runelift.ir.prim import Prim
 from runelift.ir.signature import Component, Signature
 from runelift.runtime.compilation.compiled import Compiled
@@ -42,8 +43,8 @@ class Callee(Protocol):
     def run(self, entry: str, args: Any, *, device_arrays: bool) -> tuple[list[Any], Any]:
         """Run an entry point."""
 
-    def _extended(self, text: str) -> Callee:
-        """The program with a text behind its own."""
+    def _extended(self, text: str, schedule: Source | None = None) -> Callee:
+        """The program with a text behind its own, and with its own schedule or another one."""
 
 
 class LanguageType(str):
@@ -158,6 +159,10 @@ class EntryPoint(Differentiable, Displayed):
         """An entry point that is added to the program: its name and text, of the text so far."""
         name, text = hidden(self.program.compiled.source.text)
         return EntryPoint(self.program._extended(text), name)
+
+    def with_schedule(self, text: str) -> EntryPoint:
+        """The entry point with another schedule."""
+        return EntryPoint(self.program._extended("", Source("schedule", text)), self.__name__)
 
     def has_settings_of(self, other: EntryPoint) -> None:
         """Record calls and bound memory as another entry point's program does."""

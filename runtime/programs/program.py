@@ -177,25 +177,28 @@ class Program(Displayed):
             self._entry_points[name] = EntryPoint(self, name)
         return self._entry_points[name]
 
-    def _extended(self, text: str) -> Program:
+    def _extended(self, text: str, schedule: Source | None = None) -> Program:
         """The program with a text behind its own, and with the values that it was compiled with.
 
-        Its calls are recorded among the calls of this program.
+        It has another ``schedule`` if one is given.  Its calls are recorded among the calls of this
+        program.
         """
         own = self.compiled
         source = Source(own.source.name, own.source.text + text)
         policy = within(self.memory, self.policy, source.text)
+        schedule = schedule or own.schedule
         values = dict(own.numbers) | {name: value for name, value in own.parameters.items()
                                 if value is not None}
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             found = if_current(
-                load_compiled(source, policy=policy, schedule=own.schedule_text,
-                              rules=own.rules), values, own.schedule)
+                load_compiled(source, policy=policy, rules=own.rules,
+                              schedule="" if schedule is None else schedule.text),
+                values, schedule)
             if found is None:
                 with collecting_rarely():
                     found = compile_anew(source, policy=policy, parameters=values,
-                                         schedule=own.schedule, rules=own.rules)
+                                         schedule=schedule, rules=own.rules)
         known = {str(each) for each in own.warned}
         for each in warned:
             if str(each.message) not in known:

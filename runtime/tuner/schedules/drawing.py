@@ -232,7 +232,7 @@ class Drawing:
         outermost = min(place.count(".") for place in found)
         weights = [DEEPER ** (place.count(".") - outermost) for place in found]
         (alike,) = self.random.choices(list(found.values()), weights)
-        return _with(schedule, self._numbered(schedule, self.random.choice(alike)))
+        return schedule.with_step(self._numbered(schedule, self.random.choice(alike)))
 
     def _possible(self, schedule: Schedule) -> list[Step]:
         """The steps that match after the steps of a schedule."""
@@ -303,16 +303,6 @@ def _valued(step: Step, asked: Asked) -> Step:
     arguments = tuple(asked.value(each) if isinstance(kind, Number) and isinstance(each, str)
                       else each for kind, each in zip(kinds, step.request.arguments, strict=True))
     return replace(step, request=replace(step.request, arguments=arguments))
-
-
-def _with(schedule: Schedule, step: Step) -> Schedule:
-    """A schedule with a further step.
-
-    The step is last among the steps before fusion, or after fusion.
-    """
-    steps = [*schedule.steps, step]
-    return Schedule((*(each for each in steps if not each.fused),
-                     *(each for each in steps if each.fused)))
 
 
 Known = dict[VName, int]
