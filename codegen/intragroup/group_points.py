@@ -46,9 +46,8 @@ class PointsBuilder(ChunkBuilder):
 
     def alone(self, work: Callable[[], None]) -> None:
         """Emit ``work`` so that one work-item runs it for the group."""
-        with self.block() as code:
+        with self.when(IS_FIRST):
             work()
-        self.emit(imp.If(IS_FIRST, tuple(code)))
 
     def count(self, space: ir.Space) -> Size:
         """The number of points of a space."""

@@ -26,7 +26,7 @@ from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of, places, s
 from runelift.codegen.passes.teams import can_team, mask_absent_teams
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.shapes import TeamCount
-from runelift.codegen.plan.views import View, lit, op, unflat_index, volume
+from runelift.codegen.plan.views import View, any_of, lit, op, unflat_index, volume
 from runelift.codegen.segops.hist_parts import atomic_update
 from runelift.ir import imp
 from runelift.ir import syntax as ir
@@ -92,9 +92,9 @@ def _side_by_side(k: GroupBuilder, lowering: launches.Lowering, space: ir.Space,
     lowering.steps.append(TeamCount(k.teams, k.even, k.group, groups, need,
                                     lowering.setting(Quantity.TEAMS), independent))
     present = imp.Var(k.names.fresh("present"))
-    surely = imp.Apply("eq", Prim.I64, (imp.Var(k.even), lit(1)))
-    exists = imp.Apply("lt", Prim.I64, (launches.GROUP_ID, volume(launches.widths(k, space))))
-    k.code = [imp.Declare(present.name, Prim.BOOL, imp.Apply("or", Prim.BOOL, (surely, exists))),
+    surely = op("eq", imp.Var(k.even), lit(1))
+    exists = op("lt", launches.GROUP_ID, volume(launches.widths(k, space)))
+    k.code = [imp.Declare(present.name, Prim.BOOL, any_of(surely, exists)),
               *mask_absent_teams(present, k.code)]
 
 
@@ -145,10 +145,9 @@ class GroupBuilder(PointsBuilder):
 
         def element(here: Point) -> None:
             if fresh is not None:
-                with self.block() as begin:
+                with self.when(_starts(here, shape)):
                     launches.reset(self, exp.ops, totals)
                     self.emit(imp.Assign(fresh.name, truth(True)))
-                self.emit(imp.If(_starts(here, shape), tuple(begin)))
             self._scan_element(exp, totals, outs, here)
 
         self.each_point(exp, layout, element)
@@ -165,14 +164,13 @@ class GroupBuilder(PointsBuilder):
         count = sum(len(t) for t in totals)
         launches.store_results(self, outs[count:], here.indices, values[count:])
         self.accumulate_all(exp.ops, totals, values)
-        for out, t in zip(outs, (t for ts in totals for t in ts), strict=False):
-            self.emit(out.write(here.indices, t))
+        self.emit(*launches.writes(outs, here.indices, totals))
 
     def _add_carries(self, exp: ir.SegScan, layout: ChunkLayout, shape: tuple[Exp, ...],
                      outs: Sequence[View], carries: Sequence[Sequence[imp.Var]],
                      fresh: imp.Var | None) -> None:
         """Add the carries to the elements before the chunk's first start of a segment."""
-        with self.block() as code:
+        with self.when(op("lt", lit(0), launches.LID)):
             going = self.declare("going", Prim.BOOL, truth(True)) if fresh is not None else None
 
             def element(here: Point) -> None:
@@ -185,11 +183,9 @@ class GroupBuilder(PointsBuilder):
                     return
                 with self.block() as stop:
                     self.emit(imp.Assign(going.name, truth(False)))
-                self.emit(imp.If(_starts(here, shape), tuple(stop)),
-                          imp.If(going, tuple(combine)))
+                self.emit(imp.If(_starts(here, shape), tuple(stop)), imp.If(going, tuple(combine)))
 
             self.each(layout, shape, element)
-        self.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), launches.LID)), tuple(code)))
 
     def _combine(self, op_: ir.Operator, carry: Sequence[imp.Var], targets: Sequence[View],
                  here: Point) -> None:
@@ -245,4 +241,4 @@ class GroupBuilder(PointsBuilder):
 
 def _starts(here: Point, shape: tuple[Exp, ...]) -> Exp:
     """True if an element is the first of its segment."""
-    return imp.Apply("eq", Prim.I64, (op("rem", here.position, shape[-1]), lit(0)))
+    return op("eq", op("rem", here.position, shape[-1]), lit(0))

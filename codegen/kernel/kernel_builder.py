@@ -15,7 +15,7 @@ from typing import Protocol, TypeAlias
 
 from runelift.codegen.passes.failed_checks import ITEM, marked, with_ends, with_notes
 from runelift.codegen.plan.origins import Origins, noted
-from runelift.codegen.plan.views import Indices, View, flat_index, lit, op, row_major
+from runelift.codegen.plan.views import Indices, View, flat_index, lit, negated, op, row_major
 from runelift.ir import imp
 from runelift.ir.analysis.consumption import idle_copies
 from runelift.ir.analysis.lookahead import with_uses_after
@@ -156,6 +156,13 @@ class CodeBuilder:
             self.code = outer
             self.checked.pop()
 
+    @contextmanager
+    def when(self, cond: Exp) -> Iterator[None]:
+        """Collect the statements of a branch, and emit them for work-items where ``cond`` holds."""
+        with self.block() as code:
+            yield
+        self.emit(imp.If(cond, tuple(code)))
+
     def declare(self, base: str | VName, prim: Prim, init: Exp | None = None) -> imp.Var:
         """Declare a fresh scalar variable."""
         name = self.names.fresh(base)
@@ -182,7 +189,7 @@ class CodeBuilder:
         """Record a failure of the program unless ``cond``; execution goes on."""
         self.failures.append(imp.Failure(message, self.loc))
         failure = imp.Fail(len(self.failures) - 1, tuple(args))
-        self.emit(imp.If(imp.Apply("not", Prim.BOOL, (cond,)), (failure,)))
+        self.emit(imp.If(negated(cond), (failure,)))
 
     def length(self, atom: Atom) -> Exp:
         """The length of a loop of the program, with a mark: no iteration behind a failed check."""
