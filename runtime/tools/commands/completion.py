@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,9 +91,10 @@ def _actions(command: str) -> Sequence[argparse.Action]:
 def _argument(action: argparse.Action) -> Argument:
     about = "" if action.help is None else " ".join(str(action.help).split()).replace("%%", "%")
     first = _FIRST.match(about)
+    words: Iterable[object] = action.choices or getattr(action, "words", None) or ()
     return Argument(
         tuple(action.option_strings), first[0].strip().replace("'", "") if first else "",
-        action.nargs != 0, tuple(map(str, action.choices or getattr(action, "words", ()))),
+        action.nargs != 0, tuple(map(str, words)),
         action.type is Path or "FILE" in str(action.metavar))
 
 
