@@ -118,7 +118,8 @@ def ways(profile: Profile) -> Sequence[tuple[str, ...]]:
 
 def about_ways(profile: Profile) -> Sequence[str]:
     """Sentences about ways: why some did not run, and how NumPy compares."""
-    found = [each.refused for each in profile.ways if each.refused]
+    told = refusals(profile)
+    found = [each.refused for each in profile.ways if each.refused and each.refused not in told]
     kinds = {each.kind: each for each in profile.ways if each.seconds}
     own = kinds.get(Kind.HOST, kinds.get(Kind.DEVICE))
     if Kind.NUMPY in kinds and own is not None:

@@ -7,6 +7,8 @@ import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -28,8 +30,8 @@ from runelift.runtime.tools.profiling.next_step import (
     next_step,
     steps,
 )
-from runelift.runtime.tools.profiling.profile import KernelProfile
-from runelift.runtime.tools.profiling.quantities import share_of_peak
+from runelift.runtime.tools.profiling.profile import ComparedVersion, KernelProfile, Profile
+from runelift.runtime.tools.profiling.quantities import about_ways, refusals, share_of_peak
 from runelift.runtime.tools.profiling.way import Call
 from runelift.runtime.tools.profiling.windows import windowed, windows
 
@@ -94,9 +96,17 @@ def test_what_does_not_gain_for_sure_is_not_named() -> None:
     once = MeasuredWay(Kind.VERSION, "V5", seconds=(0.001,))
     ways = [NOW, HOST, noisy, failed, little, slower, small_part, once, way(Kind.NUMPY, 0.001)]
     assert steps(ways, SHELL) == ()
-    assert next_step({"": ()}, "").text == NOTHING == "Nothing that was tried gains 5 %."
+    assert next_step({"": ()}, "").text == NOTHING == "Nothing that was tried is sure to gain 5 %."
     # without a call with NumPy arrays, nothing says that device arrays gain
     assert steps([NOW, way(Kind.DEVICE, 0.001)], SHELL) == ()
+
+
+def test_why_a_version_does_not_run_is_told_once() -> None:
+    refused = MeasuredWay(Kind.VERSION, "V2", refused="V2 cannot run here: no room.")
+    alone = ComparedVersion("V2", refused="V2 cannot run here: no room.")
+    for compared in ([alone], []):
+        profile = cast(Profile, SimpleNamespace(ways=[refused], compared=compared, difference=None))
+        assert [*refusals(profile), *about_ways(profile)] == ["V2 cannot run here: no room."]
 
 
 def test_the_greatest_gain_is_named_and_different_versions_are_tuned() -> None:
