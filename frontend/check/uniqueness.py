@@ -168,7 +168,7 @@ class Walk:
         kept = None if name == origin.name else copied(name, span)
         self.error("use-after-consume", span, f'Using "{name}", {alias} was consumed.',
                    kept or update_of(place) or f"Update a copy: copy {origin.name}.",
-                   *defined(kept), Label(place, "consumed here"))
+                   Label(place, "consumed here"), *defined(kept))
 
     def consume(self, found: Origins, span: Span) -> None:
         """Mark as consumed, or say why that is not allowed."""
