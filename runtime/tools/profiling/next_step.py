@@ -200,7 +200,7 @@ class Next:
                 f"{show_seconds(step.before)}{of}, {times(step.before / step.after)} as fast.")
 
 
-NOTHING = f"Nothing that was tried gains {round(100 * (LEAST - 1))} %."
+NOTHING = f"Nothing that was tried gains {round(100 * (LEAST - 1))} % for sure."
 
 
 def next_step(found: Mapping[str, Sequence[Step]], autotune: str) -> Next:

@@ -7,6 +7,7 @@ import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -28,8 +29,8 @@ from runelift.runtime.tools.profiling.next_step import (
     next_step,
     steps,
 )
-from runelift.runtime.tools.profiling.profile import KernelProfile
-from runelift.runtime.tools.profiling.quantities import share_of_peak
+from runelift.runtime.tools.profiling.profile import KernelProfile, Profile
+from runelift.runtime.tools.profiling.quantities import about_ways, share_of_peak
 from runelift.runtime.tools.profiling.way import Call
 from runelift.runtime.tools.profiling.windows import windowed, windows
 
@@ -94,9 +95,21 @@ def test_what_does_not_gain_for_sure_is_not_named() -> None:
     once = MeasuredWay(Kind.VERSION, "V5", seconds=(0.001,))
     ways = [NOW, HOST, noisy, failed, little, slower, small_part, once, way(Kind.NUMPY, 0.001)]
     assert steps(ways, SHELL) == ()
-    assert next_step({"": ()}, "").text == NOTHING == "Nothing that was tried gains 5 %."
+    assert next_step({"": ()}, "").text == NOTHING == "Nothing that was tried gains 5 % for sure."
     # without a call with NumPy arrays, nothing says that device arrays gain
     assert steps([NOW, way(Kind.DEVICE, 0.001)], SHELL) == ()
+
+
+def test_a_gain_in_most_rounds_is_told_as_a_doubt() -> None:
+    noisy = replace(way(Kind.CONSTANT, 0.005, "f_k8"), seconds=(0.001, 0.002, 0.002, 0.02))
+    wall = Summary(0.01, 0, 0.01, 4)
+    found = Profile("f", "", "", wall, wall, Peaks(1.0, {}), (), (), cast(Any, None), 0.01,
+                    ways=(NOW, noisy, way(Kind.VERSION, 0.011, "V2")))
+    assert about_ways(found) == ["'f_k8' may be 5.03 times as fast, but times vary too much: "
+                                 "profile again while no other program runs."]
+    sure = steps([NOW, way(Kind.VERSION, 0.005, "V2")], SHELL)
+    for changed in (replace(found, steps=sure), replace(found, ways=(NOW, *found.ways[2:]))):
+        assert about_ways(changed) == []
 
 
 def test_the_greatest_gain_is_named_and_different_versions_are_tuned() -> None:
@@ -244,7 +257,9 @@ def test_a_profile_ends_in_one_change_or_in_none(
     np.testing.assert_array_equal(made.means_k8(xs), made.means(8, xs))
 
     shown = runelift.profile(made.means, 8, xs, runs=3, numpy=lambda k, xs: xs)
-    assert repr(shown).endswith(shown.next)
+    assert " ".join(repr(shown).split()).endswith(" ".join(shown.next.split()))
+    pasted = shown.next.partition("\n")[2]
+    assert all(len(each) <= 100 for each in repr(shown).splitlines() if each != pasted)
     assert "The results of NumPy differ" in repr(shown)
     assert re.match(r"Next: .* times as fast\.\n  \S|Nothing that was tried", shown.next)
     assert "Ways to make the call" in shown._repr_html_()
