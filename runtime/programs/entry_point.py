@@ -201,7 +201,6 @@ class EntryPoint(Differentiable, Displayed):
         return bound
 
     def _wrong_number(self, args: Sequence[Any]) -> ArgumentError:
-        """The error of arguments that are too few or too many."""
         params = self.declared.params
         for name, param, arg in zip(python_names(self.declared), params, args, strict=False):
             if len(args) == len(params) and param.opaque and not isinstance(arg, Opaque):
@@ -309,7 +308,6 @@ def documentation(name: str, declared: Signature, *, keywords: bool = True) -> s
 
 
 def _in_python(component: Component) -> str:
-    """The Python type of a parameter or result."""
     if component.opaque:
         return f"Opaque {component.written}"
     rank = component.type.count("[")

@@ -209,7 +209,7 @@ class Program(Displayed):
         return made
 
     def __dir__(self) -> Iterable[str]:
-        return [*super().__dir__(), *(name for name in self.entries if name not in self.hidden)]
+        return sorted({*super().__dir__(), *self.entries})
 
     def __repr__(self) -> str:
         where = "the interpreter" if self.device_info is None else self.device_info.name
@@ -261,7 +261,6 @@ class Program(Displayed):
         return RequiredVersions(force)
 
     def _chosen(self, thresholds: Mapping[str, int] | None) -> Mapping[str, int]:
-        """The given thresholds, or the thresholds of the program if none are given."""
         return self.thresholds if thresholds is None else thresholds
 
     @takes(entry=TEXT, args=ARGUMENTS, force=or_none(FORCE), thresholds=or_none(THRESHOLDS))
@@ -336,7 +335,6 @@ class Program(Displayed):
         return forest_of(self.compiled.versioned)
 
     def _version_names(self) -> dict[tuple[str, int], str]:
-        """The names of versions, as in the tree, by site and index."""
         return {(site.name, index): version_name(each) for forest in self.tree.entries
                 for site in forest.sites().values() for index, each in enumerate(site.alternatives)}
 

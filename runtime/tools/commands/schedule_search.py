@@ -14,7 +14,7 @@ from runelift.ir.points import with_rules
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import Fun
 from runelift.rewrite.lift.points import BOOK
-from runelift.rewrite.lift.schedule import Schedule, Step
+from runelift.rewrite.lift.schedule import Schedule
 from runelift.rewrite.lift.scheduling import Book
 from runelift.runtime.data.outline import outline
 from runelift.runtime.predictions.schedules import FEW_VERSIONS, seconds_by_schedule
@@ -166,8 +166,9 @@ def _drawing(request: TuningRequest, program: Program, fun: Fun, datasets: Seque
     sizes = [{str(name): int(value) for name, value in bind_arguments(
         fun, list(each.arguments())).items() if value.dtype == Prim.I64.dtype and not value.shape}
         for each in datasets]
+    own = Schedule(tuple(each for each in program.compiled.steps if each.entry == fun.name))
     return Drawing(fun, program.compiled.names, sizes, program.compiled.numbers,
-                   random.Random(request.seed), _of_entry(program.compiled.steps, fun.name), book)
+                   random.Random(request.seed), own, book)
 
 
 def _predicting(program: Program, entry: str, datasets: Sequence[Dataset],
@@ -176,10 +177,6 @@ def _predicting(program: Program, entry: str, datasets: Sequence[Dataset],
     assert program.device_info is not None
     return seconds_by_schedule(program.compiled, program.device_info, entry,
                                [outline(each.arguments()) for each in datasets], policy)
-
-
-def _of_entry(steps: Sequence[Step], entry: str) -> Schedule:
-    return Schedule(tuple(each for each in steps if each.entry == entry))
 
 
 def _measuring(request: TuningRequest, program: Program, entry: str,

@@ -1,0 +1,7 @@
+openM
+
+xs = [1, 2, 3]
+
+def three: i32 = 3
+
+moduleM = {}
