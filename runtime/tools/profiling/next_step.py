@@ -14,8 +14,8 @@ from runelift.runtime.records.statistics import Ratio, median, median_ratio
 
 LEAST = 1.05
 """The least gain that is spoken of."""
-LEAST_TIMES = 2
-"""The least times of a way from which it is sure to gain."""
+LEAST_TIMES, MANY_TIMES, LEAST_OF_FEW = 2, 6, 1.2
+"""The least times of a way from which it is sure to gain, if each gains so much; and many times."""
 AUTOTUNE = "autotune"
 """The kind of a step for datasets with different best versions."""
 FACTOR = 16
@@ -172,7 +172,8 @@ def _steps(ways: Sequence[MeasuredWay], commands: Commands) -> Iterator[Step]:
             continue
         ratio = way.gain(over)
         left = max(whole - (over.median - way.median), way.median)
-        if ratio.value < LEAST or ratio.low <= 1 or (gain := whole / left) < LEAST:
+        low = 1.0 if len(way.seconds) >= MANY_TIMES else LEAST_OF_FEW
+        if ratio.value < LEAST or ratio.low <= low or (gain := whole / left) < LEAST:
             continue
         yield Step(way.kind, way.name, over.median, way.median, gain,
                    WORDS[way.kind].format(name=way.name), commands.of(way))

@@ -62,6 +62,7 @@ def measured_ways(call: Call, ran: Set[str], runs: int,
         ways.append(Way(Kind.DEFAULT, "without --force", timed))
     elif call.program.thresholds:
         ways.append(Way(Kind.DEFAULT, "default", partial(timed, thresholds={})))
+    begins("layouts, by predicted times")
     versions, left_out = _versions(call, measured, resident, ran)
     ways += [*versions, *_from_python(call, resident), *_constant(call, resident),
              *windows(call, resident), *layouts(call, resident)]

@@ -93,9 +93,13 @@ def test_what_does_not_gain_for_sure_is_not_named() -> None:
     little, slower = way(Kind.CONSTANT, 0.0096), way(Kind.LARGER, 0.020)
     small_part = way(Kind.VERSION, 0.0098, "V4")
     once = MeasuredWay(Kind.VERSION, "V5", seconds=(0.001,))
-    ways = [NOW, HOST, noisy, failed, little, slower, small_part, once, way(Kind.NUMPY, 0.001)]
+    few = replace(way(Kind.VERSION, 0.0085, "V6"), seconds=(0.0085,) * 3)
+    ways = [NOW, HOST, noisy, failed, little, slower, small_part, once, few,
+            way(Kind.NUMPY, 0.001)]
     assert steps(ways, SHELL) == ()
     assert next_step({"": ()}, "").text == NOTHING == "Nothing that was tried gains 5 % for sure."
+    assert steps([NOW, HOST, replace(few, seconds=few.seconds * 2)], SHELL)
+    assert steps([NOW, HOST, replace(few, seconds=(0.005,) * 2)], SHELL)
     # without a call with NumPy arrays, nothing says that device arrays gain
     assert steps([NOW, way(Kind.DEVICE, 0.001)], SHELL) == ()
 
