@@ -83,7 +83,7 @@ class Commands:
     """Commands to paste into a shell, with a program and options, or into Python.
 
     ``about`` are options for the entry point and device.  ``options`` also choose the data.
-    ``tuning`` is the tuning file in use.
+    ``tuning`` is the tuning file in use.  ``text`` is the program's text in Python.
     """
 
     entry: str
@@ -93,6 +93,7 @@ class Commands:
     options: Sequence[str] = ()
     about: Sequence[str] = ()
     tuning: str = ""
+    text: str = "text"
 
     def of(self, way: MeasuredWay) -> str:
         """The command that makes a call in this way."""
@@ -130,9 +131,9 @@ class Commands:
             case Kind.DEFAULT:
                 return "program.thresholds = {}"
             case Kind.CONSTANT | Kind.WINDOWS:
-                return f"program = runelift.compile(text + {f'{chr(10)}{way.detail}'!r})"
+                return f"program = runelift.compile({self.text} + {f'{chr(10)}{way.detail}'!r})"
             case Kind.LAYOUT:
-                return f"program = runelift.compile(text, schedule={way.detail!r})"
+                return f"program = runelift.compile({self.text}, schedule={way.detail!r})"
             case Kind.LARGER:
                 return f"runelift dataset {way.detail} -o larger.npz"
             case _:

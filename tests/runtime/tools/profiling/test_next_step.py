@@ -32,6 +32,7 @@ from runelift.runtime.tools.profiling.next_step import (
 from runelift.runtime.tools.profiling.profile import KernelProfile, Profile
 from runelift.runtime.tools.profiling.quantities import about_ways, share_of_peak
 from runelift.runtime.tools.profiling.way import Call
+from runelift.runtime.tools.profiling.ways import commands_in_python
 from runelift.runtime.tools.profiling.windows import windowed, windows
 
 SHELL = Commands("f", ["k", "xs"], [False, True], "a b.fut", ["--only", "big", "--entry", "f"],
@@ -261,6 +262,9 @@ def test_a_profile_ends_in_one_change_or_in_none(
     xs = np.arange(20, dtype=np.float32)
     made = runelift.compile(program, device="pocl")
     np.testing.assert_array_equal(made.means_k8(xs), made.means(8, xs))
+
+    call = Call(made, "means", [8, np.arange(20)])
+    assert commands_in_python(call).text == f"open({str(program)!r}).read()"
 
     def means(k: int, xs: object) -> object:
         return xs
