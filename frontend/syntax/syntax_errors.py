@@ -409,6 +409,9 @@ _ADVICE = (
            before=r"(=|\bin|\bdo|\bthen|\belse)\s*\{[^{}=,:\n]*$"),
     Advice("The type of a result stands behind a colon: (x: t): u",
            before=r"(^|\n)\s*(def|entry|let)\b[^=\n]*\)\s*$", at="->", new=":"),
+    Advice("A definition begins with 'def'.", at=r"=(?!=)", expected="OP", new="def {word}",
+           before=r"\n(?P<start>(?P<word>(?!(if|let|loop|match|assert)\b)[a-z_][\w']*))(?P<end>)"
+                  r"[^=\n]*$"),
     Advice("Equality is written '=='.", at=r"=(?!=)", expected="OP"),
     Advice("A choice is written: if c then a else b", at=r"\?"),
     Advice("The value of a function is its body: there is no 'return'.",
