@@ -206,8 +206,7 @@ class Interpreter:
             case ir.Reshape(shape, array):
                 sizes = tuple(_size(s, env) for s in shape)
                 if math.prod(sizes) != env[array].size:
-                    raise ProgramFailure(failures.RESHAPE.format(
-                        env[array].size, math.prod(sizes)))
+                    raise ProgramFailure(failures.RESHAPE.format(env[array].size, math.prod(sizes)))
                 check_room(sizes, env[array].itemsize)
                 return [env[array].reshape(sizes)]
             case ir.Slide(dim, size, step, count, array):

@@ -26,7 +26,7 @@ from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least, product
 from runelift.ir.syntax import Body, Operator, Param, Space, Stm
-from runelift.ir.types import FALSE, TRUE, Atom, Type, elem_of, i64
+from runelift.ir.types import FALSE, TRUE, Atom, Type, as_name, elem_of, i64
 
 LID, LSIZE = imp.WorkItem(imp.Id.LOCAL_ID), imp.WorkItem(imp.Id.LOCAL_SIZE)
 GID, GSIZE = imp.WorkItem(imp.Id.GLOBAL_ID), imp.WorkItem(imp.Id.GLOBAL_SIZE)
@@ -216,12 +216,6 @@ class Lowering:
         if self.temporaries:
             self.steps.append(plan.Release(tuple(self.temporaries)))
         return tuple(self.steps)
-
-
-def as_name(atom: Atom) -> VName:
-    """An atom that is a variable."""
-    assert isinstance(atom, VName)
-    return atom
 
 
 def with_notes(code: Sequence[imp.Stm], note: imp.Stm) -> list[imp.Stm]:

@@ -49,7 +49,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, least, product
 from runelift.ir.syntax import SegRed
-from runelift.ir.types import Atom, i64
+from runelift.ir.types import Atom, as_name, i64
 
 MOST_TILE = 128
 """The iterations whose elements are copied where a schedule does not say how many."""
@@ -157,7 +157,7 @@ class _BlockedKernel:
         *self.k.constants, tile = sizes.names()
         if boxes:
             self.k.constants.append(tile)
-        self.unroll = launches.as_name(lowering.unroll_factor())
+        self.unroll = as_name(lowering.unroll_factor())
         self.k.settings = [self.unroll]
         asked = blocks_of(lowering.stm)
         self.asked_unroll = self.unroll if asked is not None and asked.unroll else False

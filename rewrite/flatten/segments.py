@@ -27,7 +27,7 @@ from runelift.ir.operators import one_operation
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Fact, Ragged, Sharing
 from runelift.ir.traverse import statements_inside
-from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of, zero
+from runelift.ir.types import Atom, Const, Type, array_of, as_name, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.scalar_code import is_scalar_code
 from runelift.rewrite.flatten.nest import Elements, Facts, Nest, Segments, whole
 
@@ -48,8 +48,7 @@ def segments_of(walk: Walk, width: VName) -> Segments:
         fused = _fused_lengths(walk, width) or _scanned_map(walk, width)
         if fused is not None:
             return fused
-    lengths = walk.expand(width, Prim.I64)
-    assert isinstance(lengths, VName)
+    lengths = as_name(walk.expand(width, Prim.I64))
     count = number_of_points(walk)
     if len(walk.nest.space) > 1:
         lengths = emitted(walk, "len", array_of((count,), Prim.I64), ir.Reshape((count,), lengths))
@@ -335,8 +334,7 @@ def packed(walk: Walk, array: VName) -> Packed:
     (size,) = shape_of(type_)
     if isinstance(size, VName) and not walk.invariant(size):
         return Packed(flat_array(walk, array, size), segments_of(walk, size).total)
-    whole_array = walk.expand(array, type_)
-    assert isinstance(whole_array, VName)
+    whole_array = as_name(walk.expand(array, type_))
     total = number_of_elements(walk, size)
     return Packed(emitted(walk, array.base, array_of((total,), elem_of(type_)),
                           ir.Reshape((total,), whole_array)), total)

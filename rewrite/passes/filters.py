@@ -48,8 +48,7 @@ def reduce_filtered(stm: ir.Stm, chosen: Chosen, names: Names) -> tuple[ir.Stm, 
 
     Provided: nothing else needs the chosen elements, and f is scalar code.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Redomap)
+    soac = ir.node_of(stm, ir.Redomap)
     scatter = chosen.scatter
     given = [chosen.values[array] for array in soac.arrays]
     neutral = tuple(a for op in soac.ops for a in op.neutral)
@@ -72,8 +71,7 @@ def last_of_scan(stm: ir.Stm, scan: ir.Stm) -> tuple[ir.Stm, ...]:
 
     Provided: nothing else needs the scan.
     """
-    soac = scan.exp
-    assert isinstance(soac, ir.Scanomap)
+    soac = ir.node_of(scan, ir.Scanomap)
     return (ir.Stm((*stm.pat, *scan.pat[1:]),
                    ir.Redomap(soac.width, soac.ops, soac.lam, soac.arrays), scan.attrs, scan.loc),)
 

@@ -8,12 +8,11 @@ from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import free_vars, needed_for
-from runelift.ir.types import FALSE, TRUE, Atom, array_of, elem_of, i64, shape_of
+from runelift.ir.types import FALSE, TRUE, Atom, array_of, as_name, elem_of, i64, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, show_nest, whole
 from runelift.rewrite.flatten.parallelism import has_parallelism
 from runelift.rewrite.flatten.restriction import Partition, chosen_points, partition, restricted
-from runelift.rewrite.flatten.rules.common import array_name, node_of
 from runelift.rewrite.flatten.rules.control import uniform_scalars
 from runelift.rewrite.flatten.segments import computed, emitted, number_of_points
 from runelift.rewrite.flatten.walk import Walk
@@ -30,7 +29,7 @@ def loop_over_active_points(walk: Walk, stm: ir.Stm) -> str | None:
     as all active points are in one.  Provided e has parallelism, and the shape of x is known
     outside of Σ.
     """
-    loop = node_of(stm, ir.Loop)
+    loop = ir.node_of(stm, ir.Loop)
     if not walk.nest.space or walk.level is not ir.Level.GRID:
         return Unlike("it is under no nest over the grid")
     if not has_parallelism(loop.body):
@@ -156,7 +155,7 @@ def _iteration(walk: Walk, loop: ir.Loop, active: _Active, carried: list[_Carrie
     if isinstance(loop.form, ir.ForLoop):
         on = _defined(inside, "on", ir.PrimOp("lt", Prim.I64, (count[0], loop.form.bound)))
     else:
-        on = _defined(inside, "on", ir.Index(array_name(found[0]), inside.nest.indices))
+        on = _defined(inside, "on", ir.Index(as_name(found[0]), inside.nest.indices))
     some, parts = _parted(inside, on)
     remaining = restricted(inside, chosen_points(inside, parts), parts.chosen).nest
     points = emitted(inside, "points", array_of((parts.chosen,), Prim.I64), inside.segmap(
@@ -213,7 +212,7 @@ def _defined(walk: Walk, base: str, exp: ir.Exp) -> VName:
 
 def _flat(walk: Walk, each: _Carried) -> VName:
     """The initial values at all points of Σ, in one dimension."""
-    expanded = array_name(walk.expand(each.inside.init, each.inside.param.type))
+    expanded = as_name(walk.expand(each.inside.init, each.inside.param.type))
     if len(walk.nest.space) == 1:
         return expanded
     return emitted(walk, each.array.name.base, each.array.type,

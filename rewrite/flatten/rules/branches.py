@@ -13,7 +13,7 @@ from runelift.ir.analysis.placement import SCRATCH
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import free_vars, substitute_body, substitute_stm
-from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of
+from runelift.ir.types import Atom, Type, array_of, as_name, elem_of, i64, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Elements, Nest, show_nest, whole
 from runelift.rewrite.flatten.parallelism import called_in, has_parallelism
@@ -29,9 +29,7 @@ from runelift.rewrite.flatten.restriction import (
 )
 from runelift.rewrite.flatten.rules.common import (
     Attempt,
-    array_name,
     attempted,
-    node_of,
     zeros,
 )
 from runelift.rewrite.flatten.segments import (
@@ -102,7 +100,7 @@ def branch_partition(walk: Walk, stm: ir.Stm) -> str | None:
     Provided a branch calls a function that calls itself, or makes an array of any length in
     parallel.  In such a function, parallelism or length is enough.
     """
-    branch = node_of(stm, ir.If)
+    branch = ir.node_of(stm, ir.If)
     sides = (branch.then_, branch.else_)
     if not walk.nest.space or walk.level is not ir.Level.GRID:
         return Unlike("it stands in no nest over the grid")
@@ -143,7 +141,7 @@ def _kind(walk: Walk, stm: ir.Stm, type_: Type) -> _Kind | None:
 
 def _emit(walk: Walk, stm: ir.Stm, kinds: list[_Kind]) -> str | None:
     """Emit the partition and the branches, and bind the results; the reason if impossible."""
-    branch = node_of(stm, ir.If)
+    branch = ir.node_of(stm, ir.If)
     parts = partition(walk, branch.cond, _stored_lengths(walk, stm, kinds))
     scalars = [p for p, kind in zip(stm.pat, kinds, strict=True) if kind is _Kind.SCALAR]
     dests = [ir.Param(emitted(walk, p.name.base, type_, zeros(type_), (SCRATCH,)), type_)
@@ -199,7 +197,7 @@ def _branch(walk: Walk, stm: ir.Stm, kinds: list[_Kind], body: ir.Body,
     written = _written(inner, found.number, [atom for _, atom, kind in each
                                              if kind is _Kind.SCALAR], dests)
     elements = _elements(inner, found, tuple(
-        array_name(atom) for _, atom, kind in each if kind is _Kind.SEGMENTS), taken)
+        as_name(atom) for _, atom, kind in each if kind is _Kind.SEGMENTS), taken)
     scalars = _of_host(walk, count, tuple(inner.out), (tuple(dests), written), taken)
     return _Branch(scalars, tuple(taken.params[:regular]), elements)
 

@@ -18,12 +18,12 @@ from runelift.ir.traverse import (
     substitute_body,
     substitute_stm,
 )
-from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of
+from runelift.ir.types import Atom, Const, Type, array_of, as_name, elem_of, i64, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.lifted import Form, Lifted, joined_calls
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import called_in
-from runelift.rewrite.flatten.rules.common import Attempt, attempted, node_of, zeros
+from runelift.rewrite.flatten.rules.common import Attempt, attempted, zeros
 from runelift.rewrite.flatten.segments import (
     bind_parts,
     computed,
@@ -50,7 +50,7 @@ def recursion_over_points(walk: Walk, stm: ir.Stm) -> str | None:
     flatmap, or twice so that no call needs the other.  Provided all calls in e stand where G3, G19
     and such rules carry them outwards, and arrays of varying length have scalars as elements.
     """
-    exp = node_of(stm, ir.Recursion)
+    exp = ir.node_of(stm, ir.Recursion)
     if walk.level is not ir.Level.GRID:
         return "it stands inside of a group"
     if not walk.nest.space and not _is_broad(exp, exp.body):
@@ -100,7 +100,7 @@ def call_over_points(walk: Walk, stm: ir.Stm) -> str | None:
     One call over all points of Σ is f↑ n a'.  An argument of varying length is the array that has
     its elements, with the place where they start at each point.
     """
-    call = node_of(stm, ir.Call)
+    call = ir.node_of(stm, ir.Call)
     if stm.pat and stm.pat[0].name in walk.nest.defs:
         return None  # made together with an earlier call
     lifted = walk.flattener.lifted.get(call.function)
@@ -113,7 +113,7 @@ def call_over_points(walk: Walk, stm: ir.Stm) -> str | None:
         walk.check_definitions(each)
     if why := walk.make_known({a for each in stms for a in free_vars(each)}, checks=True):
         return why
-    calls = [node_of(each, ir.Call) for each in stms]
+    calls = [ir.node_of(each, ir.Call) for each in stms]
     walk.flattener.derivation.fired(
         "G23" if len(stms) > 1 else "G22", stm, f"{len(stms)} of {show_nest(walk.nest)} at once")
     args = _arguments(walk, lifted, [each.args for each in calls])
@@ -145,7 +145,7 @@ def _is_broad(exp: ir.Recursion, body: ir.Body) -> bool:
 
 def _lift(walk: Walk, stm: ir.Stm) -> str | None:
     """Emit f↑ applied to the points of Σ, and bind its results; the reason if impossible."""
-    exp = _closed(walk, node_of(stm, ir.Recursion))
+    exp = _closed(walk, ir.node_of(stm, ir.Recursion))
     calls = [s.exp for s in statements_inside((exp.body,))
              if isinstance(s.exp, ir.Call) and s.exp.function == exp.function]
     lifted = _forms(walk, stm, exp, calls)
@@ -378,8 +378,7 @@ def _over(walk: Walk, atom: Atom, points: Atom) -> VName:
     if (array := _numbered(walk, atom)) is not None:
         return part_of(walk, array, i64(0), array_of((points,), Prim.I64))
     type_ = walk.flattener.types[atom] if isinstance(atom, VName) else atom.prim
-    whole_array = walk.expand(atom, type_)
-    assert isinstance(whole_array, VName)
+    whole_array = as_name(walk.expand(atom, type_))
     if len(walk.nest.space) == 1:
         return whole_array
     flat = array_of((points,), type_)
