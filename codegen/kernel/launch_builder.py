@@ -399,6 +399,25 @@ def writes(outs: Sequence[View], indices: Sequence[Exp], totals: Sequence[Sequen
         outs, (t for ts in totals for t in ts), strict=False))
 
 
+def elements(mems: Sequence[VName], place: Exp, prims: Sequence[Prim]) -> list[Exp]:
+    """The elements of arrays at a place."""
+    return [imp.Load(mem, place, prim) for mem, prim in zip(mems, prims, strict=True)]
+
+
+def loaded(k: CodeBuilder, base: str, mems: Sequence[VName], place: Exp, prims: Sequence[Prim]
+           ) -> list[imp.Var]:
+    """Variables that have the elements of arrays at a place."""
+    return [k.declare(base, prim, element)
+            for prim, element in zip(prims, elements(mems, place, prims), strict=True)]
+
+
+def stores(mems: Sequence[VName], place: Exp, values: Sequence[Exp], prims: Sequence[Prim]
+           ) -> tuple[imp.Stm, ...]:
+    """The stores of values in arrays at a place."""
+    return tuple(imp.Store(mem, place, value, prim)
+                 for mem, value, prim in zip(mems, values, prims, strict=True))
+
+
 def run_point(k: KernelBuilder, body: Body, outs: Sequence[View],
               indices: Sequence[Exp]) -> None:
     """Emit the body of a point, and writes of its results to ``outs``."""

@@ -17,11 +17,7 @@ from runelift.ir.analysis.placement import SCRATCH
 from runelift.ir.names import Names, VName
 from runelift.ir.points import settings
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import (
-    free_vars,
-    needed_for,
-    rename_lambda,
-)
+from runelift.ir.traverse import free_vars, needed_for, rename_lambda
 from runelift.ir.types import Atom, i64
 from runelift.rewrite.engine.outward import OutwardWalk, each_body
 from runelift.rewrite.engine.pick import let, pick, users

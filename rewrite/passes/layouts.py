@@ -17,10 +17,7 @@ from runelift.ir.analysis.consumption import consumed_by
 from runelift.ir.names import Names, VName
 from runelift.ir.points import settings
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import (
-    bodies_inside,
-    free_vars,
-)
+from runelift.ir.traverse import bodies_inside, free_vars
 from runelift.ir.types import Atom, Type, array_of, elem_of, i64, row_of, shape_of
 from runelift.rewrite.engine.outward import OutwardWalk, each_body
 from runelift.rewrite.engine.pick import users

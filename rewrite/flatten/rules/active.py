@@ -14,7 +14,7 @@ from runelift.rewrite.flatten.nest import Nest, show_nest, whole
 from runelift.rewrite.flatten.parallelism import has_parallelism
 from runelift.rewrite.flatten.restriction import Partition, chosen_points, partition, restricted
 from runelift.rewrite.flatten.rules.control import uniform_scalars
-from runelift.rewrite.flatten.segments import computed, emitted, number_of_points
+from runelift.rewrite.flatten.segments import number_of_points
 from runelift.rewrite.flatten.walk import Walk
 
 
@@ -151,14 +151,14 @@ def _iteration(walk: Walk, loop: ir.Loop, active: _Active, carried: list[_Carrie
     scalar = {each.array: next(following) for each in carried if each.uniform}
     arrays = _written(inside, number, [each.array for each in changed], values | scalar)
     after = tuple(arrays.get(each.array, each.array.name) for each in carried)
-    count = [computed(inside, "add", p.name, i64(1), base=p.name.base) for p in active.counter]
+    count = [inside.computed("add", p.name, i64(1), base=p.name.base) for p in active.counter]
     if isinstance(loop.form, ir.ForLoop):
         on = _defined(inside, "on", ir.PrimOp("lt", Prim.I64, (count[0], loop.form.bound)))
     else:
         on = _defined(inside, "on", ir.Index(as_name(found[0]), inside.nest.indices))
     some, parts = _parted(inside, on)
     remaining = restricted(inside, chosen_points(inside, parts), parts.chosen).nest
-    points = emitted(inside, "points", array_of((parts.chosen,), Prim.I64), inside.segmap(
+    points = inside.emitted("points", array_of((parts.chosen,), Prim.I64), inside.segmap(
         remaining.space, remaining.kernel_body((), (number,)), (Prim.I64,)))
     return ir.Body(tuple(inside.out), (some, parts.chosen, points, *count, *uniform.result, *after))
 
@@ -198,8 +198,8 @@ def _parted(walk: Walk, cond: Atom) -> tuple[VName, Partition]:
     which do not know what a device counts.
     """
     parts = partition(walk, cond)
-    some = emitted(walk, "some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), parts.chosen)))
-    least = computed(walk, "min", parts.chosen, parts.count, base="active")
+    some = walk.emitted("some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), parts.chosen)))
+    least = walk.computed("min", parts.chosen, parts.count, base="active")
     return some, replace(parts, chosen=least)
 
 
@@ -215,5 +215,5 @@ def _flat(walk: Walk, each: _Carried) -> VName:
     expanded = as_name(walk.expand(each.inside.init, each.inside.param.type))
     if len(walk.nest.space) == 1:
         return expanded
-    return emitted(walk, each.array.name.base, each.array.type,
+    return walk.emitted(each.array.name.base, each.array.type,
                    ir.Reshape(shape_of(each.array.type), expanded))

@@ -12,13 +12,7 @@ from runelift.ir.types import ArrayType, Atom, Type, array_of, shape_of, zero
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import show_nest, whole
 from runelift.rewrite.flatten.parallelism import called_in
-from runelift.rewrite.flatten.rules.common import (
-    descend,
-    emit_with_nest,
-    enter,
-    irregular,
-    prim_of,
-)
+from runelift.rewrite.flatten.rules.common import descend, emit_with_nest, enter, irregular, prim_of
 from runelift.rewrite.flatten.walk import Walk
 
 OUTER = "sequential_outer"

@@ -27,18 +27,8 @@ from runelift.rewrite.flatten.restriction import (
     places_of,
     restricted,
 )
-from runelift.rewrite.flatten.rules.common import (
-    Attempt,
-    attempted,
-    zeros,
-)
-from runelift.rewrite.flatten.segments import (
-    bind_parts,
-    element_of,
-    emitted,
-    joined,
-    over_elements,
-)
+from runelift.rewrite.flatten.rules.common import Attempt, attempted, zeros
+from runelift.rewrite.flatten.segments import bind_parts, element_of, over_elements
 from runelift.rewrite.flatten.walk import Walk
 
 if TYPE_CHECKING:
@@ -144,7 +134,7 @@ def _emit(walk: Walk, stm: ir.Stm, kinds: list[_Kind]) -> str | None:
     branch = ir.node_of(stm, ir.If)
     parts = partition(walk, branch.cond, _stored_lengths(walk, stm, kinds))
     scalars = [p for p, kind in zip(stm.pat, kinds, strict=True) if kind is _Kind.SCALAR]
-    dests = [ir.Param(emitted(walk, p.name.base, type_, zeros(type_), (SCRATCH,)), type_)
+    dests = [ir.Param(walk.emitted(p.name.base, type_, zeros(type_), (SCRATCH,)), type_)
         for p in scalars for type_ in [array_of((parts.count,), p.type)]]
     sides = list[_Branch]()
     for body, (points, count) in ((branch.then_, (chosen_points(walk, parts), parts.chosen)),
@@ -271,7 +261,7 @@ def _of_host(walk: Walk, count: Atom, stms: tuple[ir.Stm, ...],
              ) -> tuple[ir.Param, ...]:
     """Emit ``if count > 0 then stms else blanks``; the scalars before and after become results."""
     before, after = scalars
-    some = emitted(walk, "some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), count)))
+    some = walk.emitted("some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), count)))
     results = walk.flattener.copies(before)
     pat = (*results, *taken.params)
     body = ir.Body(stms, (*(p.name for p in after), *taken.values))
@@ -289,7 +279,7 @@ def _gather(walk: Walk, stm: ir.Stm, kinds: list[_Kind], parts: Partition,
         pairs = iter(zip(*(branch.arrays for branch in branches), strict=True))
         for param, kind in zip(stm.pat, kinds, strict=True):
             if kind is _Kind.REGULAR:
-                both = joined(walk, [p.name for p in next(pairs)], parts.count)
+                both = walk.joined([p.name for p in next(pairs)], parts.count)
                 walk.nest = walk.nest.define([ir.Stm((param,), ir.Index(
                     both, (place, *map(whole, shape_of(param.type)))))])
     segments = [p for p, kind in zip(stm.pat, kinds, strict=True) if kind is _Kind.SEGMENTS]

@@ -26,15 +26,10 @@ from runelift.rewrite.flatten.parallelism import called_in
 from runelift.rewrite.flatten.rules.common import Attempt, attempted, zeros
 from runelift.rewrite.flatten.segments import (
     bind_parts,
-    computed,
     define_number,
-    emitted,
-    joined,
     number_of_elements,
     number_of_points,
     packed,
-    part_of,
-    product,
     with_offsets,
 )
 from runelift.rewrite.flatten.walk import Walk
@@ -340,11 +335,11 @@ def _arguments(walk: Walk, lifted: Lifted, calls: Sequence[tuple[Atom, ...]]) ->
     if stored:
         walk.flush(stored)
     points = number_of_points(walk)
-    count = product(walk, points, i64(len(calls))) if len(calls) > 1 else points
+    count = walk.product(points, i64(len(calls))) if len(calls) > 1 else points
     found: list[Atom] = [count]
     for place, form in enumerate(lifted.params):
         if form is Form.EACH:
-            found.append(joined(walk, [_over(walk, args[place], points) for args in calls], count))
+            found.append(walk.joined([_over(walk, args[place], points) for args in calls], count))
         elif form is Form.SEGMENTS:
             found += _segments(walk, [views[number, place] for number in range(len(calls))],
                                points, count)
@@ -355,12 +350,12 @@ def _segments(walk: Walk, views: list[_View], points: Atom, count: Atom) -> list
     """The number of elements, the elements and the starts of an argument, for several calls."""
     starts = [_over(walk, view.start, points) for view in views]
     if len({view.data for view in views}) == 1:
-        return [views[0].total, views[0].data, joined(walk, starts, count)]
+        return [views[0].total, views[0].data, walk.joined(starts, count)]
     total, moved = views[0].total, starts[:1]
     for view, start in zip(views[1:], starts[1:], strict=True):
         moved.append(_shifted(walk, start, points, total))
-        total = computed(walk, "add", total, view.total, base="total")
-    return [total, joined(walk, [view.data for view in views], total), joined(walk, moved, count)]
+        total = walk.computed("add", total, view.total, base="total")
+    return [total, walk.joined([view.data for view in views], total), walk.joined(moved, count)]
 
 
 def _shifted(walk: Walk, starts: VName, points: Atom, by: Atom) -> VName:
@@ -369,20 +364,20 @@ def _shifted(walk: Walk, starts: VName, points: Atom, by: Atom) -> VName:
     body = ir.Body((ir.Stm((start,), ir.Index(starts, (index.name,))),
                     ir.Stm((moved,), ir.PrimOp("add", Prim.I64, (start.name, by)))),
                    (moved.name,))
-    return emitted(walk, "starts", array_of((points,), Prim.I64), walk.segmap(
+    return walk.emitted("starts", array_of((points,), Prim.I64), walk.segmap(
         (ir.SegDim(index.name, points),), body, (Prim.I64,)))
 
 
 def _over(walk: Walk, atom: Atom, points: Atom) -> VName:
     """A value at all points of Σ, as an array whose first dimension has the points."""
     if (array := _numbered(walk, atom)) is not None:
-        return part_of(walk, array, i64(0), array_of((points,), Prim.I64))
+        return walk.part_of(array, i64(0), array_of((points,), Prim.I64))
     type_ = walk.flattener.types[atom] if isinstance(atom, VName) else atom.prim
     whole_array = as_name(walk.expand(atom, type_))
     if len(walk.nest.space) == 1:
         return whole_array
     flat = array_of((points,), type_)
-    return emitted(walk, whole_array.base, flat, ir.Reshape(shape_of(flat), whole_array))
+    return walk.emitted(whole_array.base, flat, ir.Reshape(shape_of(flat), whole_array))
 
 
 def _numbered(walk: Walk, atom: Atom) -> VName | None:
@@ -430,9 +425,9 @@ def _row(walk: Walk, origin: VName, place: Sequence[Atom]) -> _View:
     shape = shape_of(type_)
     total, start = shape[0], place[0]
     for size, index in zip(shape[1:], place[1:], strict=True):
-        total = product(walk, total, size)
+        total = walk.product(total, size)
         start = _computed(walk, "add", _computed(walk, "mul", start, size), index)
-    return _View(emitted(walk, origin.base, array_of((total,), elem_of(type_)),
+    return _View(walk.emitted(origin.base, array_of((total,), elem_of(type_)),
                          ir.Reshape((total,), origin)), total, start)
 
 
@@ -473,12 +468,12 @@ def _bind(walk: Walk, lifted: Lifted, stms: Sequence[ir.Stm], pat: tuple[ir.Para
         for number, stm in enumerate(stms):
             param = stm.pat[place]
             type_ = array_of((points,), param.type)
-            part = host.name if len(stms) == 1 else part_of(
-                walk, host.name, before if number == 0 else product(walk, points, i64(number)),
+            part = host.name if len(stms) == 1 else walk.part_of(
+                host.name, before if number == 0 else walk.product(points, i64(number)),
                 type_)
             if len(walk.nest.space) > 1:
                 shaped = array_of(walk.nest.widths, param.type)
-                part = emitted(walk, part.base, shaped, ir.Reshape(shape_of(shaped), part))
+                part = walk.emitted(part.base, shaped, ir.Reshape(shape_of(shaped), part))
             walk.bind([param], [ir.Param(part, type_)])
     for place, host in segments:
         begin: Atom = i64(0)
@@ -495,13 +490,13 @@ def _bind_segments(walk: Walk, param: ir.Param, host: ir.Param, begin: Atom, *, 
     (size,) = shape_of(param.type)
     total = number_of_elements(walk, size)
     flat = array_of((total,), elem_of(param.type))
-    part = ir.Param(part_of(walk, host.name, begin, flat) if several else
-                    emitted(walk, host.name.base, flat, ir.Reshape((total,), host.name)), flat)
+    part = ir.Param(walk.part_of(host.name, begin, flat) if several else
+                    walk.emitted(host.name.base, flat, ir.Reshape((total,), host.name)), flat)
     if walk.invariant(size):
         shaped = array_of(walk.nest.widths, param.type)
-        walk.bind([param], [ir.Param(emitted(
-            walk, param.name.base, shaped, ir.Reshape(shape_of(shaped), part.name)), shaped)])
+        walk.bind([param], [ir.Param(walk.emitted(
+            param.name.base, shaped, ir.Reshape(shape_of(shaped), part.name)), shaped)])
     else:
         assert isinstance(size, VName)
         bind_parts(walk, [param], [part], size)
-    return computed(walk, "add", begin, total, base="begin")
+    return walk.computed("add", begin, total, base="begin")

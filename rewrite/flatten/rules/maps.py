@@ -25,12 +25,7 @@ from runelift.rewrite.flatten.policy import (
     further_mappings,
     obey_attributes,
 )
-from runelift.rewrite.flatten.rules.common import (
-    descend,
-    emit_with_nest,
-    enter,
-    irregular,
-)
+from runelift.rewrite.flatten.rules.common import descend, emit_with_nest, enter, irregular
 from runelift.rewrite.flatten.rules.deeper import with_levels
 from runelift.rewrite.flatten.walk import Walk
 
