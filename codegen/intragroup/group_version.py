@@ -21,6 +21,7 @@ from runelift.codegen.kernel.collectives import group_scan, truth
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.passes.barriers import insert_barriers
+from runelift.codegen.passes.failed_checks import with_notes
 from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of, places, share_local_memory
 from runelift.codegen.passes.teams import can_team, mask_absent_teams
 from runelift.codegen.plan.parameters import Quantity
@@ -35,7 +36,7 @@ from runelift.ir.imp.traverse import statements
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.traverse import free_vars
-from runelift.ir.types import FALSE, TRUE, i64
+from runelift.ir.types import Const, i64
 
 
 def lower_group(lowering: launches.Lowering, exp: ir.SegMap) -> None:
@@ -52,10 +53,12 @@ def lower_group(lowering: launches.Lowering, exp: ir.SegMap) -> None:
             k.copy(out.row(*indices), value)
         else:
             k.alone(lambda out=out, value=value: k.emit(out.write(indices, value)))  # type: ignore[misc]
+    k.settle_failures()
     if k.all_fine is not None:
-        first, then = (imp.Store(k.all_fine, lit(0), imp.Lit(value), Prim.BOOL)
-                       for value in (TRUE, FALSE))
-        k.code = [imp.If(IS_FIRST, (first,)), *launches.with_notes(k.code, then)]
+        one, none = (imp.Lit(Const(value, Prim.I32)) for value in (1, 0))
+        first = imp.Store(k.all_fine, lit(0), one, Prim.I32)
+        k.code = [imp.If(IS_FIRST, (first,)), *with_notes(k.code, imp.Atomic(
+            "min", Prim.I32, k.all_fine, lit(0), none, imp.Space.LOCAL))]
     k.locals = share_local_memory(k.code, k.locals)
     groups = launches.total(lowering, exp.space)
     chunk = lowering.setting(Quantity.CHUNK) if k.layouts else i64(0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 
 from runelift.codegen.kernel.kernel_builder import CodeBuilder, PlanEnv, Scratch, Value
@@ -21,12 +21,12 @@ from runelift.ir.analysis.blocks import blocks_of
 from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.guards import Lengths
 from runelift.ir.imp import Exp
-from runelift.ir.imp.traverse import evaluated, map_statement, statements, variables
+from runelift.ir.imp.traverse import evaluated, statements, variables
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least, product
 from runelift.ir.syntax import Body, Operator, Param, Space, Stm
-from runelift.ir.types import FALSE, TRUE, Atom, Type, as_name, elem_of, i64
+from runelift.ir.types import Atom, Type, as_name, elem_of, i64
 
 LID, LSIZE = imp.WorkItem(imp.Id.LOCAL_ID), imp.WorkItem(imp.Id.LOCAL_SIZE)
 GID, GSIZE = imp.WorkItem(imp.Id.GLOBAL_ID), imp.WorkItem(imp.Id.GLOBAL_SIZE)
@@ -164,10 +164,8 @@ class Lowering:
             self.temporaries.append(scratch.name)
             if scratch.stride is not None:
                 self._define(scratch.stride, scratch.count)
+        k.settle_failures()
         k.code = with_early_checks(k.code)
-        if k.fine is not None:
-            k.code = [imp.Declare(k.fine, Prim.BOOL, imp.Lit(TRUE)),
-                      *with_notes(k.code, imp.Assign(k.fine, imp.Lit(FALSE)))]
         if self.interleave:
             k.code = unroll_private_arrays(k.code)
         if self.parameters is not None and has_loops(k.code, k.constants):
@@ -216,17 +214,6 @@ class Lowering:
         if self.temporaries:
             self.steps.append(plan.Release(tuple(self.temporaries)))
         return tuple(self.steps)
-
-
-def with_notes(code: Sequence[imp.Stm], note: imp.Stm) -> list[imp.Stm]:
-    """Code that notes each failure by a statement as well."""
-    def noted(stm: imp.Stm) -> imp.Stm:
-        match stm:
-            case imp.If(_, (imp.Fail(), *_) as failure):
-                return replace(stm, then_=(*failure, note))
-        return map_statement(stm, lambda exp: exp, noted)
-
-    return list(map(noted, code))
 
 
 def finish(k: KernelBuilder, kind: str, lowering: Lowering

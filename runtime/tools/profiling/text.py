@@ -51,7 +51,7 @@ class Column:
 COLUMNS = (
     Column("time", lambda k: show_seconds(k.time.median)),
     Column("predicted", lambda k: predicted_text(k.predicted), 100),
-    Column("± MAD", lambda k: show_seconds(k.time.mad), 150),
+    Column("± MAD", lambda k: show_seconds(k.time.mad), 160),
     Column("share", lambda k: percent(k.share)),
     Column("launches", lambda k: str(k.launches)),
     Column("bytes", lambda k: marked(k, scaled(k.moved, "B")), 140),
