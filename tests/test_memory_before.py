@@ -1,4 +1,4 @@
-"""Results do not depend on what device memory held before: no value is used that is never written."""
+"""Results do not depend on what device memory held before: all values that count are written."""
 
 from __future__ import annotations
 
