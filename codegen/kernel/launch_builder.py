@@ -26,7 +26,7 @@ from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least, product
 from runelift.ir.syntax import Body, Operator, Param, Space, Stm
-from runelift.ir.types import Atom, Type, elem_of, i64
+from runelift.ir.types import Atom, Type, as_name, elem_of, i64
 
 LID, LSIZE = imp.WorkItem(imp.Id.LOCAL_ID), imp.WorkItem(imp.Id.LOCAL_SIZE)
 GID, GSIZE = imp.WorkItem(imp.Id.GLOBAL_ID), imp.WorkItem(imp.Id.GLOBAL_SIZE)
@@ -228,12 +228,6 @@ class Lowering:
         return tuple(self.steps)
 
 
-def as_name(atom: Atom) -> VName:
-    """An atom that is a variable."""
-    assert isinstance(atom, VName)
-    return atom
-
-
 def finish(k: KernelBuilder, kind: str, lowering: Lowering
            ) -> tuple[imp.Kernel, tuple[Atom, ...]]:
     """The kernel with a parameter for every name it does not bind, and the arguments."""
@@ -402,6 +396,25 @@ def writes(outs: Sequence[View], indices: Sequence[Exp], totals: Sequence[Sequen
     """The stores of totals, per operator and value, in the first of ``outs``."""
     return tuple(out.write(indices, total) for out, total in zip(
         outs, (t for ts in totals for t in ts), strict=False))
+
+
+def elements(mems: Sequence[VName], place: Exp, prims: Sequence[Prim]) -> list[Exp]:
+    """The elements of arrays at a place."""
+    return [imp.Load(mem, place, prim) for mem, prim in zip(mems, prims, strict=True)]
+
+
+def loaded(k: CodeBuilder, base: str, mems: Sequence[VName], place: Exp, prims: Sequence[Prim]
+           ) -> list[imp.Var]:
+    """Variables that have the elements of arrays at a place."""
+    return [k.declare(base, prim, element)
+            for prim, element in zip(prims, elements(mems, place, prims), strict=True)]
+
+
+def stores(mems: Sequence[VName], place: Exp, values: Sequence[Exp], prims: Sequence[Prim]
+           ) -> tuple[imp.Stm, ...]:
+    """The stores of values in arrays at a place."""
+    return tuple(imp.Store(mem, place, value, prim)
+                 for mem, value, prim in zip(mems, values, prims, strict=True))
 
 
 def run_point(k: KernelBuilder, body: Body, outs: Sequence[View],
