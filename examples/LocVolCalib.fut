@@ -58,8 +58,8 @@ def price [nx][ny] (steps: i64) (xs: [nx]f32) (ys: [ny]f32) (at: (i64, i64))
   let dxx = second_derivative xs
   let dyy = second_derivative ys
   let dt = horizon / f32.i64 steps
-  let scaled k (a, b, c) : coefficients = (k * a, k * b, k * c)
-  let implicit (a, b, c) : coefficients = (-0.5 * a, 1 / dt - 0.5 * b, -0.5 * c)
+  let scaled k (a, b, c): coefficients = (k * a, k * b, k * c)
+  let implicit (a, b, c): coefficients = (-0.5 * a, 1 / dt - 0.5 * b, -0.5 * c)
   let payoff = map (\x -> replicate ny (f32.max 0 (x - strike))) xs
   let values =
     loop values = payoff for back < steps do

@@ -40,7 +40,7 @@ def network [k][f] (inner: [f][k]f32) (outer: [k][f]f32) (token: [k]f32): [k]f32
 
 entry main [b][h][n][d][f] (queries: [b][h][n][d]f32) (keys: [b][h][n][d]f32)
                            (values: [b][h][n][d]f32) (inner: [f][h * d]f32) (outer: [h * d][f]f32)
-                           : [b][n][h * d]f32 =
+                         : [b][n][h * d]f32 =
   let layer qs ks vs =
     let heads = map3 attention qs ks vs
     in map (\token -> network inner outer (flatten token)) (transpose heads)

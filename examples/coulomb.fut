@@ -21,4 +21,4 @@ entry main [n] (width: i64) (height: i64) (depth: i64) (spacing: f32)
     in reduce (+) 0 (map4 (\ax ay az charge ->
          let (dx, dy, dz) = (x - ax, y - ay, z - az)
          in charge / f32.sqrt (dx * dx + dy * dy + dz * dz))
-       xs ys zs charges))
+                       xs ys zs charges))

@@ -43,9 +43,9 @@ def step [m][n] (power: [m][n]f32) (temperature: [m][n]f32): [m][n]f32 =
   in tabulate_2d m n (\i j ->
        let t = temperature[i, j]
        in t + k.power * power[i, j]
-            + k.y * (at (i - 1) j + at (i + 1) j - 2 * t)
-            + k.x * (at i (j - 1) + at i (j + 1) - 2 * t)
-            + k.z * (ambient - t))
+          + k.y * (at (i - 1) j + at (i + 1) j - 2 * t)
+          + k.x * (at i (j - 1) + at i (j + 1) - 2 * t)
+          + k.z * (ambient - t))
 
 entry main [m][n] (iterations: i32) (temperature: [m][n]f32) (power: [m][n]f32): [m][n]f32 =
   loop temperature for _i < iterations do step power temperature

@@ -36,7 +36,7 @@ entry main [p] (side: i64) (alpha: f32)
                (charges: [side * side * side][p]f32)
              : ([side * side * side][p]f32, [side * side * side][p]f32,
                 [side * side * side][p]f32, [side * side * side][p]f32) =
-  let particles = map4 (map4 (\v x y z : vector -> {v, x, y, z})) vs xs ys zs
+  let particles = map4 (map4 (\v x y z: vector -> {v, x, y, z})) vs xs ys zs
   let home box =
     let (k, j, i) = (box / (side * side), box / side % side, box % side)
     in map (\a ->

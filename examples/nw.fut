@@ -23,7 +23,8 @@ def clamp (low: i64) (high: i64) (x: i64): i64 = i64.max low (i64.min high x)
 def align (similarity: [block][block]i32) (penalty: i32)
           (corner: i32) (above: [block]i32) (left: [block]i32): [block][block]i32 =
   let (diagonals, _, _) =
-    loop (diagonals, last, before) = (replicate (2 * block - 1) (replicate block 0), left, copy left)
+    loop (diagonals, last, before) =
+        (replicate (2 * block - 1) (replicate block 0), left, copy left)
     for t < 2 * block - 1 do
       let next =
         tabulate block (\i ->
@@ -55,7 +56,7 @@ entry main [m][n] (penalty: i32) (similarity: [m][n]i32): [m + 1][n + 1]i32 =
         let left = tabulate block (\k -> if d == i then border (y + k + 1)
                                          else tiles[d + 1, i, k, block - 1])
         let here = tabulate_2d block block (\k l ->
-          similarity[clamp 0 (m - 1) (y + k), clamp 0 (n - 1) (x + l)])
+                     similarity[clamp 0 (m - 1) (y + k), clamp 0 (n - 1) (x + l)])
         in align here penalty corner above left
       in tiles with [d + 2] = tabulate rows tile
   in tabulate_2d (m + 1) (n + 1) (\i j ->

@@ -59,7 +59,8 @@ def corners [n][k] (xs: [n]f64) (ys: [n]f64) (a: i64, b: i64) (points: [k]i64): 
   in if length outside == 0 then [a] else
        let (_, tip) = reduce farther (0, -1) (map (\p -> (distance (a, b) p, p)) outside)
        let (_, _, _, both) =
-         flatmap' (\half -> corners xs ys (if half == 0 then (a, tip) else (tip, b)) outside) [0i64, 1]
+         flatmap' (\half -> let edge = if half == 0 then (a, tip) else (tip, b)
+                            in corners xs ys edge outside) [0i64, 1]
        in both
 
 -- ==

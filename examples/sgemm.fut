@@ -16,5 +16,6 @@
 
 def dot [k] (xs: [k]f32) (ys: [k]f32): f32 = reduce (+) 0 (map2 (*) xs ys)
 
-entry main [m][k][n] (alpha: f32) (a: [m][k]f32) (b: [k][n]f32) (beta: f32) (c: [m][n]f32): [m][n]f32 =
+entry main [m][k][n] (alpha: f32) (a: [m][k]f32) (b: [k][n]f32) (beta: f32)
+                     (c: [m][n]f32): [m][n]f32 =
   map2 (\row cs -> map2 (\column x -> alpha * dot row column + beta * x) (transpose b) cs) a c

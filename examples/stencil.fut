@@ -17,7 +17,8 @@
 -- "large" notest random input { 100 0.16666667f32 0.02777778f32 [64][512][512]f32 }
 -- "flat" notest random input { 100 0.16666667f32 0.02777778f32 [3][64][64]f32 }
 
-entry main [l][m][n] (iterations: i32) (centre: f32) (around: f32) (grid: [l][m][n]f32): [l][m][n]f32 =
+entry main [l][m][n] (iterations: i32) (centre: f32) (around: f32)
+                     (grid: [l][m][n]f32): [l][m][n]f32 =
   loop a = grid for _i < iterations do
     tabulate_3d l m n (\i j k ->
       if i > 0 && i < l - 1 && j > 0 && j < m - 1 && k > 0 && k < n - 1

@@ -33,6 +33,8 @@ def blank_between(before: Word, word: Word, around: Frame, tight: bool) -> bool:
         return after_sign(before, word, around)
     if before.kind == ATTRIBUTE:
         return True
+    if right == "(" and around.kind == "#[":
+        return False
     if right == "[":
         return not is_index(before, word)
     if word.kind == "field" or left == "." or right in (".", ".(", ".["):

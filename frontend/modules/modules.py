@@ -74,7 +74,8 @@ def flatten_modules(module: module_ast.Module, read: Reader) -> ast.Flat:
 
     The result also has the errors; it lacks the declarations with errors.
     """
-    evaluator = _Evaluator(read)
+    evaluator = _Evaluator(read, {dec.name for dec in module.decs
+                                  if isinstance(dec, ast.ValDec) and dec.entry})
     with suppress(ProgramError):  # its errors are known
         evaluator.declarations(module.decs, Structure(), Structure(), "", entries=True)
     return ast.Flat(module.span, tuple(evaluator.out), errors=(*module.errors, *evaluator.errors),
@@ -86,13 +87,15 @@ MOST_DECLARATIONS = 100_000
 
 
 class _Evaluator:
-    def __init__(self, read: Reader) -> None:
+    def __init__(self, read: Reader, entries: set[str]) -> None:
         self.out: list[ast.CoreDec] = []
         self.errors: list[Diagnostic] = []
         self.broken: set[str] = set()
         """The global names of values and types whose declarations have errors."""
         self._read = read
-        self._used = {"|>", "<|"}
+        self._entries = entries
+        """Names of entry points that are still to come; they stay as they are written."""
+        self._used = {"|>", "<|"} | entries
         """Names of declarations, and of operators that are checked unlike functions."""
         self._copies: dict[str, int] = {}
         """The number that the last declaration of a name got."""
@@ -214,11 +217,14 @@ class _Evaluator:
 
     def _value(self, dec: ast.ValDec, scope: Structure, prefix: str,
                entries: bool) -> ast.QualName:
-        itself, name = may_name_itself(dec, scope), self._fresh(prefix + dec.name)
+        itself, is_entry = may_name_itself(dec, scope), dec.entry and entries
+        name = dec.name if is_entry and dec.name in self._entries else self._fresh(
+            prefix + dec.name)
+        self._entries.discard(name)
         dec = as_loop(dec) if itself else dec
         new = rename(dec, within(scope, dec, name) if itself else scope)
         new.name, new.recursive = name, itself and names_itself(dec, scope)
-        new.entry = dec.entry and entries
+        new.entry = is_entry
         self.out.append(new)
         return ast.QualName((), new.name)
 

@@ -421,6 +421,9 @@ _ADVICE = (
            before=r"(=|\bin|\bdo|\bthen|\belse)\s*\{[^{}=,:]*$"),
     Advice("The type of a result stands behind a colon: (x: t): u",
            before=r"(^|\n)\s*(def|entry|let)\b[^=\n]*\)\s*$", at="->", new=":"),
+    Advice("A definition begins with 'def'.", at=r"=(?!=)", expected="OP", new="def {word}",
+           before=r"\n(?P<start>(?P<word>(?!(if|let|loop|match|assert)\b)[a-z_][\w']*))(?P<end>)"
+                  r"[^=\n]*$"),
     Advice("Equality is written '=='.", at=r"=(?!=)", expected="OP"),
     Advice("A choice is written: if c then a else b", at=r"\?"),
     Advice("The value of a function is its body: there is no 'return'.",
@@ -448,7 +451,7 @@ _ADVICE = (
     Advice(_IN, before=r"\n[ \t]*$", at=r"(?!(else|then|do|case)\b)(?=[a-z(])", expected="IN",
            new="in "),
     Advice("A definition begins with 'def'.", before=r"(^|\n)$", expected="DEF",
-           at=r"(?P<name>[a-z_][\w']*)(?=[^\n=]*[\w')\]]\s*=(?!=))", new="def {name}"),
+           at=r"(?P<name>[a-z_][\w']*)(?![\w'])(?=([^\n=]*[\w')\]])?\s*=(?!=))", new="def {name}"),
     Advice("A declaration begins with def, entry, type, module, open or import.",
            before=r"(^|\n)[ \t]*$", at=r"[A-Za-z_]", expected="DEF"),
 )

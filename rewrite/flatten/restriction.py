@@ -19,13 +19,10 @@ from runelift.ir.types import Atom, array_of, i64
 from runelift.rewrite.flatten.nest import Nest, Segments
 from runelift.rewrite.flatten.segments import (
     by_number,
-    computed,
     define_number,
-    emitted,
     ends_of,
     exclusive_scans,
     number_of_points,
-    part_of,
     total_of,
 )
 
@@ -61,8 +58,7 @@ def restricted(walk: Walk, points: VName, count: Atom) -> Restricted:
     Statements of the walk that wait must not bind names that the restricted nest is to know.
     """
     number, nest = by_number(walk)
-    index = walk.flattener.names.fresh("q")
-    walk.flattener.learn_params([ir.Param(index, Prim.I64)])
+    index = walk.fresh("q", Prim.I64).name
     return Restricted(Nest((ir.SegDim(index, count),), nest.defs).define([
         ir.Stm((ir.Param(number, Prim.I64),), ir.Index(points, (index,)))]), number)
 
@@ -73,10 +69,9 @@ def partition(walk: Walk, cond: Atom, lengths: VName | None = None) -> Partition
     The pass that counts points also finds the offsets of ``lengths``, which are stored in one
     dimension.
     """
-    names, count = walk.flattener.names, number_of_points(walk)
-    number, nest = by_number(walk)
+    count, (number, nest) = number_of_points(walk), by_number(walk)
     over = Nest((ir.SegDim(number, count),), nest.defs)
-    one = ir.Param(names.fresh("one"), Prim.I64)
+    one = walk.fresh("one", Prim.I64)
     counted = ir.Stm((one,), ir.Convert(Prim.BOOL, Prim.I64, cond))
     ends, beside = ends_of(walk, count), () if lengths is None else (lengths,)
     before, *offsets = exclusive_scans(walk, number, over.kernel_body(
@@ -88,21 +83,18 @@ def partition(walk: Walk, cond: Atom, lengths: VName | None = None) -> Partition
         walk.nest = walk.nest.with_segments(lengths, Segments(
             count, array, total_of(walk, offsets[0], count), offsets=offsets[0]))
     stms, place = place_of(walk, Partition(cond, before, count, chosen, before), number)
-    space, body = walk.flattener.fresh_kernel(
-        over.space, over.kernel_body(stms, (place, number)))
-    blank = emitted(walk, "blank", array_of((count,), Prim.I64),
+    space, body = walk.kernel(over, stms, (place, number))
+    blank = walk.emitted("blank", array_of((count,), Prim.I64),
                     ir.Replicate((count,), i64(0)), (SCRATCH,))
-    order = emitted(walk, "order", array_of((count,), Prim.I64), ir.SegScatter(
+    order = walk.emitted("order", array_of((count,), Prim.I64), ir.SegScatter(
         walk.level, space, (ir.Dest(blank, 1),), body))
     return Partition(cond, order, count, chosen, before)
 
 
 def place_of(walk: Walk, parts: Partition, number: VName) -> tuple[tuple[ir.Stm, ...], VName]:
     """The place of a point in the order of a partition, and the statements that compute it."""
-    names = walk.flattener.names
     first, second = places_of(walk, parts, number)
-    other, place = (ir.Param(names.fresh(base), Prim.I64) for base in ("other", "place"))
-    walk.flattener.learn_params([other, place])
+    other, place = (walk.fresh(base, Prim.I64) for base in ("other", "place"))
     return (
         *second.stms,
         ir.Stm((other,), ir.PrimOp("add", Prim.I64, (parts.chosen, second.result[0]))),
@@ -112,9 +104,7 @@ def place_of(walk: Walk, parts: Partition, number: VName) -> tuple[tuple[ir.Stm,
 
 def places_of(walk: Walk, parts: Partition, number: VName) -> tuple[ir.Body, ir.Body]:
     """The place of a point among points where the condition holds, and where it does not hold."""
-    before, behind = (ir.Param(walk.flattener.names.fresh(base), Prim.I64)
-                      for base in ("before", "behind"))
-    walk.flattener.learn_params([before, behind])
+    before, behind = (walk.fresh(base, Prim.I64) for base in ("before", "behind"))
     read = ir.Stm((before,), ir.Index(parts.before, (number,)))
     others = ir.Stm((behind,), ir.PrimOp("sub", Prim.I64, (number, before.name)))
     return ir.Body((read,), (before.name,)), ir.Body((read, others), (behind.name,))
@@ -122,13 +112,13 @@ def places_of(walk: Walk, parts: Partition, number: VName) -> tuple[ir.Body, ir.
 
 def chosen_points(walk: Walk, parts: Partition) -> VName:
     """The flat numbers of the points where the condition holds."""
-    return part_of(walk, parts.order, i64(0), array_of((parts.chosen,), Prim.I64))
+    return walk.part_of(parts.order, i64(0), array_of((parts.chosen,), Prim.I64))
 
 
 def other_points(walk: Walk, parts: Partition) -> tuple[VName, VName]:
     """The flat numbers of the points where the condition does not hold, and how many they are."""
-    count = computed(walk, "sub", parts.count, parts.chosen, base="others")
-    return part_of(walk, parts.order, parts.chosen, array_of((count,), Prim.I64)), count
+    count = walk.computed("sub", parts.count, parts.chosen, base="others")
+    return walk.part_of(parts.order, parts.chosen, array_of((count,), Prim.I64)), count
 
 
 def define_place(walk: Walk, parts: Partition) -> VName:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -40,9 +41,14 @@ class Bounds:
     high: int | float
 
 
+_NAMED_SIZE = re.compile(r"\s*(\[\d+\])*\[\s*[A-Za-z_]\w*\][\[a-z]")
+
+
 def parse_spec(text: str) -> Spec | Value:
     """A type such as ``[10][20]f32``, or a value in text syntax."""
     reader = Reader(Source("dataset", text))
+    if _NAMED_SIZE.match(text):
+        reader.fail("Sizes of random data are numbers, such as [10]f32.")
     found = reader.spec_or_value()
     if not reader.at_end():
         reader.fail("Expected one type, such as [10]f32, or one value; here it is neither.")

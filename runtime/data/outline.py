@@ -26,7 +26,6 @@ class _Outline:
     dtype: np.dtype[Any]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """The zeros."""
         return np.broadcast_to(np.zeros((), dtype or self.dtype), self.shape)
 
 
@@ -63,7 +62,9 @@ def arguments_of_sizes(entry: Interface, values: Mapping[str, int]) -> list[Any]
     wanted = {name.base for name in entry.sizes} | {spec.name.base for spec in scalars}
     if values.keys() != wanted:
         raise UserError(f"The sizes of '{entry.entry}' are {', '.join(sorted(wanted)) or 'none'}, "
-                        f"and --sizes gives {', '.join(sorted(values)) or 'none'}.")
+                        f"and --sizes gives {', '.join(sorted(values)) or 'none'}."
+                        + f"  Write --sizes {' '.join(f'{each}=N' for each in sorted(wanted))}."
+                        * bool(wanted))
     for name, value in values.items():
         if value < 0:
             raise UserError(f"'{name}={value}' should be NAME=N: a number from 0.")

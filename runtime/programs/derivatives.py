@@ -234,19 +234,19 @@ class Differentiable:
         return made
 
     def _numbers(self, argnums: Argnums) -> tuple[int, ...]:
-        """The numbers of the arguments that are asked for."""
         count = len(self.declared.params)
         if argnums is None:
             found = floats(self.declared.params)
         else:
             asked = argnums if isinstance(argnums, Sequence) else (argnums,)
-            found = tuple(index(each) for each in asked)
+            found = tuple(map(_index, asked))
         if not found:
             raise ArgumentError(f"No argument of '{self.__name__}' is a float.", "argnums",
                                 "name the arguments, such as `argnums=0`")
         if len({*found}) < len(found) or not all(0 <= each < count for each in found):
             raise ArgumentError(f"'argnums' should be different numbers from 0 to {count - 1}, not "
-                                f"{argnums}.", "argnums", "such as `argnums=0`")
+                                f"{argnums!r:.40}.", "argnums", "such as `argnums=0`; the "
+                                "gradient at x is `grad(0)(x)`")
         return found
 
     def _only(self) -> tuple[int, ...]:
@@ -257,6 +257,14 @@ class Differentiable:
         types = ", ".join(each.written for each in self.declared.results)
         raise ArgumentError(f"The results of '{self.__name__}' are not one float, but {types}.",
                             "seed", "call `.vjp(..., seed=...)`: a seed has the type of its result")
+
+
+def _index(number: object) -> int:
+    """The number of an argument; -1 for what is none."""
+    try:
+        return index(number)  # type: ignore[arg-type]
+    except TypeError:
+        return -1
 
 
 def _given(values: Any, components: Sequence[Component], name: str) -> list[Any]:

@@ -22,9 +22,9 @@ CODES = (
     Explanation(
         "unknown-parameter", "a value for a parameter that the program does not have",
         "Option --param sets thresholds, parameters of kernels and those of #[param].  'runelift "
-        "tree' and 'runelift explain parameters' list them.  Names depend on the text of the "
-        "program.  In a tuning file such a name is ignored, with a warning.  The example has a "
-        "line for each --param.",
+        "dump --stage tree' and 'runelift explain parameters' list them.  Names depend on the text "
+        "of the program.  In a tuning file such a name is ignored, with a warning.  The example "
+        "has a line for each --param.",
         wrong="""\
 main.suff_outer_par=4096
 """ + _PRODUCT, cure="""\

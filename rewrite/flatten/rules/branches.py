@@ -13,7 +13,7 @@ from runelift.ir.analysis.placement import SCRATCH
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import free_vars, substitute_body, substitute_stm
-from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of
+from runelift.ir.types import Atom, Type, array_of, as_name, elem_of, i64, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Elements, Nest, show_nest, whole
 from runelift.rewrite.flatten.parallelism import called_in, has_parallelism
@@ -27,21 +27,8 @@ from runelift.rewrite.flatten.restriction import (
     places_of,
     restricted,
 )
-from runelift.rewrite.flatten.rules.common import (
-    Attempt,
-    array_name,
-    attempted,
-    fresh_param,
-    node_of,
-    zeros,
-)
-from runelift.rewrite.flatten.segments import (
-    bind_parts,
-    element_of,
-    emitted,
-    joined,
-    over_elements,
-)
+from runelift.rewrite.flatten.rules.common import Attempt, attempted, zeros
+from runelift.rewrite.flatten.segments import bind_parts, element_of, over_elements
 from runelift.rewrite.flatten.walk import Walk
 
 if TYPE_CHECKING:
@@ -103,7 +90,7 @@ def branch_partition(walk: Walk, stm: ir.Stm) -> str | None:
     Provided a branch calls a function that calls itself, or makes an array of any length in
     parallel.  In such a function, parallelism or length is enough.
     """
-    branch = node_of(stm, ir.If)
+    branch = ir.node_of(stm, ir.If)
     sides = (branch.then_, branch.else_)
     if not walk.nest.space or walk.level is not ir.Level.GRID:
         return Unlike("it stands in no nest over the grid")
@@ -144,10 +131,10 @@ def _kind(walk: Walk, stm: ir.Stm, type_: Type) -> _Kind | None:
 
 def _emit(walk: Walk, stm: ir.Stm, kinds: list[_Kind]) -> str | None:
     """Emit the partition and the branches, and bind the results; the reason if impossible."""
-    branch = node_of(stm, ir.If)
+    branch = ir.node_of(stm, ir.If)
     parts = partition(walk, branch.cond, _stored_lengths(walk, stm, kinds))
     scalars = [p for p, kind in zip(stm.pat, kinds, strict=True) if kind is _Kind.SCALAR]
-    dests = [ir.Param(emitted(walk, p.name.base, type_, zeros(type_), (SCRATCH,)), type_)
+    dests = [ir.Param(walk.emitted(p.name.base, type_, zeros(type_), (SCRATCH,)), type_)
         for p in scalars for type_ in [array_of((parts.count,), p.type)]]
     sides = list[_Branch]()
     for body, (points, count) in ((branch.then_, (chosen_points(walk, parts), parts.chosen)),
@@ -158,11 +145,7 @@ def _emit(walk: Walk, stm: ir.Stm, kinds: list[_Kind]) -> str | None:
         dests = list(side.scalars)
         sides.append(side)
     for param, host in zip(scalars, dests, strict=True):
-        shaped = host
-        if len(walk.nest.space) > 1:
-            (shaped,) = walk.expanded_pat([param])
-            walk.emit(ir.Stm((shaped,), ir.Reshape(walk.nest.widths, host.name)))
-        walk.bind([param], [shaped])
+        walk.bind_flat([param], [host])
     _gather(walk, stm, kinds, parts, sides)
     return None
 
@@ -204,7 +187,7 @@ def _branch(walk: Walk, stm: ir.Stm, kinds: list[_Kind], body: ir.Body,
     written = _written(inner, found.number, [atom for _, atom, kind in each
                                              if kind is _Kind.SCALAR], dests)
     elements = _elements(inner, found, tuple(
-        array_name(atom) for _, atom, kind in each if kind is _Kind.SEGMENTS), taken)
+        as_name(atom) for _, atom, kind in each if kind is _Kind.SEGMENTS), taken)
     scalars = _of_host(walk, count, tuple(inner.out), (tuple(dests), written), taken)
     return _Branch(scalars, tuple(taken.params[:regular]), elements)
 
@@ -225,9 +208,7 @@ class _Results:
 
     def add(self, base: VName, type_: Type, value: Atom, empty: Type) -> VName:
         """The name of a further result, which is ``empty`` if the branch has no points."""
-        param, blank = (ir.Param(self.flattener.names.fresh(base), each)
-                        for each in (type_, empty))
-        self.flattener.learn_params([param])
+        param, blank = (self.flattener.fresh(base, each) for each in (type_, empty))
         self.params.append(param)
         self.values.append(value)
         self.blanks.append(ir.Stm((blank,), zeros(empty), (SCRATCH,) if shape_of(empty) else ()))
@@ -241,7 +222,7 @@ def _elements(inner: Walk, found: Restricted, arrays: tuple[VName, ...], taken: 
     defs = {name: stm for name, stm in inner.nest.defs.items() if name != found.number}
     known = _Elements(Nest((), MappingProxyType(defs)), index, arrays, {})
     inside = {p.name: None for stm in inner.out for p in stm.pat}
-    needed, at = set[VName](), fresh_param(inner, "j", Prim.I64)
+    needed, at = set[VName](), inner.fresh("j", Prim.I64)
     for array in arrays:
         body = element_of(inner, known.nest, array, at.name)
         needed |= free_vars(known.nest.kernel_body(body.stms, body.result))
@@ -267,10 +248,9 @@ def _written(inner: Walk, number: VName, atoms: list[Atom], dests: list[ir.Param
         inner.flush()
         return ()
     values = tuple(a for atom in atoms for a in (number, atom))
-    space, kernel = inner.flattener.fresh_kernel(
-        inner.nest.space, inner.nest.kernel_body(tuple(inner.pending), values))
+    space, kernel = inner.kernel(inner.nest, tuple(inner.pending), values)
     inner.pending = []
-    written = tuple(ir.Param(inner.flattener.names.fresh(p.name), p.type) for p in dests)
+    written = inner.flattener.copies(dests)
     inner.emit(ir.Stm(written, ir.SegScatter(
         inner.level, space, tuple(ir.Dest(p.name, 1) for p in dests), kernel)))
     return written
@@ -281,9 +261,8 @@ def _of_host(walk: Walk, count: Atom, stms: tuple[ir.Stm, ...],
              ) -> tuple[ir.Param, ...]:
     """Emit ``if count > 0 then stms else blanks``; the scalars before and after become results."""
     before, after = scalars
-    names = walk.flattener.names
-    some = emitted(walk, "some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), count)))
-    results = tuple(ir.Param(names.fresh(p.name), p.type) for p in before)
+    some = walk.emitted("some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), count)))
+    results = walk.flattener.copies(before)
     pat = (*results, *taken.params)
     body = ir.Body(stms, (*(p.name for p in after), *taken.values))
     empty = ir.Body(tuple(taken.blanks), (*(p.name for p in before),
@@ -300,7 +279,7 @@ def _gather(walk: Walk, stm: ir.Stm, kinds: list[_Kind], parts: Partition,
         pairs = iter(zip(*(branch.arrays for branch in branches), strict=True))
         for param, kind in zip(stm.pat, kinds, strict=True):
             if kind is _Kind.REGULAR:
-                both = joined(walk, [p.name for p in next(pairs)], parts.count)
+                both = walk.joined([p.name for p in next(pairs)], parts.count)
                 walk.nest = walk.nest.define([ir.Stm((param,), ir.Index(
                     both, (place, *map(whole, shape_of(param.type)))))])
     segments = [p for p, kind in zip(stm.pat, kinds, strict=True) if kind is _Kind.SEGMENTS]
@@ -321,6 +300,6 @@ def _either(walk: Walk, parts: Partition, sides: list[_Elements],
     for number, array in arrays.items():
         first, second = (side.element(walk, inner, place, number) for side, place in zip(
             sides, places_of(walk, parts, inner.number), strict=True))
-        found = fresh_param(walk, array.name.base, elem_of(array.type))
+        found = walk.fresh(array.name.base, elem_of(array.type))
         stms.append(ir.Stm((found,), ir.If(parts.cond, first, second, (found.type,))))
     return inner.kernel_body(ir.Body(tuple(stms), tuple(s.pat[0].name for s in stms)))

@@ -18,7 +18,7 @@ from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, segop_spaces
-from runelift.rewrite.flatten.rules.common import emit_with_nest, node_of
+from runelift.rewrite.flatten.rules.common import emit_with_nest
 from runelift.rewrite.flatten.rules.uniform import flattened, parted
 from runelift.rewrite.flatten.walk import Walk
 
@@ -34,7 +34,7 @@ def loop_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     and its body is flattened.  If all operations of the body have few points, a version runs the
     whole loop in one work-group.
     """
-    loop = node_of(stm, ir.Loop)
+    loop = ir.node_of(stm, ir.Loop)
     parallel = has_parallelism(loop.body)
     flattener = walk.flattener
     if not walk.nest.space:
@@ -103,7 +103,7 @@ def _is_uniform(walk: Walk, loop: ir.Loop, uniform: set[VName], needed: tuple[ir
 def _if_any_point(walk: Walk, cond: Atom) -> Atom:
     """The condition, or false if Σ has no point: a loop that no point runs might not end."""
     for width in walk.nest.widths:
-        some, both = (ir.Param(walk.flattener.names.fresh("some"), Prim.BOOL) for _ in range(2))
+        some, both = (walk.fresh("some", Prim.BOOL) for _ in range(2))
         walk.emit(ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), width))))
         walk.emit(ir.Stm((both,), ir.PrimOp("and", Prim.BOOL, (cond, some.name))))
         cond = both.name
@@ -112,7 +112,7 @@ def _if_any_point(walk: Walk, cond: Atom) -> Atom:
 
 def _emit_interchanged(walk: Walk, stm: ir.Stm, uniform: frozenset[VName]) -> None:
     """Emit the loop around Σ: arrays over Σ for its parameters, but for ``uniform`` values."""
-    loop, flattener = node_of(stm, ir.Loop), walk.flattener
+    loop, flattener = ir.node_of(stm, ir.Loop), walk.flattener
     if (apart := parted(walk, loop)) is not None:
         uniform = apart.uniform
     scalar = [p.param.name in uniform for p in loop.params]
@@ -139,7 +139,7 @@ def _emit_interchanged(walk: Walk, stm: ir.Stm, uniform: frozenset[VName]) -> No
         body, _ = flattener.body(inner, rest, [p.param.type for p in pick(loop.params, varying)])
     scalars, arrays = iter(after.result), iter(body.result)
     result = tuple(next(scalars if one else arrays) for one in scalar)
-    host = tuple(ir.Param(flattener.names.fresh(p.name), p.type) if one else expanded
+    host = tuple(flattener.fresh(p.name, p.type) if one else expanded
                  for p, expanded, one in zip(stm.pat, walk.expanded_pat(stm.pat), scalar,
                                              strict=True))
     carried = tuple(ir.LoopParam(p, init) for p, init in zip(params, inits, strict=True))
@@ -153,7 +153,7 @@ def _emit_interchanged(walk: Walk, stm: ir.Stm, uniform: frozenset[VName]) -> No
 @flattening("G8", ir.If)
 def branch_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ if c then e else f ⇒ if c then (Σ ⊢ e) else (Σ ⊢ f)      c invariant to Σ"""
-    branch = node_of(stm, ir.If)
+    branch = ir.node_of(stm, ir.If)
     parallel = has_parallelism(branch.then_) or has_parallelism(branch.else_)
     if not parallel and (walk.nest.space or walk.level is ir.Level.LOCAL):
         return Unlike("the branches have no parallelism")
@@ -184,7 +184,7 @@ def versions_at_top(walk: Walk, stm: ir.Stm) -> str | None:
     The versions are programs that schedules made.  Versions of one nest, which flattening makes,
     stand inside of them.
     """
-    exp, flattener = node_of(stm, ir.Versions), walk.flattener
+    exp, flattener = ir.node_of(stm, ir.Versions), walk.flattener
     flattener.derivation.fired("G8", stm, f"{len(exp.alternatives)} programs, by schedules")
     alternatives = []
     for version in exp.alternatives:
@@ -233,8 +233,7 @@ def _emit_choice(walk: Walk, flat: ir.Stm, one_group: ir.SegMap) -> None:
     most = max(_points(space) or 0 for space in segop_spaces(one_group.body))
     flattener.derivation.fired("G7", flat, "one work-group may run it all")
     guard = flattener.guard(flat, Kind.INTRA, 0, Size.of(most))
-    fresh = tuple(ir.Param(flattener.names.fresh(p.name), p.type) for p in flat.pat)
-    inside = tuple(ir.Param(flattener.names.fresh(p.name), p.type) for p in flat.pat)
+    fresh, inside = flattener.copies(flat.pat), flattener.copies(flat.pat)
     alternatives = (
         ir.Version(guard, Kind.INTRA, ir.Body((ir.Stm(inside, one_group, loc=flat.loc),),
                                         tuple(p.name for p in inside))),

@@ -10,7 +10,7 @@ from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import substitute_body
-from runelift.ir.types import Atom, array_of, row_of, shape_of
+from runelift.ir.types import Atom, array_of, as_name, row_of, shape_of
 from runelift.rewrite.engine.checks import bounds_checks
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, show_nest
@@ -21,12 +21,9 @@ from runelift.rewrite.flatten.parallelism import (
     scalar_operator,
 )
 from runelift.rewrite.flatten.rules.common import (
-    array_name,
     emit_with_nest,
     enter,
-    fresh_param,
     irregular,
-    node_of,
     prim_of,
     transposed,
     transposition,
@@ -42,7 +39,7 @@ def scatter_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
 
     d' is d expanded by Σ.  A map part with parallelism is split off first.
     """
-    soac = node_of(stm, ir.Scatter)
+    soac = ir.node_of(stm, ir.Scatter)
     if why := irregular(walk, stm):
         return why
     stm, soac = _split_off(walk, stm, soac)
@@ -54,13 +51,11 @@ def scatter_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
     result: list[Atom] = []
     values = list(soac.lam.body.result)
     for dest in soac.dests:
-        array = walk.expand(dest.array, walk.flattener.types[dest.array])
-        assert isinstance(array, VName)
+        array = as_name(walk.expand(dest.array, walk.flattener.types[dest.array]))
         dests.append(ir.Dest(array, depth + dest.rank))
         result += [*walk.nest.indices, *values[: dest.rank + 1]]
         values = values[dest.rank + 1 :]
-    body = nest.kernel_body(soac.lam.body.stms, tuple(result))
-    space, body = walk.flattener.fresh_kernel(nest.space, body)
+    space, body = walk.kernel(nest, soac.lam.body.stms, tuple(result))
     walk.flattener.derivation.fired("G1", stm, f"segscatter over {show_nest(nest)}")
     emit_with_nest(walk, stm, walk.nest, ir.SegScatter(walk.level, space, tuple(dests), body))
     return None
@@ -72,24 +67,21 @@ def accumulate_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
 
     Provided: there is no operator, or an atomic update performs it.
     """
-    soac = node_of(stm, ir.Accumulate)
+    soac = ir.node_of(stm, ir.Accumulate)
     if walk.level is not ir.Level.GRID:
         return "one work-item of a group makes all writes of an accumulator"
     if why := uneven(walk, stm, soac.width):
         return why
     if not all(map(is_atomic, soac.ops)):
         return "no atomic update performs the operator of an accumulator"
-    if why := operator_needs_nest(walk, soac.ops):
-        return why
-    if why := walk.prepare(stm):
+    if why := operator_needs_nest(walk, soac.ops) or walk.prepare(stm):
         return why
     acc, *params = soac.lam.params
     rows = ir.Lambda(tuple(params), soac.lam.body, soac.lam.ret)
     nest = enter(walk, soac.width, rows, soac.arrays)
-    dests = tuple(array_name(walk.expand(d, walk.flattener.types[d])) for d in soac.dests)
-    body = nest.kernel_body(soac.lam.body.stms, soac.lam.body.result)
-    space, body = walk.flattener.fresh_kernel(nest.space, body)
-    fresh = fresh_param(walk, acc.name.base, acc.type)
+    dests = tuple(as_name(walk.expand(d, walk.flattener.types[d])) for d in soac.dests)
+    space, body = walk.kernel(nest, soac.lam.body.stms, soac.lam.body.result)
+    fresh = walk.fresh(acc.name.base, acc.type)
     walk.flattener.derivation.fired("G1", stm, f"segaccumulate over {show_nest(nest)}")
     emit_with_nest(walk, stm, walk.nest, ir.SegAccumulate(
         walk.level, space, fresh.name, dests, walk.flattener.copy_operators(soac.ops),
@@ -103,7 +95,7 @@ def vector_hist_interchange(walk: Walk, stm: ir.Stm) -> str | None:
 
     Columns of dss and vss, whose results are transposed back; e is any element of es.
     """
-    soac = node_of(stm, ir.Hist)
+    soac = ir.node_of(stm, ir.Hist)
     inner = soac.ops[0].op.vector if len(soac.ops) == 1 else None
     if inner is None or "sequential" in stm.attrs:
         return Unlike("its operator is no map over vectors")
@@ -118,20 +110,18 @@ def vector_hist_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     bins, *values = soac.arrays
     neutral = tuple(element_of_replicate(walk, atom) for atom in op.op.neutral)
     columns = [transposed(walk, array, stm.loc) for array in (*op.dests, *values)]
-    params = tuple(fresh_param(walk, "column", row_of(column.type)) for column in columns)
+    params = tuple(walk.fresh("column", row_of(column.type)) for column in columns)
     dests, mapped = params[: len(op.dests)], params[len(op.dests) :]
-    elements = (fresh_param(walk, "bin", Prim.I64),
-                *(fresh_param(walk, "x", row_of(p.type)) for p in mapped))
+    elements = (walk.fresh("bin", Prim.I64), *(walk.fresh("x", row_of(p.type)) for p in mapped))
     identity = ir.Lambda(elements, ir.Body((), tuple(p.name for p in elements)),
                       tuple(p.type for p in elements))
     scalar = ir.HistOp(op.bins, tuple(p.name for p in dests),
                     ir.Operator(inner.lam, neutral, op.op.comm))
     hist = ir.Hist(soac.width, (scalar,), identity, (bins, *(p.name for p in mapped)))
-    counted = tuple(fresh_param(walk, p.name.base, p.type) for p in dests)
+    counted = tuple(walk.fresh(p.name.base, p.type) for p in dests)
     lam = ir.Lambda(params, ir.Body((ir.Stm(counted, hist, stm.attrs, stm.loc),),
                               tuple(p.name for p in counted)), tuple(p.type for p in counted))
-    rows = tuple(fresh_param(walk, p.name.base, array_of((inner.width,), p.type))
-                 for p in counted)
+    rows = tuple(walk.fresh(p.name.base, array_of((inner.width,), p.type)) for p in counted)
     walk.flattener.derivation.fired("G4", stm, "the map of the operator goes outside")
     walk.need(p.name for p in rows)
     with walk.flattener.derivation.inside():
@@ -145,7 +135,7 @@ def vector_hist_interchange(walk: Walk, stm: ir.Stm) -> str | None:
 @flattening("G1", ir.Hist)
 def hist_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ hist d ⊕ e is vs ⇒ seghist (Σ, ⟨i ∈ is, v ∈ vs⟩) d' ⊕ e i v      d' is d over Σ"""
-    soac = node_of(stm, ir.Hist)
+    soac = ir.node_of(stm, ir.Hist)
     if why := irregular(walk, stm):
         return why
     if not all(scalar_operator(op.op) for op in soac.ops):
@@ -158,11 +148,10 @@ def hist_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
     ops: list[ir.HistOp] = []
     for op in soac.ops:
-        dests = tuple(array_name(walk.expand(d, walk.flattener.types[d])) for d in op.dests)
+        dests = tuple(as_name(walk.expand(d, walk.flattener.types[d])) for d in op.dests)
         (operator,) = walk.flattener.copy_operators((op.op,))
         ops.append(ir.HistOp(op.bins, dests, operator))
-    body = nest.kernel_body(soac.lam.body.stms, soac.lam.body.result)
-    space, body = walk.flattener.fresh_kernel(nest.space, body)
+    space, body = walk.kernel(nest, soac.lam.body.stms, soac.lam.body.result)
     walk.flattener.derivation.fired("G1", stm, f"seghist over {show_nest(nest)}")
     emit_with_nest(walk, stm, walk.nest, ir.SegHist(walk.level, space, tuple(ops), body))
     return None
@@ -187,10 +176,8 @@ def split_lambda(walk: Walk, stm: ir.Stm, width: Atom, lam: ir.Lambda,
                   arrays: tuple[VName, ...]) -> tuple[ir.Lambda, ir.Stm]:
     """A SOAC's lambda as a separate map, and an identity in its place."""
     flattener = walk.flattener
-    mapped = tuple(ir.Param(flattener.names.fresh("mapped"), array_of((width,), type_))
-                   for type_ in lam.ret)
-    elements = tuple(ir.Param(flattener.names.fresh("x"), type_) for type_ in lam.ret)
-    flattener.learn_params([*mapped, *elements])
+    mapped = tuple(flattener.fresh("mapped", array_of((width,), type_)) for type_ in lam.ret)
+    elements = tuple(flattener.fresh("x", type_) for type_ in lam.ret)
     identity = ir.Lambda(elements, ir.Body((), tuple(p.name for p in elements)), lam.ret)
     return identity, ir.Stm(mapped, ir.Map(width, lam, arrays), stm.attrs, stm.loc)
 
@@ -201,7 +188,7 @@ def update_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
 
     A slice adds its dimensions to the space.  Bounds are checked in the kernel.
     """
-    update = node_of(stm, ir.Update)
+    update = ir.node_of(stm, ir.Update)
     if not walk.nest.space:
         return Unlike("it is outside of all nests")
     (param,) = stm.pat
@@ -213,7 +200,7 @@ def update_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
     if why := walk.prepare(stm):
         return why
     flattener = walk.flattener
-    array = array_name(walk.expand(update.array, param.type))
+    array = as_name(walk.expand(update.array, param.type))
     inner = tuple(ir.SegDim(flattener.names.fresh("k"), dim.count) for dim in slices)
     stms: list[ir.Stm] = []
     indices: list[Atom] = []
@@ -224,12 +211,11 @@ def update_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
         stms += bounds_checks(flattener.names, indices, shape_of(param.type), stm.loc)
     value: Atom = update.value
     if inner and isinstance(value, VName):
-        element = fresh_param(walk, "value", prim_of(param.type))
+        element = walk.fresh("value", prim_of(param.type))
         stms.append(ir.Stm((element,), ir.Index(value, tuple(dim.index for dim in inner))))
         value = element.name
     nest = Nest((*walk.nest.space, *inner), walk.nest.defs)
-    body = nest.kernel_body(tuple(stms), (*walk.nest.indices, *indices, value))
-    space, body = flattener.fresh_kernel(nest.space, body)
+    space, body = walk.kernel(nest, tuple(stms), (*walk.nest.indices, *indices, value))
     dest = ir.Dest(array, len(walk.nest.space) + len(indices))
     flattener.derivation.fired("G1", stm, "segscatter of the new elements")
     emit_with_nest(walk, stm, walk.nest, ir.SegScatter(walk.level, space, (dest,), body))
@@ -240,8 +226,8 @@ def _position(walk: Walk, stms: list[ir.Stm], dim: ir.Dim, inner: Iterator[ir.Se
     """The index that ``dim`` selects: itself, or start + k * stride of its dimension."""
     if not isinstance(dim, ir.SliceDim):
         return dim
-    scaled = fresh_param(walk, "offset", Prim.I64)
-    place = fresh_param(walk, "index", Prim.I64)
+    scaled = walk.fresh("offset", Prim.I64)
+    place = walk.fresh("index", Prim.I64)
     stms.append(ir.Stm((scaled,), ir.PrimOp("mul", Prim.I64, (next(inner).index, dim.stride))))
     stms.append(ir.Stm((place,), ir.PrimOp("add", Prim.I64, (dim.start, scaled.name))))
     return place.name
@@ -250,7 +236,7 @@ def _position(walk: Walk, stms: list[ir.Stm], dim: ir.Dim, inner: Iterator[ir.Se
 @flattening("G1", ir.Concat)
 def concat_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ concat xs ys ⇒ concat along a dimension deeper by the depth of Σ, of xs' and ys'"""
-    concat = node_of(stm, ir.Concat)
+    concat = ir.node_of(stm, ir.Concat)
     if not walk.nest.space:
         return Unlike("it is outside of all nests")
     (param,) = stm.pat
@@ -259,7 +245,7 @@ def concat_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
         return "an array has another shape at each point of the nest"
     if why := walk.prepare(stm):
         return why
-    expanded = tuple(array_name(walk.expand(array, type_)) for array, type_ in arrays)
+    expanded = tuple(as_name(walk.expand(array, type_)) for array, type_ in arrays)
     walk.flattener.derivation.fired("G1", stm, "concat of the expanded arrays")
     emit_with_nest(walk, stm, walk.nest,
                    ir.Concat(concat.dim + len(walk.nest.space), expanded, concat.size))

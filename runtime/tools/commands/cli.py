@@ -93,8 +93,10 @@ class _Parser(argparse.ArgumentParser):
         """The options; one that a command does not know is refused with that command's usage."""
         found, unknown = super().parse_known_args(args, namespace)
         rest = next((each.dest for each in self._actions if each.nargs == "*"), None)
-        if rest is not None and not any(map(_OPTION.match, unknown)):
-            getattr(found, rest).extend(unknown)  # words behind options
+        options = unknown[:unknown.index("--")] if "--" in unknown else unknown
+        if rest is not None and not any(map(_OPTION.match, options)):
+            getattr(found, rest).extend(  # words behind options, or behind --
+                [*options, *unknown[len(options) + 1:]])
             unknown = []
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -138,6 +140,7 @@ def make_parser(command: str | None, *, everything: bool = True) -> argparse.Arg
         "Compile nested data-parallel programs into several versions, run, time and tune them."),
         epilog="Exit status: 0 success, 1 an error of yours, 2 a program that is right but not "
                "supported, 3 a bug in Runelift, 130 interrupted.\n\n" + _shown(EXAMPLES))
+    parser.add_argument(everyday.HELP_ALL, action="help", help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=f"runelift {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True,
                                      parser_class=_Parser)
@@ -157,7 +160,6 @@ def make_parser(command: str | None, *, everything: bool = True) -> argparse.Arg
 
 
 def _shown(examples: Sequence[str]) -> str:
-    """The examples at the end of a help."""
     return "\n".join(["examples:", *(f"  {each}" for each in examples)])
 
 
@@ -216,7 +218,6 @@ def _execute(arguments: list[str]) -> int:
 
 
 def _bug() -> int:
-    """Show the current exception, which is a bug of Runelift."""
     traceback.print_exc()
     address = importlib.import_module("runelift.ir.base.project_links").repository()
     where = "" if address is None else f" at {address}"
@@ -276,7 +277,6 @@ def _remark(message: Warning | str, category: type[Warning], filename: str, line
 
 
 def _stopped() -> int:
-    """Say that Ctrl-C has ended the command."""
     supervisor.told()
     return _complain(STOPPED, INTERRUPTED)
 

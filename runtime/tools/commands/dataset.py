@@ -10,6 +10,7 @@ whose name decides the format (.in and .txt text, .npy, .npz, else binary; .gz c
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from runelift.runtime.data.values import load_values, save_values, write_values
 from runelift.runtime.tools.commands.options import natural
 
 EXAMPLES = ("runelift dataset image.npy '[3][3]f32' -o data.in",
-            "runelift dataset '[1024][4096]f32' 10i32 --i32-bounds=-5:5 --seed 1 -o data.in")
+            "runelift dataset '[1024][4096]f32' 10i32 --i32-bounds -5:5 --seed 1 -o data.in")
 FILES = frozenset({".npy", ".npz", ".in", ".data"})
 
 
@@ -33,6 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="another seed gives other data (default: 0)")
     parser.add_argument("-b", "--binary", action="store_true", help="print the binary format")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to a file")
+    parser._negative_number_matcher = re.compile(r"-\d")  # bounds begin so, and no option
     for prim in NUMBERS:
         parser.add_argument(f"--{prim.value}-bounds", metavar="LOW:HIGH",
                             help=f"the range of numbers of type {prim.value}")

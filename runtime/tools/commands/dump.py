@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 
+from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import read_source, require_file
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.programs.program import Program
@@ -32,6 +33,7 @@ from runelift.runtime.versions.tuning_file import schedule_of
 PLANNED = ("imp", "kernels", "host")
 """The stages of one entry point."""
 STAGES = ("core", "derived", "opt", "flat", *PLANNED, "tree")
+STAGES_OF_OPTIONS = {"dot": "tree", "preamble": "kernels"}
 LANGUAGES = {"kernels": "c", "host": "python",
              **dict.fromkeys(("core", "derived", "opt", "flat"), "runelift")}
 """The languages of stages that are programs."""
@@ -44,16 +46,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "program")
     parser.add_argument("--stage", choices=STAGES, default="flat",
                         help="the stage (default: %(default)s)")
-    parser.add_argument("--dot", action="store_true", help="print the tree for Graphviz")
+    parser.add_argument("--dot", action="store_true",
+                        help="with --stage tree, print it for Graphviz")
     parser.add_argument("--preamble", action="store_true",
                         help="with --stage kernels, also the macros and functions before kernels")
-    add_options(parser, "entry", *REWRITING, "rules", "schedule")
+    add_options(parser, "entries", *REWRITING, "rules", "schedule")
     add_rewriting(parser)
     add_options(parser, "json")
 
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift dump``."""
+    for option, stage in STAGES_OF_OPTIONS.items():
+        if getattr(args, option) and args.stage != stage:
+            raise UserError(f"--{option} goes with --stage {stage}.")
     compiled = compile_source(read_source(require_file(args.program)), policy=args.policy,
                               rewriting=rewriting_of(args), rules=rules_of(args),
                               schedule=schedule_of(args.schedule))
@@ -83,13 +89,11 @@ def _without_preamble(text: str) -> str:
 
 
 def _tree(args: argparse.Namespace, program: Program) -> str:
-    """The tree of an entry point, or of all."""
     tree: Forest | Forests = program.tree if args.entry is None else program.tree.entry(
         pick_entry(program, args.entry))
     return tree.dot() if args.dot else tree.render()
 
 
 def _stage(args: argparse.Namespace, program: Program) -> str:
-    """The program at another stage."""
     needs_entry = args.entry or (args.stage in PLANNED and not program.entries)
     return program.source(args.stage, pick_entry(program, args.entry) if needs_entry else None)

@@ -26,7 +26,10 @@ EVERYDAY: Mapping[str, frozenset[str]] = {
     "explain": frozenset({"--as-device", "--over", "--sizes", "--lengths", "--steps", "--html",
                           "--entry", "--device", "--json"}),
 }
-"""The options that the help of a command shows; commands that are not here show all of theirs."""
+"""The options that the help of a command shows.
+
+The help of other commands shows all of theirs.
+"""
 
 THEMES: Mapping[str, frozenset[str]] = {
     "rewriting and versions": frozenset({
@@ -50,9 +53,10 @@ THEMES: Mapping[str, frozenset[str]] = {
 def arrange(parser: argparse.ArgumentParser, command: str, *, everything: bool) -> None:
     """Hide the options of a command that are not for every day, or show ``everything`` by theme."""
     shown = EVERYDAY.get(command)
+    parser.add_argument(HELP_ALL, action="help", help=argparse.SUPPRESS if shown is None else
+                        "show all options, by theme, and exit")
     if shown is None:
         return
-    parser.add_argument(HELP_ALL, action="help", help="show all options, by theme, and exit")
     given = [each for each in parser._actions if each.option_strings
              and each.help is not argparse.SUPPRESS]
     if not everything:

@@ -39,7 +39,7 @@ EXPLAINERS = {
     **{name: f"explain_kernels:{name}" for name in ("parameters", "kernels", "memory")},
     "cost": "explain_cost:explain", "schedule": "explain_schedule:explain",
     **{name: f"explain_kernels:{name}" for name in ("barriers", "access")},
-    "lengths": "explain_lengths:explain", "ragged": "explain_ragged:explain",
+    **{name: f"explain_rows:{name}" for name in ("lengths", "ragged")},
     "html": "explain_page:explain"}
 """The functions for options, the first of which counts.  Their modules are imported by name, as
 commands are: some need much."""
@@ -54,9 +54,11 @@ EXAMPLES = ("runelift explain examples/matmul.fut", "runelift explain examples/m
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift explain``."""
-    parser.add_argument("words", nargs="*", metavar="[TOPIC] CODE|FILE",
-                        help="the code of an error, as in error[CODE], or a program (.fut), "
-                             f"perhaps with a topic before it: {', '.join(TOPICS)}")
+    words = parser.add_argument(
+        "words", nargs="*", metavar="[TOPIC] CODE|FILE",
+        help="the code of an error, as in error[CODE], or a program (.fut), perhaps with a topic "
+             f"before it: {', '.join(TOPICS)}")
+    vars(words)["words"] = (*TOPICS, *CODES)  # for the completion of shells
     for name in TOPICS[1:]:  # spellings of before
         parser.add_argument(f"--{name}", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--as-device", metavar="DEVICE",
@@ -86,7 +88,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="write a page about the program: source, passes with changes, "
                              "flattening step by step, versions, kernels (default: the name of "
                              "FILE with .html)")
-    add_options(parser, "entry", "tuning", "device", *REWRITING, "rules", "json")
+    add_options(parser, "entries", "tuning", "device", *REWRITING, "rules", "json")
     add_rewriting(parser)
 
 
@@ -126,6 +128,8 @@ def execute(args: argparse.Namespace) -> int:
 def _take_topic(args: argparse.Namespace) -> None:
     """Take the subject, and set the topic as its option of before does."""
     topic, *words = args.words if args.words and args.words[0] in TOPICS else ("", *args.words)
+    if args.schedule and len(words) == 2:  # the option of other commands, with its file
+        args.schedule, args.file = False, Path(words.pop(0 if words[1].endswith(".fut") else 1))
     if len(words) > 1:
         raise UserError(f"'{words[0]:.80}' is no topic.  The topics are {', '.join(TOPICS)}."
                         if not topic else "Which program?  Name one file behind the topic.")

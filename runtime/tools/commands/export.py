@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "program")
     parser.add_argument("-o", "--output", metavar="DIR", type=Path, required=True,
                         help="write into this folder, which may exist")
-    add_options(parser, "entry", "device", "tuning")
+    add_options(parser, "entries", "device", "tuning")
 
 
 def execute(args: argparse.Namespace) -> int:

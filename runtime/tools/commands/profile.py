@@ -46,13 +46,14 @@ from runelift.runtime.tools.profiling.profile import Profile, profile_of
 from runelift.runtime.tools.profiling.session import each_alone, runs_of, with_ways
 from runelift.runtime.tools.profiling.text import print_profile, rules_of_counting
 from runelift.runtime.tools.profiling.trace import trace
-from runelift.runtime.tools.profiling.ways import Call, NumpyFunction, commands_in_python
+from runelift.runtime.tools.profiling.way import Call, NumpyFunction
+from runelift.runtime.tools.profiling.ways import commands_in_python
 from runelift.runtime.tools.testing.test_blocks import datasets_of
 from runelift.runtime.versions.tuning_file import tuning_path
 
 __doc__ += f"\n{rules_of_counting()}\n"
 
-WIDE = 150
+WIDE = 160
 """The width of tables where lines may be of any length."""
 EXAMPLES = ("runelift profile examples/matmul.fut --only square",
             "runelift profile examples/lud.fut --html lud.html --trace lud.json")
@@ -60,7 +61,7 @@ EXAMPLES = ("runelift profile examples/matmul.fut --only square",
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift profile``."""
-    add_options(parser, "program", "entry")
+    add_options(parser, "program", "entries")
     parser.add_argument("-r", "--runs", type=int, default=10, metavar="N",
                         help="the most runs of each dataset (default: %(default)s; fewer, at "
                              "least three, if they take longer than some seconds)")
@@ -162,7 +163,7 @@ def _numpy_function(text: str) -> NumpyFunction:
         raise UserError(f"'{path}' fails: {type(error).__name__}: {error}") from error
     if not callable(function):
         raise UserError(f"'{path}' has no function '{name}'.")
-    return NumpyFunction(function, f"{name} of {Path(path).name}")
+    return NumpyFunction(function, name)
 
 
 KEPT = ("device", "tuning", "schedule", "policy", "rules", "fp_contract", "memory")
@@ -182,7 +183,6 @@ def _options(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
 
 
 def _commands(args: argparse.Namespace, call: Call, dataset: str) -> Commands:
-    """Commands for the shell about a dataset."""
     entry = ["--entry", call.entry] if call.entry != "main" else []
     about = [*entry, *_options(args, KEPT)]
     chosen = ["--input", str(args.input)] if args.input is not None else ["--only", dataset]
@@ -192,10 +192,17 @@ def _commands(args: argparse.Namespace, call: Call, dataset: str) -> Commands:
                    tuning=str(used) if call.program.thresholds and not call.force else "")
 
 
+class _Console(Console):
+    """A console that leaves a reader who has gone to the command line, as all output does."""
+
+    def on_broken_pipe(self) -> None:
+        raise
+
+
 def _console() -> Console:
     """Standard output, for tables that fit; what they say is visible before."""
     out = sys.stdout
-    return Console(file=getattr(out, "raw_text", out), width=columns(out) or WIDE, markup=False,
+    return _Console(file=getattr(out, "raw_text", out), width=columns(out) or WIDE, markup=False,
                    emoji=False, highlight=False, force_terminal=coloured(out),
                    color_system="standard" if coloured(out) else None, legacy_windows=False)
 

@@ -11,6 +11,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from runelift.ir.base.errors import UserError
 from runelift.ir.points import Parameter
@@ -43,7 +44,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift rules``."""
     parser.add_argument("text", nargs="?", default="", metavar="TEXT",
                         help="list only rules whose pass, name or law contains TEXT")
-    add_options(parser, "rules", "json")
+    parser.add_argument("--rules", metavar="FILE", type=Path,
+                        help="print the rules of this file (.rules), which are tested first")
+    add_options(parser, "json")
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -77,7 +80,6 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _outside(rules: Iterable[Point]) -> Iterator[_Listed]:
-    """The rules of a rule file, as listed."""
     for rule in rules:
         yield _Listed("outside", rule.name, rule.law, rule.notes)
 

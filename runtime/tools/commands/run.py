@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "force", "memory")
     parser.add_argument("--param", metavar="NAME=N", action="append", default=[],
                         help="set a threshold, a parameter of a kernel ('runelift explain "
-                             "--parameters FILE' lists them) or the value of a #[param(NAME)] for "
+                             "parameters FILE' lists them) or the value of a #[param(NAME)] for "
                              "this run")
     parser.add_argument("--record", action="store_true",
                         help="print which version ran at each encounter, and its time, to "
@@ -91,7 +91,12 @@ def execute(args: argparse.Namespace) -> int:
         for each in ran:
             sizes = " ".join(f"{name}={value}" for name, value in each["sizes"].items())
             print(f"{each['site']} {each['version']}: {each['seconds'] * 1e6:.0f} µs, "
-                  f"{each['launches']} launches ({sizes})", file=sys.stderr)
+                  f"{each['launches']} launch{'es' * (each['launches'] != 1)} ({sizes})",
+                  file=sys.stderr)
+        if args.record and not ran:
+            print("runelift: No version was chosen: " + (
+                "the interpreter has none." if info is None else
+                "this run met no choice between versions."), file=sys.stderr)
     tell_failed_versions(program)
     return 0
 

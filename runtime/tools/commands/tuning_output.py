@@ -78,8 +78,9 @@ def finish_tuning(request: TuningRequest, result: TuningResult, state: State) ->
     if not state.interrupted:
         if state.measured:
             return 0
-        print("runelift: no dataset was measured completely, so nothing was tuned.",
-              file=sys.stderr)
+        short = any(each.measurements.left_out for each in state.thresholds.entries)
+        print("runelift: no dataset was measured completely, so nothing was tuned." + (
+            "  A longer --budget gives it the time." * short), file=sys.stderr)
         return 1
     print("runelift: interrupted; " + (
         "what was found before is kept." if not state.thresholds.interrupted else
@@ -119,7 +120,6 @@ def write_so_far(request: TuningRequest, program: Program, state: State) -> None
 
 
 def _tuned(state: State) -> set[str]:
-    """The entry points that were tuned."""
     return {entry.forest.entry for entry in state.thresholds.entries} | {
         each.entry for each in state.parameters}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import NamedTuple
 
 from runelift.frontend.definitions import Definition, Mention, Scope
@@ -152,7 +152,10 @@ def builtin(name: str) -> str | None:
 
 
 def comment_above(whole: Span) -> str:
-    """The comment lines right before a declaration, without marks; "" if there are none."""
+    """The comment lines right before a declaration, without marks; "" if there are none.
+
+    Examples and tests, and what follows them, are left out.
+    """
     text = whole.source.text
     start = text.rfind("\n", 0, whole.start) + 1
     if text[start:whole.start].strip():
@@ -161,11 +164,11 @@ def comment_above(whole: Span) -> str:
     while start > 0:
         before = text.rfind("\n", 0, start - 1) + 1
         line = text[before:start - 1].strip()
-        if not line.startswith("--") or line.startswith(("-- ==", "-- >>>")):
+        if not line.startswith("--"):
             break
         lines.insert(0, line[2:].strip().removeprefix("| "))
         start = before
-    return "\n".join(lines)
+    return "\n".join(takewhile(lambda line: not line.startswith(("==", ">>>")), lines)).strip()
 
 
 def word_at(text: str, offset: int) -> tuple[int, int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import time
 from collections.abc import Callable
 from importlib import import_module
@@ -74,13 +75,14 @@ class Answers:
         return f"{value} : {_shown(found.type)}"
 
     def _command(self, word: str) -> Callable[[str], str]:
-        """The command that a word or the start of one means."""
         commands = {"type": self._type, "ir": self._ir, "kernel": self._kernel,
                     "time": self._time, "load": self._load, "defs": self._defs,
                     "help": self._help, "quit": self._quit}
         found = next((name for name in commands if name.startswith(word)), "") if word else ""
         if not found:
-            raise UserError(f"There is no command ':{word:.40}'.  :help lists the commands.")
+            near = difflib.get_close_matches(word, commands, n=1)
+            raise UserError(f"There is no command ':{word:.40}'.  " + (
+                f"Did you mean ':{near[0]}'?" if near else ":help lists the commands."))
         return commands[found]
 
     def _type(self, text: str) -> str:

@@ -14,8 +14,8 @@ from runelift.runtime.records.statistics import Ratio, median, median_ratio
 
 LEAST = 1.05
 """The least gain that is spoken of."""
-LEAST_TIMES = 2
-"""The least times of a way from which it is sure to gain."""
+LEAST_TIMES, MANY_TIMES, LEAST_OF_FEW = 2, 6, 1.2
+"""The least times of a way from which it is sure to gain, if each gains so much; and many times."""
 AUTOTUNE = "autotune"
 """The kind of a step for datasets with different best versions."""
 FACTOR = 16
@@ -29,10 +29,16 @@ class Kind(StrEnum):
     DEFAULT = "default"
     VERSION = "version"
     CONSTANT = "constant"
+    LAYOUT = "layout"
+    WINDOWS = "windows"
     LARGER = "larger"
     HOST = "host"
     DEVICE = "device"
     NUMPY = "numpy"
+
+
+ADDED = frozenset({Kind.CONSTANT, Kind.WINDOWS})
+"""The kinds of ways that need another entry point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +83,7 @@ class Commands:
     """Commands to paste into a shell, with a program and options, or into Python.
 
     ``about`` are options for the entry point and device.  ``options`` also choose the data.
-    ``tuning`` is the tuning file in use.
+    ``tuning`` is the tuning file in use.  ``text`` is the program's text in Python.
     """
 
     entry: str
@@ -87,10 +93,11 @@ class Commands:
     options: Sequence[str] = ()
     about: Sequence[str] = ()
     tuning: str = ""
+    text: str = "text"
 
     def of(self, way: MeasuredWay) -> str:
         """The command that makes a call in this way."""
-        if way.kind is Kind.CONSTANT and not way.detail.startswith("entry "):
+        if way.kind in ADDED and not way.detail.startswith("entry "):
             return way.detail  # the program has such an entry point
         return self._in_shell(way) if self.program is not None else self._in_python(way)
 
@@ -104,14 +111,18 @@ class Commands:
             case Kind.DEFAULT:
                 return (f"mv {shlex.quote(self.tuning)} {shlex.quote(f'{self.tuning}.old')}"
                         if self.tuning else shlex.join([*bench, *self.options]))
-            case Kind.CONSTANT:
+            case Kind.CONSTANT | Kind.WINDOWS:
                 text, path = shlex.quote(way.detail), shlex.quote(self.program)
                 return f"printf '\\n%s\\n' {text} >> {path}"
+            case Kind.LAYOUT:
+                made = shlex.join([*bench, *self.options, "--schedule", "layout.schedule"])
+                lines = shlex.join(way.detail.splitlines())
+                return f"printf '%s\\n' {lines} > layout.schedule && {made}"
             case Kind.LARGER:
                 made = shlex.join([*bench, *self.about, "--input", "larger.data"])
                 return f"runelift dataset {way.detail} -o larger.data && {made}"
             case _:
-                return self._in_python(way)
+                return f"program = runelift.compile({self.program!r}); {self._in_python(way)}"
 
     def _in_python(self, way: MeasuredWay) -> str:
         match way.kind:
@@ -119,20 +130,24 @@ class Commands:
                 return f"program.run({self.entry!r}, [{', '.join(self.names)}], force={way.detail})"
             case Kind.DEFAULT:
                 return "program.thresholds = {}"
-            case Kind.CONSTANT:
-                return f"program = runelift.compile(text + {f'{chr(10)}{way.detail}'!r})"
+            case Kind.CONSTANT | Kind.WINDOWS:
+                return f"program = runelift.compile({self.text} + {f'{chr(10)}{way.detail}'!r})"
+            case Kind.LAYOUT:
+                return f"program = runelift.compile({self.text}, schedule={way.detail!r})"
             case Kind.LARGER:
                 return f"runelift dataset {way.detail} -o larger.npz"
             case _:
-                given = ", ".join(f"program.to_device({name})" if array else name
-                                  for name, array in zip(self.names, self.arrays, strict=True))
-                return f"program.{self.entry}({given}, device_arrays=True)"
+                put = "".join(f"{name} = program.to_device({name}); " for name, array in zip(
+                    self.names, self.arrays, strict=True) if array)
+                return f"{put}program.{self.entry}({', '.join(self.names)}, device_arrays=True)"
 
 
 WORDS: Mapping[Kind, str] = {
     Kind.VERSION: "run {name}",
     Kind.DEFAULT: "leave the settings out",
     Kind.CONSTANT: "call {name} as a constant",
+    Kind.WINDOWS: "call {name}",
+    Kind.LAYOUT: "{name} (a schedule)",
     Kind.LARGER: "give more data in a call ({name})",
     Kind.DEVICE: "keep arrays on the device between calls from Python",
 }
@@ -158,7 +173,8 @@ def _steps(ways: Sequence[MeasuredWay], commands: Commands) -> Iterator[Step]:
             continue
         ratio = way.gain(over)
         left = max(whole - (over.median - way.median), way.median)
-        if ratio.value < LEAST or ratio.low <= 1 or (gain := whole / left) < LEAST:
+        low = 1.0 if len(way.seconds) >= MANY_TIMES else LEAST_OF_FEW
+        if ratio.value < LEAST or ratio.low <= low or (gain := whole / left) < LEAST:
             continue
         yield Step(way.kind, way.name, over.median, way.median, gain,
                    WORDS[way.kind].format(name=way.name), commands.of(way))
@@ -186,7 +202,7 @@ class Next:
                 f"{show_seconds(step.before)}{of}, {times(step.before / step.after)} as fast.")
 
 
-NOTHING = f"Nothing that was tried gains {round(100 * (LEAST - 1))} %."
+NOTHING = f"Nothing that was tried is sure to gain {round(100 * (LEAST - 1))} %."
 
 
 def next_step(found: Mapping[str, Sequence[Step]], autotune: str) -> Next:

@@ -63,8 +63,7 @@ def render_held_out(entry: str, found: list[HeldOut]) -> str:
 def validation_rows(validated: Mapping[str, PairedTimes]) -> list[list[str]]:
     """Times of datasets that were not tuned for, the head first."""
     return [["not tuned for", "default", "tuned", "gain"],
-            *([name, show_seconds(both.default.median), show_seconds(both.tuned.median),
-               f"{both.gain:.2f}×"] for name, both in validated.items())]
+            *([name, *both.texts] for name, both in validated.items())]
 
 
 def render_validation(validated: Mapping[str, PairedTimes]) -> str:
@@ -91,7 +90,7 @@ def _render_entry(entry: EntryTuning, times: bool) -> Iterator[str]:
     if not entry.costs.datasets:
         yield ""
         yield "No dataset was measured completely; the default thresholds stay."
-        yield from _failures(entry)
+        yield from failures(entry)
         return
     yield ""
     yield f"{CLOCK} (* runs after tuning, ×n at n encounters):"
@@ -115,7 +114,7 @@ def _render_entry(entry: EntryTuning, times: bool) -> Iterator[str]:
             yield f"  (predicted from {_source(entry)})"
     yield from _losses(entry)
     yield from _observations(entry)
-    yield from _failures(entry, failed=times)
+    yield from failures(entry, failed=times)
 
 
 def show_threshold(value: int) -> str:
@@ -169,7 +168,6 @@ def show_gain(before: float, after: float) -> str:
 
 
 def _runs(entry: EntryTuning) -> str:
-    """The number of runs, and the reason for it."""
     count, datasets = len(plans(entry.forest)), len(entry.measurements.datasets)
     versions, data = counted(count, "version"), counted(datasets, "dataset")
     if not datasets:
@@ -201,12 +199,10 @@ def _losses(entry: EntryTuning) -> Iterator[str]:
 
 
 def _ratio(one: float, other: float) -> float | None:
-    """The ratio of two numbers; None where one is not known."""
     return one / other if other and math.isfinite(one + other) else None
 
 
 def _source(entry: EntryTuning) -> str:
-    """The runs that the times of versions are from."""
     if not entry.measurements.replayed:
         return "single-version runs"
     others = set(entry.measurements.datasets) - entry.measurements.replayed
@@ -287,7 +283,7 @@ def _first_line(text: str) -> str:
     return text.strip().partition("\n")[0]
 
 
-def _failures(entry: EntryTuning, *, failed: bool = True) -> Iterator[str]:
+def failures(entry: EntryTuning, *, failed: bool = True) -> Iterator[str]:
     """Notes on what was not measured.
 
     With ``failed`` unset, versions that failed are left out: they are told elsewhere.
@@ -308,7 +304,8 @@ def _failures(entry: EntryTuning, *, failed: bool = True) -> Iterator[str]:
             " before all default versions had been measured" if name in without_time else ""))
     for name, dropped in entry.costs.incomplete.items():
         if dropped:
-            yield f"  note: {name}: {dropped} encounters skipped, as not every version had them"
+            yield (f"  note: {name}: {counted(dropped, 'encounter')} skipped, as not every version "
+                   f"had {'it' if dropped == 1 else 'them'}")
 
 
 def _cell(standing: Standing | None) -> str:

@@ -109,7 +109,6 @@ def _rewrite(path: Path) -> None:
 
 
 def _schedule(path: Path) -> None:
-    """Compile the program beside a schedule with it."""
     compiled = compile_source(read_source(path.with_suffix(".fut")), schedule=schedule_of(path))
     _ = compiled.optimised
 
@@ -144,7 +143,8 @@ def page(code: str) -> str:
 
 def index() -> str:
     """All error codes with their titles, as text."""
-    return "\n\n".join("\n".join([f"{group}:", *(f"  {each.code:<25}{each.title}"
+    width = max(map(len, CODES))
+    return "\n\n".join("\n".join([f"{group}:", *(f"  {each.code:<{width}}  {each.title}"
                                                  for each in codes)])
                        for group, codes in GROUPS.items())
 

@@ -88,6 +88,18 @@ def _spread(given: Sequence[Word], choices: Sequence[int]) -> str:
     return text + "\n"
 
 
+def test_what_is_shipped_is_formatted() -> None:
+    changed = [path.name for folder in ("examples", "frontend/std")
+               for path in (ROOT / folder).rglob("*.fut")
+               if format_source(read_source(path)) != path.read_text()]
+    assert changed == []
+
+
+def test_arguments_of_attributes_follow_without_a_blank() -> None:
+    text = "entry f (xs: []i32) = #[stripmine (1)]   map (+ 1) xs\n"
+    assert formatted(text) == "entry f (xs: []i32) = #[stripmine(1)] map (+ 1) xs\n"
+
+
 @settings(max_examples=20)
 @given(family=st.sampled_from(["nests", "updates"]), seed=st.integers(0, 40),
        choices=st.lists(st.integers(0, 127), min_size=1, max_size=40))

@@ -41,7 +41,8 @@ def test_arrays_have_the_sizes_and_no_elements() -> None:
     ({"n": 1 << 60}, f"An array of shape [{1 << 60}][3] is too large: its size in bytes is above "
                      "2^63."),
     ({"k": 200}, "'k=200' does not fit in i8."),
-    ({"m": 3}, "The sizes of 'main' are k, n, x, yes, and --sizes gives k, m, n, x, yes.")])
+    ({"m": 3}, "The sizes of 'main' are k, n, x, yes, and --sizes gives k, m, n, x, yes."
+                 "  Write --sizes k=N n=N x=N yes=N.")])
 def test_sizes_that_the_entry_point_cannot_have(changed: dict[str, int], said: str) -> None:
     with pytest.raises(UserError) as caught:
         arguments_of_sizes(interface(), {"n": 1, "k": 1, "x": 1, "yes": 1, **changed})

@@ -134,6 +134,8 @@ def test_decorated_functions_have_derivatives() -> None:
     (lambda p: p.mixed.vjp(XS.astype("f"), 2), "seed has the type of its result"),
     (lambda p: p.cost.grad(5), "numbers from 0 to 1, not 5"),
     (lambda p: p.cost.grad((0, 0)), "should be different numbers"),
+    (lambda p: p.cost.grad(2.0), "the gradient at x is `grad(0)(x)`"),
+    (lambda p: p.cost.grad(np.ones(3)), "should be different numbers"),
     (lambda p: p.number.vjp(1, seed=1), "No argument of 'number' is a float"),
     (lambda p: p.cost.vjp(XS, W, seed=XS), "Argument 'seed' should be f64"),
     (lambda p: p.sums.vjp(4, XS, seed=XS[1:]), "Argument 'seed' has shape"),

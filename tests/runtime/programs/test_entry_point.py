@@ -299,3 +299,12 @@ def test_a_long_first_call_shows_what_is_built(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sys, "stderr", Terminal())
     called(XS[:2])
     assert sys.stderr.getvalue() == ""
+
+
+def test_entry_points_may_have_the_names_of_types() -> None:
+    program = runelift.compile("type point = {x: f32, y: f32}\n"
+                               "entry point (x: f32): point = {x, y = x}\n"
+                               "entry sum (p: point): f32 = p.x + p.y\n", device="interpreter")
+    assert program.entries == ("point", "sum")
+    assert program.sum(program.point(2)) == 4
+    assert dir(program).count("point") == 1

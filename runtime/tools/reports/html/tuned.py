@@ -33,6 +33,7 @@ from runelift.runtime.tools.reports.text import (
     LEGEND,
     PREDICTED,
     failed_versions,
+    failures,
     held_out_rows,
     show_threshold,
     skipped_versions,
@@ -99,7 +100,7 @@ def _entry(entry: EntryTuning, left_out: list[HeldOut], finer: ConfirmedSizeGuar
            final: Sequence[SideBySide]) -> Iterator[Markup]:
     if not entry.costs.datasets:
         yield paragraph("No dataset was measured completely; the default thresholds stay.")
-        yield from _unused(entry)
+        yield lines([each.strip().removeprefix("note: ") for each in failures(entry)])
         return
     yield section("Which version runs when", list(_decisions(entry, finer)), 3)
     if finer is not None:

@@ -9,8 +9,8 @@ import pytest
 
 from runelift.ir.base.errors import Diagnostic, Replacement
 from runelift.ir.base.source import Source
+from runelift.runtime.tools.commands.check import diagnostics_of
 from runelift.runtime.tools.commands.cli import main
-from runelift.runtime.tools.commands.fixes import diagnostics_of
 
 ERRORS = Path(__file__).parents[3] / "errors"
 

@@ -127,6 +127,19 @@ def test_hover(client: Client, uri: str, part: str, texts: list[str]) -> None:
     assert [text for text in texts if text not in found] == []
 
 
+def test_comments_end_before_examples_and_tests(client: Client, uri: str) -> None:
+    text = ('import "std/stats"\n'
+            "-- | Twice x.\n--\n-- >>> twice 2\n-- 4\ndef twice (x: i64) = 2 * x\n"
+            "-- | Four times x.\n-- ==\n-- input { 1i64 } output { 4i64 }\n"
+            "entry main (x: i64): i64 = twice (twice x)\ndef f xs = map main (bincount 3 xs)\n")
+    client.change(uri, text)
+    for part, said in (("bincount 3", "How often each"), ("twice (", "Twice x."),
+                       ("main (bin", "Four times x.")):
+        found = client.about("hover", uri, *place(text, part))["contents"]["value"]
+        assert said in found
+        assert not any(word in found for word in (">>>", "==", "[1, 0, 2]", "\n4", "input"))
+
+
 def test_hover_shows_versions(client: Client, uri: str) -> None:
     client.change(uri, TEXT)
     for _ in range(600):

@@ -1,4 +1,4 @@
-"""Reading back what :mod:`runelift.ir.imp.pretty` prints: ``parse(pretty(ks)) == ks``.
+"""Kernels of the text that :mod:`runelift.ir.imp.pretty` prints: ``parse(pretty(ks)) == ks``.
 
 The text has everything of a kernel but the comment above it and the source positions of its
 failures.  These are not part of its equality either.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from lark import Lark, Token, v_args
@@ -31,7 +31,7 @@ def parse(text: str, name: str = "<kernels>") -> tuple[Kernel, ...]:
 
 @cache
 def _grammar() -> Lark:
-    own = (resources.files("runelift.ir.imp") / "imp.lark").read_text("utf-8")
+    own = Path(__file__).with_name("imp.lark").read_text("utf-8")
     return Lark(CORE.text + own, parser="lalr", start="kernels", maybe_placeholders=False)
 
 

@@ -1,4 +1,7 @@
-"""A genetic algorithm on indices (Holland 1975; Breddam 2019, figure 3.1)."""
+"""Searches on indices: genetic, by a swarm, and at random, which all strategies have to beat.
+
+Sources: Holland 1975 (Breddam 2019, figure 3.1); Kennedy and Eberhart 1995.
+"""
 
 from __future__ import annotations
 
@@ -42,3 +45,42 @@ def mutated(parent: Values, space: IndexSpace, rate: float, random: np.random.Ge
     ends = np.where(random.random(len(parent)) < 0.5, 0, space.all_false())
     other = np.where(random.random(len(parent)) < 0.5, next(space.draw()), ends)
     return np.where(random.random(len(parent)) < rate, other, parent)
+
+
+@strategy("swarm")
+def swarm(trials: SearchState, *, particles: int = 10, rounds: int = 30, inertia: float = 0.7298,
+          pull: float = 1.4962) -> dict[str, int]:
+    """Particles fly through the indices, drawn to their own best place and to that of all.
+
+    ``inertia`` and ``pull`` are the constants with which a swarm converges (Clerc and Kennedy
+    2002).  One particle starts where no guard holds.
+    """
+    trials.scout()
+    space, random = IndexSpace.of(trials), trials.random
+    shape = particles, len(space.names)
+    greatest = (space.lengths - 1).astype(np.float64)
+    places = random.uniform(0, 1, shape) * greatest
+    places[0] = space.all_false()
+    speeds = random.uniform(-0.5, 0.5, shape) * greatest
+    own, scores = places.copy(), np.full(particles, np.inf)
+    for _ in range(rounds):
+        for k, place in enumerate(places):
+            score = trials.score(space.thresholds(space.nearest(place)))
+            if score < scores[k]:
+                own[k], scores[k] = place, score
+        best = own[int(np.argmin(scores))]
+        speeds = (inertia * speeds
+                  + pull * random.uniform(0, 1, shape) * (own - places)
+                  + pull * random.uniform(0, 1, shape) * (best - places))
+        places = np.clip(places + speeds, 0, greatest)
+    return trials.best
+
+
+@strategy("random")
+def random_search(trials: SearchState, *, tries: int = 300) -> dict[str, int]:
+    """So many ``tries`` of thresholds, drawn from the thresholds that choose differently."""
+    trials.scout()
+    space = IndexSpace.of(trials)
+    for vector in islice(space.draw(), tries):
+        trials.times(space.thresholds(vector))
+    return trials.best

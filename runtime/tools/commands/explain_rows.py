@@ -1,35 +1,44 @@
-"""Explain what decides where the rows of datasets have different lengths."""
+"""Explain versions for rows of different lengths: by pictures, and what decides for datasets.
+
+Pictures have work-items, elements and idle steps.
+"""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from runelift.ir.base.errors import UserError
+from runelift.ir.base.numerals import whole_number
 from runelift.ir.length_facts import length_facts
 from runelift.ir.ragged import Fact
 from runelift.runtime.predictions.predict import PredictedChoice, predict_call
 from runelift.runtime.programs.loaded_program import LoadedProgram
 from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.tools.commands.explain_cost import predicted_program
-from runelift.runtime.tools.commands.explained_program import entries_of, inputs_of
+from runelift.runtime.tools.commands.explained_program import entries_of, inputs_of, planned_program
 from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.styles import show
-from runelift.runtime.tools.explanation.length_classes import (
+from runelift.runtime.tools.explanation.segments import (
+    VERSIONS,
     Lengths,
+    Picture,
     class_counts,
     class_lines,
+    picture,
     waste,
 )
 from runelift.runtime.tools.predictions.call import verdict
-from runelift.runtime.versions.forest import Alternative, Site, forest_of
+from runelift.runtime.versions.forest import Alternative, Forest, Site, forest_of
 from runelift.runtime.versions.version_names import described_version, version_name
 
+MOST_ROWS, MOST_LENGTH = 40, 120
+"""The most rows of a picture, and the longest row."""
 ABREAST = 32
 """The neighbours that wait for each other on a device whose work-items run in lockstep."""
 HEAD = ("version", "parallelism", "waste", "predicted")
@@ -49,14 +58,13 @@ class _Found:
     abreast: int
 
     def versions(self) -> Iterator[tuple[Alternative, int, float | None]]:
-        """The versions with their average parallelism and their waste."""
         for alternative, par in zip(self.site.alternatives, self.choice.pars, strict=True):
             steps = len(self.lengths) + int(np.maximum(self.lengths, 0).sum())
             yield (alternative, par if alternative.guard else steps,
                    waste(alternative.kind.value, self.lengths, self.abreast))
 
 
-def explain(args: argparse.Namespace, path: Path) -> None:
+def ragged(args: argparse.Namespace, path: Path) -> None:
     """Run ``runelift explain --ragged``."""
     loaded, device = predicted_program(args, path)
     found = [each for entry in entries_of(args, loaded.compiled.interfaces)
@@ -132,3 +140,67 @@ def _facts(found: _Found) -> dict[str, Any]:
             "predicted_seconds": None if predicted.totals is None else predicted.seconds}
             for predicted, (alternative, par, wasted) in zip(
                 found.choice.versions, found.versions(), strict=True)]}
+
+
+# Pictures
+
+
+class Drawn(NamedTuple):
+    """A version of a site with its picture."""
+
+    site: str
+    version: str
+    picture: Picture
+
+
+def lengths(args: argparse.Namespace, path: Path) -> None:
+    """Run ``runelift explain --lengths``."""
+    wanted = [_length(each) for each in args.lengths.split(",")]
+    if len(wanted) > MOST_ROWS:
+        raise UserError(f"A picture has at most {MOST_ROWS} rows.")
+    program = planned_program(args, path)
+    found = [each for entry in entries_of(args, program.entries)
+             for each in _drawn(program.tree.entry(entry), wanted)]
+    if not found:
+        raise UserError(f"No version of '{path}' is for rows whose lengths differ: pictures are of "
+                        "such versions.")
+    if args.json:
+        print_json([{"site": each.site, "name": each.version, "waste": _finite(each.picture),
+                     **asdict(each.picture)} for each in found])
+        return
+    for site in dict.fromkeys(each.site for each in found):
+        show(f"{site}: rows of {', '.join(map(str, wanted))} elements")
+        for each in found:
+            if each.site == site:
+                show("\n".join(_picture_lines(each)))
+
+
+def _length(text: str) -> int:
+    found = whole_number(text.strip())
+    if found is None or found > MOST_LENGTH:
+        raise UserError(f"'{text:.40}' should be a length from 0 to {MOST_LENGTH}, as in "
+                        "--lengths 3,0,5,1.")
+    return found
+
+
+def _drawn(forest: Forest, lengths: list[int]) -> Iterator[Drawn]:
+    """The versions of an entry point for rows whose lengths differ."""
+    for name, site in forest.sites().items():
+        if any(each.guard is not None and each.guard.lengths for each in site.alternatives):
+            for each in site.alternatives:
+                if each.kind.value in VERSIONS:
+                    yield Drawn(name, version_name(each), picture(each.kind.value, lengths))
+
+
+def _picture_lines(drawn: Drawn) -> Iterator[str]:
+    """The picture of a version with its name and its waste."""
+    found = drawn.picture
+    wasted = _finite(found)
+    more = "" if wasted is None else f"; {found.issued} steps, {wasted:.2g} times as many as needed"
+    yield f"\n  {drawn.version} ({found.version}): {found.meaning}{more}"
+    yield from (f"    {number:>2} {line}".rstrip() for number, line in enumerate(found.lines))
+
+
+def _finite(found: Picture) -> float | None:
+    """The waste; None if no step is useful."""
+    return found.waste if found.useful else None

@@ -1,14 +1,88 @@
-"""Active learning: a parabola through what is known says what to try (Breddam 2019, 3.4)."""
+"""Searches for one threshold at a time: all values, halving, parabolas (Breddam 2019).
+
+These are algorithms 4 to 7, the last two by active learning (section 3.4).
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from operator import itemgetter
 
 import numpy as np
 
+from runelift.runtime.tuner.strategies.indices import IndexSpace
 from runelift.runtime.tuner.strategies.node_wise import tune_with
+from runelift.runtime.tuner.strategies.nodes import all_false
 from runelift.runtime.tuner.strategies.trials import SearchState, strategy
+
+
+@strategy("binary")
+def binary(trials: SearchState, *, few: int = 5) -> dict[str, int]:
+    """Follows the slope between two neighbouring values: exact where there is one valley.
+
+    As in the thesis's implementation all values are tried where there are at most ``few``.  Its
+    pseudo-code compares the middle with the best so far.  That says nothing about the direction in
+    which it gets better; two runs at neighbouring values do.  Nothing is returned that is worse
+    than what was tried, also while other comparisons were tuned.
+    """
+    found = tune_with(trials, lambda count, cost: (least_of_all if count <= few else descend)(
+        count, cost))
+    return min(found, trials.best, key=trials.score)
+
+
+def descend(count: int, cost: Callable[[int], float]) -> int:
+    """The index of a local minimum, by about log2 ``count`` pairs of neighbours.
+
+    The best index looked at is returned, also where there are several valleys.  The first is the
+    last one, with which nothing holds: the nodes below have run it.  Algorithm 5 and the binary
+    search of ``futhark autotune`` begin so, too.  Where neighbours cost the same (both were
+    stopped, or nothing is compared between them), the way is to the last index if that costs less.
+
+    >>> descend(100, lambda k: abs(k - 61)), descend(100, lambda k: 500 if k < 90 else k)
+    (61, 90)
+    """
+    known: dict[int, float] = {}
+
+    def looked(index: int) -> float:
+        if index not in known:
+            known[index] = cost(index)
+        return known[index]
+
+    low, high = 0, count - 1
+    looked(high)
+    while low < high:
+        middle = (low + high) // 2
+        here, there = looked(middle), looked(middle + 1)
+        if here < there or (here == there and here <= looked(high)):
+            high = middle
+        else:
+            low = middle + 1
+    looked(low)
+    return min(known, key=lambda index: known[index])
+
+
+@strategy("exhaustive")
+def exhaustive(trials: SearchState, *, joint: bool = False) -> dict[str, int]:
+    """All thresholds that differ, of one comparison after the other.
+
+    With ``joint`` all combinations within a tree are tried.  That finds the optimum, but their
+    number is the product of the numbers of candidates.
+    """
+    if not joint:
+        return tune_with(trials, least_of_all)
+    trials.scout()
+    found = all_false(trials.forest)
+    for tree in trials.forest.trees:
+        space = IndexSpace.of(trials, [tree])
+        scores = ((trials.score(found | each), each) for each in map(space.thresholds, space.all()))
+        found = found | min(scores, key=itemgetter(0), default=(0.0, {}))[1]
+    return found
+
+
+def least_of_all(count: int, cost: Callable[[int], float]) -> int:
+    """The cheapest of so many indices."""
+    return min(range(count), key=cost)
 
 
 @strategy("active")
@@ -19,7 +93,6 @@ def active(trials: SearchState, *, guesses: int = 3) -> dict[str, int]:
     Where all of these tries fail, new tries are drawn: there is no polynomial through failures.
     """
     def line(count: int, cost: Callable[[int], float]) -> int:
-        """The best index that was tried."""
         known = _first(count, cost, guesses, trials.random)
         while (predicted := _least_of_parabola(known, range(count))) not in known:
             known[predicted] = cost(predicted)
@@ -32,7 +105,6 @@ def active(trials: SearchState, *, guesses: int = 3) -> dict[str, int]:
 def active_endpoints(trials: SearchState, *, guesses: int = 3) -> dict[str, int]:
     """Like :func:`active`, until both neighbours of the best try are worse (algorithm 7)."""
     def line(count: int, cost: Callable[[int], float]) -> int:
-        """An index that was tried and is no worse than its neighbours."""
         known = _first(count, cost, guesses, trials.random)
         while True:
             best = min(known, key=lambda index: known[index])

@@ -1,12 +1,13 @@
-"""Algorithm 8 of Breddam 2019 to the letter: two instrumented curves per node, added up."""
+"""Algorithms of Breddam 2019 to the letter: 8 (two curves per node, added up) and 5 (halving)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.fit.chain_solver import candidates
 from runelift.runtime.tuner.measure.protocols import MeasuringMethod
+from runelift.runtime.tuner.strategies.node_wise import tune_with
 from runelift.runtime.tuner.strategies.nodes import Node, all_false, nodes
 from runelift.runtime.tuner.strategies.trials import SearchState, strategy
 from runelift.runtime.versions.forest import Site
@@ -55,3 +56,35 @@ def _areas(curve: Sequence[tuple[int, float, float]], choices: Sequence[int]) ->
     """The area under both curves for each threshold: one from there on, the other up to there."""
     return {least: sum(holding if least <= value else failing for value, holding, failing in curve)
             for least in choices}
+
+
+@strategy("binary-literal")
+def binary_literal(trials: SearchState) -> dict[str, int]:
+    """Goes up while the middle is faster than all before it, else down.
+
+    The first of its tries is that with which nothing holds, which the nodes below have made.  So
+    halving N thresholds takes log2 N runs, rounded down, or one less.  The comparison does not say
+    in which direction it gets better.  So the best may be missed even where there is one valley;
+    :mod:`~runelift.runtime.tuner.strategies.line_searches` follows the slope.
+    """
+    return tune_with(trials, halve)
+
+
+def halve(count: int, cost: Callable[[int], float]) -> int:
+    """The best index looked at, of at most ``floor(log2(count)) + 1``; the last is the first.
+
+    Where ``count + 1`` is a power of two, exactly its logarithm is the number looked at.
+
+    >>> halve(7, lambda k: abs(k - 5)), halve(7, lambda k: abs(k - 4))
+    (5, 3)
+    """
+    lower, upper = 0, count - 1
+    best, index = cost(upper), upper
+    while upper > lower:
+        middle = (lower + upper + 1) // 2
+        found = cost(middle)
+        if found < best:
+            best, index, lower = found, middle, middle + 1
+        else:
+            upper = middle - 1
+    return index
