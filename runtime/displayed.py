@@ -20,7 +20,6 @@ class Displayed:
     _looks = "programs"
 
     def _repr_html_(self) -> str:
-        """The HTML fragment that notebooks show."""
         return str(self._drawn_by().html(self))
 
     def _text(self) -> str:

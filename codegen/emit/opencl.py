@@ -106,9 +106,12 @@ def opencl_source(kernel: imp.Kernel, base: int = 0,
 def opencl_lines(kernel: imp.Kernel, base: int = 0, constants: Mapping[VName, int] | None = None,
                  locate: Callable[[Stm], Iterable[Loc]] | None = None,
                  function: str | None = None) -> list[str]:
-    """The lines of :func:`opencl_source`; ``locate`` tells the places of their statements."""
-    given = (dict.fromkeys(kernel.constants, 1) | dict.fromkeys(kernel.settings, 0)
-             | dict(constants or {}))
+    """The lines of :func:`opencl_source`; ``locate`` tells the places of their statements.
+
+    ``constants`` may also be another kernel's.  A size that is fixed there may be an argument here.
+    """
+    given = dict.fromkeys(kernel.constants, 1) | dict.fromkeys(kernel.settings, 0)
+    given |= {name: value for name, value in (constants or {}).items() if name in given}
     printer = _Printer(kernel, base, given, built=bool(constants))
     printer.locate = locate
     params = ["FAILURE"]

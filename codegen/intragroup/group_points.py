@@ -23,6 +23,7 @@ from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import widths
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import IS_FIRST
+from runelift.codegen.passes.failed_checks import GROUP, ITEM
 from runelift.codegen.plan.views import View, lit
 from runelift.ir import imp
 from runelift.ir import syntax as ir
@@ -31,7 +32,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, product
 from runelift.ir.traverse import free_vars, needed_for
-from runelift.ir.types import ArrayType, Atom
+from runelift.ir.types import ArrayType, Atom, Const
 
 
 @dataclass(slots=True)
@@ -41,13 +42,12 @@ class PointsBuilder(ChunkBuilder):
     loaded: dict[tuple[VName, tuple[Atom | ir.SliceDim, ...]],
                  ChunkedArray] = field(default_factory=dict)
     all_fine: VName | None = None
-    """Local memory that is false once a check has failed, if a loop of the group asks."""
+    """Local memory that is 1, and 0 once a check has failed, if a loop of the group asks."""
 
     def alone(self, work: Callable[[], None]) -> None:
         """Emit ``work`` so that one work-item runs it for the group."""
-        with self.block() as code:
+        with self.when(IS_FIRST):
             work()
-        self.emit(imp.If(IS_FIRST, tuple(code)))
 
     def count(self, space: ir.Space) -> Size:
         """The number of points of a space."""
@@ -109,12 +109,24 @@ class PointsBuilder(ChunkBuilder):
         """
         if not self.cooperative:
             return ChunkBuilder.no_failure(self, exp)
-        if self._host_decides(exp):
-            return None
+        return None if self._host_decides(exp) else self.group_fine()
+
+    @property
+    def mark(self) -> imp.Var:
+        """The mark of loops in the code under construction."""
+        return GROUP if self.cooperative else ITEM
+
+    def conditions(self) -> dict[imp.Var, Callable[[], Exp]]:
+        """Makers of the condition of each mark: that no check has failed."""
+        return {**ChunkBuilder.conditions(self), GROUP: self.group_fine}
+
+    def group_fine(self) -> Exp:
+        """False where a check of the work-group has failed."""
         if self.all_fine is None:
             self.all_fine = self.names.fresh("fine")
-            self.locals.append(imp.LocalArray(self.all_fine, Prim.BOOL, Size.of(1)))
-        return imp.Load(self.all_fine, lit(0), Prim.BOOL)
+            self.locals.append(imp.LocalArray(self.all_fine, Prim.I32, Size.of(1)))
+        return imp.Apply("lt", Prim.I32, (imp.Lit(Const(0, Prim.I32)),
+                                          imp.Load(self.all_fine, lit(0), Prim.I32)))
 
     def _host_decides(self, exp: ir.Loop) -> bool:
         """True if the condition of a loop is computed of scalars of the host alone."""
@@ -126,7 +138,8 @@ class PointsBuilder(ChunkBuilder):
             results = [a for p, each in after.items() if p.param.name in found
                        for a in (p.init, each)]
             stms = needed_for(exp.body.stms, results)
-            if not all(isinstance(s.exp, ir.PrimOp | ir.Convert | ir.AtomExp) for s in stms):
+            if not all(isinstance(s.exp, ir.Convert | ir.AtomExp) or (
+                    isinstance(s.exp, ir.PrimOp) and not s.exp.may_trap) for s in stms):
                 return False
             asked |= {a for a in results if isinstance(a, VName)} | {
                 a for s in stms for a in free_vars(s)}

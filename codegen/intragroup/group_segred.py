@@ -16,7 +16,7 @@ from runelift.codegen.intragroup.private_chunks import ChunkedArray, Point
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.collectives import group_total, row_total, truth
 from runelift.codegen.kernel.kernel_builder import Value
-from runelift.codegen.plan.views import View, lit, op, unflat_index, volume
+from runelift.codegen.plan.views import View, all_of, lit, negated, op, unflat_index, volume
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
@@ -131,9 +131,8 @@ class _Segments:
 
         with k.reading(self.exp.body, space, None):
             several = self._together(outs)
-            with k.block() as code:
+            with k.when(negated(several)):
                 k.each(layout, self.shape, alone)
-            k.emit(imp.If(imp.Apply("not", Prim.BOOL, (several,)), tuple(code)))
         return outs
 
     def _totals(self, indices: Sequence[Exp], part: launches.Part, step: Exp | None
@@ -161,22 +160,19 @@ class _Segments:
         several = k.declare("several", Prim.BOOL, truth(False))
         with k.block() as code:
             segments = k.declare("segments", Prim.I64, _at_least_one(volume(self.shape)))
-            most = _at_least_one(imp.Apply("min", Prim.I64, (op("quot", launches.LSIZE, segments),
-                                                             self.length)))
-            lanes = k.declare("lanes", Prim.I64, imp.Apply("min", Prim.I64, (
-                imp.Var(k.subgroup), imp.Apply("shl", Prim.I64, (
-                    lit(1), op("sub", lit(63), imp.Apply("clz", Prim.I64, (most,))))))))
-            k.emit(imp.Assign(several.name, imp.Apply("lt", Prim.I64, (lit(1), lanes))))
-            with k.block() as together:
+            most = _at_least_one(op("min", op("quot", launches.LSIZE, segments), self.length))
+            lanes = k.declare("lanes", Prim.I64, op("min", imp.Var(k.subgroup), op(
+                "shl", lit(1), op("sub", lit(63), op("clz", most)))))
+            k.emit(imp.Assign(several.name, op("lt", lit(1), lanes)))
+            with k.when(several):
                 self._by_rows(lanes, arrays)
                 k.each(k.layout(k.count(self.outer)), self.shape, lambda here: k.emit(*(
                     out.write(here.indices, imp.Load(mem, here.position, out.prim))
                     for out, mem in zip(outs, chain(*arrays), strict=True))))
-            k.emit(imp.If(several, tuple(together)))
         # decided when a kernel is built: PoCL is slow where barriers are in branches that are not
-        some = imp.Apply("lt", Prim.I64, (lit(1), imp.Var(k.subgroup)))
+        some = op("lt", lit(1), imp.Var(k.subgroup))
         k.emit(imp.If(some, tuple(code)))
-        return imp.Apply("and", Prim.BOOL, (some, several))
+        return all_of(some, several)
 
     def _by_rows(self, lanes: Exp, arrays: Sequence[Sequence[VName]]) -> None:
         """Bring the totals of all segments to local memory; ``lanes`` work-items reduce each."""
@@ -184,10 +180,9 @@ class _Segments:
         with k.per_item(None) as code:
             segment = k.declare("segment", Prim.I64, op("quot", launches.LID, lanes))
             lane = k.declare("lane", Prim.I64, op("rem", launches.LID, lanes))
-            exists = k.declare("exists", Prim.BOOL, imp.Apply("lt", Prim.I64, (
-                segment, volume(shape))))
+            exists = k.declare("exists", Prim.BOOL, op("lt", segment, volume(shape)))
             totals = [launches.scalars(k.neutral(o)) for o in ops]
-            with k.block() as inside:
+            with k.when(exists):
                 indices = [k.declare("i", Prim.I64, i) for i in unflat_index(segment, shape)]
                 part, step = (launches.Part(lane, self.length),
                               lanes) if all(o.comm for o in ops) else (
@@ -195,17 +190,13 @@ class _Segments:
                 found = self._totals(indices, part, step)
                 for total, value in zip(chain(*totals), chain(*found), strict=True):
                     k.emit(imp.Assign(total.name, value))
-            k.emit(imp.If(exists, tuple(inside)))
-            rows = [row_total(k, o, t, lanes, k.subgroup)
-                    for o, t in zip(ops, totals, strict=True)]
-            with k.block() as publish:
+            rows = [row_total(k, o, t, lanes, k.subgroup) for o, t in zip(ops, totals, strict=True)]
+            with k.when(all_of(exists, op("eq", lane, lit(0)))):
                 for o, mems, row in zip(ops, arrays, rows, strict=True):
                     for mem, value, type_ in zip(mems, row, o.lam.ret, strict=True):
                         k.emit(imp.Store(mem, segment, value, launches.require_scalar(type_)))
-            k.emit(imp.If(imp.Apply("and", Prim.BOOL, (
-                exists, imp.Apply("eq", Prim.I64, (lane, lit(0))))), tuple(publish)))
         k.emit(*code)
 
 
 def _at_least_one(count: Exp) -> Exp:
-    return imp.Apply("max", Prim.I64, (count, lit(1)))
+    return op("max", count, lit(1))

@@ -21,11 +21,12 @@ from runelift.codegen.kernel.collectives import group_scan, truth
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.passes.barriers import insert_barriers
+from runelift.codegen.passes.failed_checks import with_notes
 from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of, places, share_local_memory
 from runelift.codegen.passes.teams import can_team, mask_absent_teams
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.shapes import TeamCount
-from runelift.codegen.plan.views import View, lit, op, unflat_index, volume
+from runelift.codegen.plan.views import View, any_of, lit, op, unflat_index, volume
 from runelift.codegen.segops.hist_parts import atomic_update
 from runelift.ir import imp
 from runelift.ir import syntax as ir
@@ -35,7 +36,7 @@ from runelift.ir.imp.traverse import statements
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.traverse import free_vars
-from runelift.ir.types import FALSE, TRUE, i64
+from runelift.ir.types import Const, i64
 
 
 def lower_group(lowering: launches.Lowering, exp: ir.SegMap) -> None:
@@ -52,10 +53,12 @@ def lower_group(lowering: launches.Lowering, exp: ir.SegMap) -> None:
             k.copy(out.row(*indices), value)
         else:
             k.alone(lambda out=out, value=value: k.emit(out.write(indices, value)))  # type: ignore[misc]
+    k.settle_failures()
     if k.all_fine is not None:
-        first, then = (imp.Store(k.all_fine, lit(0), imp.Lit(value), Prim.BOOL)
-                       for value in (TRUE, FALSE))
-        k.code = [imp.If(IS_FIRST, (first,)), *launches.with_notes(k.code, then)]
+        one, none = (imp.Lit(Const(value, Prim.I32)) for value in (1, 0))
+        first = imp.Store(k.all_fine, lit(0), one, Prim.I32)
+        k.code = [imp.If(IS_FIRST, (first,)), *with_notes(k.code, imp.Atomic(
+            "min", Prim.I32, k.all_fine, lit(0), none, imp.Space.LOCAL))]
     k.locals = share_local_memory(k.code, k.locals)
     groups = launches.total(lowering, exp.space)
     chunk = lowering.setting(Quantity.CHUNK) if k.layouts else i64(0)
@@ -89,9 +92,9 @@ def _side_by_side(k: GroupBuilder, lowering: launches.Lowering, space: ir.Space,
     lowering.steps.append(TeamCount(k.teams, k.even, k.group, groups, need,
                                     lowering.setting(Quantity.TEAMS), independent))
     present = imp.Var(k.names.fresh("present"))
-    surely = imp.Apply("eq", Prim.I64, (imp.Var(k.even), lit(1)))
-    exists = imp.Apply("lt", Prim.I64, (launches.GROUP_ID, volume(launches.widths(k, space))))
-    k.code = [imp.Declare(present.name, Prim.BOOL, imp.Apply("or", Prim.BOOL, (surely, exists))),
+    surely = op("eq", imp.Var(k.even), lit(1))
+    exists = op("lt", launches.GROUP_ID, volume(launches.widths(k, space)))
+    k.code = [imp.Declare(present.name, Prim.BOOL, any_of(surely, exists)),
               *mask_absent_teams(present, k.code)]
 
 
@@ -142,10 +145,9 @@ class GroupBuilder(PointsBuilder):
 
         def element(here: Point) -> None:
             if fresh is not None:
-                with self.block() as begin:
+                with self.when(_starts(here, shape)):
                     launches.reset(self, exp.ops, totals)
                     self.emit(imp.Assign(fresh.name, truth(True)))
-                self.emit(imp.If(_starts(here, shape), tuple(begin)))
             self._scan_element(exp, totals, outs, here)
 
         self.each_point(exp, layout, element)
@@ -162,14 +164,13 @@ class GroupBuilder(PointsBuilder):
         count = sum(len(t) for t in totals)
         launches.store_results(self, outs[count:], here.indices, values[count:])
         self.accumulate_all(exp.ops, totals, values)
-        for out, t in zip(outs, (t for ts in totals for t in ts), strict=False):
-            self.emit(out.write(here.indices, t))
+        self.emit(*launches.writes(outs, here.indices, totals))
 
     def _add_carries(self, exp: ir.SegScan, layout: ChunkLayout, shape: tuple[Exp, ...],
                      outs: Sequence[View], carries: Sequence[Sequence[imp.Var]],
                      fresh: imp.Var | None) -> None:
         """Add the carries to the elements before the chunk's first start of a segment."""
-        with self.block() as code:
+        with self.when(op("lt", lit(0), launches.LID)):
             going = self.declare("going", Prim.BOOL, truth(True)) if fresh is not None else None
 
             def element(here: Point) -> None:
@@ -182,11 +183,9 @@ class GroupBuilder(PointsBuilder):
                     return
                 with self.block() as stop:
                     self.emit(imp.Assign(going.name, truth(False)))
-                self.emit(imp.If(_starts(here, shape), tuple(stop)),
-                          imp.If(going, tuple(combine)))
+                self.emit(imp.If(_starts(here, shape), tuple(stop)), imp.If(going, tuple(combine)))
 
             self.each(layout, shape, element)
-        self.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), launches.LID)), tuple(code)))
 
     def _combine(self, op_: ir.Operator, carry: Sequence[imp.Var], targets: Sequence[View],
                  here: Point) -> None:
@@ -242,4 +241,4 @@ class GroupBuilder(PointsBuilder):
 
 def _starts(here: Point, shape: tuple[Exp, ...]) -> Exp:
     """True if an element is the first of its segment."""
-    return imp.Apply("eq", Prim.I64, (op("rem", here.position, shape[-1]), lit(0)))
+    return op("eq", op("rem", here.position, shape[-1]), lit(0))

@@ -18,6 +18,8 @@ from runelift.codegen.plan.shapes import Chunk, GroupShape
 from runelift.codegen.plan.views import (
     Indices,
     View,
+    all_of,
+    any_of,
     flat_index,
     lit,
     op,
@@ -150,9 +152,7 @@ class ChunkBuilder(KernelBuilder):
                                 for i in unflat_index(position, shape))
                 self.point = Point(layout, indices, position, imp.Var(offset))
                 work(self.point)
-            exists = imp.Apply("or", Prim.BOOL, (
-                imp.Apply("eq", Prim.I64, (imp.Var(layout.whole), lit(1))),
-                imp.Apply("lt", Prim.I64, (position, points))))
+            exists = any_of(op("eq", imp.Var(layout.whole), lit(1)), op("lt", position, points))
             self.emit(imp.If(exists, tuple(inside)))
         self.independent.add(offset)
         self.emit(imp.For(offset, lit(0), imp.Var(layout.chunk), lit(1), tuple(code),
@@ -179,7 +179,7 @@ class ChunkBuilder(KernelBuilder):
         position = self.names.fresh("v")
         counters: list[imp.Var] = []
         if len(shape) > 1 and self.host.interleave:
-            sizes = [shape[0], *(imp.Apply("max", Prim.I64, (size, lit(1))) for size in shape[1:])]
+            sizes = [shape[0], *(op("max", size, lit(1)) for size in shape[1:])]
             counters = [self.declare("at", Prim.I64, i) for i in unflat_index(LID, sizes)]
             strides = [self.declare("stride", Prim.I64, i) for i in unflat_index(LSIZE, sizes)]
         with self.per_item(None) as code:
@@ -190,8 +190,7 @@ class ChunkBuilder(KernelBuilder):
                 if k == 0:
                     self.emit(imp.Assign(counters[0].name, moved))
                     break
-                above = self.declare("above", Prim.BOOL,
-                                     imp.Apply("le", Prim.I64, (shape[k], moved)))
+                above = self.declare("above", Prim.BOOL, op("le", shape[k], moved))
                 self.emit(imp.Assign(counters[k].name, imp.Select(
                     above, op("sub", moved, shape[k]), moved, Prim.I64)))
                 self.emit(imp.Assign(counters[k - 1].name, imp.Select(
@@ -304,10 +303,9 @@ class ChunkBuilder(KernelBuilder):
             self._copy_staged(layout, target, source)
         with self.block() as directly:
             self.each(layout, target.shape, element)
-        self.emit(imp.If(imp.Apply("and", Prim.BOOL, (
-            imp.Apply("eq", Prim.I64, (imp.Var(self.staged), lit(1))),
-            imp.Apply("lt", Prim.I64, (lit(1), imp.Var(layout.chunk))))),
-            tuple(by_stage), tuple(directly)))
+        staged = op("eq", imp.Var(self.staged), lit(1))
+        several = all_of(staged, op("lt", lit(1), imp.Var(layout.chunk)))
+        self.emit(imp.If(several, tuple(by_stage), tuple(directly)))
 
     def _is_global(self, view: View) -> bool:
         return (view.mem is not None and not isinstance(view, ChunkedArray)

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from runelift.codegen.kernel.kernel_builder import Value
-from runelift.codegen.kernel.launch_builder import LSIZE, local_arrays, require_scalar
+from runelift.codegen.kernel.launch_builder import LSIZE, local_arrays, prims_of
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import LID
-from runelift.codegen.plan.views import View, lit, op
+from runelift.codegen.plan.views import View, all_of, lit, negated, op
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
@@ -46,7 +46,7 @@ def group_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
     def in_memory() -> list[imp.Var]:
         _tree_reduce(k, operator, mems, totals)
         return [k.declare("r", p, imp.Load(m, lit(0), p))
-                for m, p in zip(mems, _prims(operator), strict=True)]
+                for m, p in zip(mems, prims_of(operator), strict=True)]
 
     return _choose(k, _some(subgroup), operator,
                    lambda: _Lanes(k, operator, subgroup, mems, ()).total(totals), in_memory)
@@ -61,10 +61,10 @@ def team_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
     def in_memory() -> list[imp.Var]:
         _tree_reduce(k, operator, mems, totals, count)
         return [k.declare("r", p, imp.Load(m, LID, p))
-                for m, p in zip(mems, _prims(operator), strict=True)]
+                for m, p in zip(mems, prims_of(operator), strict=True)]
 
-    enough = imp.Apply("le", Prim.I64, (count, imp.Var(subgroup)))
-    return _choose(k, imp.Apply("and", Prim.BOOL, (_some(subgroup), enough)), operator,
+    enough = op("le", count, imp.Var(subgroup))
+    return _choose(k, all_of(_some(subgroup), enough), operator,
                    lambda: row_total(k, operator, totals, count, subgroup), in_memory)
 
 
@@ -86,14 +86,14 @@ def _tree_reduce(k: KernelBuilder, op_: Operator, arrays: Sequence[VName],
     Log-step: at distance d, work-item i (a multiple of 2d) takes in the total of i + d.  The
     levels are counted because PoCL 3.0 gives wrong sums for a while loop around the barrier.
     """
-    prims = [require_scalar(t) for t in op_.lam.ret]
+    prims = prims_of(op_)
     for mem, total_, prim in zip(arrays, totals, prims, strict=True):
         k.emit(imp.Store(mem, LID, total_, prim))
     k.emit(imp.Barrier(imp.Space.LOCAL))
     levels = _levels(count)
 
     def level(number: Exp) -> None:
-        distance = k.declare("distance", Prim.I64, imp.Apply("shl", Prim.I64, (lit(1), number)))
+        distance = k.declare("distance", Prim.I64, op("shl", lit(1), number))
         partner = op("add", LID, distance)
         with k.block() as active:
             mine: list[Value] = [k.declare("left", p, imp.Load(m, LID, p))
@@ -104,10 +104,9 @@ def _tree_reduce(k: KernelBuilder, op_: Operator, arrays: Sequence[VName],
                                         strict=True):
                 assert not isinstance(value, View)
                 k.emit(imp.Store(mem, LID, value, prim))
-        multiple = imp.Apply("eq", Prim.I64, (
-            op("and", LID, op("sub", op("mul", distance, lit(2)), lit(1))), lit(0)))
-        within = imp.Apply("lt", Prim.I64, (partner, LSIZE))
-        k.emit(imp.If(imp.Apply("and", Prim.BOOL, (multiple, within)), tuple(active)))
+        multiple = op("eq", op("and", LID, op("sub", op("mul", distance, lit(2)), lit(1))), lit(0))
+        within = op("lt", partner, LSIZE)
+        k.emit(imp.If(all_of(multiple, within), tuple(active)))
         k.emit(imp.Barrier(imp.Space.LOCAL))
 
     k.loop(levels, level, base="level")
@@ -115,14 +114,14 @@ def _tree_reduce(k: KernelBuilder, op_: Operator, arrays: Sequence[VName],
 
 def _some(subgroup: VName) -> Exp:
     """True if sub-groups have more than one work-item."""
-    return imp.Apply("lt", Prim.I64, (lit(1), imp.Var(subgroup)))
+    return op("lt", lit(1), imp.Var(subgroup))
 
 
 def _choose(k: KernelBuilder, cond: Exp, operator: Operator,
             by_shuffles: Callable[[], Sequence[imp.Var]],
             in_memory: Callable[[], Sequence[imp.Var]]) -> list[imp.Var]:
     """The result by shuffles if ``cond`` holds when a kernel is built, else through memory."""
-    found = [k.declare("found", p) for p in _prims(operator)]
+    found = [k.declare("found", p) for p in prims_of(operator)]
 
     def set_by(find: Callable[[], Sequence[imp.Var]]) -> tuple[imp.Stm, ...]:
         with k.block() as code:
@@ -142,7 +141,7 @@ def _scan_in_memory(k: KernelBuilder, operator: Operator, totals: Sequence[imp.V
     After step s, a work-item has the total of 2^s work-items.  Two arrays take turns, so that one
     barrier per step is enough.
     """
-    prims = _prims(operator)
+    prims = prims_of(operator)
     own = [k.declare("own", p, t) for p, t in zip(prims, totals, strict=True)]
     opened = k.declare("opened", Prim.BOOL, fresh) if fresh is not None else None
 
@@ -162,26 +161,23 @@ def _scan_in_memory(k: KernelBuilder, operator: Operator, totals: Sequence[imp.V
                 if not isinstance(v, View)]
             for target, value in zip(own, combined, strict=True):
                 k.emit(imp.Assign(target.name, value))
-        with k.block() as reach:
+        with k.when(op("le", distance, LID)):
             if opened is None:
                 k.emit(*take)
             else:
-                k.emit(imp.If(imp.Apply("not", Prim.BOOL, (opened,)), (
+                k.emit(imp.If(negated(opened), (
                     *take, imp.Assign(opened.name, imp.Load(flags[side], before, Prim.BOOL)))))
-        k.emit(imp.If(imp.Apply("le", Prim.I64, (distance, LID)), tuple(reach)))
         publish(1 - side)
 
     def two_steps(number: Exp) -> None:
-        distance = k.declare("distance", Prim.I64, imp.Apply("shl", Prim.I64, (
-            lit(1), op("mul", number, lit(2)))))
+        distance = k.declare("distance", Prim.I64, op("shl", lit(1), op("mul", number, lit(2))))
         step(0, distance)
         step(1, op("mul", distance, lit(2)))
 
     publish(0)
-    steps = op("sub", lit(64), imp.Apply("clz", Prim.I64, (op("sub", LSIZE, lit(1)),)))
+    steps = op("sub", lit(64), op("clz", op("sub", LSIZE, lit(1))))
     k.loop(op("quot", op("add", steps, lit(1)), lit(2)), two_steps, base="step")
-    before = imp.Select(imp.Apply("lt", Prim.I64, (lit(0), LID)), op("sub", LID, lit(1)), lit(0),
-                        Prim.I64)
+    before = imp.Select(op("lt", lit(0), LID), op("sub", LID, lit(1)), lit(0), Prim.I64)
     return [k.declare("carry", p, imp.Load(m, before, p))
             for m, p in zip(mems[0], prims, strict=True)]
 
@@ -210,14 +206,13 @@ class _Shuffles:
         """Emit a reduction of the values of ``count`` work-items in a row by the first, at 0."""
         def step(number: Exp) -> None:
             distance = self._distance(number)
-            reach = _less(op("add", place, distance), count)
+            reach = op("lt", op("add", place, distance), count)
             source = self.k.declare("source", Prim.I64, imp.Select(
                 reach, op("add", LID, distance), LID, Prim.I64))
             right = [self._shuffled("right", t, p, source)
                      for t, p in zip(own, self.prims, strict=True)]
-            with self.k.block() as take:
+            with self.k.when(reach):
                 self._combine(own, right, own)
-            self.k.emit(imp.If(reach, tuple(take)))
 
         self.k.loop(_levels(count), step, base="step", unroll=count == self.size)
 
@@ -226,13 +221,13 @@ class _Shuffles:
     @property
     def prims(self) -> list[Prim]:
         """The types of a total."""
-        return _prims(self.operator)
+        return prims_of(self.operator)
 
     def _declared(self, base: str, values: Sequence[Exp]) -> list[imp.Var]:
         return [self.k.declare(base, p, v) for p, v in zip(self.prims, values, strict=True)]
 
     def _distance(self, number: Exp) -> imp.Var:
-        return self.k.declare("distance", Prim.I64, imp.Apply("shl", Prim.I64, (lit(1), number)))
+        return self.k.declare("distance", Prim.I64, op("shl", lit(1), number))
 
     def _shuffled(self, base: str, value: Exp, prim: Prim, source: Exp) -> imp.Var:
         name = self.k.names.fresh(base)
@@ -271,7 +266,7 @@ class _Lanes(_Shuffles):
     @property
     def several(self) -> Exp:
         """True if the group has more than one sub-group."""
-        return imp.Apply("lt", Prim.I64, (self.size, LSIZE))
+        return op("lt", self.size, LSIZE)
 
     def before(self, totals: Sequence[imp.Var], fresh: imp.Var | None) -> list[imp.Var]:
         """The combined totals of the work-items before each one; not set for the first."""
@@ -279,13 +274,12 @@ class _Lanes(_Shuffles):
         own = self._declared("own", totals)
         opened = k.declare("opened", Prim.BOOL, fresh) if fresh is not None else None
         self._scan(own, opened, self.size)
-        previous = imp.Select(_less(lit(0), self.lane), op("sub", LID, lit(1)), LID, Prim.I64)
+        previous = imp.Select(op("lt", lit(0), self.lane), op("sub", LID, lit(1)), LID, Prim.I64)
         carries = [self._shuffled("carry", t, p, previous)
                    for t, p in zip(own, self.prims, strict=True)]
         begun = None if opened is None else self._shuffled("begun", opened, Prim.BOOL, previous)
-        with k.block() as code:
+        with k.when(self.several):
             self._take_in_others(own, opened, carries, begun)
-        k.emit(imp.If(self.several, tuple(code)))
         return carries
 
     def total(self, totals: Sequence[imp.Var]) -> list[imp.Var]:
@@ -294,9 +288,8 @@ class _Lanes(_Shuffles):
         own, found = self._declared("own", totals), [k.declare("r", p) for p in self.prims]
         self._reduce(own, self.size, self.lane)
         with k.block() as over_all:
-            with k.block() as publish:
+            with k.when(op("eq", self.lane, lit(0))):
                 self._publish(own, None)
-            k.emit(imp.If(_equal(self.lane, lit(0)), tuple(publish)))
             self._assign(found, [imp.Load(m, lit(0), p)
                                  for m, p in zip(self.mems, self.prims, strict=True)])
 
@@ -318,7 +311,7 @@ class _Lanes(_Shuffles):
         """Scan the values of the ``count`` work-items of a sub-group."""
         def step(number: Exp) -> None:
             distance = self._distance(number)
-            reach = imp.Apply("le", Prim.I64, (distance, self.lane))
+            reach = op("le", distance, self.lane)
             source = self.k.declare("source", Prim.I64, imp.Select(
                 reach, op("sub", LID, distance), LID, Prim.I64))
             left = [self._shuffled("left", t, p, source)
@@ -330,7 +323,7 @@ class _Lanes(_Shuffles):
                 if opened is not None and earlier is not None:
                     self.k.emit(imp.Assign(opened.name, earlier))
             if opened is not None:
-                reach = imp.Apply("and", Prim.BOOL, (reach, _no(opened)))
+                reach = all_of(reach, negated(opened))
             self.k.emit(imp.If(reach, tuple(take)))
 
         self.k.loop(_levels(count), step, base="step", unroll=True)
@@ -339,13 +332,12 @@ class _Lanes(_Shuffles):
                         carries: Sequence[imp.Var], begun: imp.Var | None) -> None:
         """Take the totals of the sub-groups before into the carries of this one."""
         k = self.k
-        with k.block() as publish:
+        with k.when(op("eq", self.lane, op("sub", self.size, lit(1)))):
             self._publish(own, opened)
-        k.emit(imp.If(_equal(self.lane, op("sub", self.size, lit(1))), tuple(publish)))
         others, starts = self._others(opened)
         self._scan(others, starts, op("quot", LSIZE, self.size))
         number = op("quot", LID, self.size)
-        before = imp.Select(_less(lit(0), number), op("sub", number, lit(1)), lit(0), Prim.I64)
+        before = imp.Select(op("lt", lit(0), number), op("sub", number, lit(1)), lit(0), Prim.I64)
         source = k.declare("source", Prim.I64, op("add", op("sub", LID, self.lane), before))
         prefix = [self._shuffled("prefix", t, p, source)
                   for t, p in zip(others, self.prims, strict=True)]
@@ -353,9 +345,9 @@ class _Lanes(_Shuffles):
             self._assign(carries, prefix)
         with k.block() as go_on:
             self._combine(prefix, carries, carries)
-        later = tuple(go_on) if begun is None else (imp.If(_no(begun), tuple(go_on)),)
-        k.emit(imp.If(_less(lit(0), number), (
-            imp.If(_equal(self.lane, lit(0)), tuple(begin), later),)))
+        later = tuple(go_on) if begun is None else (imp.If(negated(begun), tuple(go_on)),)
+        k.emit(imp.If(op("lt", lit(0), number), (
+            imp.If(op("eq", self.lane, lit(0)), tuple(begin), later),)))
 
     def _publish(self, own: Sequence[imp.Var], opened: imp.Var | None) -> None:
         """Emit stores by which a sub-group publishes its totals to the other sub-groups."""
@@ -368,7 +360,7 @@ class _Lanes(_Shuffles):
     def _others(self, opened: imp.Var | None) -> tuple[list[imp.Var], imp.Var | None]:
         """The totals of all sub-groups, one for each of the first work-items of this one."""
         last = op("sub", op("quot", LSIZE, self.size), lit(1))
-        place = imp.Apply("min", Prim.I64, (self.lane, last))
+        place = op("min", self.lane, last)
         others = self._declared("other", [imp.Load(m, place, p)
                                           for m, p in zip(self.mems, self.prims, strict=True)])
         return others, None if opened is None else self.k.declare(
@@ -377,24 +369,7 @@ class _Lanes(_Shuffles):
 
 def _levels(count: Exp) -> Exp:
     """The number of doublings from 1 until ``count`` or more."""
-    return op("sub", lit(64), imp.Apply("clz", Prim.I64, (op("sub", count, lit(1)),)))
-
-
-def _less(left: Exp, right: Exp) -> Exp:
-    return imp.Apply("lt", Prim.I64, (left, right))
-
-
-def _equal(left: Exp, right: Exp) -> Exp:
-    return imp.Apply("eq", Prim.I64, (left, right))
-
-
-def _no(value: Exp) -> Exp:
-    return imp.Apply("not", Prim.BOOL, (value,))
-
-
-def _prims(operator: Operator) -> list[Prim]:
-    """The types of an operator's values, which are scalars."""
-    return [require_scalar(type_) for type_ in operator.lam.ret]
+    return op("sub", lit(64), op("clz", op("sub", count, lit(1))))
 
 
 def _flags(k: KernelBuilder, group: Size) -> VName:

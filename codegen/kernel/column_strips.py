@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.soacs import SecondOrder
-from runelift.codegen.plan.views import View, lit, op
+from runelift.codegen.plan.views import View, all_of, lit, op
 from runelift.ir import imp
 from runelift.ir.analysis.products import Reducing, dependences, is_cheap, reducing
 from runelift.ir.imp import Exp
@@ -156,8 +156,7 @@ def fold_lanes(k: SecondOrder, lanes: Lanes, ops: Sequence[Operator],
     """
     (start, end), count = part, lit(lanes.count)
     rows = k.declare("rows", Prim.I64, op("quot", op("sub", end, start), count))
-    k.emit(imp.If(imp.Apply("lt", Prim.I64, (rows, lit(LEAST_ROWS))), (
-        imp.Assign(rows.name, lit(0)),)))
+    k.emit(imp.If(op("lt", rows, lit(LEAST_ROWS)), (imp.Assign(rows.name, lit(0)),)))
 
     def at_place(_: SecondOrder, point: Sequence[Exp], row: Sequence[Exp]) -> Sequence[Value]:
         place = (op("add", op("mul", point[-1], rows), row[0]) if lanes.apart
@@ -167,13 +166,12 @@ def fold_lanes(k: SecondOrder, lanes: Lanes, ops: Sequence[Operator],
     def nothing(*_: object) -> None:
         return
 
-    with k.block() as code:
+    with k.when(op("lt", lit(0), rows)):
         strip = ColumnStrip(k, Columns((i64(0),), tuple(ops), at_place, nothing), lanes.count, (),
                             lit(0), count)
         held = strip.reduce(lit(0), rows)
         k.loop(count, lambda c: k.accumulate_all(ops, totals, strip.held(held, c)), base="lane",
                unroll=lanes.apart)
-    k.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), rows)), tuple(code)))
     return k.declare("start", Prim.I64, op("add", start, op("mul", rows, count)))
 
 
@@ -211,11 +209,10 @@ class ColumnStrip:
         self.length = breadth if rows is None else rows.cells
         self.breadth: Exp = lit(breadth) if isinstance(breadth, int) else imp.Var(breadth)
         self.outer, self.own = outer, own
-        self.first = k.declare("first", Prim.I64, imp.Apply("min", Prim.I64, (
-            own, op("sub", width, self.breadth))))
+        self.first = k.declare("first", Prim.I64, op("min", own, op("sub", width, self.breadth)))
         if rows is not None:
-            self.first_row = k.declare("first", Prim.I64, imp.Apply("min", Prim.I64, (
-                rows.own, op("sub", rows.width, imp.Var(rows.count)))))
+            last = op("sub", rows.width, imp.Var(rows.count))
+            self.first_row = k.declare("first", Prim.I64, op("min", rows.own, last))
 
     def each(self, work: Callable[[list[Exp], Exp], None], *, unroll: bool = True) -> None:
         """Emit a loop over the points; ``work`` gets the indices of a point and its number."""
@@ -249,17 +246,16 @@ class ColumnStrip:
 
         def own(name: str, column: Exp, row: Exp | None) -> Exp:
             found: Exp = imp.Apply(name, Prim.I64, (self.own, column))
-            return found if rows is None or row is None else imp.Apply("and", Prim.BOOL, (
-                found, imp.Apply(name, Prim.I64, (rows.own, row))))
+            if rows is None or row is None:
+                return found
+            return all_of(found, imp.Apply(name, Prim.I64, (rows.own, row)))
 
         def plain(point: list[Exp], c: Exp) -> None:
             work(point, self.held(totals, c))
 
         def guarded(point: list[Exp], c: Exp) -> None:
-            with k.block() as code:
+            with k.when(own("le", point[-1], None if down is None else point[down])):
                 plain(point, c)
-            k.emit(imp.If(own("le", point[-1], None if down is None else point[down]),
-                          tuple(code)))
 
         if not self.columns.apart:
             by_loads = k.host.interleave or any(map(_has_vectors_by_loads, self.columns.ops))

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+from runelift.codegen.passes.failed_checks import ITEM, marked, with_ends, with_notes
 from runelift.codegen.plan.origins import Origins, noted
-from runelift.codegen.plan.views import Indices, View, flat_index, lit, op, row_major
+from runelift.codegen.plan.views import Indices, View, flat_index, lit, negated, op, row_major
 from runelift.ir import imp
 from runelift.ir.analysis.consumption import idle_copies
 from runelift.ir.analysis.lookahead import with_uses_after
@@ -27,7 +28,7 @@ from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, greatest, least, product
 from runelift.ir.syntax import Body, Param, PrimOp, Stm
-from runelift.ir.types import ArrayType, Atom, Const, Type, shape_of
+from runelift.ir.types import FALSE, TRUE, ArrayType, Atom, Const, Type, shape_of
 
 Value: TypeAlias = Exp | View
 Writer: TypeAlias = Callable[[Exp, list[Value]], None]
@@ -107,6 +108,10 @@ class CodeBuilder:
     failures: list[imp.Failure] = field(default_factory=list)
     fine: VName | None = None
     """A variable that is false once a check of the work-item has failed, if a loop asks."""
+    doubted: set[VName] = field(default_factory=set)
+    """Variables that checks ask for: they may be wrong where code goes on."""
+    marked: bool = False
+    """True if lengths of loops have marks (:mod:`runelift.codegen.passes.failed_checks`)."""
     constants: list[VName] = field(default_factory=list)
     settings: list[VName] = field(default_factory=list)
     teams: VName | None = None
@@ -151,6 +156,13 @@ class CodeBuilder:
             self.code = outer
             self.checked.pop()
 
+    @contextmanager
+    def when(self, cond: Exp) -> Iterator[None]:
+        """Collect the statements of a branch, and emit them for work-items where ``cond`` holds."""
+        with self.block() as code:
+            yield
+        self.emit(imp.If(cond, tuple(code)))
+
     def declare(self, base: str | VName, prim: Prim, init: Exp | None = None) -> imp.Var:
         """Declare a fresh scalar variable."""
         name = self.names.fresh(base)
@@ -177,7 +189,38 @@ class CodeBuilder:
         """Record a failure of the program unless ``cond``; execution goes on."""
         self.failures.append(imp.Failure(message, self.loc))
         failure = imp.Fail(len(self.failures) - 1, tuple(args))
-        self.emit(imp.If(imp.Apply("not", Prim.BOOL, (cond,)), (failure,)))
+        self.emit(imp.If(negated(cond), (failure,)))
+
+    def length(self, atom: Atom) -> Exp:
+        """The length of a loop of the program, with a mark: no iteration behind a failed check."""
+        bound = self.scalar(atom)
+        if isinstance(bound, imp.Lit):
+            return bound
+        self.marked = True
+        return marked(bound, self.mark)
+
+    @property
+    def mark(self) -> imp.Var:
+        """The mark of loops in the code under construction."""
+        return ITEM
+
+    def conditions(self) -> dict[imp.Var, Callable[[], Exp]]:
+        """Makers of the condition of each mark: that no check has failed."""
+        return {ITEM: self.own_fine}
+
+    def own_fine(self) -> Exp:
+        """False where a check of the work-item has failed."""
+        self.fine = self.fine or self.names.fresh("fine")
+        return imp.Var(self.fine)
+
+    def settle_failures(self) -> None:
+        """Decide about marks, and note failures of the work-item where a loop asks for them."""
+        if self.marked:
+            self.code = with_ends(self.code, self.doubted, self.names, self.conditions())
+        if self.fine is not None:
+            self.code = [imp.Declare(self.fine, Prim.BOOL, imp.Lit(TRUE)),
+                         *with_notes(self.code, imp.Assign(self.fine, imp.Lit(FALSE)))]
+        self.marked, self.fine = False, None
 
     # Names
 

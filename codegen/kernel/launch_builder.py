@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 
 from runelift.codegen.kernel.kernel_builder import CodeBuilder, PlanEnv, Scratch, Value
@@ -21,12 +21,12 @@ from runelift.ir.analysis.blocks import blocks_of
 from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.guards import Lengths
 from runelift.ir.imp import Exp
-from runelift.ir.imp.traverse import evaluated, map_statement, statements, variables
+from runelift.ir.imp.traverse import evaluated, statements, variables
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least, product
 from runelift.ir.syntax import Body, Operator, Param, Space, Stm
-from runelift.ir.types import FALSE, TRUE, Atom, Type, elem_of, i64
+from runelift.ir.types import Atom, Type, elem_of, i64
 
 LID, LSIZE = imp.WorkItem(imp.Id.LOCAL_ID), imp.WorkItem(imp.Id.LOCAL_SIZE)
 GID, GSIZE = imp.WorkItem(imp.Id.GLOBAL_ID), imp.WorkItem(imp.Id.GLOBAL_SIZE)
@@ -47,9 +47,9 @@ class Lowering:
     Without ``parameters`` there is nothing to choose, and defaults of the device hold.  If
     ``fixed`` is not None, kernels are built for the values of these sizes, so that arrays of a
     work-item are private.  Otherwise such arrays are in ``scratch`` memory, which all kernels
-    share.  ``testing``: kernels test margins of arrays, and do not read stored margins.  ``route``
-    names the branches around what is being lowered.  ``lengths`` are facts about the loops of
-    work-items whose bounds elements decide.
+    share.  ``scalars`` are i64s that the steps compute.  ``testing``: kernels test margins of
+    arrays, and do not read stored margins.  ``route`` names the branches around what is being
+    lowered.  ``lengths`` are facts about the loops of work-items whose bounds elements decide.
     """
 
     stm: Stm
@@ -58,6 +58,7 @@ class Lowering:
     parameters: Parameters | None = None
     steps: list[plan.Step] = field(default_factory=list)
     temporaries: list[VName] = field(default_factory=list)
+    scalars: set[VName] = field(default_factory=set)
     fixed: tuple[VName, ...] | None = None
     scratch: tuple[Scratch, ...] = ()
     testing: bool = False
@@ -112,8 +113,8 @@ class Lowering:
         return self.size(self.setting(Quantity.GROUPS))
 
     def type(self, name: VName) -> Type:
-        """The type of a host name, or of a buffer of this lowering."""
-        return self.env.type(name)
+        """The type of a host name, or of a number of this lowering."""
+        return Prim.I64 if name in self.scalars else self.env.type(name)
 
     def view(self, name: VName) -> View:
         """The view of a host array, or of its stored copy if there is one."""
@@ -144,7 +145,7 @@ class Lowering:
 
     def _define(self, name: VName, size: Size) -> None:
         self.steps.append(plan.ComputeSize(name, size))
-        self.env = WithScalar(self.env, name)
+        self.scalars.add(name)
 
     def launch(self, k: KernelBuilder, kind: str, groups: Size, group: Size | None = None,
                *, fits: bool = False, shaped: VName | None = None,
@@ -163,10 +164,8 @@ class Lowering:
             self.temporaries.append(scratch.name)
             if scratch.stride is not None:
                 self._define(scratch.stride, scratch.count)
+        k.settle_failures()
         k.code = with_early_checks(k.code)
-        if k.fine is not None:
-            k.code = [imp.Declare(k.fine, Prim.BOOL, imp.Lit(TRUE)),
-                      *with_notes(k.code, imp.Assign(k.fine, imp.Lit(FALSE)))]
         if self.interleave:
             k.code = unroll_private_arrays(k.code)
         if self.parameters is not None and has_loops(k.code, k.constants):
@@ -174,7 +173,7 @@ class Lowering:
             k.code = with_unroll_factor(k.settings[0], k.code, k.constants)
         if self.lengths is not None:
             k.code = with_trips(k.code, self._trips(k, self.lengths))
-        kernel, args = finish(k, kind, self.stm, self.env)
+        kernel, args = finish(k, kind, self)
         if aliases:
             args = tuple(aliases.get(as_name(arg), arg) for arg in args)
         total = Size.of(0)
@@ -223,24 +222,13 @@ def as_name(atom: Atom) -> VName:
     return atom
 
 
-def with_notes(code: Sequence[imp.Stm], note: imp.Stm) -> list[imp.Stm]:
-    """Code that notes each failure by a statement as well."""
-    def noted(stm: imp.Stm) -> imp.Stm:
-        match stm:
-            case imp.If(_, (imp.Fail(), *_) as failure):
-                return replace(stm, then_=(*failure, note))
-        return map_statement(stm, lambda exp: exp, noted)
-
-    return list(map(noted, code))
-
-
-def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Kernel,
-                                                                       tuple[Atom, ...]]:
+def finish(k: KernelBuilder, kind: str, lowering: Lowering
+           ) -> tuple[imp.Kernel, tuple[Atom, ...]]:
     """The kernel with a parameter for every name it does not bind, and the arguments."""
-    local = {array.name for array in k.locals}
+    local, stm = {array.name for array in k.locals}, lowering.stm
     scan = _Names()
     scan.add(k.code)
-    prologue = env.prologue(sorted(scan.used - scan.bound, key=lambda n: n.tag))
+    prologue = lowering.env.prologue(sorted(scan.used - scan.bound, key=lambda n: n.tag))
     scan.add(prologue)
     code = (*prologue, *k.code)
     buffers = {m: p for m, p in scan.memories.items() if m not in scan.bound and m not in local}
@@ -249,7 +237,7 @@ def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Ker
     params: list[imp.KernelParam] = [
         imp.BufferParam(m, p, m in scan.written)
         for m, p in sorted(buffers.items(), key=lambda b: b[0].tag)]
-    params += [imp.ScalarParam(name, elem_of(env.type(name))) for name in scalars]
+    params += [imp.ScalarParam(name, elem_of(lowering.type(name))) for name in scalars]
     base = stm.pat[0].name.base if stm.pat else "effect"
     name = f"{kind}_{base}_{k.names.fresh('k').tag}"
     comment = f"{kind} for {', '.join(p.name.base for p in stm.pat) or 'its checks'}"
@@ -313,41 +301,6 @@ class _Names:
                 self.written.add(mem)
                 if not isinstance(stm, imp.Store) and stm.old is not None:
                     self.bound.add(stm.old)
-
-
-@dataclass(frozen=True, slots=True)
-class WithScalar:
-    """The host environment ``env`` with one more i64, ``name``."""
-
-    env: PlanEnv
-    name: VName
-
-    @property
-    def interleave(self) -> bool:
-        """True if neighbouring work-items should access neighbouring elements."""
-        return self.env.interleave
-
-    @property
-    def coherent(self) -> bool:
-        """True if groups see, after a fence, what other groups wrote in the same launch."""
-        return self.env.coherent
-
-    @property
-    def loops(self) -> int:
-        """The number of host loops that contain the kernel."""
-        return self.env.loops
-
-    def type(self, name: VName) -> Type:
-        """The type of a name."""
-        return Prim.I64 if name == self.name else self.env.type(name)
-
-    def view(self, name: VName) -> View:
-        """The view of a host array."""
-        return self.env.view(name)
-
-    def prologue(self, used: Iterable[VName]) -> list[imp.Declare]:
-        """The code for scalars that are not on the host."""
-        return self.env.prologue(used)
 
 
 def widths(k: KernelBuilder, space: Space) -> tuple[Exp, ...]:
@@ -430,6 +383,13 @@ def store_results(k: CodeBuilder, outs: Sequence[View], indices: Sequence[Exp],
     for out, value in zip(outs, values, strict=True):
         if value is not None:
             k.store(out, indices, value)
+
+
+def writes(outs: Sequence[View], indices: Sequence[Exp], totals: Sequence[Sequence[Exp]]
+           ) -> tuple[imp.Stm, ...]:
+    """The stores of totals, per operator and value, in the first of ``outs``."""
+    return tuple(out.write(indices, total) for out, total in zip(
+        outs, (t for ts in totals for t in ts), strict=False))
 
 
 def run_point(k: KernelBuilder, body: Body, outs: Sequence[View],
@@ -523,7 +483,7 @@ def is_short(lowering: Lowering, length: Size, most: Atom | None = None) -> VNam
 
 def item_bytes(ops: Sequence[Operator]) -> int:
     """The bytes of a partial result."""
-    return sum(require_scalar(type_).bytes for o in ops for type_ in o.lam.ret)
+    return sum(prim.bytes for o in ops for prim in prims_of(o))
 
 
 def roomy_group(lowering: Lowering, ops: Sequence[Operator]) -> Size:
@@ -545,6 +505,11 @@ def require_scalar(type_: Type) -> Prim:
     return type_
 
 
+def prims_of(operator: Operator) -> list[Prim]:
+    """The types of an operator's values, which are scalars."""
+    return [require_scalar(type_) for type_ in operator.lam.ret]
+
+
 def scalars(totals: Sequence[imp.Var | View]) -> list[imp.Var]:
     """Accumulators that are all variables; CompilerLimitation if one is an array."""
     found = [t for t in totals if isinstance(t, imp.Var)]
@@ -558,9 +523,9 @@ def local_arrays(k: KernelBuilder, ops: Sequence[Operator], length: Size) -> lis
     arrays: list[list[VName]] = []
     for op_ in ops:
         arrays.append([])
-        for type_ in op_.lam.ret:
+        for prim in prims_of(op_):
             name = k.names.fresh("local")
-            k.locals.append(imp.LocalArray(name, require_scalar(type_), length))
+            k.locals.append(imp.LocalArray(name, prim, length))
             arrays[-1].append(name)
     return arrays
 
@@ -577,7 +542,7 @@ def even_part(k: KernelBuilder, points: Exp, item: Exp, items: Exp) -> Part:
     """The part of ``points`` for work-item ``item`` if ``items`` work-items divide them evenly."""
     chunk = k.declare("chunk", Prim.I64, ceil_quot(points, items))
     start = k.declare("start", Prim.I64, op("mul", item, chunk))
-    end = k.declare("end", Prim.I64, imp.Apply("min", Prim.I64, (op("add", start, chunk), points)))
+    end = k.declare("end", Prim.I64, op("min", op("add", start, chunk), points))
     return Part(start, end)
 
 

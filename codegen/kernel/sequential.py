@@ -27,6 +27,7 @@ from runelift.ir.base import failures
 from runelift.ir.base.errors import CompilerBug
 from runelift.ir.imp import Exp
 from runelift.ir.imp import Stm as ImpStm
+from runelift.ir.imp.traverse import variables
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.traverse import free_vars
@@ -118,6 +119,8 @@ class KernelBuilder(SecondOrder):
             case ir.Copy(array):
                 self.bind_copy(stm.pat[0], self.array(array))
             case ir.Assert(cond, message, args):
+                if message != failures.SIZE:  # loops of negative length have no iteration
+                    self.doubted |= variables(self.scalar(cond))
                 self.fail_unless(self.scalar(cond), message, [self._wide(a) for a in args])
             case ir.If():
                 self.branch(stm.pat, stm.exp)
@@ -155,7 +158,7 @@ class KernelBuilder(SecondOrder):
             SecondOrder.redomap(self, pat, exp)
             return
         totals = [[t for t in self.neutral(o) if isinstance(t, imp.Var)] for o in exp.ops]
-        width = self.scalar(exp.width)
+        width = self.length(exp.width)
 
         def element(index: Exp) -> list[Value]:
             return self.apply(exp.lam, self.elements(exp.lam, exp.arrays, index))
@@ -196,6 +199,7 @@ class KernelBuilder(SecondOrder):
                 zero, one = imp.Lit(Const(0, prim)), imp.Lit(Const(1, prim))
                 nonzero = imp.Apply("not", Prim.BOOL, (imp.Apply("eq", prim, (divisor, zero)),))
                 if not proved:
+                    self.doubted |= variables(divisor)
                     self.fail_unless(nonzero, failures.DIVISION, [])
                 values[-1] = imp.Select(nonzero, divisor, one, prim)
         return imp.Apply(name, prim, tuple(values))
@@ -220,6 +224,7 @@ class KernelBuilder(SecondOrder):
             return Selection([self._part(dim) for dim in exp.dims])
         dims = [self._held(self._part(dim)) for dim in exp.dims]
         written = [self._written(dim) for dim in dims]
+        self.doubted.update(*(variables(value) for each in written for value in each))
         message = failures.access([len(each) for each in written])
         values = [*(value for each in written for value in each), *view.shape]
         fine = list[Exp]()
@@ -396,7 +401,7 @@ class KernelBuilder(SecondOrder):
                 self.env[exp.form.index] = imp.Var(exp.form.index)
             self._carry(carried, self.body(exp.body), [p.param for p in exp.params])
         if isinstance(exp.form, ir.ForLoop):
-            bound = self.scalar(exp.form.bound)
+            bound = self.length(exp.form.bound)
             self.emit(imp.For(exp.form.index, lit(0), bound, lit(1), tuple(code)))
         else:
             going = self.scalar(exp.form.cond)
@@ -410,8 +415,7 @@ class KernelBuilder(SecondOrder):
 
     def no_failure(self, _: ir.Loop) -> Exp | None:
         """False where a check has failed: a ``while`` loop ends then, as it might not otherwise."""
-        self.fine = self.fine or self.names.fresh("fine")
-        return imp.Var(self.fine)
+        return self.own_fine()
 
     def reusable(self, out: ir.Param, param: ir.LoopParam, init: View) -> bool:
         """True if a loop may keep its values in the memory of ``init``."""

@@ -178,7 +178,7 @@ class SecondOrder(CodeBuilder):
             self.accumulate_all(exp.ops, totals, values)
             self.owned.pop()
 
-        self.loop(self.scalar(exp.width), step)
+        self.loop(self.scalar(exp.width) if outs else self.length(exp.width), step)
         self.bind_all(pat, [*(t for total in totals for t in total), *outs])
 
     def scanomap(self, pat: tuple[Param, ...], exp: Scanomap) -> None:
@@ -245,7 +245,7 @@ class SecondOrder(CodeBuilder):
             values = self.apply(exp.lam, self.elements(exp.lam, exp.arrays, index))
             self.write_inside(outs, [d.rank for d in exp.dests], values)
 
-        self.loop(self.scalar(exp.width), step)
+        self.loop(self.length(exp.width), step)
         self.bind_all(pat, outs)
 
     def write_inside(self, outs: Sequence[View], ranks: Sequence[int],
@@ -281,7 +281,7 @@ class SecondOrder(CodeBuilder):
                 self.combine_inside(o.op, self.scalar(o.bins), place[:count], [bin_], rest[:count])
                 rest, place = rest[count:], place[count:]
 
-        self.loop(self.scalar(exp.width), step)
+        self.loop(self.length(exp.width), step)
         self.bind_all(pat, outs)
 
     def bind_accumulator(self, acc: VName, write: Writer) -> None:
@@ -309,7 +309,7 @@ class SecondOrder(CodeBuilder):
             self.bind_accumulator(acc.name, write)
             self.apply(row, self.elements(row, exp.arrays, index))
 
-        self.loop(self.scalar(exp.width), step)
+        self.loop(self.length(exp.width), step)
         self.bind_all(pat, outs)
 
     def combine_inside(self, op_: Operator, bins: Exp, outs: Sequence[View],

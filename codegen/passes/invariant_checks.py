@@ -100,6 +100,8 @@ def _is_assigned(name: VName, code: Sequence[Stm]) -> bool:
 
 
 def _is_check(stm: Stm) -> bool:
-    """True for a branch that does nothing but fail."""
-    return isinstance(stm, imp.If) and not stm.else_ and bool(stm.then_) and all(
-        isinstance(each, imp.Fail) for each in stm.then_)
+    """True for a branch that does nothing but fail, and perhaps note that in a variable."""
+    match stm:
+        case imp.If(_, (imp.Fail(), *rest), ()):
+            return all(isinstance(each, imp.Fail | imp.Assign) for each in rest)
+    return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp
@@ -53,10 +53,24 @@ def op(name: str, *args: Exp, prim: Prim = Prim.I64) -> Exp:
     return imp.Apply(name, prim, args)
 
 
+def all_of(*conditions: Exp) -> Exp:
+    """True if all conditions hold."""
+    return reduce(lambda one, other: imp.Apply("and", Prim.BOOL, (one, other)), conditions)
+
+
+def any_of(*conditions: Exp) -> Exp:
+    """True if one of the conditions holds."""
+    return reduce(lambda one, other: imp.Apply("or", Prim.BOOL, (one, other)), conditions)
+
+
+def negated(cond: Exp) -> Exp:
+    """True if a condition does not hold."""
+    return imp.Apply("not", Prim.BOOL, (cond,))
+
+
 def within(index: Exp, size: Exp) -> Exp:
     """True if ``0 <= index < size``."""
-    return imp.Apply("and", Prim.BOOL, (imp.Apply("le", Prim.I64, (lit(0), index)),
-                                        imp.Apply("lt", Prim.I64, (index, size))))
+    return imp.Apply("and", Prim.BOOL, (op("le", lit(0), index), op("lt", index, size)))
 
 
 def volume(shape: Indices) -> Exp:

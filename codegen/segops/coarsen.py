@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from runelift.codegen.plan.views import lit, op
+from runelift.codegen.plan.views import all_of, lit, negated, op
 from runelift.ir import imp
 from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Stm
@@ -257,11 +257,10 @@ class _Coarsener:
         assert isinstance(stm.init, imp.Apply)
         easy = self.names.fresh("easy")
         near = replace(stm.init, op="div_sqrt_near")
-        holds = imp.Apply("and", Prim.BOOL, (
-            imp.Var(easy), replace(stm.init, op="div_sqrt_easy")))
+        holds = all_of(imp.Var(easy), replace(stm.init, op="div_sqrt_easy"))
         return [imp.Declare(easy, Prim.BOOL, imp.Lit(Const(True, Prim.BOOL))),
                 self._for_all([replace(stm, init=near), imp.Assign(easy, holds)]),
-                imp.If(imp.Apply("not", Prim.BOOL, (imp.Var(easy),)), (self._for_all([stm]),))]
+                imp.If(negated(imp.Var(easy)), (self._for_all([stm]),))]
 
     def _for_all(self, stms: Sequence[Stm]) -> Stm:
         """The loops over the lanes around a run."""

@@ -11,7 +11,7 @@ from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.barriers import insert_barriers
-from runelift.codegen.plan.views import View, flat_index, lit, op, unflat_index, within
+from runelift.codegen.plan.views import View, all_of, flat_index, lit, op, unflat_index, within
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
@@ -148,15 +148,15 @@ def _combine_by_groups(lowering: launches.Lowering, exp: SegHist, parts: Parts,
                     for each, word in (("lane", "quot"), ("column", "rem")))
     bin_ = k.declare("bin", Prim.I64, op("add", op("mul", tile, k.scalar(width)), column))
     where = [*unflat_index(segment, launches.widths(k, exp.space[:-1])), bin_]
-    here = imp.Apply("lt", Prim.I64, (bin_, k.scalar(bins)))
+    here = op("lt", bin_, k.scalar(bins))
     with k.block() as code:
         with k.block() as folded:
             for (number, *_), mems in zip(alike, arrays, strict=True):
                 totals = _fold(k, exp, parts, number, (segment, bin_), (lane, k.scalar(lanes)))
                 k.emit(*(imp.Store(mem, launches.LID, total, prim) for mem, total, prim in zip(
                     mems, totals, prims_of(exp.ops[number]), strict=True)))
-        fits = imp.Apply("lt", Prim.I64, (lane, k.scalar(lanes)))
-        k.emit(imp.If(imp.Apply("and", Prim.BOOL, (here, fits)), tuple(folded)))
+        fits = op("lt", lane, k.scalar(lanes))
+        k.emit(imp.If(all_of(here, fits), tuple(folded)))
         with k.block() as written:
             for (number, old, outs), mems in zip(alike, arrays, strict=True):
                 op_ = exp.ops[number]
@@ -171,8 +171,8 @@ def _combine_by_groups(lowering: launches.Lowering, exp: SegHist, parts: Parts,
 
                 k.loop(k.scalar(lanes), add)
                 add_to_destination(k, op_, old, outs, where, totals)
-        first = imp.Apply("eq", Prim.I64, (lane, lit(0)))
-        k.emit(imp.If(imp.Apply("and", Prim.BOOL, (here, first)), tuple(written)))
+        first = op("eq", lane, lit(0))
+        k.emit(imp.If(all_of(here, first), tuple(written)))
     k.emit(*insert_barriers(code))
     lowering.launch(k, "seghist_final", segments * Size.var(tiles))
 
@@ -206,7 +206,7 @@ def atomic_update(k: KernelBuilder, op_: Operator, out: View, indices: Sequence[
     assert out.mem is not None
     (type_,) = op_.lam.ret
     prim, place = launches.require_scalar(type_), out.at(indices)
-    with k.block() as code:
+    with k.when(within(indices[-1], out.shape[-1])):
         if (native := _native_operation(op_, space)) is not None:
             k.emit(imp.Atomic(native, prim, out.mem, place, value, space))
         else:
@@ -215,7 +215,6 @@ def atomic_update(k: KernelBuilder, op_: Operator, out: View, indices: Sequence[
                 (new,) = k.apply(op_.lam, [imp.Var(old), value])
             assert not isinstance(new, View)
             k.emit(imp.AtomicUpdate(out.mem, place, prim, space, old, tuple(body), new))
-    k.emit(imp.If(within(indices[-1], out.shape[-1]), tuple(code)))
 
 
 @dataclass(frozen=True, slots=True)

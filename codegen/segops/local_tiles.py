@@ -26,6 +26,7 @@ from runelift.codegen.kernel.launch_builder import LID, LSIZE
 from runelift.codegen.plan.shapes import Box
 from runelift.codegen.plan.views import (
     PaddedLoad,
+    all_of,
     as_padded,
     ceil_quot,
     lit,
@@ -227,8 +228,8 @@ class _Boxer:
         if not inside.found:
             return loop
         with k.block() as around:
-            count = k.declare("count", Prim.I64, imp.Apply("min", Prim.I64, (
-                tile, op("sub", loop.bound, imp.Var(start)))))
+            rest = op("sub", loop.bound, imp.Var(start))
+            count = k.declare("count", Prim.I64, op("min", tile, rest))
             k.emit(imp.For(inner, lit(0), count, lit(1), (
                 imp.Declare(loop.index, Prim.I64, op("add", imp.Var(start), imp.Var(inner))),
                 *body)))
@@ -284,8 +285,7 @@ class _Inside:
                  places: Mapping[VName, Sum], found: list[_Array]) -> None:
         self.boxer, self.code, self.inner = boxer, code, inner
         self.found, self.left_out = found, list[_Array]()
-        self.varying = {*boxer.varying, *places, inner,
-                        *varying(code, (*boxer.varying, *places))}
+        self.varying = {*boxer.varying, *places, inner, *varying(code, (*boxer.varying, *places))}
         self.sums = {**boxer.sums, **places}
         self.own = {s.name for s in statements(code) if isinstance(s, imp.Declare | imp.Peek)}
 
@@ -401,7 +401,7 @@ class _Margin:
             for factor, names in index.lanes:
                 place = op("add", place, op("mul", places[frozenset(names)], factor))
             test = within(place, size)
-            inside = test if inside is None else imp.Apply("and", Prim.BOOL, (inside, test))
+            inside = test if inside is None else all_of(inside, test)
         assert inside is not None
         found = k.declare("inside", Prim.BOOL, inside)
         there = imp.Select(found, load.index, lit(0), Prim.I64)
@@ -481,9 +481,8 @@ class _Array:
             rows = volume(others)
             whole = op("sub", rows, op("rem", rows, imp.Var(group.split)))
             k.loop(whole, row, step=imp.Var(group.split), base="row", unroll=True)
-            with k.block() as last:
+            with k.when(op("lt", op("add", whole, imp.Var(group.y)), rows)):
                 row(whole)
-            k.emit(imp.If(op("lt", op("add", whole, imp.Var(group.y)), rows), tuple(last)))
 
         k.loop(used, column, start=imp.Var(group.x), step=imp.Var(group.across), base="column")
 
@@ -493,8 +492,7 @@ class _Array:
         length = _length(group, self.sides[number])
         if inner not in self.sides[number].names:
             return length
-        return k.declare("used", Prim.I64, op("sub", length, op(
-            "sub", imp.Var(group.tile), count)))
+        return k.declare("used", Prim.I64, op("sub", length, op("sub", imp.Var(group.tile), count)))
 
     def _copy(self, k: CodeBuilder, group: GroupIndices, inner: VName, count: Exp,
               places: Sequence[Exp]) -> None:
@@ -511,8 +509,7 @@ class _Array:
         for side, place in zip(self.sides, places, strict=True):
             length, inside = _length(group, side), place
             if missing := [exp for name, exp in beyond.items() if name in side.names]:
-                inside = imp.Apply("min", Prim.I64, (place, op("sub", op(
-                    "sub", length, lit(1)), _total(missing))))
+                inside = op("min", place, op("sub", op("sub", length, lit(1)), _total(missing)))
             walked[side.names] = inside
             source = op("add", source, op("mul", inside, side.factor))
         load = imp.Load(self.mem, source, self.prim)

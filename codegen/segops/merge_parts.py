@@ -19,7 +19,6 @@ from runelift.codegen.plan.views import View, ceil_quot, lit, op
 from runelift.codegen.segops.merge_path import (
     Path,
     Totals,
-    prims_of,
     steps_of,
 )
 from runelift.codegen.segops.ragged import announce
@@ -69,7 +68,7 @@ class Parts:
 def parts_of(lowering: launches.Lowering, exp: SegRed | SegScan, steps: VName,
              count: Size) -> Parts:
     """So many parts of a path, and memory for what they leave."""
-    number, prims = lowering.scalar("parts", count), prims_of(exp)
+    number, prims = lowering.scalar("parts", count), [launches.prims_of(o) for o in exp.ops]
     return Parts(exp, prims, steps, number,
                  [[lowering.temporary("tail", p, Size.var(number)) for p in ps] for ps in prims],
                  lowering.temporary("first", Prim.I64, Size.var(number)))
@@ -77,7 +76,7 @@ def parts_of(lowering: launches.Lowering, exp: SegRed | SegScan, steps: VName,
 
 def parts_of_items(lowering: launches.Lowering, exp: SegRed | SegScan) -> Parts:
     """The parts of single work-items: enough for all cores."""
-    steps = steps_of(lowering, exp)
+    steps = lowering.scalar("steps", steps_of(lowering, exp))
     return parts_of(lowering, exp, steps, least(lowering.groups, ceil_div(
         Size.var(steps), Size.of(LEAST_STEPS))))
 
@@ -120,9 +119,8 @@ class PartOfItem:
 
         k.loop(self.last, segment, start=self.first, base="s")
         announce(k, path.segments, imp.Var(self.parts.count))
-        with k.block() as rest:
+        with k.when(op("lt", self.last, path.segments)):
             fold(self.last, k.declare("stop", Prim.I64, self.bound))
-        k.emit(imp.If(op("lt", self.last, path.segments), tuple(rest)))
 
     def leave(self, totals: Totals) -> None:
         """Emit the stores of what the part leaves."""
@@ -148,19 +146,17 @@ def join(lowering: launches.Lowering, parts: Parts, found: Callable[
     def take(number: Exp, into: Totals, after: Sequence[imp.Stm]) -> None:
         """Take in a part, whose tail counts alone if a segment ends there."""
         tail = parts.tail(k, number)
-        with k.block() as begin:
+        with k.when(op("le", lit(0), imp.Load(parts.firsts, number, Prim.I64))):
             launches.reset(k, exp.ops, into)
             k.emit(*after)
-        k.emit(imp.If(op("le", lit(0), imp.Load(parts.firsts, number, Prim.I64)), tuple(begin)))
         k.accumulate_all(exp.ops, into, [t for ts in tail for t in ts])
 
     k.loop(part.end, lambda p: take(p, totals, [imp.Assign(fresh.name, truth(True))]),
            start=part.start, base="p")
     carries = [group_scan(k, o, t, lowering.group, fresh, k.constants[1])
                for o, t in zip(exp.ops, totals, strict=True)]
-    with k.block() as none:
+    with k.when(op("eq", LID, lit(0))):
         launches.reset(k, exp.ops, carries)
-    k.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, lit(0))), tuple(none)))
 
     def complete(number: Exp) -> None:
         before = [[k.declare("before", p, c) for p, c in zip(ps, cs, strict=True)]

@@ -29,20 +29,16 @@ from runelift.codegen.kernel.launch_builder import LID, LSIZE
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import IS_FIRST, PADDING
 from runelift.codegen.passes.barriers import insert_barriers
-from runelift.codegen.plan import plan
-from runelift.codegen.plan.parameters import Quantity
-from runelift.codegen.plan.shapes import ScanTileShape, SubGroupSize
-from runelift.codegen.plan.views import View, ceil_quot, lit, op
+from runelift.codegen.plan.views import View, all_of, ceil_quot, lit, negated, op
 from runelift.codegen.segops.ragged import RaggedSegment, announce, offset, ragged_of
-from runelift.codegen.segops.scan_tiles import Scan, combine
+from runelift.codegen.segops.scan_tiles import Scan, choose_tiles, combine
 from runelift.ir import imp
 from runelift.ir.imp import Exp
-from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Ragged
 from runelift.ir.sizes import Size, ceil_div, least
 from runelift.ir.syntax import SegRed, SegScan
-from runelift.ir.types import Const, i64
+from runelift.ir.types import Const
 
 STEP_BYTES = 4
 """The bytes of local memory for a step: where a segment ends, and the segment of an element."""
@@ -52,40 +48,14 @@ Totals = Sequence[Sequence[imp.Var]]
 """Totals per operator and value."""
 
 
-def steps_of(lowering: launches.Lowering, exp: SegRed | SegScan) -> VName:
+def steps_of(lowering: launches.Lowering, exp: SegRed | SegScan) -> Size:
     """The number of steps of a path."""
-    return lowering.scalar("steps", lowering.size(exp.space[0].width)
-                           + lowering.size(ragged_of(exp).total))
+    return lowering.size(exp.space[0].width) + lowering.size(ragged_of(exp).total)
 
 
 def tiles_of(lowering: launches.Lowering, exp: SegRed | SegScan) -> Scan:
     """The tiles of a path, as in a scan of its steps; adds the step that chooses them."""
-    fresh, prims = lowering.names.fresh, prims_of(exp)
-    shape = ScanTileShape(
-        fresh("group"), fresh("staged"), fresh("chunk"), fresh("window"), fresh("patience"),
-        steps_of(lowering, exp), sum(p.bytes for ps in prims for p in ps) + STEP_BYTES,
-        lowering.group_size, lowering.setting(Quantity.CHUNK))
-    subgroup = fresh("subgroup")
-    lowering.steps += [shape, SubGroupSize(subgroup, shape.group)]
-    lowering.env = launches.WithScalar(lowering.env, shape.patience)
-    return Scan(exp, prims, shape, subgroup, lowering.scalar("tiles", ceil_div(
-        Size.var(shape.points), Size.var(shape.group) * Size.var(shape.chunk))))
-
-
-def by_patience(lowering: launches.Lowering, scan: Scan, once: Callable[[], None],
-                twice: Callable[[], None]) -> None:
-    """Add the kernels of ``once`` if groups may wait for each other, else of ``twice``."""
-    first, second = (launches.branch(lowering, once, "one pass"),
-                     launches.branch(lowering, twice, "two passes"))
-    patient = lowering.names.fresh("patient")
-    lowering.steps.append(
-        plan.Compute(patient, "lt", Prim.I64, (i64(0), scan.tile_shape.patience)))
-    launches.choose(lowering, patient, first, second)
-
-
-def prims_of(exp: SegRed | SegScan) -> list[list[Prim]]:
-    """The types of totals, per operator."""
-    return [[launches.require_scalar(t) for t in o.lam.ret] for o in exp.ops]
+    return choose_tiles(lowering, exp, "steps", steps_of(lowering, exp), STEP_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +192,7 @@ class Tile:
     @property
     def open(self) -> Exp:
         """True if the first segment of the tile has begun in an earlier one."""
-        return imp.Apply("and", Prim.BOOL, (op("lt", lit(0), self.number),
-                                            op("lt", self.start, self.element)))
+        return all_of(op("lt", lit(0), self.number), op("lt", self.start, self.element))
 
     @property
     def first_end(self) -> Exp:
@@ -248,7 +217,7 @@ class Tile:
         k = self.k
         ranges = [(k.declare("low", Prim.I64, low), k.declare("high", Prim.I64, high))
                   for low, high in map(self.path.bounds, diagonals)]
-        per = op("sub", lit(63), imp.Apply("clz", Prim.I64, (op("add", LSIZE, lit(1)),)))
+        per = op("sub", lit(63), op("clz", op("add", LSIZE, lit(1))))
         turns = k.declare("turns", Prim.I64, ceil_quot(bits(self.path.segments), per))
 
         def divide(_: Exp) -> None:
@@ -310,8 +279,7 @@ class Tile:
             k.emit(imp.If(alone, (imp.Assign(self.walked.name, lit(0)),)))
         self.walk(lambda row: [], lambda row, place: [
             imp.Store(self.owners, cell(place), imp.Convert(Prim.I32, SMALL, row), SMALL)])
-        k.loop(staged, lambda place: self._operands(totals, place), start=LID, step=LSIZE,
-               base="x")
+        k.loop(staged, lambda place: self._operands(totals, place), start=LID, step=LSIZE, base="x")
         announce(k, self.path.elements, self.items)
 
     def _end_of(self, row: Exp) -> Exp:
@@ -401,7 +369,7 @@ class Tile:
 
     def complete(self, totals: Totals, carries: Totals, fresh: imp.Var) -> None:
         """Make the last work-item's totals the totals of the tile."""
-        later = imp.Apply("and", Prim.BOOL, (op("lt", lit(0), LID), negated(fresh)))
+        later = all_of(op("lt", lit(0), LID), negated(fresh))
         self.k.emit(imp.If(later, self.combine(carries, totals)))
 
 
@@ -442,9 +410,4 @@ def after(number: Exp) -> Exp:
 
 def bits(count: Exp) -> Exp:
     """The turns of a binary search among so many numbers."""
-    return op("sub", lit(64), imp.Apply("clz", Prim.I64, (count,)))
-
-
-def negated(value: Exp) -> Exp:
-    """True if a condition does not hold."""
-    return imp.Apply("not", Prim.BOOL, (value,))
+    return op("sub", lit(64), op("clz", count))

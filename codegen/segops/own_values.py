@@ -83,5 +83,4 @@ def _loads(stm: imp.Declare) -> bool:
 
 def _names_in(code: Sequence[Stm]) -> set[VName]:
     """The scalars that code reads."""
-    return {name for stm in statements(code) for exp in expressions(stm)
-            for name in variables(exp)}
+    return {name for stm in statements(code) for exp in expressions(stm) for name in variables(exp)}

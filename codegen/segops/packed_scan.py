@@ -42,7 +42,7 @@ class PackedScan:
         launches.bind_point(k, self.scatter.space, [place])
         k.write_inside(outs[several:], [dest.rank for dest in self.scatter.dests],
                        k.body(self.scatter.body))
-        k.emit(imp.If(imp.Apply("eq", Prim.I64, (place, op("sub", width, lit(1)))),
+        k.emit(imp.If(op("eq", place, op("sub", width, lit(1))),
                       tuple(last.write([lit(0)], total)
                             for last, total in zip(outs, totals, strict=False))))
 

@@ -220,8 +220,8 @@ class Digits:
     def __init__(self, k: KernelBuilder, prim: Prim, widths: Sequence[Exp], start: Exp,
                  step: Exp) -> None:
         self.k, self.prim = k, prim
-        wide = [widths[0], *(w if isinstance(w, imp.Lit) else imp.Apply("max", Prim.I64, (
-            w, lit(1))) for w in widths[1:])]
+        wide = [widths[0], *(
+            w if isinstance(w, imp.Lit) else op("max", w, lit(1)) for w in widths[1:])]
         self.widths = [k.declare("width", prim, narrowed(w, prim)) for w in wide]
         self.values, self.steps = (
             [k.declare(base, prim, narrowed(each, prim)) for each in launches.unflat(k, at, wide)]

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.plan.shapes import ProductTileShape
-from runelift.codegen.plan.views import ceil_quot, flat_index, lit, op, volume
+from runelift.codegen.plan.views import all_of, ceil_quot, flat_index, lit, op, volume
 from runelift.codegen.segops.product_operands import Side
 from runelift.codegen.segops.product_results import ProductResults
 from runelift.codegen.segops.product_tiles import ProductTile
@@ -44,8 +44,7 @@ class SplitProductTile(ProductTile):
         self.place(op("quot", launches.GROUP_ID, count))
         part_length = op("mul", ceil_quot(ceil_quot(self.length, count), self.depth), self.depth)
         start = k.declare("start", Prim.I64, op("mul", piece, part_length))
-        end = k.declare("end", Prim.I64, imp.Apply("min", Prim.I64, (
-            op("add", start, part_length), self.length)))
+        end = k.declare("end", Prim.I64, op("min", op("add", start, part_length), self.length))
         totals = self.reduce(start, end)
         sizes = [self.batch.size, self.down.size, self.along.size]
 
@@ -95,24 +94,20 @@ def _combine_pieces(lowering: launches.Lowering, product: Product,
             for some, kinds in zip(mems, prims, strict=True)
             for m, p in zip(some, kinds, strict=True)])
 
-    with k.block() as own:
+    with k.when(exists):
         k.loop(part.end, lambda piece: fold(partials, op("add", op("mul", piece, size), number)),
                start=part.start, base="piece")
-    k.emit(imp.If(exists, tuple(own)))
     k.emit(*(imp.Store(m, launches.LID, total, p)
              for mems, found, kinds in zip(arrays, totals, prims, strict=True)
              for m, total, p in zip(mems, found, kinds, strict=True)),
            imp.Barrier(imp.Space.LOCAL))
-    with k.block() as first:
+    with k.when(op("eq", y, lit(0))):
         k.loop(split, lambda n: fold(arrays, op("add", op("mul", n, across), x)),
                start=lit(1), base="n")
-    k.emit(imp.If(op("eq", y, lit(0)), tuple(first)))
-    with k.block() as write:
+    with k.when(all_of(exists, op("eq", y, lit(0)))):
         batch, i, j = launches.unflat(k, number, [side.size for side in sides])
         results.write(k, results.ordered(
             launches.unflat(k, batch, sides[0].widths), results.split(k, sides[1], i),
             results.split(k, sides[2], j)), [t for found in totals for t in found])
-    k.emit(imp.If(imp.Apply("and", Prim.BOOL, (exists, op("eq", y, lit(0)))), tuple(write)))
     points = launches.total(lowering, product.exp.space)
-    lowering.launch_groups(k, "segmap_combined",
-                           ceil_div(points * sharing, lowering.group))
+    lowering.launch_groups(k, "segmap_combined", ceil_div(points * sharing, lowering.group))

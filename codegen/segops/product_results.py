@@ -62,8 +62,7 @@ class ProductResults:
     def held(self, side: Side, number: Exp, lane: Exp) -> list[Exp]:
         """The indices of a row or column of the work-item."""
         places = self.places.get(side.dims)
-        return [number] if places is None else [
-            imp.Load(name, lane, Prim.I64) for name in places]
+        return [number] if places is None else [imp.Load(name, lane, Prim.I64) for name in places]
 
     def ordered(self, outer: Sequence[Exp], down: Sequence[Exp], along: Sequence[Exp]
                 ) -> list[Exp]:

@@ -22,7 +22,7 @@ from functools import partial
 
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.plan.shapes import ProductTileShape
-from runelift.codegen.plan.views import ceil_quot, lit, op, unflat_index, volume
+from runelift.codegen.plan.views import all_of, ceil_quot, lit, op, unflat_index, volume
 from runelift.codegen.segops.coarsen import Lanes, coarsen
 from runelift.codegen.segops.product_operands import (
     Address,
@@ -141,16 +141,15 @@ class ProductTile:
             (self.down.size, self.height), (self.along.size, self.width)))
         rest = k.declare("rest", Prim.I64, op("quot", number, along))
         self.top = k.declare("top", Prim.I64, op("mul", op("rem", rest, down), self.height))
-        self.start_j = k.declare("start", Prim.I64, op("mul", op("rem", number, along),
-                                                       self.width))
+        self.start_j = k.declare("start", Prim.I64, op("mul", op("rem", number, along), self.width))
         self.number = k.declare("batch", Prim.I64, op("quot", rest, down))
         self.outer = [k.declare("o", Prim.I64, i) for i in unflat_index(
             self.number, self.batch.widths)]
         self.y = k.declare("y", Prim.I64, op("quot", launches.LID, self.across))
         self.x = k.declare("x", Prim.I64, op("rem", launches.LID, self.across))
-        self.whole = k.declare("whole", Prim.BOOL, imp.Apply("and", Prim.BOOL, (
-            imp.Apply("le", Prim.I64, (op("add", self.top, self.height), self.down.size)),
-            imp.Apply("le", Prim.I64, (op("add", self.start_j, self.width), self.along.size)))))
+        self.whole = k.declare("whole", Prim.BOOL, all_of(
+            op("le", op("add", self.top, self.height), self.down.size),
+            op("le", op("add", self.start_j, self.width), self.along.size)))
 
     def each(self, bound: Exp, work: Callable[[Exp], None], base: str = "r") -> None:
         """Emit an unrolled loop."""
@@ -192,16 +191,14 @@ class ProductTile:
     def prepare(self, start: Exp, end: Exp) -> None:
         """Emit the code that fetches the first slab."""
         k = self.k
-        self.apart = k.declare("apart", Prim.I64, op(
-            "quot", imp.Var(self.block.group), self.depth))
+        self.apart = k.declare("apart", Prim.I64, op("quot", imp.Var(self.block.group), self.depth))
         self.find_addresses(start)
         for array, ahead in self.ahead.items():
             self.first_fetched(array)
             k.emit(imp.DeclareArray(ahead, self.prim(array), self.count(array)))
-        with k.block() as some:
+        with k.when(op("lt", start, end)):
             for array in self.slabs:
                 self.fetch(array, start)
-        k.emit(imp.If(imp.Apply("lt", Prim.I64, (start, end)), tuple(some)))
 
     def slab(self, first: Exp, end: Exp, totals: Sequence[Sequence[VName]]) -> None:
         """Combine the elements of a slab at all points, and fetch the next."""
@@ -223,19 +220,18 @@ class ProductTile:
                 digits.move()
             for array in self.slabs:
                 self.fetch(array, following)
-        beyond = imp.If(imp.Apply("lt", Prim.I64, (self.depth, rest)), tuple(further))
+        beyond = imp.If(op("lt", self.depth, rest), tuple(further))
         k.emit(beyond if self.addresses else imp.If(
-            imp.Apply("and", Prim.BOOL, (self.whole, imp.Apply("le", Prim.I64, (
-                op("mul", lit(2), self.depth), rest)))), tuple(all_inside), (beyond,)))
+            all_of(self.whole, op("le", op("mul", lit(2), self.depth), rest)),
+            tuple(all_inside), (beyond,)))
         with k.block() as whole:
             k.loop(self.depth, lambda n: self.combine(first, n, totals), base="n",
                    unroll=self.unroll)
         with k.block() as part:
             k.loop(rest, lambda n: self.combine(first, n, totals), base="n")
-        k.emit(imp.If(imp.Apply("le", Prim.I64, (self.depth, rest)), tuple(whole), tuple(part)))
+        k.emit(imp.If(op("le", self.depth, rest), tuple(whole), tuple(part)))
         if self.slabs:
-            k.emit(imp.If(imp.Apply("eq", Prim.I64, (slabs, lit(1))),
-                          (imp.Barrier(imp.Space.LOCAL),)))
+            k.emit(imp.If(op("eq", slabs, lit(1)), (imp.Barrier(imp.Space.LOCAL),)))
 
     def extent(self, array: VName) -> Exp:
         """The number of rows or columns of a block in an array."""
@@ -284,8 +280,7 @@ class ProductTile:
             return
 
         def at_most(index: Exp, size: Exp) -> Exp:
-            return index if inside else imp.Apply("min", Prim.I64, (
-                index, op("sub", size, lit(1))))
+            return index if inside else op("min", index, op("sub", size, lit(1)))
 
         def load(n: Exp, depth: Exp, offset: Exp) -> None:
             point = k.declare("at", Prim.I64, at_most(op("add", origin, offset), side.size))
@@ -308,9 +303,8 @@ class ProductTile:
         inside: Exp = imp.Lit(Const(True, Prim.BOOL))
         for exp, size in zip(tested, self.sizes[array], strict=True):
             index = k.declare("index", prim, exp)
-            inside = imp.Apply("and", Prim.BOOL, (inside, imp.Apply("and", Prim.BOOL, (
-                imp.Apply("le", prim, (imp.Lit(Const(0, prim)), index)),
-                imp.Apply("lt", prim, (index, size))))))
+            inside = all_of(inside, all_of(op("le", imp.Lit(Const(0, prim)), index, prim=prim),
+                                           op("lt", index, size, prim=prim)))
         return imp.Select(inside, load, address.value, address.prim)
 
     def bind_side(self, side: Side, point: Exp) -> None:
@@ -357,8 +351,8 @@ class ProductTile:
 
         def base(n: Exp) -> None:
             offset = op("add", own, op("mul", n, self.apart))
-            point = k.declare("point", Prim.I64, imp.Apply("min", Prim.I64, (
-                op("add", origin, offset), op("sub", side.size, lit(1)))))
+            point = k.declare("point", Prim.I64, op(
+                "min", op("add", origin, offset), op("sub", side.size, lit(1))))
             k.emit(*(imp.Declare(name, Prim.I64, index) for name, index in zip(
                 address.point, side.indices(k, point), strict=True)), *address.code,
                 *(imp.Store(bases, n, narrowed(place.base, self.index), self.index)
@@ -385,7 +379,7 @@ class ProductTile:
     def position(self, number: Exp, *, left: bool) -> Exp:
         """The place in the block of the work-item's row or column, by runs."""
         items, own = (self.side, self.y) if left else (self.across, self.x)
-        run = imp.Apply("min", Prim.I64, (imp.Var(self.points_of(left=left)), lit(RUN_LENGTH)))
+        run = op("min", imp.Var(self.points_of(left=left)), lit(RUN_LENGTH))
         start = op("mul", op("add", op("mul", op("quot", number, run), items), own), run)
         return op("add", start, op("rem", number, run))
 
@@ -454,8 +448,8 @@ class ProductTile:
         k.emit(imp.DeclareArray(mine, self.prim(array), count))
 
         def load(r: Exp) -> None:
-            point = k.declare("at", Prim.I64, imp.Apply("min", Prim.I64, (
-                self.numbered(r, left=left), op("sub", side.size, lit(1)))))
+            point = k.declare("at", Prim.I64, op(
+                "min", self.numbered(r, left=left), op("sub", side.size, lit(1))))
             self.bind_side(side, point)
             k.emit(imp.Store(mine, r, element(k, self.operands[array], launches.unflat(
                 k, step, self.lengths)), self.prim(array)))
@@ -473,18 +467,16 @@ class ProductTile:
         k = self.k
         i = k.declare("i", Prim.I64, self.numbered(r, left=True))
         j = k.declare("j", Prim.I64, self.numbered(c, left=False))
-        exists = imp.Apply("and", Prim.BOOL, (imp.Apply("lt", Prim.I64, (i, self.down.size)),
-                                              imp.Apply("lt", Prim.I64, (j, self.along.size))))
+        exists = all_of(op("lt", i, self.down.size), op("lt", j, self.along.size))
         return i, j, exists
 
     def finish(self, totals: Sequence[Sequence[VName]], r: Exp, c: Exp) -> None:
         """Write the results of a point of the work-item, if it exists."""
         k, results = self.k, self.results
         i, j, exists = self.numbers(r, c)
-        with k.block() as inside:
+        with k.when(exists):
             results.write(k, results.ordered(
                 self.outer, results.held(self.down, i, r), results.held(self.along, j, c)), [
                 imp.Load(name, self.total_cell(r, c), self._atom_prim(atom))
                 for operator, names in zip(self.product.redomap.ops, totals, strict=True)
                 for name, atom in zip(names, operator.neutral, strict=True)])
-        k.emit(imp.If(exists, tuple(inside)))

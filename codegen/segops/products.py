@@ -49,7 +49,7 @@ def lower_product(lowering: launches.Lowering, product: Product,
         Size.of(0) if lengths[0] in computed else multiply(map(lowering.size, lengths)),
         (sizes[0], sizes[1]), *wanted)
     lowering.steps.append(block)
-    lowering.env = launches.WithScalar(lowering.env, block.pieces)
+    lowering.scalars.add(block.pieces)
     several = max(map(len, (product.rows, product.columns, product.walks))) > 1
     most = most_elements(lowering, product) if several else None
     index = Prim.I64 if most is None else Prim.I32

@@ -71,7 +71,7 @@ def announce(k: CodeBuilder, count: Exp, among: Exp, longest: Exp | None = None)
     loop = k.code.pop()
     assert isinstance(loop, imp.For)
     if longest is None:
-        longest = ceil_quot(count, imp.Apply("max", Prim.I64, (among, lit(1))))
+        longest = ceil_quot(count, op("max", among, lit(1)))
     k.emit(replace(loop, expected=imp.Trips(count, among, longest)))
 
 
@@ -110,7 +110,6 @@ def segment_of(k: KernelBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]
             value = imp.Select(exists, value, lit(0), Prim.I64)
         return k.declare(base, Prim.I64, value)
 
-    length = loaded("length", imp.Apply("max", Prim.I64, (
-        k.array(ragged.lengths).read([number]), lit(0))))
+    length = loaded("length", op("max", k.array(ragged.lengths).read([number]), lit(0)))
     start = loaded("start", offset(k, ragged, number)) if len(outs) > count else None
     return RaggedSegment(k, exp, totals, outs[count:], [number], length, start)

@@ -41,8 +41,7 @@ def lower_facts(lowering: launches.Lowering, lengths: VName, segments: Size) -> 
     together = lowering.coherent
     group = lowering.group if lowering.interleave else Size.of(1)
     k = lowering.builder_of_groups()
-    all_facts = side_by_side([
-        one_operation(k.names, _OPERATORS[fact], i64(0)) for fact in Fact])
+    all_facts = side_by_side([one_operation(k.names, _OPERATORS[fact], i64(0)) for fact in Fact])
     arrays = launches.local_arrays(k, [all_facts], group)
     found_here = total_of_group(k, all_facts, arrays[0], _totals(k, lengths))
     (out,) = lowering.results
@@ -53,8 +52,7 @@ def lower_facts(lowering: launches.Lowering, lengths: VName, segments: Size) -> 
 
     def combine() -> None:
         """Emit the combination of the facts of all groups."""
-        k.emit(write(combine_partials(k, [all_facts], arrays, [partials], lit(0),
-                                      imp.Var(count))))
+        k.emit(write(combine_partials(k, [all_facts], arrays, [partials], lit(0), imp.Var(count))))
 
     with k.block() as several:
         k.emit(imp.If(IS_FIRST, tuple(imp.Store(target, GROUP_ID, found, Prim.I64)
@@ -66,8 +64,7 @@ def lower_facts(lowering: launches.Lowering, lengths: VName, segments: Size) -> 
             k.emit(imp.If(last, tuple(code)),
                    imp.Barrier(imp.Space.LOCAL, imp.Placement.AFTER_BRANCH))
     if together:
-        k.emit(imp.If(imp.Apply("eq", Prim.I64, (imp.Var(count), lit(1))),
-                      (write(found_here),), tuple(several)))
+        k.emit(imp.If(op("eq", imp.Var(count), lit(1)), (write(found_here),), tuple(several)))
     else:
         k.emit(*several)
     lowering.launch_groups(k, "length_facts", Size.var(count), group)
@@ -95,8 +92,7 @@ def _totals(k: KernelBuilder, lengths: VName) -> list[imp.Var]:
     totals = {fact: k.declare(fact.name.lower(), Prim.I64, lit(0)) for fact in Fact}
 
     def length(number: Exp) -> None:
-        found = k.declare("length", Prim.I64, imp.Apply("max", Prim.I64, (
-            k.array(lengths).read([number]), lit(0))))
+        found = k.declare("length", Prim.I64, op("max", k.array(lengths).read([number]), lit(0)))
         for fact, value in _values(found).items():
             total = totals[fact]
             k.emit(imp.Assign(total.name, imp.Apply(_OPERATORS[fact], Prim.I64, (total, value))))
@@ -114,5 +110,4 @@ _OPERATORS = {Fact.TOTAL: "add", Fact.LONGEST: "max", Fact.LIVE: "add", Fact.SQU
 def _values(length: Exp) -> dict[Fact, Exp]:
     """The facts about one length."""
     return {Fact.TOTAL: length, Fact.LONGEST: length,
-            Fact.LIVE: imp.Apply("min", Prim.I64, (length, lit(1))),
-            Fact.SQUARES: op("mul", length, length)}
+            Fact.LIVE: op("min", length, lit(1)), Fact.SQUARES: op("mul", length, length)}

@@ -17,8 +17,19 @@ from runelift.codegen.kernel.collectives import group_scan, truth
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import PADDING, padded
 from runelift.codegen.passes.barriers import insert_barriers
-from runelift.codegen.plan.shapes import ScanTileShape
-from runelift.codegen.plan.views import View, flat_index, lit, op, unflat_index
+from runelift.codegen.plan import plan
+from runelift.codegen.plan.parameters import Quantity
+from runelift.codegen.plan.shapes import ScanTileShape, SubGroupSize
+from runelift.codegen.plan.views import (
+    View,
+    all_of,
+    any_of,
+    flat_index,
+    lit,
+    negated,
+    op,
+    unflat_index,
+)
 from runelift.codegen.segops.packed_scan import PackedScan
 from runelift.ir import imp
 from runelift.ir.analysis.products import is_cheap
@@ -34,6 +45,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div
 from runelift.ir.syntax import Operator, SegRed, SegScan
+from runelift.ir.types import i64
 
 MOST_REPEATED_STATEMENTS = 16
 """Code for elements is duplicated if it has at most this many statements."""
@@ -57,6 +69,34 @@ class Scan:
     def values(self) -> list[Prim]:
         """The types of scanned values, over all operators."""
         return [p for ps in self.prims for p in ps]
+
+
+def choose_tiles(lowering: launches.Lowering, exp: SegScan | SegRed, base: str, points: Size,
+                 more_bytes: int = 0, packed: PackedScan | None = None) -> Scan:
+    """Tiles of so many points, whose number is ``base`` for the host; adds the step of the choice.
+
+    A point has ``more_bytes`` besides the scanned values.
+    """
+    fresh, prims = lowering.names.fresh, [launches.prims_of(o) for o in exp.ops]
+    shape = ScanTileShape(
+        fresh("group"), fresh("staged"), fresh("chunk"), fresh("window"), fresh("patience"),
+        lowering.scalar(base, points), sum(p.bytes for ps in prims for p in ps) + more_bytes,
+        lowering.group_size, lowering.setting(Quantity.CHUNK))
+    subgroup = fresh("subgroup")
+    lowering.steps += [shape, SubGroupSize(subgroup, shape.group)]
+    lowering.scalars.add(shape.patience)
+    return Scan(exp, prims, shape, subgroup, lowering.scalar("tiles", ceil_div(
+        Size.var(shape.points), Size.var(shape.group) * Size.var(shape.chunk))), packed)
+
+
+def by_patience(lowering: launches.Lowering, scan: Scan, once: Callable[[], None],
+                twice: Callable[[], None]) -> None:
+    """Add the kernels of ``once`` if groups may wait for each other, else of ``twice``."""
+    first, second = (launches.branch(lowering, once, "one pass"),
+                     launches.branch(lowering, twice, "two passes"))
+    patient = lowering.names.fresh("patient")
+    lowering.steps.append(plan.Compute(patient, "lt", Prim.I64, (i64(0), scan.tile_shape.patience)))
+    launches.choose(lowering, patient, first, second)
 
 
 def combine(k: KernelBuilder, op_: Operator, left: Sequence[imp.Var],
@@ -85,7 +125,7 @@ class ScanTile:
         self.number = imp.Var(lowering.names.fresh("tile"))
         self.chunk = imp.Var(scan.tile_shape.chunk)
         self.points = imp.Var(scan.tile_shape.points)
-        self.staged = imp.Apply("eq", Prim.I64, (imp.Var(scan.tile_shape.staged), lit(1)))
+        self.staged = op("eq", imp.Var(scan.tile_shape.staged), lit(1))
         self.shape = launches.widths(self.k, scan.exp.space)
         self.width = self.shape[-1]
         cells = Size.var(scan.tile_shape.group) * Size.var(scan.tile_shape.chunk)
@@ -112,20 +152,19 @@ class ScanTile:
         self.base = k.declare("base", Prim.I64, op("mul", self.number, self.full))
         self.start = k.declare("start", Prim.I64,
                                op("add", self.base, op("mul", launches.LID, self.chunk)))
-        self.whole = k.declare("whole", Prim.BOOL, imp.Apply("le", Prim.I64, (
-            op("add", self.base, self.full), self.points)))
+        end = op("add", self.base, self.full)
+        self.whole = k.declare("whole", Prim.BOOL, op("le", end, self.points))
         if len(self.shape) > 1:
             self.column = k.declare("column", Prim.I64, op("rem", self.base, self.width))
-            self.alone = k.declare("alone", Prim.BOOL, imp.Apply("le", Prim.I64, (
-                op("add", self.column, self.length()), self.width)))
+            end = op("add", self.column, self.length())
+            self.alone = k.declare("alone", Prim.BOOL, op("le", end, self.width))
             self.first = k.declare("first", Prim.I32, _small(self.chunk))
-            with k.block() as find:
+            with k.when(negated(self.alone)):
                 column = k.declare("column", Prim.I64, op("rem", op("add", self.column, op(
                     "mul", launches.LID, self.chunk)), self.width))
-                left = imp.Apply("min", Prim.I64, (op("sub", self.width, column), self.chunk))
+                left = op("min", op("sub", self.width, column), self.chunk)
                 k.emit(imp.Assign(self.first.name, _small(imp.Select(
-                    imp.Apply("lt", Prim.I64, (lit(0), column)), left, lit(0), Prim.I64))))
-            k.emit(imp.If(imp.Apply("not", Prim.BOOL, (self.alone,)), tuple(find)))
+                    op("lt", lit(0), column), left, lit(0), Prim.I64))))
 
     @property
     def full(self) -> Exp:
@@ -134,21 +173,19 @@ class ScanTile:
 
     def length(self) -> Exp:
         """The number of elements of the tile."""
-        return imp.Apply("min", Prim.I64, (self.full, op("sub", self.points, self.base)))
+        return op("min", self.full, op("sub", self.points, self.base))
 
     def starts_within(self, length: Exp) -> Exp:
         """True if a segment starts among the first ``length`` elements of the tile."""
-        return imp.Apply("or", Prim.BOOL, (
-            imp.Apply("eq", Prim.I64, (self.column, lit(0))),
-            imp.Apply("lt", Prim.I64, (self.width, op("add", self.column, length)))))
+        end = op("add", self.column, length)
+        return any_of(op("eq", self.column, lit(0)), op("lt", self.width, end))
 
     def linked(self, fresh: imp.Var | None) -> Exp:
         """True if the total before the work-item's chunk includes that of earlier tiles."""
-        later: Exp = imp.Apply("lt", Prim.I64, (lit(0), self.number))
+        later: Exp = op("lt", lit(0), self.number)
         if fresh is None:
             return later
-        return imp.Apply("and", Prim.BOOL, (later, imp.Apply("not", Prim.BOOL, (
-            self.starts_within(op("mul", launches.LID, self.chunk)),))))
+        return all_of(later, negated(self.starts_within(op("mul", launches.LID, self.chunk))))
 
     # Elements
 
@@ -201,12 +238,11 @@ class ScanTile:
             k.emit(imp.If(self.whole, tuple(inside), tuple(last)))
         else:
             self._fill(elements, guarded=True)
-        with k.block() as collect:
+        with k.when(self.staged):
             k.emit(imp.Barrier(imp.Space.LOCAL))
             self._each(lambda offset: k.emit(*(
                 imp.Store(held, offset, imp.Load(stage, self._cell(offset), p), p)
                 for held, stage, p in zip(self.held, self.stages, prims, strict=True))))
-        k.emit(imp.If(self.staged, tuple(collect)))
 
     def _if_alone(self, work: Callable[[bool], None]) -> None:
         """Emit ``work``, told whether the tile is known to belong to one segment."""
@@ -244,8 +280,7 @@ class ScanTile:
             if guarded:
                 with k.block() as outside:
                     self._put(offset, [k.scalar(a) for o in self.scan.exp.ops for a in o.neutral])
-                k.emit(imp.If(imp.Apply("lt", Prim.I64, (position, self.points)), tuple(inside),
-                              tuple(outside)))
+                k.emit(imp.If(op("lt", position, self.points), tuple(inside), tuple(outside)))
             else:
                 k.emit(*inside)
             k.emit(imp.Assign(position.name, op("add", position, step)))
@@ -296,13 +331,11 @@ class ScanTile:
 
             def element(offset: Exp) -> None:
                 if start is not None and fresh is not None:
-                    with k.block() as begin:
+                    with k.when(imp.Apply("eq", Prim.I32, (start, _small(offset)))):
                         launches.reset(k, exp.ops, totals)
                         k.emit(imp.Assign(fresh.name, truth(True)),
-                               imp.Assign(start.name, op("add", start, _small(imp.Apply(
-                                   "min", Prim.I64, (self.width, self.chunk))), prim=Prim.I32)))
-                    k.emit(imp.If(imp.Apply("eq", Prim.I32, (start, _small(offset))),
-                                  tuple(begin)))
+                               imp.Assign(start.name, op("add", start, _small(
+                                   op("min", self.width, self.chunk)), prim=Prim.I32)))
                 k.accumulate_all(exp.ops, totals, [
                     k.declare("x", p, imp.Load(m, offset, p))
                     for m, p in zip(self.held, prims, strict=True)])
@@ -331,9 +364,9 @@ class ScanTile:
         with k.block() as join:
             for op_, total_, carry in zip(self.scan.exp.ops, totals, carries, strict=True):
                 combine(k, op_, carry, total_)
-        later: Exp = imp.Apply("lt", Prim.I64, (lit(0), launches.LID))
+        later: Exp = op("lt", lit(0), launches.LID)
         if fresh is not None:
-            later = imp.Apply("and", Prim.BOOL, (later, imp.Apply("not", Prim.BOOL, (fresh,))))
+            later = all_of(later, negated(fresh))
         k.emit(imp.If(later, tuple(join)))
 
     def finish(self, carries: Sequence[Sequence[imp.Var]], linked: Exp,
@@ -341,17 +374,15 @@ class ScanTile:
         """Add the totals of all earlier tiles to chunks linked to them, and write the results."""
         k = self.k
         found_linked = k.declare("linked", Prim.BOOL, linked)
-        with k.block() as join:
+        with k.when(found_linked):
             for op_, ps, before, carry in zip(self.scan.exp.ops, self.scan.prims, earlier, carries,
                                               strict=True):
                 found = [k.declare("earlier", p, e) for p, e in zip(ps, before, strict=True)]
                 with k.block() as both:
                     combine(k, op_, found, carry)
-                k.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), launches.LID)), tuple(both), tuple(
+                k.emit(imp.If(op("lt", lit(0), launches.LID), tuple(both), tuple(
                     imp.Assign(c.name, e) for c, e in zip(carry, found, strict=True))))
-        k.emit(imp.If(found_linked, tuple(join)))
-        self._add(carries, imp.Apply("or", Prim.BOOL, (
-            found_linked, imp.Apply("lt", Prim.I64, (lit(0), launches.LID)))))
+        self._add(carries, any_of(found_linked, op("lt", lit(0), launches.LID)))
         self._store()
 
     def _add(self, carries: Sequence[Sequence[imp.Var]], cond: Exp) -> None:
@@ -371,9 +402,8 @@ class ScanTile:
             k.emit(*take if len(self.shape) == 1 else (imp.If(imp.Apply("lt", Prim.I32, (
                 _small(offset), self.first)), tuple(take)),))
 
-        with k.block() as code:
+        with k.when(cond):
             self._each(element)
-        k.emit(imp.If(cond, tuple(code)))
 
     def _store(self) -> None:
         """Write the chunks to the results."""
@@ -403,8 +433,7 @@ class ScanTile:
             place = k.declare("p", Prim.I64, position(offset))
             writes = tuple(out.write([place], imp.Load(m, cell(offset), p))
                            for out, m, p in zip(outs, memories, self.scan.values(), strict=True))
-            k.emit(*((imp.If(imp.Apply("lt", Prim.I64, (place, self.points)), writes),)
-                     if guarded else writes))
+            k.emit(*((imp.If(op("lt", place, self.points), writes),) if guarded else writes))
 
         with k.block() as inside:
             self._each(lambda offset: element(offset, guarded=False))
@@ -418,11 +447,10 @@ class ScanTile:
         assert packed is not None
         assert isinstance(self.scan.exp, SegScan)
         place = k.declare("p", Prim.I64, position)
-        with k.block() as inside:
+        with k.when(op("lt", place, self.points)):
             packed.element(k, self.scan.exp, self.outs, place,
                            [imp.Load(memory, cell, prim) for memory, prim in zip(
                                memories, self.scan.values(), strict=True)])
-        k.emit(imp.If(imp.Apply("lt", Prim.I64, (place, self.points)), tuple(inside)))
 
 
 def _small(count: Exp) -> Exp:
@@ -465,7 +493,7 @@ class _Walk:
             self.k.emit(onwards)
             return
         width = self.shape[-1]
-        beyond = imp.Apply("le", Prim.I64, (width, self.column))
+        beyond = op("le", width, self.column)
         wrap: tuple[imp.Stm, ...] = (
             imp.Assign(self.row.name, op("add", self.row, lit(1))),
             imp.Assign(self.column.name, op("sub", self.column, width)))

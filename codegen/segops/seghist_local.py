@@ -84,8 +84,8 @@ class _LocalHistogram:
             size = self.lowering.scalar("range", ceil_div(
                 self.lowering.size(op_.bins), Size.var(self.choice.chunks)))
             first = k.declare("first", Prim.I64, op("mul", self.chunk, k.scalar(size)))
-            self.ranges.append((first, k.declare("bins", Prim.I64, imp.Apply("min", Prim.I64, (
-                k.scalar(size), op("sub", k.scalar(op_.bins), first))))))
+            bins = op("min", k.scalar(size), op("sub", k.scalar(op_.bins), first))
+            self.ranges.append((first, k.declare("bins", Prim.I64, bins)))
         self.locks = None
         if self.atomic and not all(op_.op.is_word for op_ in exp.ops):
             self.locks = k.names.fresh("locks")
@@ -137,10 +137,9 @@ class _LocalHistogram:
         k = self.k
         for number in range(len(self.exp.ops)):
             begin, bins = self.ranges[number]
-            shared = imp.Apply("min", Prim.I64, (lit(MERGING_ITEMS), op(
-                "quot", launches.LSIZE, imp.Apply("max", Prim.I64, (bins, lit(1))))))
-            items = k.declare("items", Prim.I64, imp.Apply("min", Prim.I64, (
-                self.count, imp.Apply("max", Prim.I64, (shared, lit(1))))))
+            per_bin = op("quot", launches.LSIZE, op("max", bins, lit(1)))
+            shared = op("max", op("min", lit(MERGING_ITEMS), per_bin), lit(1))
+            items = k.declare("items", Prim.I64, op("min", self.count, shared))
 
             def share(each: Exp, number: int = number, items: Exp = items) -> None:
                 bin_ = k.declare("bin", Prim.I64, op("quot", each, items))
@@ -228,8 +227,7 @@ def _launch(lowering: launches.Lowering, exp: SegHist, parts: Parts, choice: Loc
             local.merge(stored)
         else:
             local.merge(lambda number, bin_, values: _either(
-                k, imp.Apply("le", Prim.I64, (per, lit(1))), number, bin_, values,
-                (added, stored)))
+                k, op("le", per, lit(1)), number, bin_, values, (added, stored)))
     k.emit(*insert_barriers(counted))
     if together:
         k.emit(imp.Barrier(imp.Space.GLOBAL))  # the first work-item's fence is for the parts of all

@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.shapes import MapWidth
-from runelift.codegen.plan.views import View, ceil_quot, lit, op, volume
+from runelift.codegen.plan.views import View, all_of, any_of, ceil_quot, lit, op, volume
 from runelift.ir import imp
 from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Stm
@@ -141,7 +141,7 @@ class _WideMap:
             first = k.declare("first", Prim.I64, first)
             end = op("add", first, op("mul", op("sub", width, lit(1)), beside))
             self._several(lambda n: [op("add", first, op("mul", n, beside))],
-                          _all(several, op("lt", end, self.shape[0])), imp.Lit(FALSE))
+                          all_of(several, op("lt", end, self.shape[0])), imp.Lit(FALSE))
             return
         *outer, rows, last = self.shape
         firsts = [k.declare("first", Prim.I64) for _ in self.shape]
@@ -149,8 +149,7 @@ class _WideMap:
         bound = k.declare("bound", Prim.I64, lit(1))
 
         def assign(to: Sequence[imp.Var], values: Sequence[Exp]) -> None:
-            k.emit(*(imp.Assign(each.name, value)
-                     for each, value in zip(to, values, strict=True)))
+            k.emit(*(imp.Assign(each.name, value) for each, value in zip(to, values, strict=True)))
 
         def by_line() -> None:
             end = op("add", first, op("mul", op("sub", width, lit(1)), beside))
@@ -161,7 +160,7 @@ class _WideMap:
             shape = [*outer, k.declare("blocks", Prim.I64, ceil_quot(rows, width)), last]
             *before, top, column = launches.unflat(k, launches.GID, shape)
             assign(firsts, [*before, op("mul", top, width), column])
-            below = imp.Apply("le", Prim.I64, (op("add", firsts[-2], width), rows))
+            below = op("le", op("add", firsts[-2], width), rows)
             assign([whole, limit], [below, volume(shape)])
 
         def by_row() -> None:
@@ -183,16 +182,15 @@ class _WideMap:
             return list(found)
 
         self._arranged(by_line, by_block, by_row)
-        with k.block() as inside:
+        with k.when(op("lt", launches.GID, limit)):
             if self.lockstep:
-                self._several(place, _all(several, whole), _all(
-                    imp.Apply("eq", Prim.I64, (width, lit(1))), self._is_flat(0)))
+                self._several(place, all_of(several, whole), all_of(
+                    op("eq", width, lit(1)), self._is_flat(0)))
             else:
                 k.loop(bound, lambda n: self._one(place, n, imp.Lit(TRUE)), base="p")
-        k.emit(imp.If(op("lt", launches.GID, limit), tuple(inside)))
 
     def _is_flat(self, value: int) -> Exp:
-        return imp.Apply("eq", Prim.I64, (imp.Var(self.flat), lit(value)))
+        return op("eq", imp.Var(self.flat), lit(value))
 
     def _arranged(self, line: Callable[[], None], block: Callable[[], None],
                   row: Callable[[], None]) -> None:
@@ -201,8 +199,7 @@ class _WideMap:
             (line if self.lockstep else row)()
         with self.k.block() as usual:
             block()
-        self.k.emit(imp.If(self._is_flat(1 if self.lockstep else 2), tuple(special),
-                           tuple(usual)))
+        self.k.emit(imp.If(self._is_flat(1 if self.lockstep else 2), tuple(special), tuple(usual)))
 
     def _one(self, place: Callable[[Exp], list[Exp]], number: Exp, sure: Exp) -> None:
         """Emit the point at a place, if it exists; ``sure``: it does."""
@@ -214,7 +211,7 @@ class _WideMap:
         if sure == imp.Lit(TRUE):
             k.emit(*self.point)
         else:
-            known = exists[0] if len(point) == 1 else _any(sure, _all(exists[0], exists[-2]))
+            known = exists[0] if len(point) == 1 else any_of(sure, all_of(exists[0], exists[-2]))
             k.emit(imp.If(known, tuple(self.point)))
 
     def _several(self, place: Callable[[Exp], list[Exp]], whole: Exp, sure: Exp) -> None:
@@ -252,16 +249,6 @@ class _WideMap:
         if len(found) != len(values):
             raise CompilerLimitation("a wide map needs scalar results")
         return found
-
-
-def _all(*conds: Exp) -> Exp:
-    """True if both conditions hold."""
-    return imp.Apply("and", Prim.BOOL, conds)
-
-
-def _any(*conds: Exp) -> Exp:
-    """True if one of two conditions holds."""
-    return imp.Apply("or", Prim.BOOL, conds)
 
 
 def _is_straight(body: Body) -> bool:

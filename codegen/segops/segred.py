@@ -141,8 +141,7 @@ def segred(lowering: launches.Lowering, exp: SegRed,
             launches.choose(lowering, Const(True, Prim.BOOL), near, launches.branch(
                 lowering, lambda: _segred_groups(lowering, exp), "apart"))
 
-    lower_blocked(lowering, segments_of_reduction(exp),
-                  lambda: _segred_each(lowering, exp, medium))
+    lower_blocked(lowering, segments_of_reduction(exp), lambda: _segred_each(lowering, exp, medium))
 
 
 def _segred_each(lowering: launches.Lowering, exp: SegRed, medium: Callable[[], None]) -> None:
@@ -221,8 +220,7 @@ def _segred_items(lowering: launches.Lowering, exp: SegRed) -> None:
         count = sum(len(t) for t in totals)
         each = Segment(k, exp, totals, outs[count:], outer)
         each.fold(each.fold_lanes(lit(0), each.width), each.width, lit(1))
-        for out, total_ in zip(outs, [t for ts in totals for t in ts], strict=False):
-            k.store(out, outer, total_)
+        k.emit(*launches.writes(outs, outer, totals))
 
     launches.each_point(lowering, k, exp.space[:-1], segment, "segred_small", busy=True)
 
@@ -261,8 +259,7 @@ def _segred_several_groups(lowering: launches.Lowering, exp: SegRed, per_segment
     """
     together = lowering.coherent
     groups = launches.total(lowering, exp.space[:-1]) * Size.var(per_segment)
-    partials = [[lowering.temporary("partial", launches.require_scalar(t),
-                                    groups) for t in o.lam.ret]
+    partials = [[lowering.temporary("partial", p, groups) for p in launches.prims_of(o)]
                 for o in exp.ops]
     k = lowering.builder_of_groups()
     results, group = lowering.results, launches.roomy_group(lowering, exp.ops)
@@ -279,8 +276,8 @@ def _segred_several_groups(lowering: launches.Lowering, exp: SegRed, per_segment
     Segment(k, exp, totals, results[count:], outer).fold_part(item, op("mul", per, launches.LSIZE))
     for op_, mems, total_, out in zip(exp.ops, arrays, totals, partials, strict=True):
         found = total_of_group(k, op_, mems, total_)
-        stores = tuple(imp.Store(o, place, value, launches.require_scalar(t))
-                       for o, value, t in zip(out, found, op_.lam.ret, strict=True))
+        stores = tuple(imp.Store(o, place, value, p) for o, value, p in zip(
+            out, found, launches.prims_of(op_), strict=True))
         k.emit(imp.If(IS_FIRST, stores))
     if together:
         last = is_last_group(k, segment, per)
@@ -317,8 +314,7 @@ def is_last_group(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:
     told = k.names.fresh("told")
     k.locals.append(imp.LocalArray(told, Prim.I32, Size.of(1)))
     before = k.names.fresh("before")
-    last = imp.Apply("eq", Prim.I64, (
-        imp.Convert(Prim.I32, Prim.I64, imp.Var(before)), op("sub", groups, lit(1))))
+    last = op("eq", imp.Convert(Prim.I32, Prim.I64, imp.Var(before)), op("sub", groups, lit(1)))
     zero, one = (imp.Lit(Const(value, Prim.I32)) for value in (0, 1))
     k.emit(imp.If(IS_FIRST, (
         imp.Fence(),
@@ -363,10 +359,9 @@ def combine_partials(k: KernelBuilder, ops: Sequence[Operator], arrays: Sequence
 def _fold_partials(k: KernelBuilder, op_: Operator, totals: Sequence[imp.Var],
                    sources: Sequence[VName], first: Exp, part: launches.Part) -> None:
     """Fold the part of a work-item; ``first`` is where the segment begins in ``sources``."""
-    prims = [launches.require_scalar(t) for t in op_.lam.ret]
     k.loop(part.end, lambda i: k.accumulate(op_, totals, [
         k.declare("partial", p, imp.Load(s, op("add", first, i), p))
-        for s, p in zip(sources, prims, strict=True)]), start=part.start)
+        for s, p in zip(sources, launches.prims_of(op_), strict=True)]), start=part.start)
 
 
 def _write_combined(k: KernelBuilder, found: Sequence[Exp], results: Sequence[View]) -> None:

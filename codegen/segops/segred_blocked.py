@@ -34,7 +34,7 @@ from runelift.codegen.passes.rsqrt import is_by_root, with_roots
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.shapes import NO_WISH, Box, SegmentBlockShape
-from runelift.codegen.plan.views import View, ceil_quot, lit, op, unflat_index
+from runelift.codegen.plan.views import View, all_of, ceil_quot, lit, op, unflat_index
 from runelift.codegen.segops.coarsen import Lanes, coarsen
 from runelift.codegen.segops.local_tiles import BoxedCode, GroupIndices, with_boxes, with_tiles
 from runelift.codegen.segops.own_values import Segment, with_own_values
@@ -164,7 +164,7 @@ class _BlockedKernel:
         self.across, self.split, self.points, self.steps = (
             imp.Var(n) for n in (sizes.across, sizes.split, sizes.points, sizes.steps))
         self.r, self.u = lowering.names.fresh("r"), lowering.names.fresh("u")
-        self.prims = [[launches.require_scalar(t) for t in o.lam.ret] for o in exp.ops]
+        self.prims = [launches.prims_of(o) for o in exp.ops]
 
     def launch(self) -> None:
         """Generate and launch the kernel."""
@@ -180,8 +180,7 @@ class _BlockedKernel:
                 for name, prim in zip(names, prims, strict=True)]))
         with k.block() as together:
             self._combine(totals, outs)
-        k.emit(imp.If(imp.Apply("eq", Prim.I64, (self.split, lit(1))), tuple(alone),
-                      tuple(together)))
+        k.emit(imp.If(op("eq", self.split, lit(1)), tuple(alone), tuple(together)))
         if k.scratch or k.lengths:
             raise CompilerLimitation("a blocked reduction cannot have scratch memory")
         kind = self.segments.kind + ("_boxed" if self.tiled else "")
@@ -230,11 +229,11 @@ class _BlockedKernel:
         if self._is_flat:
             found = op("add", op("add", self.begin, x), op("mul", self.across, r))
             inside = op("add", op("min", op("add", self.begin, x), last), op("mul", self.across, r))
-            return [*self.outer, inside], _both(op("le", self.first, found),
+            return [*self.outer, inside], all_of(op("le", self.first, found),
                                                 op("lt", found, self.width))
         column, row = op("add", self.first, x), op("add", self.begin, r)
         return ([*self.outer[: self.axis], row, *self.outer[self.axis:], op("min", column, last)],
-                _both(op("le", self.top, row), op("lt", column, self.width)))
+                all_of(op("le", self.top, row), op("lt", column, self.width)))
 
     # Totals
 
@@ -472,16 +471,11 @@ class _BlockedKernel:
         """Write the results of a segment if it belongs to this group."""
         k = self.k
         indices, own = self._segment(x, r)
-        with k.block() as write:
+        with k.when(own):
             launches.store_results(k, outs, indices, self.segments.finish(k, indices, totals))
-        k.emit(imp.If(own, tuple(write)))
 
 
 def _depth(code: Sequence[imp.Stm]) -> int:
     """The depth of nested loops."""
     return max((isinstance(stm, imp.For | imp.While) + max(map(_depth, blocks(stm)), default=0)
                 for stm in code), default=0)
-
-
-def _both(left: Exp, right: Exp) -> Exp:
-    return imp.Apply("and", Prim.BOOL, (left, right))

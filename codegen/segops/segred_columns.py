@@ -171,7 +171,7 @@ def reduce_columns(lowering: launches.Lowering, space: Space, columns: Columns,
         launches.total(lowering, tuple(d for n, d in enumerate(space[:-1]) if n != columns.down)),
         lowering.size(columns.lengths[0]))
     lowering.steps.append(strip)
-    lowering.env = launches.WithScalar(lowering.env, strip.pieces)
+    lowering.scalars.add(strip.pieces)
     whole = launches.branch(lowering, lambda: _whole(lowering, space, columns, strip), "strips")
     split = launches.branch(lowering, lambda: _pieces(lowering, space, columns, strip),
                             "pieces of strips")
@@ -238,8 +238,7 @@ def _pieces(lowering: launches.Lowering, space: Space, columns: Columns,
     outer = [*launches.widths(k, space[:-1])]
     if columns.down is not None:
         outer[columns.down] = ceil_quot(outer[columns.down], imp.Var(strip.rows))
-    count = op("mul", volume(outer), ceil_quot(
-        k.scalar(space[-1].width), imp.Var(strip.columns)))
+    count = op("mul", volume(outer), ceil_quot(k.scalar(space[-1].width), imp.Var(strip.columns)))
     with k.block() as code:
         _piece(k, space, columns, strip, partials, count)
     total = op("mul", count, k.scalar(strip.pieces))
@@ -257,7 +256,7 @@ def _piece(k: KernelBuilder, space: Space, columns: Columns, strip: StripShape,
     length = k.scalar(columns.lengths[0])
     part_length = k.declare("share", Prim.I64, ceil_quot(length, k.scalar(strip.pieces)))
     start = k.declare("start", Prim.I64, op("mul", piece, part_length))
-    end = imp.Apply("min", Prim.I64, (op("add", start, part_length), length))
+    end = op("min", op("add", start, part_length), length)
     totals = work.reduce(start, k.declare("end", Prim.I64, end))
     shape = launches.widths(k, space)
 

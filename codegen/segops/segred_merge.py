@@ -22,7 +22,7 @@ from runelift.codegen.kernel.collectives import truth
 from runelift.codegen.kernel.launch_builder import LID, LSIZE
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.plan import plan
-from runelift.codegen.plan.views import lit, op
+from runelift.codegen.plan.views import all_of, lit, negated, op
 from runelift.codegen.segops.merge_parts import (
     PartOfItem,
     Parts,
@@ -34,12 +34,10 @@ from runelift.codegen.segops.merge_parts import (
 from runelift.codegen.segops.merge_path import (
     Tile,
     Totals,
-    by_patience,
-    negated,
     tiles_of,
 )
 from runelift.codegen.segops.ragged import announce
-from runelift.codegen.segops.scan_tiles import Scan, combine
+from runelift.codegen.segops.scan_tiles import Scan, by_patience, combine
 from runelift.codegen.segops.segscan_single_pass import IS_LAST, LookBack, status_words
 from runelift.ir import imp
 from runelift.ir.imp import Exp
@@ -50,19 +48,21 @@ from runelift.ir.syntax import SegRed
 
 def merged(lowering: launches.Lowering, exp: SegRed) -> None:
     """Add the kernels of a reduction along a merge path."""
+    def complete(parts: Parts) -> None:
+        if_several(lowering, parts, lambda: join(lowering, parts, partial(
+            _complete, lowering, parts)))
+
     if not lowering.interleave:
         parts = parts_of_items(lowering, exp)
         fold_parts(lowering, parts, stored=True)
-        if_several(lowering, parts, lambda: join(lowering, parts, partial(
-            _complete, lowering, parts)))
+        complete(parts)
         return
     scan = tiles_of(lowering, exp)
 
     def twice() -> None:
         parts = parts_of(lowering, exp, scan.tile_shape.points, Size.var(scan.tiles))
         fold_tiles(lowering, scan, parts, stored=True)
-        if_several(lowering, parts, lambda: join(lowering, parts, partial(
-            _complete, lowering, parts)))
+        complete(parts)
 
     by_patience(lowering, scan, lambda: _fold_once(lowering, scan), twice)
 
@@ -72,15 +72,12 @@ def _complete(lowering: launches.Lowering, parts: Parts, k: KernelBuilder, part:
     """Emit the completion of the first segment that ends in a part."""
     first = k.declare("first", Prim.I64, imp.Load(parts.firsts, part, Prim.I64))
     outs = lowering.results
-    with k.block() as code:
+    with k.when(op("le", lit(0), first)):
         place = iter(outs)
-        held = [[k.declare("held", p, next(place).read([first])) for p in ps]
-                for ps in parts.prims]
+        held = [[k.declare("held", p, next(place).read([first])) for p in ps] for ps in parts.prims]
         for op_, left, right in zip(parts.exp.ops, before, held, strict=True):
             combine(k, op_, left, right)
-        k.emit(*(out.write([first], h) for out, h in zip(
-            outs, [h for hs in held for h in hs], strict=False)))
-    k.emit(imp.If(op("le", lit(0), first), tuple(code)))
+        k.emit(*launches.writes(outs, [first], held))
 
 
 # Parts of work-items
@@ -102,8 +99,7 @@ def fold_parts(lowering: launches.Lowering, parts: Parts, *, stored: bool) -> No
 
     def finish(segment: Exp) -> None:
         if stored:
-            k.emit(*(out.write([segment], t) for out, t in zip(
-                outs, [t for ts in totals for t in ts], strict=False)))
+            k.emit(*launches.writes(outs, [segment], totals))
         launches.reset(k, exp.ops, totals)
 
     part.each(fold, finish)
@@ -121,9 +117,8 @@ def fold_tiles(lowering: launches.Lowering, scan: Scan, parts: Parts, *, stored:
         tile.number_by_group()
         tile.place()
         tile.fold()
-        with tile.k.block() as last:
+        with tile.k.when(IS_LAST):
             parts.leave(tile.k, tile.number, tile.first_end, tile.totals)
-        tile.k.emit(imp.If(IS_LAST, tuple(last)))
         tile.write_leading()
     with tile.k.block() as ordered:
         tile.emit_ordered(code)
@@ -145,12 +140,10 @@ def _fold_once(lowering: launches.Lowering, scan: Scan) -> None:
             tile.fold()
         tile.emit_ordered(found)
         open_ = k.declare("open", Prim.BOOL, tile.open)
-        own = k.declare("own", Prim.BOOL, imp.Apply("and", Prim.BOOL, (
-            open_, imp.Apply("eq", Prim.I64, (tile.rows, lit(0))))))
+        own = k.declare("own", Prim.BOOL, all_of(open_, op("eq", tile.rows, lit(0))))
         earlier = back.join(tile.totals, open_, own, lambda: None)
-        with k.block() as linked:
+        with k.when(all_of(tile.leads, open_)):
             k.emit(*tile.combine(tile.held("earlier", earlier), tile.heads))
-        k.emit(imp.If(imp.Apply("and", Prim.BOOL, (tile.leads, open_)), tuple(linked)))
         tile.write_leading()
     tile.launch("merge_once", code)
 
@@ -204,13 +197,12 @@ class _Fold(Tile):
     def _fold_alone(self) -> imp.Var:
         """Emit the folding of a tile in which no segment ends; the condition for that."""
         k = self.k
-        alone = k.declare("alone", Prim.BOOL, imp.Apply("eq", Prim.I64, (self.rows, lit(0))))
-        with k.block() as code:
+        alone = k.declare("alone", Prim.BOOL, op("eq", self.rows, lit(0)))
+        with k.when(alone):
             each = self.path.segment(self.totals, self.first, self.start)
             ahead = k.declare("ahead", Prim.I64, op("sub", self.element, self.start))
             each.fold(op("add", ahead, LID), op("add", ahead, self.count), LSIZE)
             announce(k, self.path.elements, self.items)
-        k.emit(imp.If(alone, tuple(code)))
         return alone
 
     def write_leading(self) -> None:
@@ -219,8 +211,7 @@ class _Fold(Tile):
 
     def _written(self, segment: Exp, totals: Totals) -> tuple[imp.Stm, ...]:
         """The stores of the totals of a segment."""
-        return tuple(out.write([segment], t) for out, t in zip(
-            self.outs, [t for ts in totals for t in ts], strict=False))
+        return launches.writes(self.outs, [segment], totals)
 
 
 def _assign(k: KernelBuilder, targets: Totals, values: Sequence[Sequence[Exp]]) -> None:

@@ -24,7 +24,7 @@ from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.shapes import SegmentTeamShape, SubGroupSize
-from runelift.codegen.plan.views import lit, op
+from runelift.codegen.plan.views import all_of, lit, op
 from runelift.codegen.segops.ragged import (
     begin_segment,
     expect,
@@ -68,8 +68,7 @@ def _by_rows(lowering: launches.Lowering, exp: SegRed) -> None:
         each = segment_of(k, exp, totals, outs, outer[0])
         each.fold(each.fold_lanes(lit(0), each.width), each.width, lit(1))
         expect(k, ragged_of(exp), k.scalar(exp.space[0].width))
-        for out, total in zip(outs, [t for ts in totals for t in ts], strict=False):
-            k.store(out, outer, total)
+        k.emit(*launches.writes(outs, outer, totals))
 
     launches.each_point(lowering, k, exp.space[:1], row, "ragged_rows", busy=True)
 
@@ -96,7 +95,7 @@ class _Team:
     @property
     def leads(self) -> Exp:
         """True in the work-item that has the total of the team."""
-        return IS_FIRST if self.shape.alone else imp.Apply("eq", Prim.I64, (self.lane, lit(0)))
+        return IS_FIRST if self.shape.alone else op("eq", self.lane, lit(0))
 
     def total(self, exp: SegRed, totals: Sequence[Sequence[imp.Var]]) -> list[imp.Var]:
         """The combined totals of a team, in order, valid in the work-item that leads it."""
@@ -135,8 +134,7 @@ def _reduce_by_team(lowering: launches.Lowering, exp: SegRed, team: _Team) -> No
         exists = None
     else:
         number = k.declare("segment", Prim.I64, op("quot", launches.GID, team.lanes))
-        exists = k.declare("exists", Prim.BOOL, imp.Apply(
-            "lt", Prim.I64, (number, k.scalar(exp.space[0].width))))
+        exists = k.declare("exists", Prim.BOOL, op("lt", number, k.scalar(exp.space[0].width)))
     known = number if exists is None else k.declare("known", Prim.I64, imp.Select(
         exists, number, lit(0), Prim.I64))
     exp = begin_segment(k, exp, known)
@@ -145,6 +143,6 @@ def _reduce_by_team(lowering: launches.Lowering, exp: SegRed, team: _Team) -> No
     each.fold_part(team.lane, team.lanes)
     expect(k, ragged_of(exp), op("mul", k.scalar(exp.space[0].width), team.lanes), team.lanes)
     found = team.total(exp, totals)
-    leads = team.leads if exists is None else imp.Apply("and", Prim.BOOL, (exists, team.leads))
+    leads = team.leads if exists is None else all_of(exists, team.leads)
     k.emit(imp.If(leads, tuple(out.write([number], value)
                                for out, value in zip(outs, found, strict=False))))

@@ -21,7 +21,7 @@ from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import LID, LSIZE
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.plan import plan
-from runelift.codegen.plan.views import View, lit, op
+from runelift.codegen.plan.views import View, all_of, any_of, lit, negated, op
 from runelift.codegen.segops.merge_parts import (
     PartOfItem,
     Parts,
@@ -33,8 +33,6 @@ from runelift.codegen.segops.merge_parts import (
 from runelift.codegen.segops.merge_path import (
     Tile,
     Totals,
-    by_patience,
-    negated,
     short,
     tiles_of,
 )
@@ -45,7 +43,7 @@ from runelift.codegen.segops.ragged import (
     offset,
     ragged_of,
 )
-from runelift.codegen.segops.scan_tiles import Scan
+from runelift.codegen.segops.scan_tiles import Scan, by_patience
 from runelift.codegen.segops.segred_merge import fold_parts, fold_tiles
 from runelift.codegen.segops.segscan_single_pass import LookBack, status_words
 from runelift.ir import imp
@@ -99,8 +97,7 @@ def _scan_element(each: RaggedSegment, outs: Sequence[View], index: Exp) -> None
     k = each.k
     values: list[Value] = each.element(index)
     k.accumulate_all(each.exp.ops, each.totals, values)
-    k.emit(*(out.write(each.place(index), t) for out, t in zip(
-        outs, [t for ts in each.totals for t in ts], strict=False)))
+    k.emit(*launches.writes(outs, each.place(index), each.totals))
 
 
 # Parts of work-items
@@ -126,10 +123,9 @@ def _scan_parts(lowering: launches.Lowering, parts: Parts) -> None:
     exp, k, outs = parts.exp, lowering.builder(), lowering.results
     part = PartOfItem(k, parts, outs[sum(map(len, parts.prims)):])
     totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
-    with k.block() as begun:
+    with k.when(op("lt", lit(0), part.number)):
         for ts, before in zip(totals, parts.tail(k, part.number), strict=True):
             k.emit(*(imp.Assign(t.name, b) for t, b in zip(ts, before, strict=True)))
-    k.emit(imp.If(op("lt", lit(0), part.number), tuple(begun)))
 
     def scan(segment: Exp, until: Exp) -> None:
         start = k.declare("start", Prim.I64, part.path.offset(segment))
@@ -159,8 +155,7 @@ def _scan_once(lowering: launches.Lowering, scan: Scan) -> None:
             tile.scan_chunks()
         tile.emit_ordered(scanned)
         open_ = k.declare("open", Prim.BOOL, tile.open)
-        own = k.declare("own", Prim.BOOL, imp.Apply("and", Prim.BOOL, (
-            open_, imp.Apply("eq", Prim.I64, (tile.rows, lit(0))))))
+        own = k.declare("own", Prim.BOOL, all_of(open_, op("eq", tile.rows, lit(0))))
         earlier = back.join(tile.totals, open_, own, lambda: tile.complete(
             tile.totals, tile.carries, tile.fresh))
         with k.block() as finished:
@@ -231,8 +226,7 @@ class _ScannedTile(Tile):
     def finish(self, earlier: Totals, open_: Exp) -> None:
         """Emit the addition of the totals before chunks, and the stores of results."""
         k, later = self.k, op("lt", lit(0), LID)
-        linked = k.declare("linked", Prim.BOOL, imp.Apply("and", Prim.BOOL, (
-            open_, self.begins_first)))
+        linked = k.declare("linked", Prim.BOOL, all_of(open_, self.begins_first))
         taken = tuple(imp.Assign(c.name, e) for cs, es in zip(self.carries, earlier, strict=True)
                       for c, e in zip(cs, es, strict=True))
         k.emit(imp.If(linked, (imp.If(later, self.combine(earlier, self.carries), taken),)))
@@ -244,7 +238,7 @@ class _ScannedTile(Tile):
             values = [[next(rest) for _ in ps] for ps in self.scan.prims]
             k.emit(*self.combine(self.carries, values), *self.restage(place, flat))
 
-        added = imp.Select(imp.Apply("or", Prim.BOOL, (linked, later)), self.lead, lit(0), Prim.I64)
+        added = imp.Select(any_of(linked, later), self.lead, lit(0), Prim.I64)
         k.loop(k.declare("added", Prim.I64, added), add, base="t")
         announce(k, self.path.elements, self.items)
         outs = self.lowering.results

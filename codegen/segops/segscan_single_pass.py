@@ -28,7 +28,7 @@ from runelift.codegen.kernel.launch_builder import GROUP_COUNT, GROUP_ID, LID, L
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.plan import plan
-from runelift.codegen.plan.views import lit, op
+from runelift.codegen.plan.views import all_of, any_of, lit, negated, op
 from runelift.codegen.segops.scan_tiles import Scan, ScanTile, combine
 from runelift.ir import imp
 from runelift.ir.imp import Exp
@@ -51,7 +51,7 @@ AGGREGATE, PREFIX = 1, 2
 
 If a segment starts inside of a tile, its total after that is at once of the second kind.
 """
-IS_LAST = imp.Apply("eq", Prim.I64, (LID, op("sub", LSIZE, lit(1))))
+IS_LAST = op("eq", LID, op("sub", LSIZE, lit(1)))
 
 
 def scan_single_pass(lowering: Lowering, scan: Scan) -> None:
@@ -80,14 +80,12 @@ def _run(tile: ScanTile, back: LookBack) -> None:
     tile.take(lambda indices, position: tile.compute(indices, position, stored=True))
     totals, fresh = tile.run()
     carries = tile.exchange(totals, fresh)
-    later: Exp = imp.Apply("lt", Prim.I64, (lit(0), tile.number))
+    later: Exp = op("lt", lit(0), tile.number)
     if fresh is None:
         open_ = own = k.declare("open", Prim.BOOL, later)
     else:
-        open_ = k.declare("open", Prim.BOOL, imp.Apply("and", Prim.BOOL, (
-            later, imp.Apply("lt", Prim.I64, (lit(0), tile.column)))))
-        own = k.declare("own", Prim.BOOL, imp.Apply("and", Prim.BOOL, (
-            later, imp.Apply("not", Prim.BOOL, (tile.starts_within(tile.length()),)))))
+        open_ = k.declare("open", Prim.BOOL, all_of(later, op("lt", lit(0), tile.column)))
+        own = k.declare("own", Prim.BOOL, all_of(later, negated(tile.starts_within(tile.length()))))
     earlier = back.join(totals, open_, own, lambda: tile.complete(totals, carries, fresh))
     tile.finish(carries, tile.linked(fresh), earlier)
 
@@ -176,24 +174,21 @@ class LookBack:
         published as an aggregate if they are its ``own``, else as a prefix.
         """
         k = self.k
-        with k.block() as publish:
+        with k.when(IS_LAST):
             complete()
             self._publish(imp.Select(own, _u32(AGGREGATE), _u32(PREFIX), Prim.U32), totals)
-        k.emit(imp.If(IS_LAST, tuple(publish)))
         latest = self._wait(open_)
         with k.block() as fold:
             self._fold(latest, totals, own)
-        k.emit(imp.If(imp.Apply("and", Prim.BOOL, (IS_LAST, open_)), tuple(fold)),
-               imp.Barrier(imp.Space.LOCAL))
+        k.emit(imp.If(all_of(IS_LAST, open_), tuple(fold)), imp.Barrier(imp.Space.LOCAL))
         before = iter(self.before)
         return [[imp.Load(next(before), lit(0), p) for p in ps] for ps in self.scan.prims]
 
     def take_tile(self) -> None:
         """Emit the code by which a group gets the number of its next tile, and the epoch."""
         k, taken = self.k, self.k.names.fresh("taken")
-        last = imp.Apply("eq", Prim.I64, (
-            imp.Convert(Prim.U64, Prim.I64, _low(imp.Var(taken))),
-            op("sub", imp.Var(self.scan.tiles), lit(1))))
+        last = op("eq", imp.Convert(Prim.U64, Prim.I64, _low(imp.Var(taken))),
+                  op("sub", imp.Var(self.scan.tiles), lit(1)))
         rest = imp.Apply("sub", Prim.U64, (
             _u64(1 << 32), imp.Convert(Prim.I64, Prim.U64, imp.Var(self.scan.tiles))))
         k.emit(imp.If(IS_FIRST, (
@@ -242,35 +237,31 @@ class LookBack:
         going = k.declare("going", Prim.BOOL, open_)
         polls = k.declare("polls", Prim.I64, lit(0))
         kind = k.declare("kind", Prim.I32, _i32(0))
-        watches = imp.Apply("lt", Prim.I64, (LID, self.window))
+        watches = op("lt", LID, self.window)
         turn = op("and", polls, lit(1))
         with k.block() as round_:
-            with k.block() as look:
+            with k.when(all_of(watches, imp.Apply("lt", Prim.I32, (kind, _i32(PREFIX))))):
                 self._look(kind)
-            k.emit(imp.If(imp.Apply("and", Prim.BOOL, (
-                watches, imp.Apply("lt", Prim.I32, (kind, _i32(PREFIX))))), tuple(look)))
             k.emit(imp.Barrier(imp.Space.LOCAL))
             k.emit(imp.If(IS_FIRST, (imp.Store(
                 self.latest, op("and", op("add", polls, lit(1)), lit(1)), _i32(-1), Prim.I32),)))
-            k.emit(imp.If(imp.Apply("and", Prim.BOOL, (watches, self._is_followed(kind))), (
+            k.emit(imp.If(all_of(watches, self._is_followed(kind)), (
                 imp.Atomic("max", Prim.I32, self.latest, turn, self._mark(kind),
                            imp.Space.LOCAL),)))
             k.emit(imp.Barrier(imp.Space.LOCAL),
                    imp.Assign(latest.name, imp.Load(self.latest, turn, Prim.I32)),
                    imp.Assign(polls.name, op("add", polls, lit(1))),
-                   imp.Assign(going.name, imp.Apply("and", Prim.BOOL, (
-                       imp.Apply("not", Prim.BOOL, (_is_found(latest),)),
-                       imp.Apply("lt", Prim.I64, (polls, patience))))))
+                   imp.Assign(going.name, all_of(negated(_is_found(latest)),
+                                                 op("lt", polls, patience))))
         k.emit(imp.While(going, tuple(round_)))
         return latest
 
     def _look(self, kind: imp.Var) -> None:
         """Read the status of the tile that the work-item watches, and its total if there is one."""
         k, prims = self.k, self.scan.values()
-        number = k.declare("watched", Prim.I64, op(
-            "add", op("sub", self.number, self.window), LID))
+        number = k.declare("watched", Prim.I64, op("add", op("sub", self.number, self.window), LID))
         count = sum(map(_words, prims))
-        with k.block() as read:
+        with k.when(op("le", lit(0), number)):
             words = [imp.Var(k.names.fresh("word")) for _ in range(count)]
             k.emit(*(imp.Peek(w.name, Prim.U64, self.statuses, self._place(n, number))
                      for n, w in enumerate(words)))
@@ -278,14 +269,12 @@ class LookBack:
             found = k.declare("found", Prim.U32, imp.Apply("sub", Prim.U32, (status, self.epoch)))
             known: Exp = imp.Apply("le", Prim.U32, (found, _u32(PREFIX)))
             for word in words[1:]:
-                known = imp.Apply("and", Prim.BOOL, (
-                    known, imp.Apply("eq", Prim.U32, (_high(word), status))))
+                known = all_of(known, imp.Apply("eq", Prim.U32, (_high(word), status)))
             ends = list(accumulate(map(_words, prims)))
             keep = tuple(imp.Store(m, LID, _value(words[end - _words(p):end], p), p)
                          for m, p, end in zip(self.seen, prims, ends, strict=True))
             k.emit(imp.If(known, (
                 imp.Assign(kind.name, imp.Convert(Prim.U32, Prim.I32, found)), *keep)))
-        k.emit(imp.If(imp.Apply("le", Prim.I64, (lit(0), number)), tuple(read)))
         k.emit(imp.Store(self.kinds, LID, kind, Prim.I32))
 
     def _is_followed(self, kind: imp.Var) -> Exp:
@@ -294,12 +283,10 @@ class LookBack:
         Mostly one work-item is in that position, and tells the other work-items.
         """
         after = op("add", LID, lit(1))
-        return imp.Apply("and", Prim.BOOL, (
-            imp.Apply("not", Prim.BOOL, (imp.Apply("eq", Prim.I32, (kind, _i32(AGGREGATE))),)),
-            imp.Apply("or", Prim.BOOL, (
-                imp.Apply("eq", Prim.I64, (after, self.window)),
-                imp.Apply("eq", Prim.I32, (
-                    imp.Load(self.kinds, after, Prim.I32), _i32(AGGREGATE)))))))
+        following = imp.Load(self.kinds, after, Prim.I32)
+        return all_of(negated(op("eq", kind, _i32(AGGREGATE), prim=Prim.I32)),
+                      any_of(op("eq", after, self.window),
+                             op("eq", following, _i32(AGGREGATE), prim=Prim.I32)))
 
     def _mark(self, kind: imp.Var) -> Exp:
         """A number that grows along the window, and is odd for prefixes."""
@@ -334,11 +321,10 @@ class LookBack:
             "rem", op("sub", self.window, start), lit(together))))
         k.loop(single, lambda w: add(w, 1), start=start, base="w")
         k.loop(self.window, lambda w: add(w, together), start=single, step=lit(together), base="w")
-        with k.block() as publish:
+        with k.when(own):
             for op_, sum_, total in zip(self.scan.exp.ops, sums, totals, strict=True):
                 combine(k, op_, sum_, total)
             self._publish(_u32(PREFIX), totals)
-        k.emit(imp.If(own, tuple(publish)))
         k.emit(*(imp.Store(m, lit(0), s, p) for m, s, p in zip(
             self.before, (s for ss in sums for s in ss), self.scan.values(), strict=True)))
 
@@ -351,7 +337,5 @@ class LookBack:
 
 def _is_found(latest: imp.Var) -> Exp:
     """True if :meth:`LookBack._wait` found the total before the tile."""
-    return imp.Apply("and", Prim.BOOL, (
-        imp.Apply("le", Prim.I32, (_i32(0), latest)),
-        imp.Apply("eq", Prim.I32, (
-            imp.Apply("and", Prim.I32, (latest, _i32(1))), _i32(1)))))
+    odd = op("and", latest, _i32(1), prim=Prim.I32)
+    return all_of(op("le", _i32(0), latest, prim=Prim.I32), op("eq", odd, _i32(1), prim=Prim.I32))

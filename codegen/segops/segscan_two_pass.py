@@ -28,11 +28,15 @@ from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.collectives import group_scan, truth
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan import plan
-from runelift.codegen.plan.parameters import Quantity
-from runelift.codegen.plan.shapes import ScanTileShape, SubGroupSize
 from runelift.codegen.plan.views import lit, op
 from runelift.codegen.segops.packed_scan import PackedScan
-from runelift.codegen.segops.scan_tiles import Scan, ScanTile, combine
+from runelift.codegen.segops.scan_tiles import (
+    Scan,
+    ScanTile,
+    by_patience,
+    choose_tiles,
+    combine,
+)
 from runelift.codegen.segops.segscan_single_pass import scan_single_pass
 from runelift.ir import imp
 from runelift.ir.analysis.placement import REPEATABLE
@@ -40,7 +44,7 @@ from runelift.ir.analysis.products import is_cheap
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.sizes import Size, ceil_div, least
+from runelift.ir.sizes import Size, least
 from runelift.ir.syntax import SegScan
 from runelift.ir.types import Atom, elem_of, i64
 
@@ -92,8 +96,7 @@ def _segscan_items(lowering: launches.Lowering, exp: SegScan) -> None:
             count = sum(len(t) for t in totals)
             launches.store_results(k, outs[count:], indices, values[count:])
             k.accumulate_all(exp.ops, totals, values)
-            for out, t in zip(outs, (t for ts in totals for t in ts), strict=False):
-                k.store(out, indices, t)
+            k.emit(*launches.writes(outs, indices, totals))
 
         k.loop(k.scalar(exp.space[-1].width), element, base="e")
 
@@ -106,31 +109,9 @@ def _segscan_items(lowering: launches.Lowering, exp: SegScan) -> None:
 def _segscan_tiles(lowering: launches.Lowering, exp: SegScan,
                    packed: PackedScan | None = None) -> None:
     """Add a scan by tiles: in one pass if the host lets groups wait for each other, else two."""
-    scan = _choose_tiles(lowering, exp, packed)
-    once = launches.branch(lowering, lambda: scan_single_pass(lowering, scan), "one pass")
-    twice = launches.branch(lowering, lambda: _scan_in_two_passes(lowering, scan), "two passes")
-    patient = lowering.names.fresh("patient")
-    lowering.steps.append(
-        plan.Compute(patient, "lt", Prim.I64, (i64(0), scan.tile_shape.patience)))
-    launches.choose(lowering, patient, once, twice)
-
-
-def _choose_tiles(lowering: launches.Lowering, exp: SegScan,
-                  packed: PackedScan | None) -> Scan:
-    """The step that chooses the tiles, and the scan in these."""
-    prims = [[launches.require_scalar(t) for t in o.lam.ret] for o in exp.ops]
-    fresh = lowering.names.fresh
-    shape = ScanTileShape(
-        fresh("group"), fresh("staged"), fresh("chunk"), fresh("window"), fresh("patience"),
-        lowering.scalar("points", launches.total(lowering, exp.space)),
-        sum(p.bytes for ps in prims for p in ps),
-        lowering.group_size, lowering.setting(Quantity.CHUNK))
-    points, tile = Size.var(shape.points), Size.var(shape.group) * Size.var(shape.chunk)
-    subgroup = fresh("subgroup")
-    lowering.steps += [shape, SubGroupSize(subgroup, shape.group)]
-    lowering.env = launches.WithScalar(lowering.env, shape.patience)
-    return Scan(exp, prims, shape, subgroup, lowering.scalar("tiles", ceil_div(points, tile)),
-                packed)
+    scan = choose_tiles(lowering, exp, "points", launches.total(lowering, exp.space), packed=packed)
+    by_patience(lowering, scan, lambda: scan_single_pass(lowering, scan),
+                lambda: _scan_in_two_passes(lowering, scan))
 
 
 # Two passes
@@ -187,7 +168,7 @@ def _tile_sums(lowering: launches.Lowering, passes: _Passes) -> None:
         tile.take(elements)
         totals, fresh = tile.run()
         carries = tile.exchange(totals, fresh)
-        with k.block() as last:
+        with k.when(op("eq", launches.LID, op("sub", launches.LSIZE, lit(1)))):
             tile.complete(totals, carries, fresh)
             for mems, total_, ps in zip(passes.sums, totals, scan.prims, strict=True):
                 for mem, t, p in zip(mems, total_, ps, strict=True):
@@ -195,8 +176,6 @@ def _tile_sums(lowering: launches.Lowering, passes: _Passes) -> None:
             if passes.flags is not None:
                 k.emit(imp.Store(passes.flags, tile.number, tile.starts_within(tile.length()),
                                  Prim.BOOL))
-        k.emit(imp.If(imp.Apply("eq", Prim.I64, (launches.LID, op("sub", launches.LSIZE, lit(1)))),
-                      tuple(last)))
     if k.scratch:
         k.emit(imp.For(tile.number.name, launches.GROUP_ID, imp.Var(scan.tiles),
                        launches.GROUP_COUNT,
@@ -261,10 +240,9 @@ def _scan_sums(lowering: launches.Lowering, passes: _Passes) -> None:
 
     def run(position: Exp) -> None:
         if fresh is not None:
-            with k.block() as begin:
+            with k.when(starts(position)):
                 launches.reset(k, exp.ops, totals)
                 k.emit(imp.Assign(fresh.name, truth(True)))
-            k.emit(imp.If(starts(position), tuple(begin)))
         k.accumulate_all(exp.ops, totals, [x for xs in held(position) for x in xs])
         put(position, totals)
 
@@ -273,17 +251,16 @@ def _scan_sums(lowering: launches.Lowering, passes: _Passes) -> None:
         carries = [group_scan(k, o, t, lowering.group, fresh, k.constants[1])
                    for o, t in zip(exp.ops, totals, strict=True)]
     k.emit(*insert_barriers(exchange))
-    going = k.declare("going", Prim.BOOL, imp.Apply("lt", Prim.I64, (lit(0), launches.LID)))
+    going = k.declare("going", Prim.BOOL, op("lt", lit(0), launches.LID))
 
     def add(position: Exp) -> None:
         if fresh is not None:
             k.emit(imp.If(starts(position), (imp.Assign(going.name, truth(False)),)))
-        with k.block() as take:
+        with k.when(going):
             values = held(position)
             for op_, carry, xs in zip(exp.ops, carries, values, strict=True):
                 combine(k, op_, carry, xs)
             put(position, values)
-        k.emit(imp.If(going, tuple(take)))
 
     k.loop(part.end, add, start=part.start, base="p")
     lowering.launch_groups(k, "segscan_carries", Size.of(1))

@@ -25,7 +25,7 @@ from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.shapes import TransposeTileShape
-from runelift.codegen.plan.views import View, ceil_quot, lit, op, unflat_index
+from runelift.codegen.plan.views import View, all_of, any_of, ceil_quot, lit, op, unflat_index
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
@@ -218,12 +218,9 @@ class _WordBlocks(_Copy):
         column = k.declare("column", Prim.I64, op(
             "add", op("mul", along, op("mul", across, lit(self.count))), apart))
         for number in range(self.count):
-            place = k.declare("place", Prim.I64,
-                              op("add", column, op("mul", across, lit(number))))
-            with k.block() as code:
+            place = k.declare("place", Prim.I64, op("add", column, op("mul", across, lit(number))))
+            with k.when(all_of(op("lt", row, ends[0]), op("lt", place, ends[1]))):
                 self._block(row, place)
-            k.emit(imp.If(_both(*(imp.Apply("lt", Prim.I64, each) for each in (
-                (row, ends[0]), (place, ends[1])))), tuple(code)))
 
     def _places(self, group: Exp) -> list[Exp]:
         """The places of a work-item: beside its neighbours in a row, apart from them in a column.
@@ -232,7 +229,7 @@ class _WordBlocks(_Copy):
         work-items take the other half of the row.  Small groups are simpler.
         """
         item, half, sector = launches.LID, lit(WORDS_BESIDE // 2), lit(WORDS_BESIDE)
-        large = imp.Apply("le", Prim.I64, (op("mul", sector, sector), group))
+        large = op("le", op("mul", sector, sector), group)
         high = op("quot", item, op("mul", half, sector))
         beside = op("add", op("rem", item, half), op("mul", op("rem", high, lit(2)), half))
         apart = op("add", op("rem", op("quot", item, half), sector),
@@ -295,7 +292,7 @@ class _Tile(_Copy):
 
     def _are_inside(self, row: Exp, column: Exp) -> Exp:
         """True if a place is in the array."""
-        return _both(*(imp.Apply("lt", Prim.I64, (place, side))
+        return all_of(*(op("lt", place, side)
                        for place, side in zip((row, column), self.sides, strict=True)))
 
     def _element(self, point: list[Exp]) -> Exp:
@@ -311,10 +308,10 @@ class _LoneTile(_Tile):
 
     def move(self) -> None:
         """Emit two loops, the longer one inside."""
-        ends = [self.k.declare("end", Prim.I64, imp.Apply(
-            "min", Prim.I64, (op("add", corner, length), side))) for corner, length, side in zip(
-                (self.top, self.left), self.lengths, self.sides, strict=True)]
-        self.k.emit(imp.If(imp.Apply("lt", Prim.I64, (self.lengths[0], self.lengths[1])),
+        ends = [self.k.declare("end", Prim.I64, op("min", op("add", corner, length), side))
+                for corner, length, side in zip(
+                    (self.top, self.left), self.lengths, self.sides, strict=True)]
+        self.k.emit(imp.If(op("lt", self.lengths[0], self.lengths[1]),
                            self._loops(ends, inner=1), self._loops(ends, inner=0)))
 
     def _loops(self, ends: Sequence[Exp], inner: int) -> tuple[imp.Stm, ...]:
@@ -371,15 +368,13 @@ class _LocalTile(_Tile):
         k = self.k
         run = self.lengths[0] if down else self.lengths[1]
         # Where runs divide a group, a work-item stays at its place in them.
-        divides = imp.Apply("eq", Prim.I64, (op("rem", self.group, run), lit(0)))
+        divides = op("eq", op("rem", self.group, run), lit(0))
         first = k.declare("first", Prim.I64, op("quot", launches.LID, run))
-        beside = k.declare("beside", Prim.I64,
-                           op("sub", launches.LID, op("mul", first, run)))
-        even = imp.Apply("eq", Prim.I64, (op("rem", self.elements, self.group), lit(0)))
+        beside = k.declare("beside", Prim.I64, op("sub", launches.LID, op("mul", first, run)))
+        even = op("eq", op("rem", self.elements, self.group), lit(0))
 
         def turn(number: Exp, *, guarded: bool) -> None:
-            item = k.declare("e", Prim.I64,
-                             op("add", op("mul", number, self.group), launches.LID))
+            item = k.declare("e", Prim.I64, op("add", op("mul", number, self.group), launches.LID))
             slow = k.declare("slow", Prim.I64, imp.Select(
                 divides, op("add", first, op("mul", number, op("quot", self.group, run))),
                 _short_quotient(item, run), Prim.I64))
@@ -389,23 +384,17 @@ class _LocalTile(_Tile):
             places = op("add", self.top, row), op("add", self.left, column)
             with k.block() as code:
                 k.emit(move(self.point(*places), op("add", op("mul", column, self.pitch), row)))
-            inside = imp.Apply("lt", Prim.I64, (item, self.elements))
-            there = _both(inside, self._are_inside(*places)) if guarded else imp.Apply(
-                "or", Prim.BOOL, (even, inside))
+            inside = op("lt", item, self.elements)
+            there = all_of(inside, self._are_inside(*places)) if guarded else any_of(even, inside)
             k.emit(imp.If(there, tuple(code)))
 
         turns = ceil_quot(self.elements, self.group)
         blocks: list[tuple[imp.Stm, ...]] = []
         for guarded in (False, True):
             with k.block() as code:
-                k.loop(turns, partial(turn, guarded=guarded), base="turn",
-                       unroll=not guarded)
+                k.loop(turns, partial(turn, guarded=guarded), base="turn", unroll=not guarded)
             blocks.append(tuple(code))
         k.emit(imp.If(self.whole, *blocks))
-
-
-def _both(one: Exp, other: Exp) -> Exp:
-    return imp.Apply("and", Prim.BOOL, (one, other))
 
 
 def _short_quotient(number: Exp, part: Exp) -> Exp:

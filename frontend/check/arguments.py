@@ -5,6 +5,7 @@ The arguments are checked again for that, so this is only for calls that are wro
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import combinations, permutations
 from typing import NamedTuple, Protocol
@@ -21,6 +22,7 @@ from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.prelude import EQUALITY, OPERATORS
 from runelift.frontend.syntax.types import Array, Arrow, Type, metas, show
 from runelift.ir.base.errors import Diagnostic, ProgramError, Replacement
+from runelift.ir.base.source import Span
 from runelift.ir.prim import FLOATS
 
 MOST_ARGUMENTS = 5
@@ -90,6 +92,40 @@ def elementwise(checker: Checker, call: ast.Exp | None) -> str | None:
     hint = f"Operators work on single values: {new}"
     text = call.span.text
     return Replacement(hint, f"({new})", call.span) if text.count("(") == text.count(")") else hint
+
+
+def composed(checker: Checker, call: ast.Exp | None) -> str | None:
+    """The hint that functions are composed in the other direction; None if they do not fit so."""
+    other = {"<-<": ">->", ">->": "<-<"}
+    if not isinstance(call, ast.BinExp) or str(call.op) not in other:
+        return None
+    types = _types(checker, ast.Apply(call.span, call.left, (call.right,)))
+    first, second = (None, None) if types is None else (
+        checker.solved.head(each) for each in (types[0], types[1][0]))
+    old, new = str(call.op), other[str(call.op)]
+    if old == ">->":
+        first, second = second, first
+    if not isinstance(first, Arrow) or not isinstance(second, Arrow) or not _unify(
+            checker, second.domain, first.codomain):
+        return None
+    text = call.span.source.text
+    chain = re.compile(r"(?:[^\n()]|\([^()\n]*\))*").match(text, call.span.start)
+    end = chain.end() if chain is not None else call.span.end
+    return Replacement(f"The {'right' if old == '<-<' else 'left'} function of {old} is applied "
+                       f"first.  The other direction is {new}.",
+                       text[call.span.start:end].replace(old, new),
+                       Span(call.span.source, call.span.start, end))
+
+
+def labelled(call: ast.Exp) -> str | None:
+    """The hint for a text beside the value of ``trace``; None if it is another call."""
+    if not isinstance(call, ast.Apply) or call.fun.span.text != "trace":
+        return None
+    values = [arg for arg in call.args if not isinstance(arg, ast.StringLit)]
+    if len(values) != 1:
+        return "It shows one value, and gives it back: trace x"
+    new = _call(call, values)
+    return Replacement(f"It shows one value, without a text: {new}", new, call.span)
 
 
 def elem_of(type_: Type) -> Type:
@@ -177,10 +213,16 @@ def _typed(checker: Checker, call: ast.Apply) -> _Typed | None:
 
 def _fit(checker: Checker, wanted: Iterable[Arrow], given: Iterable[Type]) -> bool:
     """True if arguments of some types fit the parameters."""
+    return _unify(checker, *(each for arrow, type_ in zip(wanted, given, strict=True)
+                             for each in (arrow.domain, type_)))
+
+
+def _unify(checker: Checker, *types: Type) -> bool:
+    """True if each two types in their order can be equal, all at once."""
     state = checker.solved.snapshot()
     try:
-        for arrow, type_ in zip(wanted, given, strict=True):
-            checker.solved.unify(arrow.domain, type_)
+        for left, right in zip(types[::2], types[1::2], strict=True):
+            checker.solved.unify(left, right)
     except (TypeMismatch, SizeMismatch, FunctionalType, IrregularType):
         return False
     finally:

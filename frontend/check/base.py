@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from runelift.frontend.check import foreign
+from runelift.frontend.check import around, foreign
 from runelift.frontend.check.aliases import Origin
 from runelift.frontend.check.arguments import (
     DERIVATIVES,
+    composed,
     elementwise,
+    labelled,
     lacks_inner,
     miscounted,
     reordered,
@@ -39,6 +41,7 @@ from runelift.frontend.check.wording import (
     advice,
     arity,
     difference,
+    padded,
     size_advice,
 )
 from runelift.frontend.syntax import ast
@@ -51,12 +54,15 @@ from runelift.frontend.syntax.prelude import (
     signature,
 )
 from runelift.frontend.syntax.types import (
+    UNIT,
+    Abstract,
     Array,
     Arrow,
     Record,
     Sum,
     Type,
     params_in,
+    payload,
     replace_names,
     show,
     with_changing,
@@ -71,6 +77,7 @@ from runelift.ir.base.errors import (
 )
 from runelift.ir.base.source import Span
 from runelift.ir.names import Names, VName
+from runelift.ir.prim import FLOATS
 from runelift.ir.sizes import Size
 
 SizeMaker: TypeAlias = Callable[[], Size]
@@ -208,6 +215,7 @@ class Base(ABC):
             raise self._irregular(found, span, call) from None
         except TypeMismatch as error:
             self._require_complete(found, span)
+            self._require_values(expected, span)
             words = self._wording()
             advised = hint or self._advice(expected, found, span, call)
             labels, notes = self._about(call)
@@ -234,7 +242,9 @@ class Base(ABC):
                 + f'Sizes "{left or "[]"}" and "{right or "[]"}" do not match. '
                 + words.mismatch(expected, found, what),
                 *filter(None, [hint]), *declared, *notes,
-                *size_advice(self.solved, error.left, error.right, (left, right), what),
+                *(padded(because) if what == "an element" else
+                  self._filtered(call, span, all((left, right))))
+                or size_advice(self.solved, error.left, error.right, (left, right), what),
                 labels=labels) from None
 
     def _require_complete(self, found: Type, span: Span) -> None:
@@ -245,15 +255,85 @@ class Base(ABC):
         binding = self.scope.find(span.text)
         if self._advising or binding is None or not isinstance(self.solved.head(found), Arrow):
             return
-        value = next((each.value for each in reversed(self._typed) if isinstance(each, ast.LetPat)
-                      and each.pattern.span == binding.span), None)
-        if isinstance(value, ast.Apply) and (lacks_inner(self, value) or (
-                value.fun.span.text in DERIVATIVES and len(value.args) == 2)):
-            labels, hints = self._about(value)
-            raise self._error(
-                "type-mismatch", value.span, f'"{value.fun.span.text}" lacks an argument, so this '
-                "is a function and no value.", *hints,
-                labels=(*labels, Label(span, "used as a value here")))
+        value = self._defined(binding.span)
+        if isinstance(value, ast.Apply) and lacks_inner(self, value):
+            raise self._lacking(value, Label(span, "used as a value here"))
+        if value is not None:
+            self._require_seed(value, Label(span, "used as a value here"))
+
+    def _defined(self, place: Span | None) -> ast.Exp | None:
+        """The value of the pattern that is, or has a name, at a place; None if no 'let' has it."""
+        return next((each.value for each in reversed(self._typed) if place is not None
+                     and isinstance(each, ast.LetPat) and each.pattern.span.source is place.source
+                     and each.pattern.span.start <= place.start
+                     and place.end <= each.pattern.span.end), None)
+
+    def _require_seed(self, value: ast.Exp, *labels: Label) -> None:
+        """Refuse a derivative without its seed as a value."""
+        if isinstance(value, ast.Apply) and (
+                value.fun.span.text in DERIVATIVES and len(value.args) == 2):
+            raise self._lacking(value, *labels)
+
+    def _lacking(self, value: ast.Apply, *labels: Label) -> ProgramError:
+        """An error: a call lacks an argument where a value is needed."""
+        noted, hints = self._about(value)
+        text, domain = value.span.text, self.solved.head(value.type or UNIT)
+        if value.fun.span.text in DERIVATIVES and isinstance(domain, Arrow):
+            hint = f"A seed is missing behind its arguments, as 1 in: {text} 1"
+            one = self.solved.head(domain.domain) in FLOATS
+            hints = (Replacement(hint, f"{text} 1", value.span) if one else hint, *hints)
+        return self._error(
+            "type-mismatch", value.span, f'"{value.fun.span.text}" lacks an argument, so this '
+            "is a function and no value.", *hints, labels=(*noted, *labels))
+
+    def _require_values(self, expected: Type, span: Span) -> None:
+        """Refuse a constructor with another number of values than its type has."""
+        wanted = self.solved.resolve(expected)
+        known = dict(wanted.fields) if isinstance(wanted, Sum) else {}
+        for exp in self._typed if known else ():
+            if isinstance(exp, ast.Constr) and exp.name in known and (
+                    exp.span.source is span.source and span.start <= exp.span.start < span.end):
+                types = payload(known[exp.name])
+                if len(types) != len(exp.args):
+                    raise self._error(
+                        "type-mismatch", exp.span, f"'#{exp.name}' has {len(types)} "
+                        f"value{'s' * (len(types) != 1)}, but here it gets {len(exp.args)}.",
+                        "It is declared as "
+                        f"{' '.join([f'#{exp.name}', *(self._show(each) for each in types)])}.")
+
+    def _filtered(self, call: ast.Exp | None, span: Span, named: bool) -> list[str]:
+        """The hint about an array that has another length because it was filtered."""
+        exps = call.args if isinstance(call, ast.Apply) else ()
+        texts = [span.text, *(arg.span.text for arg in exps)]
+        for name in list(texts):
+            binding = self.scope.find(name)
+            value = self._defined(binding.span) if binding is not None else None
+            texts += [value.span.text] if value is not None else []
+        makers = [found[1] for text in texts
+                  if (found := re.search(r"(?:^|\|>\s*)(filter|partition2?)\b[^|]*"
+                                     r"(?:\|>\s*map\b[^|]*)*$", text))]
+        if not makers or (named and "filter" in makers):
+            return []
+        if call is None:
+            return ["How many elements it keeps is known only to the running program."]
+        together = "Filter the arrays together: unzip (filter (\\(x, y) -> e) (zip xs ys))."
+        return [f"Only the running program knows how many elements {makers[0]} keeps.",
+                *[together] * (makers[0] == "filter")]
+
+    def _hidden(self, found: Type) -> str | None:
+        """The hint about a value whose type a module hides: the functions that take it."""
+        given = self.solved.resolve(found)
+        if not isinstance(given, Abstract):
+            return None
+        module, _, type_name = given.shown.rpartition(".")
+        functions = {name: type_.codomain for name, binding in self.scope.top.items()
+                     if name.startswith(f"{module}.")
+                     and isinstance(type_ := binding.scheme.type, Arrow) and type_.domain == given}
+        names = list(dict.fromkeys(re.sub(r"'\d+$", "", name) for name, result in functions.items()
+                                   if result != given or functions.keys() == {name}))
+        hint = f"The module type hides what {given.shown} is."
+        return f"{hint}  Use {' or '.join(names)}, or show it: with {type_name} = ..." if (
+            names) else hint
 
     def _advice(self, expected: Type, found: Type, span: Span, call: ast.Exp | None
                 ) -> str | None:
@@ -264,9 +344,10 @@ class Base(ABC):
         try:
             said = reordered(self, first) or advice(
                 self.solved, expected, found, span.text, call)
+            said = said or composed(self, call) if self._advising == 1 else said
             if self._advising == 1 and (said is None or said == OF_OPERATORS):
                 said = elementwise(self, call) or said
-            return said or miscounted(self, first)
+            return said or self._hidden(found) or miscounted(self, first)
         finally:
             self._advising -= 1
 
@@ -338,8 +419,9 @@ class Base(ABC):
             "too-many-arguments", args[number].span, f"Cannot apply {shown} to {len(args)} "
             f"arguments. It takes {number} argument{'s' * (number != 1)}, and returns "
             f"{self._noun(type_)}.", *filter(None, [
-                arity(exp) or (foreign.swallowed(exp, number) if isinstance(exp, ast.Apply)
-                               else None)]), *hints,
+                arity(exp) or labelled(exp) or (
+                    foreign.swallowed(exp, number) if isinstance(exp, ast.Apply) else None)]),
+            *hints,
             labels=labels)
 
     def _about(self, call: ast.Exp | None) -> tuple[tuple[Label, ...], tuple[str, ...]]:
@@ -381,14 +463,14 @@ class Base(ABC):
         raise self._error("type-mismatch", span, f"{what.capitalize()} of type "
                           f"{self._show(right)} does not go with {self._show(left)}.")
 
-    def no_function(self, type_: Type, span: Span, role: str) -> None:
+    def no_function(self, type_: Type, span: Span, role: str, *hints: str) -> None:
         """Refuse a type that is or may become a function type, with the reason ``role``."""
         try:
             self.solved.no_function(type_)
         except FunctionalType:
             raise self._error(
                 "function-not-allowed", span,
-                f"A value of functional type cannot be {role}.") from None
+                f"A value of functional type cannot be {role}.", *hints) from None
 
     def _is_known(self, name: str) -> bool:
         """True if an unqualified name is bound, or was bound by an erroneous declaration."""
@@ -445,7 +527,7 @@ class Base(ABC):
             near = difflib.get_close_matches(name.name, known, n=1)
             return (), [did_you_mean('.'.join((*name.quals, each)), span, str(name))
                         for each in near]
-        if hints := foreign.bars(span) or foreign.meant(name.name, span):
+        if hints := foreign.bars(span) or around.meant(name.name, span):
             return (), [foreign.for_floats(each, span) for each in hints]
         base = self.scope.find(name.name.rstrip("'"))
         if name.name[-1] == "'" and base is not None and (

@@ -211,7 +211,8 @@ class Checker(Settling):
         if not dec.kind and anonymous:
             raise self._error("lifted-abbreviation", dec.span, "Non-lifted type abbreviations may "
                               "not have arrays of any size in their definition.",
-                              f"Declare it as type~ {dec.name}, or add size parameters.")
+                              Replacement(f"Declare it as type~ {dec.name}, or add size "
+                                          "parameters.", f"type~{dec.span.text[4:]}"))
         if not dec.kind and ty.type_variables(body) & self.solved.size_lifted:
             raise self._error("lifted-abbreviation", dec.span, "Non-lifted type abbreviations may "
                               "not have size-lifted type parameters in their definition.",

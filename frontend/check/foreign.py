@@ -12,14 +12,13 @@ from functools import cache
 from importlib.resources import files
 
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.prelude import FUNCTIONS, member
 from runelift.frontend.syntax.syntax_errors import RANGE
 from runelift.frontend.syntax.types import Array, Type
 from runelift.ir.base.errors import Replacement
 from runelift.ir.base.source import Span
 from runelift.ir.prim import NUMBERS, Prim
 
-_FUNCTION = r"A function is written: \x -> e"
+FUNCTION = r"A function is written: \x -> e"
 
 SPELLINGS: Mapping[str, str] = {
     "True": "true", "False": "false", "TRUE": "true", "FALSE": "false",
@@ -38,7 +37,7 @@ OPERATORS: Mapping[str, str] = {"and": "&&", "or": "||", "mod": "%", "div": "/",
                                 "is": "==", "rem": "%%", "quot": "//"}
 """Words that are operators elsewhere."""
 
-_SHIPPED: Mapping[str, tuple[str, str]] = {
+SHIPPED: Mapping[str, tuple[str, str]] = {
     "sort": ("sort", "sort (<=) xs"), "sorted": ("sort", "sort (<=) xs"),
     "argsort": ("sort", "argsort (<=) xs"), "unique": ("sort", "unique (==) (sort (<=) xs)"),
     "searchsorted": ("sort", "lower_bound (<=) xs x"), "bisect": ("sort", "upper_bound (<=) xs x"),
@@ -66,7 +65,7 @@ _SHIPPED: Mapping[str, tuple[str, str]] = {
 
 ADVICE: Mapping[str, str] = {
     **{name: f'Write import "std/{file}" in the first line, and {call}.'
-       for name, (file, call) in _SHIPPED.items()},
+       for name, (file, call) in SHIPPED.items()},
     **dict.fromkeys(("pow", "power"), "Write x ** y."),
     "relu": "Write map (f32.max 0) xs.", "ReLU": "Write map (f32.max 0) xs.",
     "sigmoid": "Write map (\\x -> 1 / (1 + f32.exp (-x))) xs.",
@@ -117,12 +116,12 @@ ADVICE: Mapping[str, str] = {
                     "xs with [i] = x"),
     "fst": "A component is written: e.0", "snd": "A component is written: e.1",
     "repeat": "Write replicate n x.", "tile": "Write flatten (replicate n xs).",
-    **dict.fromkeys(("fn", "function", "func"), _FUNCTION),
-    "=>": _FUNCTION,
+    **dict.fromkeys(("fn", "function", "func"), FUNCTION),
+    "=>": FUNCTION,
     "stream_red": "Write reduce and map.",
     "None": "Write a sum type: type maybe 't = #none | #some t",
     "null": "Write a sum type: type maybe 't = #none | #some t",
-    "lambda": _FUNCTION,
+    "lambda": FUNCTION,
     "fold": "Write reduce, or foldl.", "concatMap": "Write flatten (map f xs).",
     "foreach": "Write map.", "inf": "Write f32.inf.", "nan": "Write f32.nan.",
     "self": "There are no objects: a record is an argument.",
@@ -197,37 +196,13 @@ SHORT = {"MAX": "highest", "MIN": "lowest", "INFINITY": "inf", "NAN": "nan", "EP
          "NaN": "nan", "fabs": "abs", "fmax": "max", "fmin": "min", "truncate": "trunc"}
 """Members of types of numbers here, by other names for them."""
 
-_MODULES = frozenset({"List", "Array", "Seq", "Float",
-                      "np", "numpy", "torch", "jnp", "cp", "cupy", "math", "Math", "tf", "cmath"})
-_OF_ARRAYS = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum",
-              "prod": "product"}
-
 LAMBDAS = frozenset({"lambda", "function", "fn", "fun", "func", "=>"})
 """Words that functions without a name begin with."""
 ALONE = LAMBDAS | {"<-"}
 """Unknown names that make further names unknown, which need not be told."""
 ENDS = frozenset({"end", "endif", "fi", "done", "od", "begin", "endfor", "endfunction"})
-_ARRAYS = frozenset({"c", "array", "list", "vec", "vector", "tensor", "Array", "Vector"})
 
 _CALL = re.compile(r"\s*\(\s*\)")
-
-
-def meant(name: str, span: Span) -> list[str]:
-    """Hints about a name of other languages at a place; none if it is not known."""
-    if said := _around(name, span):
-        return said
-    if (spelling := SPELLINGS.get(name)) is not None:
-        return [Replacement(f"Write {spelling}.", spelling)
-                if span.text.strip("` ") == name else f"Write {spelling}."]
-    if name in CONVERSIONS:
-        to = CONVERSIONS[name]
-        return [f"A conversion names both types: {to}.{'i64' if to[0] in 'fb' else 'f32'} x"]
-    if file := shipped().get(name):
-        hint = ADVICE.get(name, f'Write import "std/{file}" in the first line.')
-        return [Replacement(hint, f'import "std/{file}"\n\n', Span(span.source, 0, 0))]
-    if name in _SHIPPED and f'"std/{_SHIPPED[name][0]}"' in span.source.text:
-        return [f"Write {_SHIPPED[name][1]}."]
-    return [ADVICE[name]] if name in ADVICE else []
 
 
 def for_floats(hint: str, span: Span) -> str:
@@ -251,93 +226,16 @@ def shipped() -> Mapping[str, str]:
     return {name: owners[0] for name, owners in found.items() if len(owners) == 1}
 
 
-def _around(name: str, span: Span) -> list[str]:
-    """Hints about a name of other languages that the text around tells more about."""
-    source, before, behind = span.source, span.source.text[:span.start], span.source.text[span.end:]
-    if name in _MODULES and re.match(r"\.\w", behind):
-        return _of_module(name, span)
-    if name == "=>" and (params := re.search(r"(\(\s*([\w', ]+)\)|[\w']+)\s*$", before)):
-        new = "\\" + " ".join((params[2] or params[1]).replace(",", " ").split()) + " ->"
-        return [Replacement(_FUNCTION, new, Span(source, params.start(), span.end))]
-    if name == "unsafe":
-        return [Replacement("Write #[unsafe] before the expression.", "#[unsafe]")]
-    if name in ("zeros", "ones") and (sizes := re.match(r"\s*\(+([\w', ]+)\)+", behind)):
-        new = "01"[name == "ones"]
-        for size in reversed(sizes[1].replace(",", " ").split()):
-            new = f"replicate {size} {argument(new)}"
-        return [Replacement(f"Write {new}.", f"({new})",
-                            Span(source, span.start, span.end + sizes.end()))]
-    if name == "<-" and (drawn := re.search(r"\|\s*([\w']+)\s*$", before)) is not None:
-        return _around(drawn[1], Span(source, drawn.start(1), drawn.end(1)))
-    if name == "<-" and (defined := re.search(r"(?:^|\n)[ \t]*([\w']+)\s*$", before)):
-        return [Replacement(f"A name is defined with 'let': let {defined[1]} = e in ...",
-                            f"let {defined[1]} =", Span(source, defined.start(1), span.end))]
-    line = source.text.rfind("\n", 0, span.start) + 1
-    drawn = re.compile(rf"\[([^\[\]|\n]*)\|\s*{re.escape(name)}\s*<-\s*([^\],\n]+)\]").search(
-        source.text, line)
-    if drawn is not None and drawn.start() < span.start < drawn.end():
-        new = f"map (\\{name} -> {drawn[1].strip()}) {argument(drawn[2].strip())}"
-        return [Replacement(f"An array of results is written: {new}", f"({new})",
-                            Span(source, drawn.start(), drawn.end()))]
-    if name == "return":
-        return [Replacement("The value of a function is its body: there is no return.", "")]
-    if name == "end" and (index := re.search(r"([\w']+)\[([^\[\]\n]*)$", before)) is not None:
-        if not index[2].strip() and (close := re.match(r"\s*\]", behind)) is not None:
-            new = f"last {index[1]}"
-            return [Replacement(f"The last element is written: {new}", new,
-                                Span(source, index.start(), span.end + close.end()))]
-        return [f"The last index is length {index[1]} - 1, and a slice may have no end: xs[1:]"]
-    if name.isdigit() and (items := re.search(r"\{([^{}]*)$", before)) is not None and (
-            "}" in behind):
-        rest = behind.partition("}")[0]
-        new = f"[{items[1]}{name}{rest}]"
-        return [Replacement(f"An array is written in brackets: {new}", new,
-                            Span(source, items.start(), span.end + len(rest) + 1))]
-    if name in LAMBDAS and (params := re.match(r"\s*\(([\w', ]+)\)", behind)) is not None:
-        new = "\\" + " ".join(params[1].replace(",", " ").split()) + " ->"
-        return [Replacement(_FUNCTION, new, Span(source, span.start, span.end + params.end()))]
-    if name in ENDS:
-        return [Replacement(f"There is no '{name}': an expression ends where the next part begins.",
-                            "")]
-    if name in _ARRAYS and (items := re.match(r"\s*\(([^()\n]*)\)|\s*!\[([^\n]*?)\]", behind)):
-        inner = (items[1] or items[2] or "").strip()
-        new = inner if inner.startswith("[") else f"[{inner}]"
-        return [Replacement(f"An array is written {new}.", new,
-                            Span(source, span.start, span.end + items.end()))]
-    if name[:-1] in ("+", "-", "*", "/", "%", "**", "++") and name[-1] == "=" and re.search(
-            r"\bdo\s+[\w']+\s*$", before):
-        return [Replacement("The body of a loop is the next value: write "
-                            f"{name[:-1]} in place of {name}.", name[:-1])]
-    return []
-
-
-def _of_module(name: str, span: Span) -> list[str]:
-    """Hints about ``np.sum`` and the like, where ``span`` has the module's name."""
-    source = span.source
-    found = re.compile(r"\.(\w+)").match(source.text, span.end)
-    assert found is not None
-    whole = Span(source, span.start, found.end())
-    new = SHORT.get(found[1], found[1])
-    new = new if name.lower() in ("math", "cmath") else _OF_ARRAYS.get(new, new)
-    if member("f32", new) is not None:
-        return [Replacement(f"Write f32.{new}: functions are members of the types.",
-                            f"f32.{new}", whole)]
-    if found[1] in FUNCTIONS or found[1] in SPELLINGS:
-        new = SPELLINGS.get(found[1], found[1])
-        return [Replacement(f"Write {new}, without a module.", new, whole)]
-    return [ADVICE[found[1]]] if found[1] in ADVICE else []
-
-
 def recursive(name: str, span: Span) -> tuple[Span, str] | None:
     """The place and hint of ``let rec name`` or the like, which declares another name here."""
     kinds = "|".join(("rec", "mut", *CONVERSIONS))
     places = list(re.finditer(rf"\b(let|def)\s+({kinds})\s+{re.escape(name)}(?![\w'])",
                               span.source.text[:span.start]))
-    inside = re.search(rf"\blet\s+({re.escape(name)})\s[^=]*=(?:(?!\bin\b|\ndef\b|\nentry\b).)*$",
+    inside = re.search(rf"\blet\s+({re.escape(name)})\s[^=]*=((?:(?!\ndef\b|\nentry\b).)*)$",
                        span.source.text[:span.start], re.DOTALL)
-    if not places and inside is not None:
-        return (Span(span.source, inside.start(1), inside.end(1)), "A function that calls itself "
-                f"is a declaration of its own: def {name} ... = e")
+    if not places and inside is not None and _open(inside[2]):
+        return span, ("A function that calls itself is a declaration of its own, with all that "
+                      f"it needs as parameters: def {name} ... = e.  Or write a loop.")
     if not places:
         return None
     found = places[-1]
@@ -351,6 +249,16 @@ def recursive(name: str, span: Span) -> tuple[Span, str] | None:
     if found[1] == "def":
         return place, Replacement("A declaration may call itself without 'rec'.", "")
     return place, f"A function that calls itself is a declaration of its own: def {name} ... = e"
+
+
+def _open(text: str) -> bool:
+    """True if the value of a 'let' goes on behind ``text``, its beginning."""
+    depth = 0
+    for word in re.findall(r"\b(?:let|in)\b", re.sub(r"\bfor\s+[\w'(), :]+?\s+in\b", "", text)):
+        depth += 1 if word == "let" else -1
+        if depth < 0:
+            return False
+    return True
 
 
 def comment(span: Span, *, unknown: bool) -> Span | None:
@@ -424,7 +332,7 @@ def in_function(name: str, span: Span) -> list[str]:
     if found is None or len(name) > 2 or "\\" in span.source.text[found.end():span.start]:
         return []
     place = Span(span.source, found.end() - 1, found.end())
-    return [Replacement(_FUNCTION, f"(\\{name} -> ", place)]
+    return [Replacement(FUNCTION, f"(\\{name} -> ", place)]
 
 
 def swallowed(exp: ast.Apply, number: int) -> str | None:
@@ -455,7 +363,7 @@ def bars(span: Span) -> list[str]:
     found = re.compile(r"\|\s*([\w', ]+?)\s*\|").search(text, max(0, span.start - 40))
     if found is None or not found.start() < span.start < found.end():
         return []
-    hint, new = _FUNCTION, "\\" + found[1].replace(",", " ") + " ->"
+    hint, new = FUNCTION, "\\" + found[1].replace(",", " ") + " ->"
     return [Replacement(hint, new, Span(span.source, found.start(), found.end()))]
 
 
@@ -514,23 +422,6 @@ def array(elem: str, span: Span) -> str:
     return f"An array of it is written []{elem}."
 
 
-def converted(name: str, found: Type, arg: ast.Exp, call: Span) -> list[str]:
-    """The hint for a call ``name arg`` of a type as if it were a function; none if it is unclear.
-
-    ``found`` is the type of ``arg``.
-    """
-    to = CONVERSIONS[name]
-    if isinstance(arg, ast.Literal) and not isinstance(arg.value, bool):
-        new = f"{arg.span.text.strip('()')}{to}"
-        return [Replacement(f"A number of this type is written {new}.", new, call)]
-    if not isinstance(found, Prim) or (found not in NUMBERS and to == "bool"):
-        return meant(name, call)
-    if found.value == to:
-        return [Replacement(f"It is {found} already.", arg.span.text, call)]
-    new = f"{to}.{found} {argument(arg.span.text)}"
-    return [Replacement(f"Convert it: {new}", new, call)]
-
-
 def method(name: str, array: Type, record: str, span: Span) -> list[str]:
     """Hints about ``record.name`` of other languages, which ``span`` has the text of."""
     if not isinstance(array, Array):
@@ -587,7 +478,7 @@ def lambda_of(exp: ast.Exp) -> list[str]:
     span, text = exp.span, exp.span.source.text
     params = span.text.removeprefix("lambda").replace(",", " ")
     colon = text.find(":", span.end)
-    hint = _FUNCTION
+    hint = FUNCTION
     if colon < 0 or text[span.end:colon].strip():
         return [hint]
     new = "\\" + " ".join(params.split()) + " ->"

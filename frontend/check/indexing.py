@@ -147,6 +147,8 @@ class Indexing(Patterns):
         if not isinstance(head, Array) or span.text != f"{array}[{text}]":
             return ""
         new = f"map (\\i -> {array}[i]) {argument(text)}"
+        if isinstance(dim, ast.Range) and (part := _slice_of(dim)) is not None:
+            return Replacement(f"A slice has a colon: {array}[{part}]", part, dim.span)
         if self.solved.head(head.elem) is Prim.BOOL:
             new = f"map (.0) (filter (.1) (zip {array} {argument(text)}))"
         return Replacement(f"Elements are picked by an array: {new}", f"({new})", span)
@@ -177,6 +179,19 @@ class Indexing(Patterns):
             return (stop - start) * step
         rounded = stop - start + step - (1 if step > 0 else -1)
         return applied("//", rounded, Size.of(step))
+
+
+def _slice_of(dim: ast.Range) -> str | None:
+    """The slice that a range means as an index; None if its step is not known or negative."""
+    first, last = dim.first.span.text, dim.last.span.text
+    if dim.kind == "...":
+        last = str(int(last) + 1) if last.isdigit() else f"{last} + 1"
+    if dim.second is None:
+        return f"{first}:{last}" if dim.kind != "..>" else None
+    second = dim.second.span.text
+    if not (first.isdigit() and second.isdigit() and int(second) > int(first)):
+        return None
+    return f"{first}:{last}:{int(second) - int(first)}"
 
 
 def negative_indices(decs: tuple[Node, ...]) -> Iterator[Diagnostic]:

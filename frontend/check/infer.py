@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from runelift.frontend.check import foreign
+from runelift.frontend.check import around, foreign
 from runelift.frontend.check.base import Binding
 from runelift.frontend.check.forms import (
     COMPOSITIONS,
@@ -177,7 +177,8 @@ class Inference(Loops):
                     continue
                 kinds[kind] = elem
             self.expect(elem, self.infer(item), item.span, "an element", because=items[0].span)
-        self.no_function(elem, span, "an element of an array")
+        self.no_function(elem, span, "an element of an array",
+                         "One function may return an array: \\x -> [f x, g x]")
         return ty.Array(Size.of(len(items)), elem)
 
     def _branches(self, then_: ast.Exp, else_: ast.Exp, span: Span) -> ty.Type:
@@ -219,7 +220,7 @@ class Inference(Loops):
             found = self.solved.resolve(self.infer(arg))
             raise self._error("unknown-name", fun.span, f"'{name}' is no function"
                               + ", but a type." * (name in PRIMS) + "." * (name not in PRIMS),
-                              *foreign.converted(name, found, arg, span))
+                              *around.converted(name, found, arg, span))
 
     def _apply_to(self, type_: ty.Type, args: tuple[ast.Exp, ...], exp: ast.Exp,
                   expected: ty.Type | None = None) -> ty.Type:

@@ -106,12 +106,27 @@ class Patterns(SizeExps):
                     raise self._error("bad-pattern", span, "The pattern does not have the fields "
                                       f"of {self._show(head or UNIT)}.",
                                       f"They differ in {', '.join(sorted(other))}.")
-                return Record(tuple(sorted(
+                made = Record(tuple(sorted(
                     (name, self.part_type(item, bound, known.get(name), anonymous))
                     for name, item in fields)))
+                if type_ is not None and not known:
+                    self._require_record(head, made, span)
+                return made
             case ast.PatConstr() | ast.PatLiteral():
                 return refutable_type(self, pattern, bound, type_)
         raise AssertionError(pattern)
+
+    def _require_record(self, head: Type | None, pattern: Record, span: Span) -> None:
+        """Refuse a pattern of a record for a value of another type."""
+        if (value := self._defined(span)) is not None:
+            self._require_seed(value)
+        if isinstance(head, MetaVar | Record):
+            self.expect(pattern, head, span, "a value")
+            return
+        new = f"({', '.join(name for name, _ in pattern.fields)})"
+        raise self._error("bad-pattern", span, "A pattern of a record cannot match a value of "
+                          f"type {self._show(head or UNIT)}.",
+                          *[f"A tuple has a pattern like {new}."] * isinstance(head, Tuple))
 
     def _components(self, type_: Type | None, count: int, span: Span) -> list[Type]:
         if type_ is None:
@@ -122,6 +137,8 @@ class Patterns(SizeExps):
             self.expect(Tuple(tuple(fresh)), head, span, "a tuple")
             return fresh
         if not isinstance(head, Tuple) or len(head.items) != count:
+            if (value := self._defined(span)) is not None:
+                self._require_seed(value)
             raise self._error("bad-pattern", span,
                               f"A pattern of {count} components cannot match "
                               f"a value of type {self._show(head)}.",

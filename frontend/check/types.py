@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sized
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,7 +19,7 @@ from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.parser import parse_type
 from runelift.frontend.syntax.prelude import ACCUMULATOR, LIFTED, signature
-from runelift.ir.base.errors import Diagnostic, ProgramError, did_you_mean
+from runelift.ir.base.errors import Diagnostic, ProgramError, Replacement, did_you_mean
 from runelift.ir.base.source import Span
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
@@ -213,7 +214,8 @@ class TypeReader:
             if len(sizes) != len(short.sizes) or len(types) != len(short.types):
                 raise ProgramError(Diagnostic(
                     "type-arguments", span, f"Type '{name}' takes "
-                    f"{_counted(short.sizes, short.types)}, not {_counted(sizes, types)}."))
+                    f"{_counted(short.sizes, short.types)}, not {_counted(sizes, types)}.",
+                    hints=_with_sizes(span, name, short) if not args else ()))
             given = [self._size(a.size) for a in sizes], [self.read(a) for a in types]
             if short.hidden:
                 return ty.Abstract.of(name, *given)
@@ -247,6 +249,20 @@ class TypeReader:
 def accumulator(array: ty.Type) -> ty.Type:
     """The type of accumulators for arrays of a type."""
     return ty.Abstract.of(ACCUMULATOR, (), (array,))
+
+
+def _with_sizes(span: Span, name: str, short: Abbreviation) -> tuple[str, ...]:
+    """The hint to write the sizes of a type: the size parameters of the function, or unknown."""
+    if short.types:
+        return ()
+    head = re.search(r"(?:^|\n)[ \t]*(?:def|entry|let)[ \t]+[\w']+((?:\s*\[[\w']+\])+)[^=]*$",
+                     span.source.text[:span.start])
+    known = re.findall(r"[\w']+", head[1]) if head is not None else []
+    wanted = [each.base for each in short.sizes]
+    if not set(wanted) <= set(known):
+        wanted = [""] * len(wanted)
+    new = " ".join([name, *(f"[{each}]" for each in wanted)])
+    return (Replacement(f"Write {new}.", new) if span.text == name else f"Write {new}.",)
 
 
 def _counted(sizes: Sized, types: Sized) -> str:

@@ -40,7 +40,15 @@ from runelift.frontend.check.aliases import (
 )
 from runelift.frontend.check.carried import loop
 from runelift.frontend.check.forms import tail
-from runelift.frontend.check.stars import unique_parts, unique_pattern
+from runelift.frontend.check.stars import (
+    copied,
+    defined,
+    parameter,
+    reworded,
+    unique_parts,
+    unique_pattern,
+    update_of,
+)
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.layered import Layered
 from runelift.frontend.syntax.nodes import Node, parts
@@ -157,9 +165,10 @@ class Walk:
         """Report that ``origin``, consumed at ``place``, is used as ``name``."""
         alias = ("but it" if name == origin.name else
                  f"which may be an alias of {origin.shown}, but that")
+        kept = None if name == origin.name else copied(name, span)
         self.error("use-after-consume", span, f'Using "{name}", {alias} was consumed.',
-                   f"Update a copy: copy {origin.name}.",
-                   Label(place, "consumed here"))
+                   kept or update_of(place) or f"Update a copy: copy {origin.name}.",
+                   *defined(kept), Label(place, "consumed here"))
 
     def consume(self, found: Origins, span: Span) -> None:
         """Mark as consumed, or say why that is not allowed."""
@@ -170,11 +179,18 @@ class Walk:
         for origin in sorted(found, key=lambda o: o.name):
             hint = f"Update a copy: copy {origin.name}."
             if origin.fixed:
+                place = None if origin.depth < 0 else parameter(origin.name, span)
+                kept = copied(span.text, span)
+                hint = kept or update_of(span) or hint
+                star = "*[n]t" if place is None else f"{origin.name}: *{place.type}"
                 self.error("not-consumable", span,
                            f'Consuming variable "{origin.name}", which is not consumable: '
                            f"{origin.fixed}.",
-                           hint if origin.depth < 0 else "Declare the parameter with a star, "
-                           f"*[n]t, or update a copy: copy {origin.name}.")
+                           hint if origin.depth < 0 else reworded(
+                               hint, f"Declare the parameter with a star, {star}, or "
+                               f"{hint[0].lower()}{hint[1:]}"),
+                           *defined(kept),
+                           *[Label(place.span, "its parameter") for _ in [place] if place])
             elif origin.depth < self.depth:
                 self.error("consume-free", span,
                            f'Consuming variable "{origin.name}", which is not consumable here: '

@@ -28,7 +28,8 @@ from runelift.frontend.syntax.types import (
     Type,
     show,
 )
-from runelift.ir.base.errors import Replacement
+from runelift.ir.base.errors import Label, Replacement
+from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, SIGNED, Prim
 from runelift.ir.sizes import Size
@@ -127,6 +128,8 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
            call: ast.Exp | None) -> str | None:
     """The likely intention if ``found``, the type of ``text``, does not fit; None if unclear."""
     wanted, given = solved.resolve(expected), solved.resolve(found)
+    if isinstance(call, ast.OpSection) and isinstance(call.right, ast.BinExp):
+        return _two_operators(call, call.right)
     if isinstance(call, ast.BinExp) and (
             said := _chained(call) or _negated(call, given) or _power(solved, call, given)):
         return said
@@ -149,6 +152,12 @@ def _number(solved: Substitution, wanted: Type, given: Type, text: str, call: as
         case Array(_, Prim() as elem), Array(_, Prim() as other) if (
                 elem is not other and elem in NUMBERS and other in NUMBERS):
             return _written("Convert its elements", text, f"map {elem}.{other}")
+        case Array(), Array() if isinstance(call, ast.Apply) and call.fun.span.text in _FOLDS:
+            return None
+        case Array(_, Prim() as elem), Array(_, Prim.BOOL) if elem in NUMBERS:
+            return _written("Convert its elements", text, f"map {elem}.bool")
+        case Array(_, Prim.BOOL), Array(_, Prim() as other) if other in NUMBERS:
+            return _written("Compare its elements with a number", text, "map (!= 0)")
         case Prim(), MetaVar() if (wanted in INTS and isinstance(call, ast.BinExp)
                                    and _is_float(solved, given)):
             return f"Convert the other operand: f64.{wanted} {argument(call.left.span.text)}"
@@ -175,6 +184,10 @@ def _composite(solved: Substitution, wanted: Type, given: Type, text: str, call:
             return _apart(call, text)
         case Record(fields), Tuple():
             return f"A record is written {{{', '.join(f'{label} = ...' for label, _ in fields)}}}."
+        case Tuple() | Record(), (Prim() | MetaVar()) if isinstance(call, ast.Apply) and (
+                call.fun.span.text in _FOLDS and text == call.args[-1 - (
+                    len(call.args) == 3)].span.text):
+            return _neutral(solved, wanted, text)
         case Abstract(), Prim():
             return ("The module type hides this type: say what it is, as in "
                     f"(S with {wanted.shown.rpartition('.')[2]} = {given}).")
@@ -349,6 +362,14 @@ def _chained(call: ast.BinExp) -> str | None:
     return Replacement(f"Write both comparisons: {new}", new, call.span)
 
 
+def _two_operators(section: ast.OpSection, rest: ast.BinExp) -> str:
+    """The advice for ``(% 2 == 0)``, a section with two operators."""
+    new = f"\\x -> x {section.op} {rest.span.text}"
+    text, place = section.span.source.text, section.span
+    alone = text[place.start - 1:place.start] == "(" and text[place.end:place.end + 1] == ")"
+    return Replacement(f"A section has one operator: {new}", new if alone else f"({new})", place)
+
+
 def _negated(call: ast.BinExp, left: Type) -> str | None:
     """The advice for ``f -1``, which is a subtraction from a function."""
     text, place = call.op_span.source.text, call.op_span
@@ -429,6 +450,16 @@ def _counted(function: ast.Exp, name: str, what: str, number: int) -> str | None
     return Replacement(f"For {what} write {new}.", new, function.span) if new in FUNCTIONS else None
 
 
+def _neutral(solved: Substitution, wanted: Tuple | Record, text: str) -> str:
+    """The advice about a neutral element that is a single value, and elements that are not."""
+    parts = [part for _, part in wanted.fields] if isinstance(wanted, Record) else wanted.items
+    new = f"({', '.join([text] * len(parts))})" if isinstance(wanted, Tuple) else (
+        f"{{{', '.join(f'{label} = {text}' for label, _ in wanted.fields)}}}")
+    hint = f"The neutral element has the parts of an element, as in {new}."
+    plain = all(part in NUMBERS or _is_one_of(NUMBERS, solved, part) for part in parts)
+    return Replacement(hint, new) if plain and text == "0" else hint
+
+
 def _folded(call: ast.Exp | None, operator: Arrow) -> str | None:
     """The advice about an operator that takes another type than it returns; None if unclear."""
     name = call.fun.span.text if isinstance(call, ast.Apply) else ""
@@ -482,6 +513,19 @@ def _written(advice: str, text: str, function: str = "") -> str:
     new = f"{function} {argument(text)}" if function else f"{text} != 0"
     hint = f"{advice}: {new}"
     return hint if lost else Replacement(hint, f"({new})")
+
+
+def padded(first: Span | Label | None) -> list[str]:
+    """The hint for texts of several lengths in an array, of which ``first`` is the first one."""
+    if not isinstance(first, Span) or first.text[:1] != '"':
+        return []
+    hint = "Texts in an array have one length: fill them up with blanks."
+    found = re.compile(r'"[^"\\\n]*"(\s*,\s*"[^"\\\n]*")*').match(first.source.text, first.start)
+    if found is None:
+        return [hint]
+    longest = max(map(len, re.findall(r'"([^"]*)"', found[0])))
+    new = re.sub(r'"([^"]*)"', lambda each: f'"{each[1].ljust(longest)}"', found[0])
+    return [Replacement(hint, new, Span(first.source, first.start, found.end()))]
 
 
 def size_advice(solved: Substitution, left: Size, right: Size, names: tuple[str, str],

@@ -47,6 +47,7 @@ from runelift.frontend.modules.structures import (
     find_signature,
     is_predefined,
     known,
+    not_shipped,
     type_member,
     with_meaning,
     wrong,
@@ -340,8 +341,7 @@ class _Evaluator:
         except (OSError, ValueError) as error:  # a name that no file can have
             raise wrong("missing-import", span, f"Cannot import '{path:.80}': {error}.") from None
         if path.startswith("std/") and not place.is_file():
-            raise wrong("missing-import", span, f"There is no file '{path}'.",
-                        f"Shipped are {', '.join(shipped_names())}.")
+            raise not_shipped(path, span, shipped_names())
         if place not in self._files:
             self._files[place] = None
             named = place if importer.is_absolute() or is_shipped(place) else Path(

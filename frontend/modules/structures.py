@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -236,6 +236,14 @@ def with_meaning(scope: Structure, table: Structure) -> Structure:
     found.modules = {name: with_meaning(mod, table) if isinstance(mod, Structure) else mod
                      for name, mod in scope.modules.items()}
     return found
+
+
+def not_shipped(path: str, span: Span, names: Sequence[str]) -> ProgramError:
+    """An error: none of the shipped files has this path."""
+    near = difflib.get_close_matches(path.removesuffix(".fut"), names, n=1)
+    return wrong("missing-import", span, f"There is no file '{path}'.",
+                 *[Replacement(f'Write import "{each}".', f'import "{each}"') for each in near],
+                 f"Shipped are {', '.join(names)}.")
 
 
 def wrong(code: Code, span: Span, message: str, *hints: str) -> ProgramError:

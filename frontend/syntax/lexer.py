@@ -55,4 +55,7 @@ class SharedLexer(ContextualLexer):
                 lexer_state.last_token = token
                 yield token
             else:
-                yield from islice(self._contextual.lex(lexer_state, parser_state), 1)
+                for token in islice(self._contextual.lex(lexer_state, parser_state), 1):
+                    if kind == "NAME" and len(token) < len(value):  # `openM` is no `open M`
+                        token = Token(kind, value, start, 1, 1, 1, 1, start + len(value))
+                    yield token

@@ -159,6 +159,8 @@ _ELEMENT = ("An element is replaced in a copy, or in an array that is yours alon
             "xs with [i] = x")
 _MATCH = "A match is written: match e case p -> e"
 _LOOP = "A loop is written: loop x = a for i < n do e"
+_SECTION = r"A section has one operator, and a function has more: \x -> x > 0 && x < 5"
+_DO = "The body of a loop stands behind 'do'."
 
 _COMMENT = "A comment begins with --."
 _DECLARED = "A function is declared: def f (x: t) (y: t): u = e"
@@ -196,6 +198,17 @@ _FOREIGN = (
       for blank, front in ((r"\s+", ""), ("", " "))),
     Advice("Several values of a loop are a tuple: loop (x, y) = (a, b) for i < n do e", at="=",
            before=r"\bloop\s*\(\s*[\w']+\s*$"),
+    Advice(_DO, new=" do", before=r"\b(?:while|for)\b(?:(?!\bdo\b)[^\n():]|\([^\n]*?\))*"
+           r"(?P<start>\s*:(?P<end>))(?=\s)(?:(?!\bdo\b)[\s\S])*$"),
+    Advice("A parameter has no default value: each call gives it.", at=r"=(?!=)[^()\n]*(?=\))",
+           new="", before=r"(^|\n)[ \t]*(def|entry|let)\b[^=\n]*\(\s*[\w']+\s*:[^()=\n]*?"
+                          r"(?P<start>\s*)$"),
+    Advice("A choice is an expression, and its value gets the name: let x = if c then a else b",
+           before=r"\b(then|else)\s+let\s[^\n]*\n?\s*$", at=r"else\b"),
+    Advice(_SECTION, new=r"(\x -> x {first} {op} x {rest})", at=r"(?P<rest>[<>=!]=?[^()\n]*)\)",
+           before=r"(?P<start>\(\s*(?P<first>[<>=!]=?[^()\n&|]*?)\s*(?P<op>&&|\|\|)\s*)$"),
+    Advice("A type gets its meaning without 'type': M with t = i32", at=r"type\s+(?=[\w'])", new="",
+           before=r"\bwith\s+$"),
     Advice("A range with a step has its second number: 0..2..<n", before=r"(?<!case )\b\d+:$",
            at=r"\d+:"),
     Advice(RANGE, before=r"(?<!case )\b(?P<start>0:)$", at=r"(?=\d)", new="0..<"),
@@ -388,7 +401,7 @@ _ADVICE = (
     Advice("A name is defined with 'let': let x = e",
            before=r"\b(var|val|const|auto|int|float|double|[iuf]\d\d?)\s+[\w']+\s*$", at="="),
     Advice(_LOOP, before=r"\bfor\s+[\w']+\s*$", at="="),
-    Advice("The body of a loop stands behind 'do'.",
+    Advice(_DO,
            before=r"\b(while|for)\b(?![^\n]*\bdo\b)[^\n]*\{[^\n}]*$"),
     Advice("Bits are inverted by '!'.", at="~", new="!"),
     Advice("Each size has its own brackets: [n][m]t", before=r":\s*\[\s*[\w']+\s*$", at=","),
@@ -396,6 +409,9 @@ _ADVICE = (
            before=r"(=|\bin|\bdo|\bthen|\belse)\s*\{[^{}=,:\n]*$"),
     Advice("The type of a result stands behind a colon: (x: t): u",
            before=r"(^|\n)\s*(def|entry|let)\b[^=\n]*\)\s*$", at="->", new=":"),
+    Advice("A definition begins with 'def'.", at=r"=(?!=)", expected="OP", new="def {word}",
+           before=r"\n(?P<start>(?P<word>(?!(if|let|loop|match|assert)\b)[a-z_][\w']*))(?P<end>)"
+                  r"[^=\n]*$"),
     Advice("Equality is written '=='.", at=r"=(?!=)", expected="OP"),
     Advice("A choice is written: if c then a else b", at=r"\?"),
     Advice("The value of a function is its body: there is no 'return'.",
@@ -420,9 +436,10 @@ _ADVICE = (
            at=r"[-+*/]"),
     Advice("Inside of an expression, functions are defined with 'let'.", before=r"[ \t]$",
            at=r"(def|entry)\b", expected="-DEF"),
-    Advice(_IN, before=r"\n[ \t]*$", at=r"(?=[a-z(])", expected="IN", new="in "),
+    Advice(_IN, before=r"\n[ \t]*$", at=r"(?!(else|then|do|case)\b)(?=[a-z(])", expected="IN",
+           new="in "),
     Advice("A definition begins with 'def'.", before=r"(^|\n)$", expected="DEF",
-           at=r"(?P<name>[a-z_][\w']*)(?=[^\n=]*[\w')\]]\s*=(?!=))", new="def {name}"),
+           at=r"(?P<name>[a-z_][\w']*)(?![\w'])(?=([^\n=]*[\w')\]])?\s*=(?!=))", new="def {name}"),
     Advice("A declaration begins with def, entry, type, module, open or import.",
            before=r"(^|\n)[ \t]*$", at=r"[A-Za-z_]", expected="DEF"),
 )

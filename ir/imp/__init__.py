@@ -1,9 +1,8 @@
 """The imperative IR: what one work-item of a kernel does.
 
 Kernels are structured programs over scalars, private arrays, local arrays (shared by a work-group)
-and global buffers.  :mod:`runelift.ir.imp.pretty` prints them, :mod:`runelift.ir.imp.parse` reads
-them, :mod:`runelift.ir.imp.check` says whether they are well formed and
-:mod:`runelift.ir.imp.interpret` runs them without a device::
+and global buffers.  :mod:`runelift.ir.imp.pretty` prints them, :mod:`runelift.ir.imp.check` says
+whether they are well formed and :mod:`runelift.ir.imp.interpret` runs them without a device::
 
     Kernel ::= kernel NAME (KernelParam*) locals LocalArray* { Stm* }
     Exp    ::= name | literal | op.prim(Exp...) | convert | mem[Exp] | select | id(kind, dim)

@@ -1,4 +1,4 @@
-"""The text of kernels; :mod:`runelift.ir.imp.parse` reads it back."""
+"""The text of kernels, which tests read back."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import Mapper, free_vars, map_exp, statements_inside
-from runelift.ir.types import Atom, elem_of, shape_of
+from runelift.ir.types import FALSE, Atom, elem_of, shape_of
 from runelift.rewrite.derive.walk import Found, Reverse, Written
 
 
@@ -27,10 +27,10 @@ def accumulated(walk: Reverse, width: Atom, arrays: tuple[VName, ...],
                 sweep: Callable[[dict[VName, Written]], Swept]) -> Swept:
     """x̄s = accumulate (+) x̄s (λx ȳ → write i v, for each read of xs[i] by a loop) xs ȳs
 
-    Provided: the number of iterations varies with the element, and so does each place i, by more
-    than the count.  All reads of xs are such reads.  The function makes no array whose size
-    nothing bounds before, as a loop of the host would.
-    Because: no array is made for an element.  Where all elements read one place, sums without
+    Provided: the number of iterations varies with the element, and so does a place i, by more than
+    the count.  Maps inside are such loops, too.  All reads of xs are such reads.  The function
+    makes no array whose size nothing bounds before, as a loop of the host would.
+    Because: no array is made for an element.  Where all elements read the same places, sums without
     atomic updates are faster.
     """
     walk.looped.clear()
@@ -45,14 +45,45 @@ def accumulated(walk: Reverse, width: Atom, arrays: tuple[VName, ...],
             break
         places, varies = _places(swept.stms), _varying(walk, swept)
         left = {n for n in names - swept.found.keys()
-                if all(map(varies, places.get(accs[n].name, ())))}
+                if any(map(varies, places.get(accs[n].name, ())))}
         if left == names:
             for name, acc in accs.items():
                 _accumulate(walk, name, width, arrays, swept,
                             ir.Lambda((acc,), ir.Body((), (written[name].token,)), (Prim.BOOL,)))
-            return replace(swept, stms=without_writes(swept.stms, [p.name for p in accs.values()]))
+            return replace(swept, stms=_unwritten(
+                swept.stms, {p.name: p.name for p in accs.values()}))
         names = left
     return first
+
+
+def written_inside(walk: Reverse, width: Atom, arrays: tuple[VName, ...],
+                   sweep: Callable[[dict[VName, Written]], Swept]) -> Swept:
+    """The sweep of a map inside of another, whose writes move to a loop over its elements."""
+    emit, before = walk.emit, walk.written
+    tokens = {n: emit.fresh("acc", Prim.BOOL) for n in before}
+    after = {n: before[n]._replace(token=p.name) for n, p in tokens.items()}
+    swept = sweep(after)
+    wrote = [n for n, p in tokens.items() if after[n].token != p.name]
+    if not wrote:
+        return swept
+    index, types = emit.fresh("i", Prim.I64), [Prim.BOOL for _ in wrote]
+    elements = (ir.Stm((p,), ir.Index(a, emit.dims(a, (index.name,)), False), (), emit.loc)
+                for p, a in zip((*swept.lam.params, *swept.seeds), arrays, strict=True))
+    lam = emit.copied(ir.Lambda((index, *(tokens[n] for n in wrote)), ir.Body(
+        (*elements, *swept.stms), tuple(after[n].token for n in wrote)), tuple(types)))
+    carried = (ir.LoopParam(p, before[n].token)
+               for p, n in zip(lam.params[1:], wrote, strict=True))
+    loop = ir.Loop(tuple(carried), ir.ForLoop(lam.params[0].name, width), lam.body)
+    for name, token in zip(wrote, emit.bind(loop, types, "acc"), strict=True):
+        walk.wrote(name, token)
+    return replace(swept, stms=_unwritten(
+        swept.stms, {before[n].acc: tokens[n].name for n in wrote}))
+
+
+def _unwritten(stms: list[ir.Stm], first: dict[VName, VName]) -> list[ir.Stm]:
+    """Statements without writes to accumulators; ``first`` has the first token of each."""
+    starts = [ir.Stm((ir.Param(token, Prim.BOOL),), ir.AtomExp(FALSE)) for token in first.values()]
+    return [*starts, *without_writes(stms, list(first))]
 
 
 def _is_atomic(walk: Reverse, name: VName) -> bool:
@@ -96,7 +127,13 @@ def _varying(walk: Reverse, swept: Swept) -> Callable[[Atom], bool]:
                 return True
             if isinstance(atom, VName) and atom not in seen and atom not in walk.counters:
                 seen.add(atom)
-                queue += free_vars(made[atom].exp) if atom in made else ()
+                match made[atom].exp if atom in made else None:
+                    case ir.Iota(start=start, step=step):
+                        queue += (start, step)
+                    case ir.Replicate(value=value):
+                        queue.append(value)
+                    case exp if exp is not None:
+                        queue += free_vars(exp)
         return False
 
     return varies
@@ -107,9 +144,9 @@ def _accumulate(walk: Reverse, name: VName, width: Atom, arrays: tuple[VName, ..
     """Append the accumulator of an adjoint, and add its result."""
     emit = walk.emit
     type_ = emit.types[name]
-    others = [acc for acc in _places(swept.stms) if acc != writer.params[0].name]
+    others = {acc: acc for acc in _places(swept.stms) if acc != writer.params[0].name}
     lam = replace(writer, params=(*writer.params, *swept.lam.params, *swept.seeds), body=ir.Body(
-        tuple(without_writes(swept.stms, others)), writer.body.result))
+        tuple(_unwritten(swept.stms, others)), writer.body.result))
     dest = emit.flattened(emit.name(walk.take(name) or emit.zeros(type_)), len(shape_of(type_)))
     node = ir.Accumulate(width, (dest,), (emit.addition(elem_of(type_)),), emit.copied(lam), arrays)
     total = emit.one(node, emit.types[dest], "adj")

@@ -10,9 +10,9 @@ from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.traverse import binders
 from runelift.ir.types import TRUE, Atom, array_of, row_of, shape_of
-from runelift.rewrite.derive.accumulation import Swept, accumulated
+from runelift.rewrite.derive.accumulation import Swept, accumulated, written_inside
 from runelift.rewrite.derive.control import Branch, joined
-from runelift.rewrite.derive.walk import Back, Entry, Forward, Reverse, Written
+from runelift.rewrite.derive.walk import Back, Entry, Forward, Reverse, View, Written
 from runelift.rewrite.engine.rule import rule
 
 
@@ -62,9 +62,9 @@ def reverse_map(walk: Reverse, stm: ir.Stm) -> Back:
     """ys = map f xs ⇒ x̄s += map (λx ȳ → x̄) xs ȳs
 
     Because: elements do not depend on each other.  An adjoint of a free name is one more result:
-    sums of scalars and whole arrays, a histogram of elements at computed places.  Reads by loops of
-    varying length go to an accumulator.  Where there is an accumulator, only the element of a map
-    inside runs again that has the only adjoint.
+    sums of scalars and whole arrays, a histogram of elements at computed places.  Reads by loops
+    and maps of varying length go to an accumulator.  Where there is an accumulator, only the
+    element of a map inside runs again that has the only adjoint.
     Source: Schenck, Rønning, Henriksen and Oancea 2022, "AD for an array language with nested
     parallelism".
     """
@@ -79,6 +79,8 @@ def reverse_map(walk: Reverse, stm: ir.Stm) -> Back:
             return
         seeds = [walk.take(p.name) for p in stm.pat]
         given = [emit.name(seed) for seed in seeds if seed is not None]
+        if writes := bool(walk.written):
+            given.append(emit.counting(exp.width))
 
         def sweep(written: dict[VName, Written]) -> Swept:
             lam = walk.copied(exp.lam)
@@ -89,16 +91,25 @@ def reverse_map(walk: Reverse, stm: ir.Stm) -> Back:
                 walk.first = min((name.tag for name in walk.inner), default=None)
             else:
                 walk.rows |= zip((p.name for p in lam.params), exp.arrays, strict=True)
+            if writes:
+                walk.views |= {p.name: View(a, (params[-1].name,), sure=True)
+                               for p, a in zip(lam.params, exp.arrays, strict=True)}
             with emit.block() as stms, walk.writing(written):
                 found = walk.sweep(lam.body,
                                    [None if s is None else next(rows).name for s in seeds])
+                for param in lam.params if writes else ():
+                    if param.name in found and walk.write(param.name, Entry(
+                            (), walk.dense(param.name, found[param.name]), sure=True)):
+                        del found[param.name]
+            for name in () if outer is None else found:
+                walk.loops_over(name, exp.width)
             walk.inner = outer
             if outer is None:
                 walk.first = None
             return Swept(lam, params, stms, found)
 
         arrays = (*exp.arrays, *given)
-        swept = sweep({}) if walk.inner is not None else accumulated(
+        swept = (written_inside if walk.inner is not None else accumulated)(
             walk, exp.width, arrays, sweep)
         with emit.block(swept.stms):
             returned = _returned(walk, exp, swept)

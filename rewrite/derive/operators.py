@@ -133,9 +133,12 @@ def interchanged(emit: Emitter, stm: ir.Stm) -> list[ir.Stm]:
 
 
 def sequential(emit: Emitter, stm: ir.Stm) -> list[ir.Stm]:
-    """A plain reduction, scan or histogram as a loop over its elements."""
+    """A reduction, scan or histogram as a loop over its elements, one for each operator."""
     exp = stm.exp
-    assert isinstance(exp, ir.Redomap | ir.Scanomap | ir.Hist)
+    if not isinstance(exp, ir.Redomap | ir.Scanomap | ir.Hist):
+        return [stm]
+    if not is_plain(exp):
+        return [each for part in split(emit, stm) for each in sequential(emit, part)]
     op = exp.ops[0].op if isinstance(exp, ir.Hist) else exp.ops[0]
     count = len(op.neutral)
     with emit.block() as stms:

@@ -303,7 +303,8 @@ def _by_scans(walk: Reverse, exp: ir.Redomap, seeds: Sequence[Atom | None]) -> N
 def reverse_sequential(walk: Reverse, stm: ir.Stm) -> Back:
     """reduce ⊕ e xs ⇒ loop r = e for i < n do r ⊕ xs[i], derived
 
-    Because: an operator on arrays, or with varying free names, has no parallel rule.
+    Because: an operator on arrays, or with varying free names, has no parallel rule.  Without
+    reverse_parts several operators become loops one after the other.
     """
     return walk.instead(sequential(walk.emit, stm))
 

@@ -225,7 +225,7 @@ class Reverse(Walk):
         """Add to elements of the adjoint of an array."""
         if array not in self.varied:
             return
-        if self._write(array, entry):
+        if self.write(array, entry):
             return
         adjoint = self.adj.setdefault(array, Adjoint())
         if adjoint.dense is not None and not shape_of(self.emit.type(entry.places[0])):
@@ -233,16 +233,19 @@ class Reverse(Walk):
         else:
             adjoint.entries.append(entry)
 
-    def _write(self, array: VName, entry: Entry) -> bool:
+    def write(self, array: VName, entry: Entry) -> bool:
         """Write to the accumulator of an adjoint; False if there is none."""
         emit, places, sure = self.emit, entry.places, entry.sure
         while array not in self.written and array in self.views:
             view = self.views[array]
             array, places, sure = view.array, (*view.places, *places), sure and view.sure
-        sizes = shape_of(emit.types[array])
-        if array not in self.written or len(places) < len(sizes) or any(
-                shape_of(emit.type(a)) for a in (*places, entry.value)):
+        if array not in self.written:
             return False
+        sizes = shape_of(emit.types[array])
+        listed = next(filter(None, (shape_of(emit.type(a)) for a in places)), sizes[len(places):])
+        if listed:
+            self._write_each(array, Entry(places, entry.value, sure), listed[0])
+            return True
         index = self._flat(places, sizes) if sure or len(places) == 1 else emit.choice(
             self.inside(places, sizes), lambda: (self._flat(places, sizes),),
             lambda: (i64(-1),))[0]
@@ -250,6 +253,21 @@ class Reverse(Walk):
         node = ir.AccWrite(acc, token, index, (entry.value,))
         self.written[array] = Written(acc, emit.one(node, Prim.BOOL, "acc"))
         return True
+
+    def _write_each(self, array: VName, entry: Entry, count: Atom) -> None:
+        """Write entries in a list, or the elements of a part of an array, one after the other."""
+        emit, (acc, token) = self.emit, self.written[array]
+        index, param = emit.fresh("i", Prim.I64), emit.fresh("acc", Prim.BOOL)
+        with emit.block() as stms, self.writing({array: Written(acc, param.name)}) as written:
+            places = tuple(emit.index(emit.name(a), index.name) if shape_of(emit.type(a)) else a
+                           for a in entry.places)
+            if places == entry.places:
+                places = (*places, index.name)
+            value = emit.index(emit.name(entry.value), index.name)
+            self.write(array, Entry(places, value, entry.sure))
+        body = ir.Body(tuple(stms), (written[array].token,))
+        loop = ir.Loop((ir.LoopParam(param, token),), ir.ForLoop(index.name, count), body)
+        self.wrote(array, emit.one(loop, Prim.BOOL, "acc"))
 
     @contextmanager
     def writing(self, written: dict[VName, Written]) -> Iterator[dict[VName, Written]]:

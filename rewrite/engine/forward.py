@@ -209,8 +209,3 @@ class ForwardWalk:
         if not isinstance(atom, VName):
             return (-1, 0)
         return (self.scope.depths.get(atom, 0), atom.tag)
-
-
-def is_free(atom: Atom, bound: set[VName]) -> bool:
-    """True if ``atom`` is a constant or a name from outside."""
-    return not isinstance(atom, VName) or atom not in bound

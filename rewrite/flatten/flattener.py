@@ -144,6 +144,16 @@ class Flattener:
         """Remember the types of ``params``."""
         self.types.update((p.name, p.type) for p in params)
 
+    def fresh(self, base: str | VName, type_: Type) -> ir.Param:
+        """A new name of a type."""
+        param = ir.Param(self.names.fresh(base), type_)
+        self.learn_params([param])
+        return param
+
+    def copies(self, params: Iterable[ir.Param]) -> tuple[ir.Param, ...]:
+        """Names of the same types."""
+        return tuple(self.fresh(p.name, p.type) for p in params)
+
     def copy_lambda(self, lam: ir.Lambda) -> ir.Lambda:
         """``lam`` with fresh names, for a further version."""
         fresh = rename_lambda(lam, self.names)

@@ -34,7 +34,7 @@ def in_turn(flattener: Flattener, stm: ir.Stm, kernel: ir.SegOp) -> tuple[ir.Stm
         return _loop(flattener, stm, kernel.space, kernel.body)
     widths = tuple(dim.width for dim in kernel.space)
     types = _operands(flattener, kernel)
-    arrays = tuple(ir.Param(flattener.names.fresh("operand"), array_of(widths, t)) for t in types)
+    arrays = tuple(flattener.fresh("operand", array_of(widths, t)) for t in types)
     points = _loop(flattener, ir.Stm(arrays, kernel, loc=stm.loc), kernel.space, kernel.body)
     space = tuple(ir.SegDim(flattener.names.fresh(dim.index), dim.width) for dim in kernel.space)
     read = ir.Body(*_elements(flattener, arrays, space, types))
@@ -57,7 +57,7 @@ def _elements(flattener: Flattener, arrays: tuple[ir.Param, ...], space: ir.Spac
               types: tuple[Type, ...]) -> tuple[tuple[ir.Stm, ...], tuple[Atom, ...]]:
     """The element of each array at a point, and the names of the elements."""
     indices = tuple(dim.index for dim in space)
-    stms = tuple(ir.Stm((ir.Param(flattener.names.fresh("x"), type_),),
+    stms = tuple(ir.Stm((flattener.fresh("x", type_),),
                      ir.Index(array.name, (*indices, *map(whole, shape_of(type_)))))
                  for array, type_ in zip(arrays, types, strict=True))
     return stms, tuple(stm.pat[0].name for stm in stms)
@@ -65,7 +65,7 @@ def _elements(flattener: Flattener, arrays: tuple[ir.Param, ...], space: ir.Spac
 
 def _loop(flattener: Flattener, stm: ir.Stm, space: ir.Space, body: ir.Body) -> tuple[ir.Stm, ...]:
     """A loop over all points that collects the results of ``body`` in ``stm.pat``."""
-    blank = tuple(ir.Param(flattener.names.fresh(p.name), p.type) for p in stm.pat)
+    blank = flattener.copies(stm.pat)
     start = tuple(ir.Stm((p,), ir.Replicate(shape_of(p.type), zero(elem_of(p.type))))
                   for p in blank)
     loop = _level(flattener, space, (), body, blank)
@@ -75,10 +75,10 @@ def _loop(flattener: Flattener, stm: ir.Stm, space: ir.Space, body: ir.Body) -> 
 def _level(flattener: Flattener, space: ir.Space, outer: ir.Space, body: ir.Body,
            arrays: tuple[ir.Param, ...]) -> ir.Loop:
     """The loop over the first dimension of ``space``, inside of those over ``outer``."""
-    carried = tuple(ir.Param(flattener.names.fresh(p.name), p.type) for p in arrays)
+    carried = flattener.copies(arrays)
     around = (*outer, space[0])
     if space[1:]:
-        results = tuple(ir.Param(flattener.names.fresh(p.name), p.type) for p in arrays)
+        results = flattener.copies(arrays)
         stms: tuple[ir.Stm, ...] = (ir.Stm(results, _level(flattener, space[1:], around, body,
                                                      carried)),)
     else:
@@ -94,7 +94,7 @@ def _point(flattener: Flattener, space: ir.Space, body: ir.Body,
     here = replace(flattener, unwanted=flattener.unwanted | {"sequential"})
     flat, _ = here.body(Nest(), body)
     indices = tuple(dim.index for dim in space)
-    results = tuple(ir.Param(flattener.names.fresh(p.name), p.type) for p in arrays)
+    results = flattener.copies(arrays)
     writes = []
     for result, array, value in zip(results, arrays, flat.result, strict=True):
         row = map(whole, shape_of(array.type)[len(space):])

@@ -64,6 +64,12 @@ class Segments:
         assert self.facts is not None
         return self.facts
 
+    @property
+    def starts(self) -> VName:
+        """The offsets, which have been made."""
+        assert self.offsets is not None
+        return self.offsets
+
 
 @dataclass(frozen=True, slots=True)
 class Nest:

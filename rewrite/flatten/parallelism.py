@@ -145,15 +145,11 @@ def is_atomic(op: ir.Operator) -> bool:
 def segops(body: ir.Body) -> Iterator[ir.SegOp]:
     """The segmented operations in ``body``, also inside control flow."""
     for stm in body.stms:
-        match stm.exp:
-            case (ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist()
-                  | ir.SegAccumulate()) as segop:
-                yield segop
-            case ir.Loop(body=inner):
+        if isinstance(stm.exp, ir.SEGOPS):
+            yield stm.exp
+        elif isinstance(stm.exp, ir.Loop | ir.If):
+            for inner in bodies_of(stm.exp):
                 yield from segops(inner)
-            case ir.If(then_=then_, else_=else_):
-                yield from segops(then_)
-                yield from segops(else_)
 
 
 def segop_spaces(body: ir.Body) -> Iterator[ir.Space]:

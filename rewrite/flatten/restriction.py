@@ -61,8 +61,7 @@ def restricted(walk: Walk, points: VName, count: Atom) -> Restricted:
     Statements of the walk that wait must not bind names that the restricted nest is to know.
     """
     number, nest = by_number(walk)
-    index = walk.flattener.names.fresh("q")
-    walk.flattener.learn_params([ir.Param(index, Prim.I64)])
+    index = walk.fresh("q", Prim.I64).name
     return Restricted(Nest((ir.SegDim(index, count),), nest.defs).define([
         ir.Stm((ir.Param(number, Prim.I64),), ir.Index(points, (index,)))]), number)
 
@@ -73,10 +72,9 @@ def partition(walk: Walk, cond: Atom, lengths: VName | None = None) -> Partition
     The pass that counts points also finds the offsets of ``lengths``, which are stored in one
     dimension.
     """
-    names, count = walk.flattener.names, number_of_points(walk)
-    number, nest = by_number(walk)
+    count, (number, nest) = number_of_points(walk), by_number(walk)
     over = Nest((ir.SegDim(number, count),), nest.defs)
-    one = ir.Param(names.fresh("one"), Prim.I64)
+    one = walk.fresh("one", Prim.I64)
     counted = ir.Stm((one,), ir.Convert(Prim.BOOL, Prim.I64, cond))
     ends, beside = ends_of(walk, count), () if lengths is None else (lengths,)
     before, *offsets = exclusive_scans(walk, number, over.kernel_body(
@@ -88,8 +86,7 @@ def partition(walk: Walk, cond: Atom, lengths: VName | None = None) -> Partition
         walk.nest = walk.nest.with_segments(lengths, Segments(
             count, array, total_of(walk, offsets[0], count), offsets=offsets[0]))
     stms, place = place_of(walk, Partition(cond, before, count, chosen, before), number)
-    space, body = walk.flattener.fresh_kernel(
-        over.space, over.kernel_body(stms, (place, number)))
+    space, body = walk.kernel(over, stms, (place, number))
     blank = emitted(walk, "blank", array_of((count,), Prim.I64),
                     ir.Replicate((count,), i64(0)), (SCRATCH,))
     order = emitted(walk, "order", array_of((count,), Prim.I64), ir.SegScatter(
@@ -99,10 +96,8 @@ def partition(walk: Walk, cond: Atom, lengths: VName | None = None) -> Partition
 
 def place_of(walk: Walk, parts: Partition, number: VName) -> tuple[tuple[ir.Stm, ...], VName]:
     """The place of a point in the order of a partition, and the statements that compute it."""
-    names = walk.flattener.names
     first, second = places_of(walk, parts, number)
-    other, place = (ir.Param(names.fresh(base), Prim.I64) for base in ("other", "place"))
-    walk.flattener.learn_params([other, place])
+    other, place = (walk.fresh(base, Prim.I64) for base in ("other", "place"))
     return (
         *second.stms,
         ir.Stm((other,), ir.PrimOp("add", Prim.I64, (parts.chosen, second.result[0]))),
@@ -112,9 +107,7 @@ def place_of(walk: Walk, parts: Partition, number: VName) -> tuple[tuple[ir.Stm,
 
 def places_of(walk: Walk, parts: Partition, number: VName) -> tuple[ir.Body, ir.Body]:
     """The place of a point among points where the condition holds, and where it does not hold."""
-    before, behind = (ir.Param(walk.flattener.names.fresh(base), Prim.I64)
-                      for base in ("before", "behind"))
-    walk.flattener.learn_params([before, behind])
+    before, behind = (walk.fresh(base, Prim.I64) for base in ("before", "behind"))
     read = ir.Stm((before,), ir.Index(parts.before, (number,)))
     others = ir.Stm((behind,), ir.PrimOp("sub", Prim.I64, (number, before.name)))
     return ir.Body((read,), (before.name,)), ir.Body((read, others), (behind.name,))

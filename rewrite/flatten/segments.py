@@ -52,15 +52,19 @@ def segments_of(walk: Walk, width: VName) -> Segments:
     assert isinstance(lengths, VName)
     count = number_of_points(walk)
     if len(walk.nest.space) > 1:
-        lengths = emitted(walk, "len", array_of((count,), Prim.I64),
-                           ir.Reshape((count,), lengths))
+        lengths = emitted(walk, "len", array_of((count,), Prim.I64), ir.Reshape((count,), lengths))
     if facts is None and not walk.flattener.lifted:
         facts = _facts(walk, lengths)
     if facts is not None:
-        found = Segments(count, lengths, facts[0], Facts(*facts[1:]))
-    else:  # no version of a lifted function asks for more than the total, which offsets have
-        offsets = _offsets(walk, count, lengths)
-        found = Segments(count, lengths, total_of(walk, offsets, count), offsets=offsets)
+        return _known(walk, width, Segments(count, lengths, facts[0], Facts(*facts[1:])))
+    # no version of a lifted function asks for more than the total, which offsets have
+    offsets = _offsets(walk, count, lengths)
+    return _known(walk, width, Segments(
+        count, lengths, total_of(walk, offsets, count), offsets=offsets))
+
+
+def _known(walk: Walk, width: VName, found: Segments) -> Segments:
+    """The descriptor of a width, which Σ has from now on."""
     walk.nest = walk.nest.with_segments(width, found)
     return found
 
@@ -71,9 +75,8 @@ def _fused_lengths(walk: Walk, width: VName) -> Segments | None:
     Law: scan ⊕ (map f xs) = scanomap ⊕ f xs, which also gives map f xs.  None for a width that is
     stored, and if more than scalar code waits.
     """
-    names, nest = walk.flattener.names, walk.nest
     waits = any(p.name == width for stm in walk.pending for p in stm.pat)
-    if (not waits and nest.expanded(width) is not None) or not is_scalar_code(walk.pending):
+    if (not waits and walk.nest.expanded(width) is not None) or not is_scalar_code(walk.pending):
         return None
     count = number_of_points(walk)
     pending, walk.pending = walk.pending if waits else [], [] if waits else walk.pending
@@ -82,16 +85,15 @@ def _fused_lengths(walk: Walk, width: VName) -> Segments | None:
     number, over = by_number(walk)
     body = over.kernel_body(tuple(pending), tuple(p.name for p in pat))
     ends = ends_of(walk, count)
-    host = tuple(ir.Param(names.fresh(p.name), array_of((ends,), p.type)) for p in pat)
+    host = tuple(walk.fresh(p.name, array_of((ends,), p.type)) for p in pat)
     (offsets,) = exclusive_scans(walk, number, replace(
         body, result=(width, *body.result)), ends, host)
     behind = defined(walk, "behind", ir.PrimOp("add", Prim.I64, (define_number(walk), i64(1))))
     walk.nest = walk.nest.define(ir.Stm((p,), ir.Index(array.name, (behind,)), loc=walk.loc)
                                  for p, array in zip(pat, host, strict=True))
-    found = Segments(count, part_of(walk, host[0].name, i64(1), array_of((count,), Prim.I64)),
-                     total_of(walk, offsets, count), offsets=offsets)
-    walk.nest = walk.nest.with_segments(width, found)
-    return found
+    lengths = part_of(walk, host[0].name, i64(1), array_of((count,), Prim.I64))
+    return _known(walk, width, Segments(
+        count, lengths, total_of(walk, offsets, count), offsets=offsets))
 
 
 def _scanned_map(walk: Walk, width: VName) -> Segments | None:
@@ -111,10 +113,9 @@ def _scanned_map(walk: Walk, width: VName) -> Segments | None:
                 each for each in exp.body.stms if not isinstance(each.exp, ir.VIEWS)):
         return None
     del walk.out[place:]
-    (dim,), names, count = exp.space, walk.flattener.names, walk.nest.widths[0]
+    (dim,), count = exp.space, walk.nest.widths[0]
     ends = ends_of(walk, count)
-    host = tuple(ir.Param(names.fresh(p.name), array_of((ends,), elem_of(p.type)))
-                 for p in stm.pat)
+    host = tuple(walk.fresh(p.name, array_of((ends,), elem_of(p.type))) for p in stm.pat)
     results = dict(zip((p.name for p in stm.pat), exp.body.result, strict=True))
     (offsets,) = exclusive_scans(walk, dim.index, replace(exp.body, result=(
         results[array], *exp.body.result)), ends, host)
@@ -129,9 +130,7 @@ def _scanned_map(walk: Walk, width: VName) -> Segments | None:
         replace(each, exp=ir.Index(behind[each.exp.array], (after,)))
         for each in walk.nest.defs.values() if isinstance(each.exp, ir.Index)
         and each.exp.array in behind and each.exp.dims == walk.nest.indices)
-    found = Segments(count, array, total, offsets=offsets)
-    walk.nest = walk.nest.with_segments(width, found)
-    return found
+    return _known(walk, width, Segments(count, array, total, offsets=offsets))
 
 
 def total_of(walk: Walk, offsets: VName, count: Atom, base: str = "total") -> VName:
@@ -142,10 +141,8 @@ def total_of(walk: Walk, offsets: VName, count: Atom, base: str = "total") -> VN
 def with_facts(walk: Walk, width: VName) -> Segments:
     """The descriptor of a width, with all facts."""
     found = segments_of(walk, width)
-    if found.facts is None:
-        found = replace(found, facts=Facts(*_facts(walk, found.lengths)[1:]))
-        walk.nest = walk.nest.with_segments(width, found)
-    return found
+    return found if found.facts is not None else _known(walk, width, replace(
+        found, facts=Facts(*_facts(walk, found.lengths)[1:])))
 
 
 def ragged_of(segments: Segments, sharing: Sharing) -> Ragged:
@@ -157,40 +154,35 @@ def ragged_of(segments: Segments, sharing: Sharing) -> Ragged:
 def with_offsets(walk: Walk, width: VName) -> Segments:
     """The descriptor of a width, with the places where segments begin."""
     found = segments_of(walk, width)
-    if found.offsets is None:
-        found = replace(found, offsets=_offsets(walk, found.count, found.lengths))
-        walk.nest = walk.nest.with_segments(width, found)
-    return found
+    return found if found.offsets is not None else _known(walk, width, replace(
+        found, offsets=_offsets(walk, found.count, found.lengths)))
 
 
 def with_owners(walk: Walk, width: VName) -> Segments:
     """The descriptor of a width, with offsets and the segment of each element."""
     found = with_offsets(walk, width)
-    if found.owners is None:
-        owners = _beside_scan(walk, found)
-        if owners is None:
-            param, exp = _owners(walk, found, ragged_nest(walk, found, Sharing.FLAT),
-                                 ir.Body((), ()))
-            walk.emit(ir.Stm((param,), exp))
-            owners = param.name
-        found = replace(found, owners=owners)
-        walk.nest = walk.nest.with_segments(width, found)
-    return found
+    if found.owners is not None:
+        return found
+    owners = _beside_scan(walk, found)
+    if owners is None:
+        param, exp = _owners(walk, found, ragged_nest(walk, found, Sharing.FLAT), ir.Body((), ()))
+        walk.emit(ir.Stm((param,), exp))
+        owners = param.name
+    return _known(walk, width, replace(found, owners=owners))
 
 
 def by_number(walk: Walk, nest: Nest | None = None) -> tuple[VName, Nest]:
     """Σ, or ``nest``, without dimensions: its indices are computed of a flat number; the number."""
-    nest, names = nest or walk.nest, walk.flattener.names
+    nest = nest or walk.nest
     if len(nest.space) == 1:
         return nest.indices[0], Nest((), nest.defs)
-    number = names.fresh("point")
-    walk.flattener.learn_params([ir.Param(number, Prim.I64)])
+    number = walk.fresh("point", Prim.I64).name
     rest: Atom = number
     stms = list[ir.Stm]()
     for dim in reversed(nest.space[1:]):
         stms.append(ir.Stm((ir.Param(dim.index, Prim.I64),),
                            ir.PrimOp("rem", Prim.I64, (rest, dim.width))))
-        above = ir.Param(names.fresh("above"), Prim.I64)
+        above = walk.fresh("above", Prim.I64)
         stms.append(ir.Stm((above,), ir.PrimOp("quot", Prim.I64, (rest, dim.width))))
         rest = above.name
     stms.append(ir.Stm((ir.Param(nest.indices[0], Prim.I64),), ir.AtomExp(rest)))
@@ -211,26 +203,23 @@ def defined(walk: Walk, base: str, exp: ir.PrimOp | ir.Index) -> VName:
     known = next((name for name, stm in walk.nest.defs.items() if stm.exp == exp), None)
     if known is not None:
         return known
-    found = ir.Param(walk.flattener.names.fresh(base), Prim.I64)
-    walk.flattener.learn_params([found])
+    found = walk.fresh(base, Prim.I64)
     walk.nest = walk.nest.define([ir.Stm((found,), exp)])
     return found.name
 
 
 def elements_nest(walk: Walk, width: VName) -> Elements:
     """Σ ▷ width as a space of one dimension, by way of the owners."""
-    found, names = with_owners(walk, width), walk.flattener.names
-    assert found.offsets is not None
+    found = with_owners(walk, width)
     assert found.owners is not None
     number, nest = by_number(walk)
-    place, start, index = (ir.Param(names.fresh(base), Prim.I64) for base in ("p", "start", "j"))
-    owner = ir.Param(names.fresh("own"), Prim.I32)
-    walk.flattener.learn_params([place, owner, start, index])
+    place, start, index = (walk.fresh(base, Prim.I64) for base in ("p", "start", "j"))
+    owner = walk.fresh("own", Prim.I32)
     inside = Nest((ir.SegDim(place.name, found.total),), nest.defs)
     return Elements(inside.define([
         ir.Stm((owner,), ir.Index(found.owners, (place.name,))),
         ir.Stm((ir.Param(number, Prim.I64),), ir.Convert(Prim.I32, Prim.I64, owner.name)),
-        ir.Stm((start,), ir.Index(found.offsets, (number,))),
+        ir.Stm((start,), ir.Index(found.starts, (number,))),
         ir.Stm((index,), ir.PrimOp("sub", Prim.I64, (place.name, start.name)))]),
         number, index.name)
 
@@ -238,8 +227,7 @@ def elements_nest(walk: Walk, width: VName) -> Elements:
 def ragged_nest(walk: Walk, found: Segments, sharing: Sharing) -> Elements:
     """Σ ▷ width as a space whose last dimension is ragged; points of Σ are numbered."""
     number, nest = by_number(walk)
-    index = walk.flattener.names.fresh("j")
-    walk.flattener.learn_params([ir.Param(index, Prim.I64)])
+    index = walk.fresh("j", Prim.I64).name
     return Elements(Nest((ir.SegDim(number, found.count),
                           ir.SegDim(index, ragged_of(found, sharing))), nest.defs), number, index)
 
@@ -252,9 +240,8 @@ def over_elements(walk: Walk, width: VName, like: Sequence[ir.Param],
     Law: scan max own = own, as all elements of a segment have the same owner.  So the pass that
     finds the owners also makes the elements, unless owners are known.
     """
-    found, names = with_offsets(walk, width), walk.flattener.names
-    pat = tuple(ir.Param(names.fresh(p.name), array_of((found.total,), elem_of(p.type)))
-                for p in like)
+    found = with_offsets(walk, width)
+    pat = tuple(walk.fresh(p.name, array_of((found.total,), elem_of(p.type))) for p in like)
     ret = tuple(elem_of(p.type) for p in like)
     if found.owners is None and _scan_of(walk, found) is None:
         inner = ragged_nest(walk, found, Sharing.FLAT)
@@ -262,7 +249,7 @@ def over_elements(walk: Walk, width: VName, like: Sequence[ir.Param],
         if not _makes_arrays(body):
             owners, exp = _owners(walk, found, inner, body, ret)
             walk.emit(ir.Stm((owners, *pat), exp, attrs))
-            walk.nest = walk.nest.with_segments(width, replace(found, owners=owners.name))
+            _known(walk, width, replace(found, owners=owners.name))
             return pat
     inner = elements_nest(walk, width)
     walk.emit(ir.Stm(pat, walk.segmap(inner.nest.space, element(inner), ret), attrs))
@@ -278,9 +265,8 @@ def _makes_arrays(body: ir.Body) -> bool:
 def bind_parts(walk: Walk, pat: Sequence[ir.Param], host: Sequence[ir.Param], width: VName
                ) -> None:
     """Bind names to the parts of flat arrays that belong to a segment."""
-    offsets = with_offsets(walk, width).offsets
-    assert offsets is not None
-    start = defined(walk, "start", ir.Index(offsets, (define_number(walk),)))
+    starts = with_offsets(walk, width).starts
+    start = defined(walk, "start", ir.Index(starts, (define_number(walk),)))
     walk.nest = walk.nest.define(
         ir.Stm((param,), ir.Index(array.name, (
             ir.SliceDim(start, width, i64(1)), *map(whole, shape_of(param.type)[1:]))),
@@ -315,7 +301,7 @@ def element_of(walk: Walk, nest: Nest, array: VName, index: VName) -> ir.Body:
     match nest.defs.get(array):
         case ir.Stm(_, ir.Concat(_, arrays, _)):
             return concat_element(walk, nest, arrays, index)
-    element = ir.Param(walk.flattener.names.fresh(array), elem_of(walk.flattener.types[array]))
+    element = walk.fresh(array, elem_of(walk.flattener.types[array]))
     return ir.Body((nest.element(element, array, index, walk.loc),), (element.name,))
 
 
@@ -324,11 +310,10 @@ def concat_element(walk: Walk, nest: Nest, arrays: Sequence[VName], index: VName
     here = element_of(walk, nest, arrays[0], index)
     if len(arrays) == 1:
         return here
-    names, type_ = walk.flattener.names, walk.flattener.types[arrays[0]]
+    type_ = walk.flattener.types[arrays[0]]
     (length,) = shape_of(type_)
-    inside, after, found = (ir.Param(names.fresh(base), prim) for base, prim in (
+    inside, after, found = (walk.fresh(base, prim) for base, prim in (
         ("inside", Prim.BOOL), ("after", Prim.I64), ("x", elem_of(type_))))
-    walk.flattener.learn_params([inside, after, found])
     rest = concat_element(walk, nest, arrays[1:], after.name)
     behind = ir.Stm((after,), ir.PrimOp("sub", Prim.I64, (index, length)))
     return ir.Body((
@@ -499,8 +484,7 @@ def ends_of(walk: Walk, count: Atom) -> VName:
 
 def _offsets(walk: Walk, count: Atom, lengths: VName) -> VName:
     """The exclusive scan of the lengths, with the total at the end."""
-    point, length = (ir.Param(walk.flattener.names.fresh(base), Prim.I64)
-                     for base in ("i", "length"))
+    point, length = (walk.fresh(base, Prim.I64) for base in ("i", "length"))
     read = ir.Stm((length,), ir.Index(lengths, (point.name,)))
     (offsets,) = exclusive_scans(walk, point.name, ir.Body((read,), (length.name,)),
                                  ends_of(walk, count))
@@ -516,19 +500,18 @@ def exclusive_scans(walk: Walk, point: VName, body: ir.Body, ends: VName,
     """
     names, types = walk.flattener.names, tuple(elem_of(p.type) for p in stored)
     count, index = len(body.result) - len(stored), names.fresh("i")
-    some = ir.Param(names.fresh("some"), Prim.BOOL)
+    some = walk.fresh("some", Prim.BOOL)
     first = ir.Stm((ir.Param(point, Prim.I64),), ir.PrimOp("sub", Prim.I64, (index, i64(1))))
-    least = tuple(ir.Stm((ir.Param(names.fresh("length"), Prim.I64),), ir.PrimOp(
+    least = tuple(ir.Stm((walk.fresh("length", Prim.I64),), ir.PrimOp(
         "max", Prim.I64, (atom, i64(0)))) for atom in body.result[:count])
-    values = tuple(ir.Param(names.fresh("part"), each) for each in (*[Prim.I64] * count, *types))
+    values = tuple(walk.fresh("part", each) for each in (*[Prim.I64] * count, *types))
     choice = ir.If(some.name, ir.Body((first, *body.stms, *least), (
         *(stm.pat[0].name for stm in least), *body.result[count:])),
         ir.Body((), (*[i64(0)] * count, *map(zero, types))), tuple(p.type for p in values))
     space, scanned = walk.flattener.fresh_kernel((ir.SegDim(index, ends),), ir.Body((
         ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), index))),
         ir.Stm(values, choice)), tuple(p.name for p in values)))
-    offsets = tuple(ir.Param(names.fresh("off"), array_of((ends,), Prim.I64))
-                    for _ in range(count))
+    offsets = tuple(walk.fresh("off", array_of((ends,), Prim.I64)) for _ in range(count))
     walk.emit(ir.Stm((*offsets, *stored), ir.SegScan(
         ir.Level.GRID, space, tuple(one_operation(names, "add", i64(0)) for _ in offsets),
         scanned, tuple(p.type for p in values)), (REPEATABLE,)))
@@ -550,14 +533,14 @@ def _owners(walk: Walk, found: Segments, inner: Elements, body: ir.Body,
     owner = _owner(walk, inner.number)
     space, body = walk.flattener.fresh_kernel(inner.nest.space, ir.Body(
         (owner, *body.stms), (owner.pat[0].name, *body.result)))
-    return _Owners(ir.Param(names.fresh("own"), array_of((found.total,), prim)), ir.SegScan(
+    return _Owners(walk.fresh("own", array_of((found.total,), prim)), ir.SegScan(
         ir.Level.GRID, space, (one_operation(names, "max", Const(0, prim)),), body,
         (prim, *ret)))
 
 
 def _owner(walk: Walk, number: VName) -> ir.Stm:
     """The number of a segment as an owner of elements."""
-    own = ir.Param(walk.flattener.names.fresh("own"), Prim.I32)
+    own = walk.fresh("own", Prim.I32)
     return ir.Stm((own,), ir.Convert(Prim.I64, Prim.I32, number))
 
 
@@ -582,7 +565,7 @@ def _beside_scan(walk: Walk, found: Segments) -> VName | None:
     rest, exp = walk.out[place + 1:], (stm := walk.out[place]).exp
     assert isinstance(exp, ir.SegScan)
     owner = _owner(walk, exp.space[0].index)
-    owners = ir.Param(walk.flattener.names.fresh("own"), array_of((found.total,), Prim.I32))
+    owners = walk.fresh("own", array_of((found.total,), Prim.I32))
     del walk.out[place:]
     _check_few(walk, found)
     walk.emit(replace(stm, pat=(*stm.pat, owners), exp=replace(
@@ -595,6 +578,6 @@ def _beside_scan(walk: Walk, found: Segments) -> VName | None:
 def emitted(walk: Walk, base: str, type_: Type, exp: ir.Exp, attrs: tuple[str, ...] = ()
              ) -> VName:
     """The name of an expression's result, as a statement outside of Σ."""
-    param = ir.Param(walk.flattener.names.fresh(base), type_)
+    param = walk.fresh(base, type_)
     walk.emit(ir.Stm((param,), exp, attrs))
     return param.name

@@ -150,7 +150,7 @@ class Walk:
         assert not isinstance(index, ir.SliceDim)
         found: ir.Exp = ir.AtomExp(literal.elems[-1])
         for place, elem in reversed(list(enumerate(literal.elems[:-1]))):
-            here, rest = (ir.Param(self.flattener.names.fresh(base), prim) for base, prim in (
+            here, rest = (self.flattener.fresh(base, prim) for base, prim in (
                 ("here", Prim.BOOL), ("x", elem_of(literal.row))))
             self.flattener.learn_params([here, rest])
             self.nest = self.nest.define([ir.Stm((here,), ir.PrimOp(
@@ -177,6 +177,22 @@ class Walk:
 
     # Emission
 
+    def fresh(self, base: str | VName, type_: Type) -> ir.Param:
+        """A new name of a type."""
+        return self.flattener.fresh(base, type_)
+
+    def kernel(self, nest: Nest, stms: tuple[ir.Stm, ...], result: tuple[Atom, ...]
+               ) -> tuple[ir.Space, ir.Body]:
+        """The space of a nest, and a body over it with all it needs; their names are fresh."""
+        return self.flattener.fresh_kernel(nest.space, nest.kernel_body(stms, result))
+
+    def emit_body(self, pat: Sequence[ir.Param], body: ir.Body) -> None:
+        """Add the statements of a body, and ``pat`` for its results."""
+        for stm in body.stms:
+            self.emit(stm)
+        for param, atom in zip(pat, body.result, strict=True):
+            self.emit(ir.Stm((param,), ir.AtomExp(atom)))
+
     def emit(self, stm: ir.Stm) -> None:
         """Add ``stm`` at the level outside of Σ."""
         if stm.loc is None and self.loc is not None:
@@ -196,6 +212,15 @@ class Walk:
         if self.nest.space:
             self.nest = self.nest.define(
                 self.nest.point(p, h.name, self.loc) for p, h in zip(pat, host, strict=True))
+
+    def bind_flat(self, pat: Sequence[ir.Param], flat: Sequence[ir.Param]) -> None:
+        """Bind names to their parts of arrays over the numbered points of Σ."""
+        if len(self.nest.space) > 1:
+            host = self.expanded_pat(pat)
+            for param, array in zip(host, flat, strict=True):
+                self.emit(ir.Stm((param,), ir.Reshape(shape_of(param.type), array.name)))
+            flat = host
+        self.bind(pat, flat)
 
     def flush(self, extra: Sequence[VName] = ()) -> tuple[ir.Param, ...]:
         """Run the pending statements; ``extra`` names are stored besides names used later.
@@ -268,8 +293,7 @@ class Walk:
         if not self.nest.space:
             return atom
         if isinstance(atom, Const) or self.invariant(atom):
-            copies = ir.Param(self.flattener.names.fresh("copies"),
-                           array_of(self.nest.widths, type_))
+            copies = self.flattener.fresh("copies", array_of(self.nest.widths, type_))
             self.emit(ir.Stm((copies,), ir.Replicate(self.nest.widths, atom)))
             return copies.name
         if any(atom in _bound(stm) for stm in self.pending):
@@ -281,11 +305,11 @@ class Walk:
     def _materialise(self, name: VName, type_: Type) -> VName:
         """The elements of a nest value, copied into an array over Σ."""
         dims = tuple(ir.SegDim(self.flattener.names.fresh("i"), size) for size in shape_of(type_))
-        element = ir.Param(self.flattener.names.fresh(name), elem_of(type_))
+        element = self.flattener.fresh(name, elem_of(type_))
         place = tuple(dim.index for dim in dims)
         stms = (ir.Stm((element,), ir.Index(name, place), loc=self.loc),) if dims else ()
         body = self.nest.kernel_body(stms, (element.name if dims else name,))
-        host = ir.Param(self.flattener.names.fresh(name), array_of(self.nest.widths, type_))
+        host = self.flattener.fresh(name, array_of(self.nest.widths, type_))
         self.emit(ir.Stm((host,), self.segmap((*self.nest.space, *dims), body, (element.type,))))
         return host.name
 

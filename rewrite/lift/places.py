@@ -52,8 +52,3 @@ def _places(bodies: Iterable[Body], outer: str) -> Iterator[Place]:
 def find(fun: Fun, path: str) -> Place | None:
     """The statement at ``path``; None if there is none."""
     return next((each for each in places(fun) if each.path == path), None)
-
-
-def path_of(fun: Fun, name: VName) -> str:
-    """The path of the statement that binds a name first; "" if none does."""
-    return next((each.path for each in places(fun) if each.name == name), "")

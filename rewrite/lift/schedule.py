@@ -81,6 +81,12 @@ class Schedule:
         """The steps of an entry point."""
         return tuple(each for each in self.steps if each.entry == entry)
 
+    def with_step(self, step: Step) -> Schedule:
+        """The schedule with a further step, the last one before fusion or after it."""
+        steps = [*self.steps, step]
+        return Schedule((*(each for each in steps if not each.fused),
+                         *(each for each in steps if each.fused)))
+
     @property
     def numbers(self) -> dict[str, int | None]:
         """The program parameters that the steps name, with their default values."""

@@ -20,91 +20,10 @@ from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import rename_lambda, substitute_body
 from runelift.ir.types import Atom, array_of, elem_of, row_of, shape_of
-from runelift.rewrite.engine.rule import Rule, rule
+from runelift.rewrite.engine.rule import Rule, read_law, rule
 from runelift.rewrite.rules.soac import operands
 
 T = TypeVar("T")
-
-
-@rule(ir.Map, ir.Map)
-def map_map(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
-    """map f (map g xs) ⇒ map (f ∘ g) xs"""
-    return joined(first, second, needed)
-
-
-@rule(ir.Map, ir.Redomap)
-def map_redomap(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
-    """redomap ⊕ f (map g xs) ⇒ redomap ⊕ (f ∘ g) xs"""
-    return joined(first, second, needed)
-
-
-@rule(ir.Map, ir.Scanomap)
-def map_scanomap(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
-    """scanomap ⊕ f (map g xs) ⇒ scanomap ⊕ (f ∘ g) xs"""
-    return joined(first, second, needed)
-
-
-@rule(ir.Map, ir.Scatter)
-def map_scatter(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
-    """scatter d f (map g xs) ⇒ scatter d (f ∘ g) xs
-
-    Provided: nothing else needs map g xs.
-    """
-    return joined(first, second, needed)
-
-
-@rule(ir.Map, ir.Hist)
-def map_hist(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
-    """hist d ⊕ f (map g xs) ⇒ hist d ⊕ (f ∘ g) xs
-
-    Provided: nothing else needs map g xs.
-    """
-    return joined(first, second, needed)
-
-
-@rule(ir.Redomap, ir.Map)
-def redomap_map(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
-    """(s, ys) = redomap ⊕ g xs, zs = map f ys ⇒ (s, zs) = redomap ⊕ (id ⊗ f ∘ g) xs
-
-    Provided: f does not need s.
-    """
-    return joined(first, second, needed)
-
-
-@rule(ir.Redomap, ir.Redomap)
-def redomap_redomap(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
-    """(s, ys) = redomap ⊕ g xs, t = redomap ⊗ f ys ⇒ (s, t) = redomap (⊕, ⊗) (id ⊗ f ∘ g) xs
-
-    Provided: neither f nor ⊗ needs s.
-    """
-    return joined(first, second, needed)
-
-
-@rule(ir.Scanomap, ir.Map)
-def scanomap_map(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
-    """(s, ys) = scanomap ⊕ g xs, zs = map f ys ⇒ (s, zs) = scanomap ⊕ (id ⊗ f ∘ g) xs
-
-    Provided: f does not need s.
-    """
-    return joined(first, second, needed)
-
-
-@rule(ir.Scanomap, ir.Scanomap)
-def scanomap_scanomap(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
-    """(s, ys) = scanomap ⊕ g xs, t = scanomap ⊗ f ys ⇒ (s, t) = scanomap (⊕, ⊗) (id ⊗ f ∘ g) xs
-
-    Provided: neither f nor ⊗ needs s.
-    """
-    return joined(first, second, needed)
-
-
-@rule(ir.Map, ir.Map)
-def maps_together(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
-    """ys = map f xs, zs = map g xs ⇒ (ys, zs) = map (λx → (f x, g x)) xs
-
-    Provided: neither f nor g has parallelism inside.
-    """
-    return joined(first, second, needed)
 
 
 @rule(ir.Map, ir.Map)
@@ -117,42 +36,6 @@ def alike_together(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> i
     assert isinstance(first.exp, ir.Map)
     assert isinstance(second.exp, ir.Map)
     return joined(first, replace(second, exp=with_elements_of(first.exp, second.exp)), needed)
-
-
-@rule(ir.Map, ir.Redomap)
-def map_beside_redomap(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
-    """ys = map g xs, s = redomap ⊕ f xs ⇒ (s, ys) = redomap ⊕ (λx → (f x, g x)) xs
-
-    Provided: neither f nor g has parallelism inside.
-    """
-    return joined(first, second, needed)
-
-
-@rule(ir.Redomap, ir.Map)
-def redomap_beside_map(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
-    """s = redomap ⊕ f xs, ys = map g xs ⇒ (s, ys) = redomap ⊕ (λx → (f x, g x)) xs
-
-    Provided: neither f nor g has parallelism inside.
-    """
-    return joined(first, second, needed)
-
-
-@rule(ir.Redomap, ir.Redomap)
-def redomaps_together(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
-    """s = redomap ⊕ f xs, t = redomap ⊗ g xs ⇒ (s, t) = redomap (⊕, ⊗) (λx → (f x, g x)) xs
-
-    Provided: neither f nor g has parallelism inside, and the operators work on scalars.
-    """
-    return joined(first, second, needed)
-
-
-@rule(ir.Scanomap, ir.Scanomap)
-def scanomaps_together(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
-    """s = scanomap ⊕ f xs, t = scanomap ⊗ g xs ⇒ (s, t) = scanomap (⊕, ⊗) (λx → (f x, g x)) xs
-
-    Provided: neither f nor g has parallelism inside, and the operators work on scalars.
-    """
-    return joined(first, second, needed)
 
 
 @rule(ir.Scatter, ir.Scatter)
@@ -235,19 +118,6 @@ def _flattened(rows: tuple[ir.Param, ...], sizes: Iterable[Atom], names: Names,
     return stms, tuple(p.name for p in flat), size
 
 
-VERTICAL: tuple[Rule, ...] = (
-    map_map, map_redomap, map_scanomap, map_scatter, map_hist, redomap_map, redomap_redomap,
-    scanomap_map, scanomap_scanomap,
-)
-"""The second operation reads what the first makes."""
-
-HORIZONTAL: tuple[Rule, ...] = (
-    maps_together, map_beside_redomap, redomap_beside_map, redomaps_together, scanomaps_together,
-    scatters_together, hists_together,
-)
-"""Neither operation reads what the other makes."""
-
-
 def joined(first: ir.Stm, second: ir.Stm, needed: frozenset[VName]) -> ir.Stm:
     """One statement for two; results of the first that are ``needed`` stay results."""
     one, two = first.exp, second.exp
@@ -298,3 +168,61 @@ def _with_operators(one: ir.Map | ir.Redomap | ir.Scanomap, two: ir.Soac, lam: i
 
 def _union(first: Iterable[str], second: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*first, *second)))
+
+
+def _joining(name: str, first: type[ir.Exp], second: type[ir.Exp], text: str) -> Rule:
+    """A rule by which :func:`joined` makes one operation of two, with its law and notes."""
+    return Rule(name, *read_law(text), (first, second), joined)
+
+
+VERTICAL: tuple[Rule, ...] = (
+    _joining("map_map", ir.Map, ir.Map, "map f (map g xs) ⇒ map (f ∘ g) xs"),
+    _joining("map_redomap", ir.Map, ir.Redomap, "redomap ⊕ f (map g xs) ⇒ redomap ⊕ (f ∘ g) xs"),
+    _joining("map_scanomap", ir.Map, ir.Scanomap,
+             "scanomap ⊕ f (map g xs) ⇒ scanomap ⊕ (f ∘ g) xs"),
+    _joining("map_scatter", ir.Map, ir.Scatter,
+             "scatter d f (map g xs) ⇒ scatter d (f ∘ g) xs\n"
+             "Provided: nothing else needs map g xs."),
+    _joining("map_hist", ir.Map, ir.Hist,
+             "hist d ⊕ f (map g xs) ⇒ hist d ⊕ (f ∘ g) xs\n"
+             "Provided: nothing else needs map g xs."),
+    _joining("redomap_map", ir.Redomap, ir.Map,
+             "(s, ys) = redomap ⊕ g xs, zs = map f ys ⇒ (s, zs) = redomap ⊕ (id ⊗ f ∘ g) xs\n"
+             "Provided: f does not need s."),
+    _joining("redomap_redomap", ir.Redomap, ir.Redomap,
+             "(s, ys) = redomap ⊕ g xs, t = redomap ⊗ f ys ⇒ "
+             "(s, t) = redomap (⊕, ⊗) (id ⊗ f ∘ g) xs\n"
+             "Provided: neither f nor ⊗ needs s."),
+    _joining("scanomap_map", ir.Scanomap, ir.Map,
+             "(s, ys) = scanomap ⊕ g xs, zs = map f ys ⇒ (s, zs) = scanomap ⊕ (id ⊗ f ∘ g) xs\n"
+             "Provided: f does not need s."),
+    _joining("scanomap_scanomap", ir.Scanomap, ir.Scanomap,
+             "(s, ys) = scanomap ⊕ g xs, t = scanomap ⊗ f ys ⇒ "
+             "(s, t) = scanomap (⊕, ⊗) (id ⊗ f ∘ g) xs\n"
+             "Provided: neither f nor ⊗ needs s."),
+)
+"""The second operation reads what the first makes."""
+
+HORIZONTAL: tuple[Rule, ...] = (
+    _joining("maps_together", ir.Map, ir.Map,
+             "ys = map f xs, zs = map g xs ⇒ (ys, zs) = map (λx → (f x, g x)) xs\n"
+             "Provided: neither f nor g has parallelism inside."),
+    _joining("map_beside_redomap", ir.Map, ir.Redomap,
+             "ys = map g xs, s = redomap ⊕ f xs ⇒ (s, ys) = redomap ⊕ (λx → (f x, g x)) xs\n"
+             "Provided: neither f nor g has parallelism inside."),
+    _joining("redomap_beside_map", ir.Redomap, ir.Map,
+             "s = redomap ⊕ f xs, ys = map g xs ⇒ (s, ys) = redomap ⊕ (λx → (f x, g x)) xs\n"
+             "Provided: neither f nor g has parallelism inside."),
+    _joining("redomaps_together", ir.Redomap, ir.Redomap,
+             "s = redomap ⊕ f xs, t = redomap ⊗ g xs ⇒ "
+             "(s, t) = redomap (⊕, ⊗) (λx → (f x, g x)) xs\n"
+             "Provided: neither f nor g has parallelism inside, and "
+             "the operators work on scalars."),
+    _joining("scanomaps_together", ir.Scanomap, ir.Scanomap,
+             "s = scanomap ⊕ f xs, t = scanomap ⊗ g xs ⇒ "
+             "(s, t) = scanomap (⊕, ⊗) (λx → (f x, g x)) xs\n"
+             "Provided: neither f nor g has parallelism inside, and "
+             "the operators work on scalars."),
+    scatters_together, hists_together,
+)
+"""Neither operation reads what the other makes."""

@@ -1,7 +1,6 @@
 """Compilation from source text to compiled programs, and the reuse of programs kept on disk.
 
-It imports the compiler and ``cache``.  Entry points:
-:func:`~runelift.runtime.compilation.pipeline.compile_source`,
+Entry points: :func:`~runelift.runtime.compilation.pipeline.compile_source`,
 :class:`~runelift.runtime.compilation.compiled.Compiled`,
 :mod:`~runelift.runtime.compilation.reuse`.
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from runelift.ir.base.files import read_source
 from runelift.ir.base.shipped import imported, is_shipped
 from runelift.ir.base.source import Source
 from runelift.ir.names import is_skip_name
+from runelift.runtime.cache import disk
 from runelift.runtime.cache.programs import ProgramEntry, restored
 from runelift.runtime.compilation.compiled import Compiled
 
@@ -69,7 +70,6 @@ def compile_anew(source: Source, *, policy: str, parameters: Mapping[str, int],
 
 
 def _repeat(messages: Iterable[Warning]) -> None:
-    """Give the warnings of an earlier compilation."""
     for message in messages:
         warnings.warn(message, stacklevel=5)
 
@@ -94,3 +94,33 @@ def _is_unchanged(source: Source, program: Source) -> bool:
         return read_source(place) == source
     except UserError:
         return False
+
+
+class KernelTexts:
+    """The texts of a program's kernels that are known, by plan and by what they are for."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, dict[Hashable, str]] | None = None
+        self._stored = 0
+
+    def of(self, compiled: Compiled, entry: str, *, interleave: bool, coherent: bool
+           ) -> dict[Hashable, str]:
+        """The texts of a plan (:meth:`Compiled.plan`), to which more texts may be added."""
+        if self._found is None:
+            found = entry_of(compiled).texts.load()
+            self._found = found if isinstance(found, dict) else {}
+            self._stored = _count(self._found)
+        key = disk.key(*(each.text for each in compiled.imports), repr(compiled.parameters),
+                       repr(compiled.numbers), compiled.interfaces[entry].entry,
+                       str((interleave, coherent)))
+        return self._found.setdefault(key, {})
+
+    def store(self, compiled: Compiled) -> None:
+        """Put the texts on disk if there are new texts."""
+        if self._found is not None and _count(self._found) > self._stored:
+            self._stored = _count(self._found)
+            entry_of(compiled).texts.store(self._found)
+
+
+def _count(found: Mapping[str, Mapping[Hashable, str]]) -> int:
+    return sum(map(len, found.values()))

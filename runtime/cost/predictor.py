@@ -20,7 +20,7 @@ from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.devices.limits import LEAST_ITERATIONS
 from runelift.runtime.devices.memory import elements_of_slab
 from runelift.runtime.geometry.launch_geometry import LaunchGeometry
-from runelift.runtime.versions.choose import NEVER, UNMET
+from runelift.runtime.versions.choose import NEVER, UNMET, VersionChooser
 
 FOLLOWED = 16
 """The iterations that stand for all of a longer loop."""
@@ -29,14 +29,6 @@ CONTINUED = 64
 
 Amount: TypeAlias = Any
 """Seconds, or totals that a predictor adds up in place of them."""
-
-
-class _Choosing(Protocol):
-    """A chooser of versions, which knows thresholds."""
-
-    def expected(self, number: int, pars: tuple[int, ...], facts: tuple[Any, ...],
-                 local: tuple[tuple[int, ...], ...]) -> float:
-        """The predicted seconds of the version that runs at a site."""
 
 
 class KnownLengths(Protocol):
@@ -74,7 +66,7 @@ class Predictor:
         self._sites = sites
         self._numbers = {site.site: number for number, site in enumerate(sites)}
         self._functions: dict[int, Mapping[str, Any]] = {}
-        self._choosing: _Choosing | None = None
+        self._choosing: VersionChooser | None = None
         self.group_size, self.num_groups = info.group_size, info.num_groups
         self.sequential_segment, self.local_bytes = info.sequential_segment, info.local_bytes
         self.max_group = info.max_group
@@ -84,7 +76,7 @@ class Predictor:
         """The elements of a run of segments, if all memory is free."""
         return elements_of_slab(self.info.global_bytes, bytes_each, longest)
 
-    def versions(self, number: int, facts: tuple[Any, ...], choosing: _Choosing
+    def versions(self, number: int, facts: tuple[Any, ...], choosing: VersionChooser
                  ) -> tuple[float, ...]:
         """The seconds of each version of a site; infinite for one that cannot run."""
         functions = self.functions(number)

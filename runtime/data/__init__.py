@@ -1,4 +1,1 @@
-"""Values outside of programs: text and binary files, random data sets, comparison.
-
-It imports the IR only.
-"""
+"""Values outside of programs: text and binary files, random data sets, comparison."""

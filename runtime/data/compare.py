@@ -43,7 +43,6 @@ def _differing(want: Value, got: Value) -> Value:
 
 
 def _equal(want: Value, got: Value) -> Value:
-    """Elementwise equality."""
     if want.dtype.kind != "f":
         return want == got
     with np.errstate(all="ignore"):

@@ -26,7 +26,6 @@ class _Outline:
     dtype: np.dtype[Any]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """The zeros."""
         return np.broadcast_to(np.zeros((), dtype or self.dtype), self.shape)
 
 

@@ -437,7 +437,6 @@ def _told(device: DeviceInfo) -> DeviceInfo:
 
 @cache
 def _tell(message: str) -> None:
-    """Say something once."""
     print(f"runelift: {message}", file=sys.stderr)
 
 

@@ -283,38 +283,3 @@ def _number(spec: ValueSpec, arg: Any) -> Any:
     """A scalar argument as Python's number; UserError if it is too large for its type."""
     value = arg if isinstance(arg, np.generic) else check_argument(spec, arg)
     return value.item()
-
-
-# What a tuner asks of a call
-
-def perform(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
-            force: Force, *, record: bool) -> Outcome:
-    """Make a call on bound arguments, which are taken out of ``args``; the results are raw."""
-    call = call_of(executable, args, thresholds, force)
-    return call.record(args) if record else call.perform(args)
-
-
-def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
-            force: Force) -> float:
-    """Prepare a call (:meth:`Call.prepare`)."""
-    return call_of(executable, args, thresholds, force).prepare(args)
-
-
-def record(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
-           force: Force, *, samples: bool) -> Outcome:
-    """Make a call with a record (:meth:`Call.record`)."""
-    return call_of(executable, args, thresholds, force).record(args, samples=samples)
-
-
-def savings(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
-            force: Force) -> int:
-    """The number of commands that a call saves once its launches are fused."""
-    commands = call_of(executable, args, thresholds, force).commands
-    return 0 if commands is None else commands.savings()
-
-
-def fused_programs(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
-                   force: Force) -> list[tuple[str, ...]]:
-    """The programs of the fused launches of a call."""
-    commands = call_of(executable, args, thresholds, force).commands
-    return [] if commands is None else commands.fused_programs()

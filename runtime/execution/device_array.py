@@ -99,7 +99,6 @@ class DeviceArray(Displayed):
                                       if value is not None})
 
     def __copy__(self) -> DeviceArray:
-        """A copy on the device."""
         copied: DeviceArray = _interchange().duplicate(self)
         return copied
 

@@ -23,8 +23,7 @@ from runelift.runtime.execution.kernels import Kernels
 from runelift.runtime.execution.plan_forms import PlanForms
 from runelift.runtime.execution.policy import BuildWatch, CallPolicy
 from runelift.runtime.execution.sources import cost_text
-from runelift.runtime.geometry.defaults import default_of
-from runelift.runtime.geometry.launch_geometry import LaunchGeometry
+from runelift.runtime.geometry.launch_geometry import LaunchGeometry, default_of
 from runelift.runtime.records.recorder import EncounterKind
 
 if TYPE_CHECKING:

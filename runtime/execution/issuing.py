@@ -305,7 +305,6 @@ class Issuer:
         return out
 
     def _raise_failure(self, cell: np.ndarray[Any, Any]) -> None:
-        """Raise the failure whose number was read, if there is one."""
         self._fallible = False
         if (code := cell.item()) < 0:
             return

@@ -183,9 +183,7 @@ class Kernels:
         """
         outside = outside or self.policy.outside
         sources = dict.fromkeys(programs)
-        for source in sources.keys() & self._loading.keys():
-            if (program := self._loading.pop(source).result()) is not None:
-                self._ready[source] = program
+        self._take_loaded(sources.keys() & self._loading.keys())
         missing = [source for source in sources if source not in self._ready]
         alone = len(missing) < 2 or self.device.info.builders == 1 or self.policy.builds_alone
         if not missing or (alone and outside is None):
@@ -240,19 +238,20 @@ class Kernels:
 
     def finish_loading(self) -> None:
         """Wait for the programs that are being loaded."""
-        for source in list(self._loading):
+        self._take_loaded(list(self._loading))
+
+    def _take_loaded(self, sources: Iterable[tuple[str, ...]]) -> None:
+        for source in sources:
             if (program := self._loading.pop(source).result()) is not None:
                 self._ready[source] = program
 
     def _load(self, sources: Iterable[tuple[str, ...]]) -> None:
-        """Have a thread load programs."""
         for source in sources:
             if source not in self._ready and source not in self._loading:
                 self._loading[source] = self._loader.submit(self._built_or_none, source)
 
     @cached_property
     def _loader(self) -> ThreadPoolExecutor:
-        """A thread that loads programs in turn."""
         return ThreadPoolExecutor(1, "loader")
 
     def _build_outside(self, missing: Sequence[tuple[str, ...]], outside: BuildOutside | None,

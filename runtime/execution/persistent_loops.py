@@ -446,7 +446,6 @@ def _at_most(launch: Launch, table: ScalarTable | None) -> Launch:
 
 
 def _usual_groups(launch: Launch, table: ScalarTable | None) -> float:
-    """The average number of groups in an iteration."""
     if launch.count is None:
         return launch.groups
     assert table is not None
@@ -495,7 +494,6 @@ def _in_large_groups(run: Run, launches: Sequence[Launch]) -> list[Launch]:
 
 
 def _in_groups_of(group: int, launch: Launch, kernel: Kernel) -> Launch:
-    """The launch with groups of ``group`` work-items."""
     if launch.group == group:
         return launch
     if kernel.teams is None:

@@ -159,7 +159,6 @@ class Run(Issuer):
             del error  # its traceback would keep it, and the buffers of the run
 
     def _record(self, wall: float, issue: float) -> Record | None:
-        """The record, if there is to be one."""
         return None if self.recorder is None else self.recorder.record(
             self.executable.plan.entry, wall=wall, issue=issue, peak_bytes=self.peak_bytes,
             device=self.device.info.label, infeasible=self.infeasible)

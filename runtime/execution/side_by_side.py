@@ -71,7 +71,6 @@ def _stretch(executable: Executable, commands: Sequence[Launch | Copy]) -> Parts
 
 
 def _levels(executable: Executable, commands: Sequence[Launch | Copy]) -> Iterator[int]:
-    """The level of each command."""
     free_to_read: dict[Hashable, int] = {}
     free_to_write: dict[Hashable, int] = {}
     for command in commands:

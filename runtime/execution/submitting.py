@@ -29,8 +29,8 @@ from runelift.runtime.execution.commands import (
 )
 from runelift.runtime.execution.delivery import Delivery, on_device
 from runelift.runtime.execution.device_array import DeviceArray, true_shape
-from runelift.runtime.execution.free_values import filled_late
 from runelift.runtime.execution.persistent_loops import run_loop
+from runelift.runtime.execution.plan_forms import filled_late
 from runelift.runtime.execution.run import Ending, Run
 from runelift.runtime.host import interrupts
 
@@ -459,7 +459,6 @@ def _without_buffers(launch: Launch, last: LaunchArguments) -> LaunchArguments:
 
 
 def _kernel_of(launch: Launch) -> BoundKernel:
-    """The kernel of a captured launch."""
     assert launch.kernel is not None
     return launch.kernel
 

@@ -86,7 +86,6 @@ class ExportedEntry:
         return results[0] if len(results) == 1 else tuple(results)
 
     def _parts(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The parts of the results."""
         executable, caller = self._executable, self._program.caller
         if executable is not None:
             caller.device.check()
@@ -103,7 +102,6 @@ class ExportedEntry:
         return caller.perform(executable, given, self._thresholds, NO_FORCE, to_host=True)
 
     def _opened(self) -> Executable:
-        """The executable on the device."""
         forked.check()
         with self._opening:
             if self._executable is None:

@@ -52,7 +52,6 @@ class _Unpickler(pickle.Unpickler):
     """An unpickler that finds Runelift's classes in this copy of its modules."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
-        """A class or function by its module."""
         root, dot, rest = module_name.partition(".")
         return super().find_class(f"{ROOT}{dot}{rest}" if root == WRITTEN_BY else module_name,
                                   global_name)

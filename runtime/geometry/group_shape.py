@@ -110,7 +110,6 @@ def choose(asked: GroupShapeRequest, limits: GeometryLimits) -> GroupShapeAnswer
 
 
 def _group(asked: GroupShapeRequest, shares: ShareLimits) -> int:
-    """The number of work-items of a group."""
     longest, chunk = max(asked.points, default=1), 1
     lanes = shares.lanes_of(asked.groups, longest) if asked.teams else shares.lanes
     enough = shares.chunk_of(longest, asked.groups, asked.independent, scanned=asked.scanned)

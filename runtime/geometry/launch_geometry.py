@@ -8,7 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from runelift.codegen.plan import plan
+from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.shapes import Shape
+from runelift.ir.names import VName
+from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.geometry.group_shape import GROUP_SHAPE
 from runelift.runtime.geometry.group_size import GROUP_SIZE
 from runelift.runtime.geometry.map_width import MAP_WIDTH
@@ -58,3 +62,9 @@ class LaunchGeometry:
             answer = self._answers[key] = geometry.choose(
                 geometry.request(**asked), GeometryLimits.of(device.info, shares))
         return answer
+
+
+def default_of(quantity: Quantity, info: DeviceInfo) -> int:
+    """The default value of a parameter; 0 leaves it to the sizes."""
+    name = plan.PARAMETER_DEFAULTS.get(quantity)
+    return getattr(info, name.base) if isinstance(name, VName) else 0

@@ -22,8 +22,7 @@ from runelift.ir.names import VName
 from runelift.ir.sizes import Size, least
 from runelift.ir.solver.solutions import Solutions
 from runelift.runtime.devices.info import MOST_GROUPS, DeviceInfo
-from runelift.runtime.geometry.defaults import default_of
-from runelift.runtime.geometry.launch_geometry import geometry_of
+from runelift.runtime.geometry.launch_geometry import default_of, geometry_of
 from runelift.runtime.geometry.shape import LARGEST_GROUP, NONE, ONE, GeometryLimits, Place, powers
 
 LONGEST_SEGMENT = 4096

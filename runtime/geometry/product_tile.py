@@ -135,7 +135,6 @@ class _Block(NamedTuple):
 
     @property
     def items(self) -> int:
-        """The number of work-items of the group."""
         return self.side * self.across
 
     def depth(self, wanted: int) -> int:
@@ -144,16 +143,13 @@ class _Block(NamedTuple):
         return max(found, self.across // self.rows, self.side // self.columns)
 
     def cover(self, height: int, width: int) -> int:
-        """The number of blocks that cover a matrix."""
         return (ceil_div(height, self.side * self.rows)
                 * ceil_div(width, self.across * self.columns))
 
     def slab_bytes(self, depth: int, sizes: tuple[int, int]) -> int:
-        """The local memory of a slab for elements of ``sizes`` bytes."""
         return depth * slab_width(sizes, (self.side, self.across), (self.rows, self.columns))
 
     def within(self, height: int, width: int) -> _Block:
-        """The block with no more points than a matrix has."""
         return self._replace(
             rows=power_of_two_below(min(self.rows, height // self.side)),
             columns=power_of_two_below(min(self.columns, width // self.across)))
@@ -248,7 +244,6 @@ def choose(asked: ProductTileRequest, limits: GeometryLimits) -> ProductTileAnsw
 
 
 def _no_block(shares: ShareLimits, side: int, across: int) -> ProductTileAnswer:
-    """The answer where blocks do not pay."""
     return ProductTileAnswer(shares.group, side, across, rows=0, columns=0, depth=side, down=0,
                              along=0, cells=0, slabs=1, pieces=1, split=1)
 

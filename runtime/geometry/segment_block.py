@@ -358,7 +358,6 @@ def _possible_points(asked: SegmentBlockRequest, limits: GeometryLimits, points:
 
 
 def _steps(asked: SegmentBlockRequest, points: int, split: int, *, tiled: bool) -> int:
-    """The steps that a work-item can keep for all its segments."""
     kept = (STRAIGHT_ELEMENTS if not asked.loops else KEPT_BOXED_ELEMENTS if tiled
             else KEPT_ROOT_ELEMENTS if asked.roots else KEPT_ELEMENTS)
     together = max(1, asked.length // split) if tiled else MOST_STEPS

@@ -69,7 +69,6 @@ def choose(asked: TransposeTileRequest, limits: GeometryLimits | None = None
 
 
 def _side(length: int, most: int) -> int:
-    """The side of a tile along a side of an array."""
     parts = ceil_div(length, most)
     return ceil_div(length, parts) if parts <= EVEN_TILES else most
 

@@ -9,8 +9,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any
 
-from runelift.runtime.host.children import BEGIN, ending
-from runelift.runtime.host.interpreter import command
+from runelift.runtime.host.children import BEGIN, command, ending
 
 _ANSWER = """
 from runelift.runtime.host.answering import answer

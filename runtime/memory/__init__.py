@@ -1,5 +1,5 @@
 """Device memory of runs before they run, and bounds on it.
 
-It imports ``execution``.  Entry points: :class:`~runelift.runtime.memory.memory_run.MemoryRun` and
+Entry points: :class:`~runelift.runtime.memory.memory_run.MemoryRun` and
 :class:`~runelift.runtime.memory.memory_guard.MemoryGuard`.
 """

@@ -151,7 +151,6 @@ class _Meter:
         return self
 
     def append(self, handle: Any) -> None:
-        """Take a buffer back."""
         self.buffers.pop(id(handle), None)
 
     def begin(self) -> tuple[int, tuple[list[Any], ...]]:
@@ -334,7 +333,6 @@ class MemoryRun(ShortRun):
         return tuple(a if a is not None else b for a, b in zip(filled, now, strict=True))
 
     def _chosen(self, key: EncounterSizes, order: Sequence[int], start: int) -> int:
-        """The version to go on with."""
         needs = self._needs[key]
         own = {k: need.own for k in order if (need := needs[k]).own is not None}
         too_large = {k: start + size for k, size in own.items()

@@ -46,7 +46,6 @@ class _PlannedRun(NamedTuple):
 
     @property
     def unforced(self) -> Hashable:
-        """All but the forced versions."""
         return self.entry, self.sizes, self.thresholds
 
 

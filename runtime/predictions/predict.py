@@ -188,7 +188,6 @@ class _Tracing(Predictor):
                                        dict(executable.infeasible), base)
 
     def call(self, args: Mapping[str, Any]) -> Prediction:
-        """Follow the whole plan."""
         lengths = frozenset(name for name in self._executable.given_lengths
                             if isinstance(args[str(name)].handle, KnownLengths))
         function, facts = self._executable.whole_cost(lengths)
@@ -204,7 +203,6 @@ class _Tracing(Predictor):
         self.seconds += totals
 
     def launched(self, work: Work, time: LaunchTime) -> None:
-        """Add the work and the time of a launch."""
         self._add(Totals(
             time.seconds, 1.0, work.distinct, work.operations + work.doubles + work.special,
             time.start, time.memory, time.arithmetic, time.atomics, time.chain,
@@ -215,7 +213,6 @@ class _Tracing(Predictor):
         self._add(Totals(self.costs.launch, 1.0, start=self.costs.launch))
 
     def copy(self, size: int) -> None:
-        """Add a copy of so many bytes on the device."""
         memory = 2 * size / self.costs.bandwidth
         self._add(Totals(self.costs.launch + memory, 1.0, 2 * size, start=self.costs.launch,
                          memory=memory))

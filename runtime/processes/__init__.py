@@ -1,6 +1,6 @@
 """Child processes, which run programs, build kernels, or compile ahead.
 
-It imports ``devices``, ``compilation`` and what is below them.  A child is told by name which
-function answers its requests.  Entry points: :class:`~runelift.runtime.processes.process.Process`,
+A child is told by name which function answers its requests.  Entry points:
+:class:`~runelift.runtime.processes.process.Process`,
 :class:`~runelift.runtime.processes.build_pool.Builders`.
 """

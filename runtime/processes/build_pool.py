@@ -117,7 +117,6 @@ class Builders:
         return self._max_count if self._waits else len(self._processes)
 
     def _start(self, *, held: bool = False) -> None:
-        """Start all processes."""
         self._waits = False
         last = None
         for number in range(self._max_count):
@@ -243,7 +242,6 @@ class Builders:
         self._thread.join()
 
     def _new(self, sources: Sequence[Source]) -> list[Job]:
-        """Programs that have not been requested yet."""
         known = {*self._queue, *self._busy.values(), *self._done}
         return [each for each in dict.fromkeys(sources) if each not in known]
 

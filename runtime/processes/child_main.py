@@ -37,7 +37,6 @@ def main(connection: int, lifeline: int, opened: int, builds: bool, probes: bool
 
 def _serve(link: Connection, is_open: partial[None], builds: bool, probes: bool,
            worker: str) -> None:
-    """Answer requests until there are no more."""
     opening: BuildRequest | None = None
     request = None
     if builds and not probes:

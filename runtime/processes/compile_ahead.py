@@ -23,8 +23,8 @@ from runelift.runtime.cache.fast_pickle import dumps
 from runelift.runtime.cache.programs import ProgramEntry
 from runelift.runtime.compilation.reuse import compile_anew
 from runelift.runtime.host import fast_start
+from runelift.runtime.host.children import command
 from runelift.runtime.host.gc_policy import collect_rarely
-from runelift.runtime.host.interpreter import command
 
 if TYPE_CHECKING:
     from runelift.runtime.compilation.compiled import Compiled
@@ -59,7 +59,6 @@ class _Compiling:
         return pickle.loads(content) if self._process.returncode == 0 else None
 
     def end(self) -> None:
-        """End the process, and wait for its end."""
         self._process.kill()
         self._process.wait()
         self._close()

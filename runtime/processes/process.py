@@ -18,8 +18,7 @@ from runelift.runtime.cache import disk
 from runelift.runtime.devices.driver.build import BuildRequest, BuildTarget
 from runelift.runtime.host import fast_start
 from runelift.runtime.host.channel import send
-from runelift.runtime.host.children import NATIVE, ending
-from runelift.runtime.host.interpreter import command
+from runelift.runtime.host.children import NATIVE, command, ending
 
 END_TIMEOUT = 5.0
 """Seconds that a process may take to end after it has closed its connection."""
@@ -145,7 +144,6 @@ def probers_started_ahead(device: str | None, count: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _ended(spare: list[_Starting]) -> Iterator[None]:
-    """End the processes that have not been requested."""
     try:
         yield
     finally:

@@ -110,7 +110,6 @@ def _place(number: int, outs: Sequence[Any]) -> str:
 
 
 def _taken(result: Any, out: np.ndarray[Any, Any] | None) -> Any:
-    """The array that takes a result, or the result if there is none."""
     if not isinstance(result, DeviceArray):
         if out is None:
             return result

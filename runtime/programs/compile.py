@@ -84,7 +84,6 @@ def _compiled(source: Source, path: Path | None, device: str | None,
               tuning: str | Path | Mapping[str, int] | None, settings: Mapping[str, int],
               policy: str, *, fp_contract: bool, runs: bool, schedule: str | Path | None,
               rules: str | Path | None) -> Program:
-    """The program of a text, with the parameters of :func:`compile`."""
     outside = None if rules is None else read_source(require_file(Path(rules)))
     chosen = tuning_of(path, tuning)
     values = {**chosen.values, **settings}

@@ -234,7 +234,6 @@ class Differentiable:
         return made
 
     def _numbers(self, argnums: Argnums) -> tuple[int, ...]:
-        """The numbers of the arguments that are asked for."""
         count = len(self.declared.params)
         if argnums is None:
             found = floats(self.declared.params)

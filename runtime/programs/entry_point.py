@@ -15,6 +15,7 @@ from runelift.codegen.plan.plan import Plan
 from runelift.ir.base.brevity import keeps_frames
 from runelift.ir.base.deep import deeply
 from runelift.ir.base.errors import ArgumentError, CompilerLimitation, RunFailure, UserError
+from runelift.ir.base.source import Source
 from runelift.ir.prim import Prim
 from runelift.ir.signature import Component, Signature
 from runelift.runtime.compilation.compiled import Compiled
@@ -42,8 +43,8 @@ class Callee(Protocol):
     def run(self, entry: str, args: Any, *, device_arrays: bool) -> tuple[list[Any], Any]:
         """Run an entry point."""
 
-    def _extended(self, text: str) -> Callee:
-        """The program with a text behind its own."""
+    def _extended(self, text: str, schedule: Source | None = None) -> Callee:
+        """The program with a text behind its own, and with its own schedule or another one."""
 
 
 class LanguageType(str):
@@ -159,6 +160,10 @@ class EntryPoint(Differentiable, Displayed):
         name, text = hidden(self.program.compiled.source.text)
         return EntryPoint(self.program._extended(text), name)
 
+    def with_schedule(self, text: str) -> EntryPoint:
+        """The entry point with another schedule."""
+        return EntryPoint(self.program._extended("", Source("schedule", text)), self.__name__)
+
     def has_settings_of(self, other: EntryPoint) -> None:
         """Record calls and bound memory as another entry point's program does."""
         self.program.recording = other.program.recording
@@ -196,7 +201,6 @@ class EntryPoint(Differentiable, Displayed):
         return bound
 
     def _wrong_number(self, args: Sequence[Any]) -> ArgumentError:
-        """The error of arguments that are too few or too many."""
         params = self.declared.params
         for name, param, arg in zip(python_names(self.declared), params, args, strict=False):
             if len(args) == len(params) and param.opaque and not isinstance(arg, Opaque):
@@ -304,7 +308,6 @@ def documentation(name: str, declared: Signature, *, keywords: bool = True) -> s
 
 
 def _in_python(component: Component) -> str:
-    """The Python type of a parameter or result."""
     if component.opaque:
         return f"Opaque {component.written}"
     rank = component.type.count("[")

@@ -18,7 +18,6 @@ class _Programs(MetaPathFinder, Loader):
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
                   ) -> ModuleSpec | None:
-        """The program with the name of a module that nothing else finds."""
         name = fullname.rpartition(".")[2]
         for folder in sys.path if path is None else path:
             file = Path(folder or ".") / f"{name}.fut"

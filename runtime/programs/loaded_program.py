@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from runelift.codegen.plan.plan import Interface, Plan, kernels
 from runelift.ir.base.errors import unknown_entry
 from runelift.runtime.compilation.compiled import Compiled
-from runelift.runtime.compilation.reuse import store_compiled
-from runelift.runtime.compilation.texts import KernelTexts
+from runelift.runtime.compilation.reuse import KernelTexts, store_compiled
 from runelift.runtime.devices import forked
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.execution.arguments import bound_arguments
@@ -252,6 +251,5 @@ class LoadedProgram:
 
     @cached_property
     def _caller(self) -> Caller:
-        """The caller of executables on the device."""
         found: Caller = running.Caller(self.device)
         return found

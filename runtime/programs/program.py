@@ -177,25 +177,28 @@ class Program(Displayed):
             self._entry_points[name] = EntryPoint(self, name)
         return self._entry_points[name]
 
-    def _extended(self, text: str) -> Program:
+    def _extended(self, text: str, schedule: Source | None = None) -> Program:
         """The program with a text behind its own, and with the values that it was compiled with.
 
-        Its calls are recorded among the calls of this program.
+        It has another ``schedule`` if one is given.  Its calls are recorded among the calls of this
+        program.
         """
         own = self.compiled
         source = Source(own.source.name, own.source.text + text)
         policy = within(self.memory, self.policy, source.text)
+        schedule = schedule or own.schedule
         values = dict(own.numbers) | {name: value for name, value in own.parameters.items()
                                 if value is not None}
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             found = if_current(
-                load_compiled(source, policy=policy, schedule=own.schedule_text,
-                              rules=own.rules), values, own.schedule)
+                load_compiled(source, policy=policy, rules=own.rules,
+                              schedule="" if schedule is None else schedule.text),
+                values, schedule)
             if found is None:
                 with collecting_rarely():
                     found = compile_anew(source, policy=policy, parameters=values,
-                                         schedule=own.schedule, rules=own.rules)
+                                         schedule=schedule, rules=own.rules)
         known = {str(each) for each in own.warned}
         for each in warned:
             if str(each.message) not in known:
@@ -258,7 +261,6 @@ class Program(Displayed):
         return RequiredVersions(force)
 
     def _chosen(self, thresholds: Mapping[str, int] | None) -> Mapping[str, int]:
-        """The given thresholds, or the thresholds of the program if none are given."""
         return self.thresholds if thresholds is None else thresholds
 
     @takes(entry=TEXT, args=ARGUMENTS, force=or_none(FORCE), thresholds=or_none(THRESHOLDS))
@@ -333,7 +335,6 @@ class Program(Displayed):
         return forest_of(self.compiled.versioned)
 
     def _version_names(self) -> dict[tuple[str, int], str]:
-        """The names of versions, as in the tree, by site and index."""
         return {(site.name, index): version_name(each) for forest in self.tree.entries
                 for site in forest.sites().values() for index, each in enumerate(site.alternatives)}
 

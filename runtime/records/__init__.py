@@ -1,7 +1,7 @@
 """Records: the cost of each choice in a run, and estimates and statistics of costs.
 
-It imports the host plan's language only.  Read :mod:`~runelift.runtime.records.record` first.
-The time of a version is recorded in these steps:
+Read :mod:`~runelift.runtime.records.record` first.  The time of a version is recorded in these
+steps:
 
 1. ``runtime/execution/run.py``: ``Run.encounter`` and ``Run.leave`` note a version's begin and end.
 2. ``runtime/records/recorder.py``: a ``Recorder`` turns device commands into encounters.

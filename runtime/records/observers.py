@@ -41,7 +41,6 @@ class Observers:
         self._all = {name: _observer(name) for name in names}
 
     def __bool__(self) -> bool:
-        """True if there are any."""
         return bool(self._all)
 
     def of(self, program: object, entry: str, dataset: str, device: str

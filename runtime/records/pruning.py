@@ -136,7 +136,6 @@ class _Rule(NamedTuple):
 
 
 def _rule(source: Source, policy: PruningPolicy) -> _Rule:
-    """The limit of a source by a policy."""
     match source:
         case Source.KERNELS:
             return _Rule("run once", policy.kernels_factor)

@@ -181,7 +181,6 @@ class _Spent:
         self._lone = _sums(_lone_nanoseconds(c) for c in commands)
 
     def encounter(self, number: int, opened: OpenEncounter) -> Encounter:
-        """An encounter with its times."""
         (site, sizes, par, scarce), first, last = opened.kind, opened.first, opened.last
         return Encounter(
             site, number, opened.parent, sizes, par, opened.feasible, opened.chosen,

@@ -167,7 +167,6 @@ class Cluster:
             raise
 
     def _check(self, scheduler: str) -> None:
-        """Refuse machines that are unlike."""
         try:
             self._client.wait_for_workers(1, timeout=CONNECT_SECONDS)
         except TimeoutError:
@@ -242,7 +241,6 @@ class Cluster:
 
 
 def _outcome(future: Any, job: Job) -> Measurements:
-    """The measurements of a task, or its failure."""
     if future.cancelled():
         raise UserError("The connection to the Dask scheduler was lost; --resume goes on with what "
                         "has been measured.")

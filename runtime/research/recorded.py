@@ -11,7 +11,6 @@ import numpy as np
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
-from runelift.runtime.tuner.costs.noise import run_seconds
 from runelift.runtime.tuner.fit.batch_eval import PathTable
 from runelift.runtime.tuner.fit.joint_solver import compared
 from runelift.runtime.tuner.measure.protocols import MeasuringMethod
@@ -31,7 +30,7 @@ class Noise:
         """The noise of the runs in a log."""
         times: dict[tuple[str, tuple[tuple[str, int], ...]], list[float]] = defaultdict(list)
         for run in measurements.runs:
-            if (seconds := run_seconds(run)) is not None:
+            if (seconds := run.seconds) is not None:
                 times[run.dataset, tuple(sorted(run.force.items()))].append(seconds)
         factors: dict[str, list[float]] = defaultdict(list)
         for (dataset, _), repeated in times.items():
@@ -113,7 +112,7 @@ class Recorded:
             for force in plans(self.forest):
                 runs = [run for run in measurements.runs
                         if run.dataset == dataset and run.force == force]
-                times = [t for t in map(run_seconds, runs) if t is not None]
+                times = [run.seconds for run in runs if run.seconds is not None]
                 spent += median(times) if times else 0.0
                 count += any(not run.left_out for run in runs)
                 executions += sum(run.executions for run in runs)

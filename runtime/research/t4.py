@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +23,15 @@ from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import read_text
 from runelift.ir.base.json_shape import LARGEST, MOST_QUOTED, MisshapenJson, parse
 from runelift.ir.base.written_files import write_atomically
+from runelift.runtime.programs.program import Program
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
-from runelift.runtime.tuner.costs.noise import run_seconds
 from runelift.runtime.tuner.fit.chain_solver import NEVER
+from runelift.runtime.tuner.job import TuningJob
+from runelift.runtime.tuner.strategies import Search
+from runelift.runtime.tuner.strategies.tune_by_search import SearchTuning, confirm
 from runelift.runtime.versions.forest import Forest
+from runelift.runtime.versions.tuning_file import PROGRAM, unknown_names
 
 if TYPE_CHECKING:
     from runelift.runtime.tuner.kernel_parameters.search import Trial
@@ -73,7 +77,7 @@ def of_measurements(forest: Forest, measurements: Measurements) -> Iterator[T4Re
         if not run.reference:
             runs[run.dataset, tuple(run.force.items())].append(run)
     for (dataset, force), made in runs.items():
-        seconds = tuple(t for t in map(run_seconds, made) if t is not None)
+        seconds = tuple(run.seconds for run in made if run.seconds is not None)
         yield T4Result(thresholds_of(forest, dict(force)), dataset, seconds,
                        "" if seconds else "runtime")
 
@@ -210,3 +214,75 @@ def export_t4(path: Path, about: Mapping[str, str], state: State) -> None:
     for operation in (each for one in state.parameters for each in one.settled if each.trials):
         write_t4(path.with_name(f"{path.stem}.{operation.operation}{path.suffix}"),
                     of_trials(operation.trials), about)
+
+
+NAME = "T4"
+
+
+@dataclass(frozen=True, slots=True)
+class _UsableResults:
+    """The results of a file that a program can use, and the problems of all other results."""
+
+    results: tuple[T4Result, ...]
+    problems: tuple[str, ...]
+
+
+def usable(program: Program, found: T4Results, device: str) -> _UsableResults:
+    """The results without names that the program does not have, or that are of something else."""
+    thresholds = {guard.name for guard in program.tree.guards()}
+    kernels = program.kernel_parameters().keys()
+    changed = found.metadata.get(PROGRAM, program.identity.program) != program.identity.program
+    known = thresholds if changed else thresholds | kernels
+    problems = list(_problems(found, changed, device))
+    names = {name for result in found.results for name in result.configuration}
+    problems += map(str, unknown_names(names - (kernels if changed else set()), known))
+    results = [replace(result, configuration={
+        name: value for name, value in result.configuration.items() if name in known})
+        for result in found.results]
+    possible = [r for r in results if r.configuration and not _obstacle(program, r.configuration)]
+    if len(possible) < len(results):
+        problems.append(f"{len(results) - len(possible)} configurations have nothing to set here, "
+                        "or values that are not possible on this device; they are ignored.")
+    return _UsableResults(tuple(possible), tuple(problems))
+
+
+def _problems(found: T4Results, changed: bool, device: str) -> Iterator[str]:
+    if changed:
+        yield ("The program has changed since these configurations were measured, so the "
+               "parameters of its kernels are ignored.")
+    measured_on = found.metadata.get("device", device)
+    if measured_on != device:
+        yield f"The configurations were measured on another device, {measured_on}."
+    if found.skipped:
+        yield (f"{found.skipped} results without a time, or with values other than whole numbers, "
+               "are ignored.")
+
+
+def _obstacle(program: Program, configuration: Mapping[str, int]) -> str:
+    return next((why for space in program.spaces()
+                 if any(each.parameter.name in configuration for each in space.ranges)
+                 and (why := space.obstacle(space.chosen(configuration)))), "")
+
+
+def adopt(program: Program, job: TuningJob, results: Sequence[T4Result]) -> list[SearchTuning]:
+    """The best configuration of each entry point, run beside the default before it is kept."""
+    found = []
+    for forest in program.tree.entries:
+        own = [_of_entry(program, forest, result) for result in results]
+        best = best_configuration(result for result in own if result.configuration)
+        if not best:
+            continue
+        defaults = job.defaults(forest)
+        each = SearchTuning(forest, defaults, Search(
+            NAME, 0, {**defaults, **best}, sum(len(r.seconds) for r in own), len(own),
+            sum(sum(r.seconds) for r in own), True, False, ()))
+        runs = job.verify and job.datasets_of(forest.entry)
+        found.append(confirm(job.on(forest), each) if runs else each)
+    return found
+
+
+def _of_entry(program: Program, forest: Forest, result: T4Result) -> T4Result:
+    entries = {**program.kernel_parameters(), **dict.fromkeys(forest.guards(), forest.entry)}
+    return replace(result, configuration={name: value for name, value
+                                          in result.configuration.items()
+                                          if entries.get(name) == forest.entry})

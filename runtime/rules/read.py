@@ -117,7 +117,6 @@ def _is_written(rule: WrittenRule, typed: Mapping[str, ast.ValDec]) -> bool:
 
 
 def _declarations(file: RuleFile, *, typed: bool = True) -> dict[str, ast.ValDec]:
-    """The functions of the rules, checked."""
     program = checked_module(file.module(file.rules, typed=typed))
     return {dec.name: dec for dec in program.decs if isinstance(dec, ast.ValDec)}
 

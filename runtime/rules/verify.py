@@ -199,7 +199,6 @@ class _Trial:
             yield from (small() for _ in range(INPUTS))
 
     def _named_sizes(self) -> list[VName]:
-        """The sizes of the rule and of its parameters."""
         used = {size for p in self.header.params for size in sizes_in(p.type)}
         return sorted({*self.header.sizes.values(), *(
             p.size for p in self.free if p.size is not None and p.size in used)})
@@ -218,7 +217,6 @@ class _Trial:
             return False
 
     def run(self, arguments: tuple[tuple[str, ...], list[Value]]) -> _Outcome:
-        """Run both sides."""
         shown, values = arguments
         return _Outcome(shown, _result(self.before, values), _result(self.after, values))
 
@@ -250,7 +248,6 @@ def _takes_extremes(fun: Fun) -> bool:
 
 def _trials(file: RuleFile, rule: WrittenRule, header: Header, promises: Sequence[Promise],
             draws: Draws, types: Types) -> list[_Trial]:
-    """The trials for certain types: one for each choice of functions."""
     is_function = any(isinstance(p.type, Arrow) for p in header.params)
     choices = [_chosen(header, promises, draws) for _ in range(FUNCTIONS if is_function else 1)]
     parts = [BEFORE, AFTER, *([WHERE] if rule.where is not None else [])]
@@ -313,7 +310,6 @@ def _chosen(header: Header, promises: Sequence[Promise], draws: Draws) -> dict[s
 
 
 def _result(fun: Fun, values: Sequence[Value]) -> list[Value] | str:
-    """The results of a function, or its failure in words."""
     try:
         return interpret_fun(fun, values)
     except ProgramFailure as failure:

@@ -109,8 +109,8 @@ def _remembered(tuning: EntryTuning, found: ConfirmedSizeGuards) -> ConfirmedSiz
     finer: dict[str, SizeGuard] = {site: each.memo() if isinstance(each, NearestSizes) else each
                                    for site, each in found.finer.items()}
     guarded = GuardedThresholds(tuning.fit.thresholds, finer)
-    return replace(found, guards=SizeGuardKind.MEMO, finer=finer, loss=0.0, after={
-        d.name: d.total(guarded) for d in tuning.costs.datasets})
+    return replace(found, guards=SizeGuardKind.MEMO, finer=finer, loss=0.0,
+                   after=tuning.costs.totals(guarded))
 
 
 def _by_memo(tuning: EntryTuning) -> ConfirmedSizeGuards:
@@ -165,8 +165,7 @@ def _fitted(tuning: EntryTuning, costs: Costs, guards: SizeGuardKind,
             depth: int | None = None) -> ConfirmedSizeGuards:
     depth = tuning.costs.policy.fit.guard_depth if depth is None else depth
     found = fit_size_guards(costs, tuning.fit.thresholds, guards, tuning.aim, depth)
-    before = {d.name: d.total(tuning.fit.thresholds) for d in tuning.costs.datasets}
-    after = {d.name: d.total(found) for d in tuning.costs.datasets}
+    before, after = map(tuning.costs.totals, (tuning.fit.thresholds, found))
     why = "" if found.finer else "thresholds are about as good"
     sites = tuning.forest.sites().values()
     versions = {site.name: [described_version(each) for each in site.alternatives]
@@ -254,9 +253,7 @@ def _same(tuning: EntryTuning, paths: Mapping[str, tuple[int, ...]]) -> set[str]
 
 def _paths(tuning: EntryTuning, refined: ConfirmedSizeGuards) -> dict[str, tuple[int, ...]]:
     """The versions that run with guards, by dataset, where they are known at all encounters."""
-    finer = GuardedThresholds(tuning.fit.thresholds, refined.finer)
-    return {d.name: d.launched(finer) for d in tuning.costs.datasets
-            if not tuning.costs.incomplete[d.name]}
+    return tuning.costs.paths(GuardedThresholds(tuning.fit.thresholds, refined.finer))
 
 
 def _idle(tuning: EntryTuning, refined: ConfirmedSizeGuards) -> set[str]:

@@ -59,8 +59,7 @@ def choices_on(entry: EntryTuning, costs: DatasetCosts, tuned: Mapping[str, Guar
     known = not entry.costs.incomplete.get(costs.name)
     same = dict[tuple[object, ...], Choice]()
 
-    plain = next((each for each in (entry.untuned or entry.costs).datasets
-                  if each.name == costs.name), costs)
+    plain = (entry.untuned or entry.costs).of(costs.name) or costs
 
     def choice(thresholds: Mapping[str, int], meant: Mapping[str, int]) -> Choice:
         settings = settings_of(entry, thresholds)
@@ -103,7 +102,6 @@ def runs_like(entry: EntryTuning, costs: DatasetCosts, choices: Mapping[str, Cho
 
 
 def _launched(entry: EntryTuning, costs: DatasetCosts, choice: Choice) -> tuple[int, ...]:
-    """The versions that a choice leads to."""
     usual = None if choice.thresholds else entry.by_default(costs.name)
     return costs.launched(choice.thresholds or entry.defaults) if usual is None else usual
 

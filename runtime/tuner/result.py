@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from runelift.runtime.displayed import Displayed, frame
@@ -53,8 +53,15 @@ class EntryTuning:
 
     def by_default(self, dataset: str) -> tuple[int, ...] | None:
         """The versions that run untuned on a dataset; None if its costs are not known."""
-        return next((each.launched(self.defaults) for each in (self.untuned or self.costs).datasets
-                     if each.name == dataset), None)
+        costs = (self.untuned or self.costs).of(dataset)
+        return None if costs is None else costs.launched(self.defaults)
+
+    def fit_with(self, thresholds: dict[str, int]) -> Fit:
+        """The fit as it is with other thresholds, and the times that the costs predict then."""
+        return replace(self.fit, thresholds=thresholds, intervals={}, exact=False,
+                       kept_default=None, predicted={
+                           name: seconds for name, seconds in self.costs.totals(thresholds).items()
+                           if name in self.fit.predicted})
 
     @property
     def known(self) -> Costs:

@@ -59,11 +59,10 @@ def searched_before(gains: Sequence[SearchedGain], tuning: EntryTuning, threshol
 
     True if it gained notably.
     """
-    costs = {each.name: each for each in tuning.costs.datasets}
     return {name: gain.proved(name, tuning.costs.policy)
             for gain in gains if gain.entry == tuning.forest.entry
             for name, ratio in gain.ratios.items()
-            if ratio < 1 and gain.runs_on(costs.get(name), thresholds)}
+            if ratio < 1 and gain.runs_on(tuning.costs.of(name), thresholds)}
 
 
 def with_searched(gains: Sequence[SearchedGain], datasets: Sequence[str], tuning: EntryTuning
@@ -80,10 +79,7 @@ def with_searched(gains: Sequence[SearchedGain], datasets: Sequence[str], tuning
         return tuning
     _, best = min(better, key=lambda each: each[0])
     thresholds = {**tuning.fit.thresholds, **best.thresholds}
-    return replace(tuning, fit=replace(
-        tuning.fit, thresholds=thresholds, intervals={}, exact=False, kept_default=None,
-        predicted={each.name: each.total(thresholds) for each in tuning.costs.datasets
-                   if each.name in tuning.fit.predicted}))
+    return replace(tuning, fit=tuning.fit_with(thresholds))
 
 
 def _score(gain: SearchedGain, datasets: Sequence[str], tuning: EntryTuning) -> float | None:
@@ -92,9 +88,8 @@ def _score(gain: SearchedGain, datasets: Sequence[str], tuning: EntryTuning) -> 
     None if that is nowhere, or if a dataset got slower than with the fitted thresholds.
     """
     found, fit, policy = list[float](), tuning.fit, tuning.costs.policy
-    costs = {each.name: each for each in tuning.costs.datasets}
     for name in datasets:
-        known = costs.get(name)
+        known = tuning.costs.of(name)
         if known is not None and not gain.lacks_time(name, tuning):
             thresholds = {**fit.thresholds, **gain.thresholds}
             if known.total(thresholds) > (1 + policy.fit.noise) * known.total(fit.thresholds):

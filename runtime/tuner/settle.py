@@ -261,16 +261,16 @@ class InTurn:
         """The choices of which one is chosen, in a fixed order."""
         if entry is None or self.job.aim is Objective.MEMORY:
             return ()
-        return next((in_fixed_order(entry, costs, choices, settings_of(entry, tuned))
-                     for costs in entry.costs.datasets if costs.name == dataset.name), ())
+        costs = entry.costs.of(dataset.name)
+        return () if costs is None else in_fixed_order(
+            entry, costs, choices, settings_of(entry, tuned))
 
     def _choices(self, entry: EntryTuning | None, dataset: Dataset,
                  tuned: Mapping[str, GuardedThresholds], candidates: Candidates
                  ) -> dict[str, Choice]:
-        if entry is not None:
-            for costs in entry.costs.datasets:
-                if costs.name == dataset.name:
-                    return choices_on(entry, costs, tuned, candidates)
+        costs = None if entry is None else entry.costs.of(dataset.name)
+        if entry is not None and costs is not None:
+            return choices_on(entry, costs, tuned, candidates)
         default = Choice(UNTUNED)
         return {DEFAULT: default, **{name: Choice(each) if each else default
                                      for name, each in tuned.items()}}
@@ -278,8 +278,7 @@ class InTurn:
 def _within(seconds: float, entry: EntryTuning | None, dataset: Dataset,
             choices: Mapping[str, Choice]) -> dict[str, Choice]:
     """The choices that can run in so many seconds, by the records; none if too few can."""
-    costs = next((each for each in entry.costs.datasets if each.name == dataset.name),
-                 None) if entry is not None else None
+    costs = None if entry is None else entry.costs.of(dataset.name)
     if entry is None or costs is None:
         return dict(choices)
     needed = {id(each): costs.total(each.thresholds or entry.defaults)
@@ -417,10 +416,10 @@ def _fitted_to(job: TuningJob, kept: State, wanted: Mapping[str, Mapping[str, in
             found = confirm_size_guards.fit_guards(preferred, job.size_guards)
             guarded = GuardedThresholds(preferred.fit.thresholds, found.finer)
             guards[name] = replace(
-                found, after={d.name: d.total(guarded) for d in entry.costs.datasets},
-                before={d.name: d.total(preferred.fit.thresholds) for d in entry.costs.datasets})
-        predicted = {d.name: d.total(preferred.fit.thresholds) for d in entry.costs.datasets
-                     if d.name in preferred.fit.predicted}
+                found, after=entry.costs.totals(guarded),
+                before=entry.costs.totals(preferred.fit.thresholds))
+        predicted = {name: seconds for name, seconds in entry.costs.totals(
+            preferred.fit.thresholds).items() if name in preferred.fit.predicted}
         entries[name] = replace(entry, unmoved=preferred.unmoved, fit=replace(
             preferred.fit, predicted=predicted, default=entry.fit.default, least=entry.fit.least))
     anew = kept.fitted_anew(entries, tuple(guards.values()))
@@ -436,9 +435,10 @@ def _first_versions(entry: EntryTuning, base: State, runs: Sequence[RunsInTurn],
     Only choices count that ran with the settings of kernels that are kept.
     """
     settings = settings_of(entry, base.values)
-    of, found = {each.name: each for each in entry.costs.datasets}, dict[str, Mapping[str, int]]()
+    found = dict[str, Mapping[str, int]]()
     for each in runs:
-        costs = of.get(each.found.dataset) if each.found.entry == entry.forest.entry else None
+        costs = entry.costs.of(each.found.dataset) if (
+            each.found.entry == entry.forest.entry) else None
         if costs is not None and each.found.rounds >= ENOUGH:
             order = in_fixed_order(entry, costs, each.choices, settings)
             first = first_alike(each.found, order, policy)
@@ -456,8 +456,7 @@ def _named(anew: State, name: str, state: State, runs: Sequence[RunsInTurn]
     entries, found = _entries(anew), list[RunsInTurn]()
     for each in runs:
         entry, equal = entries.get(each.found.entry), name
-        costs = None if entry is None else next(
-            (one for one in entry.costs.datasets if one.name == each.found.dataset), None)
+        costs = None if entry is None else entry.costs.of(each.found.dataset)
         if entry is not None and costs is not None:
             if entry.costs.incomplete.get(costs.name):
                 return None

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards
-from runelift.runtime.tuner.fit.fit import Fit
 from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
 from runelift.runtime.tuner.measure.side_by_side import SideBySide
@@ -127,20 +126,9 @@ class State:
 
 
 def _concluded(entry: EntryTuning, latest: EntryTuning, guarded: GuardedThresholds) -> EntryTuning:
-    """An entry point with the final choice."""
     sites = entry.forest.sites()
     finer = {site: guard for site, guard in guarded.finer.items() if site in sites}
     thresholds = {name: guarded.get(name, value) for name, value in entry.fit.thresholds.items()}
+    fit = latest.fit if latest.fit.thresholds == thresholds else latest.fit_with(thresholds)
     return replace(entry, costs=latest.costs, untuned=entry.untuned or entry.costs,
-                   fit=_with(latest, thresholds), finer=finer)
-
-
-def _with(entry: EntryTuning, thresholds: dict[str, int]) -> Fit:
-    """The fit of an entry point as it is with other thresholds."""
-    fit = entry.fit
-    if fit.thresholds == thresholds:
-        return fit
-    predicted = {d.name: d.total(thresholds) for d in entry.costs.datasets
-                 if d.name in fit.predicted}
-    return replace(fit, thresholds=thresholds, intervals={}, predicted=predicted, exact=False,
-                   kept_default=None)
+                   fit=fit, finer=finer)

@@ -220,11 +220,10 @@ def _compare_all(job: TuningJob, tuning: EntryTuning, found: Fit,
 
     Versions that have been ``compared`` on a dataset are not compared again.
     """
-    paths = {d.name: d.launched(found.thresholds) for d in tuning.costs.datasets
-             if not tuning.costs.incomplete[d.name]}
+    paths = tuning.costs.paths(found.thresholds)
     same = {d.name for d in tuning.costs.datasets if d.name in paths
             and d.launched(tuning.defaults) == paths[d.name]}
-    seconds = {d.name: d.total(tuning.defaults) for d in tuning.costs.datasets}
+    seconds = tuning.costs.totals(tuning.defaults)
     pairs, policy = dict[str, PairedRun](), tuning.costs.policy.comparison
     for dataset in job.datasets:
         if dataset.name in same | _hopeless(tuning) or (

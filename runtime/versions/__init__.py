@@ -1,5 +1,4 @@
 """Code versions and the choice among them: thresholds, predicted times, size guards, the forest.
 
-Tuning files are read and written here.  It imports the IR only.  Read
-:mod:`~runelift.runtime.versions.forest` first.
+Tuning files are read and written here.  Read :mod:`~runelift.runtime.versions.forest` first.
 """

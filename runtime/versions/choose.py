@@ -13,53 +13,21 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from runelift.ir.base.errors import CompilerBug, VersionUnavailable
 from runelift.ir.guards import Guard, Kind
 from runelift.runtime.versions.guard_chain import guard_tests, version_to_run
 from runelift.runtime.versions.size_guards import size_guards_of
 
+if TYPE_CHECKING:
+    from runelift.codegen.plan.plan import Choose
+    from runelift.runtime.devices.info import DeviceInfo
+
 Facts: TypeAlias = tuple[Any, ...]
 """The scalars of the host that the costs of the versions of a site depend on."""
 LocalBytes: TypeAlias = tuple[tuple[int, ...], ...]
 """The local memory that each need of each version of a site takes."""
-
-
-class _GuardedVersion(Protocol):
-    """A version of a site in a host plan."""
-
-    @property
-    def guard(self) -> Guard | None:
-        """The guard, if there is one."""
-
-    @property
-    def infeasible(self) -> str | None:
-        """The reason why the version cannot be compiled, if there is one."""
-
-    @property
-    def needs(self) -> Sequence[object]:
-        """The launches that must be possible; as text, their kernels and branches."""
-
-
-class _VersionedSite(Protocol):
-    """A site in a host plan: :class:`~runelift.codegen.plan.plan.Choose`."""
-
-    @property
-    def site(self) -> str:
-        """The name of the site."""
-
-    @property
-    def versions(self) -> Sequence[_GuardedVersion]:
-        """The versions in the order of their guards."""
-
-
-class _DeviceLimits(Protocol):
-    """The properties of a device that decide which versions run."""
-
-    @property
-    def local_bytes(self) -> int:
-        """The local memory of a work-group."""
 
 
 class Predicts(Protocol):
@@ -105,7 +73,7 @@ class VersionChooser:
     the versions that cannot run, ``site/index``, and the reasons; the chooser adds to it.
     """
 
-    def __init__(self, sites: Sequence[_VersionedSite], device: _DeviceLimits,
+    def __init__(self, sites: Sequence[Choose], device: DeviceInfo,
                  thresholds: Mapping[str, int], force: Mapping[str, int], known: KnownChoices,
                  infeasible: dict[str, str], predictor: Predicts) -> None:
         self.infeasible = infeasible

@@ -291,7 +291,6 @@ class _Drawing:
     below: dict[str, dict[str, str | None]] = field(default_factory=dict)
 
     def add(self, node: str, parent: str, branch: str | None, **data: Any) -> None:
-        """Add a node below ``parent``, on the side ``branch`` of its comparison."""
         self.nodes[node] = data
         self.below.setdefault(parent, {})[node] = branch
 
@@ -318,7 +317,6 @@ def _add_site(drawn: _Drawing, parent: str, branch: str | None, site: Site,
 
 
 def _conditions(alternative: Alternative, guard: Guard, shown: Mapping[str, str]) -> str:
-    """The needs of a guard, and the schedule of its version."""
     needs = "".join(f", {show_size(need.left, shown)} {need.kind.value} "
                     f"{show_size(need.right, shown)}" for need in guard.needs)
     steps = f" by {'; '.join(alternative.schedule)}" if alternative.schedule else ""

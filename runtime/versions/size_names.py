@@ -58,7 +58,6 @@ def show_size(size: Size, shown: Shown) -> str:
 
 
 def _statements(body: Body) -> Iterator[Stm]:
-    """All statements of a body; a statement comes before the statements inside it."""
     for stm in body.stms:
         yield stm
         for inner in bodies_of(stm.exp):

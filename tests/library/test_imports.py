@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.frontend.check.foreign import meant
+from runelift.frontend.check.around import meant
 from runelift.frontend.load import check
 from runelift.ir.base.errors import ProgramError
 from runelift.ir.base.shipped import shipped_names

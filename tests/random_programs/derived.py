@@ -48,6 +48,10 @@ _GRAMMAR = {
         "loop %xs = copy $row for k < n do %xs with [(k * 3) % n] = ${a xs} + %xs[k]",
         "scatter (copy $row) (map (\\k -> (k * 3 + 1) % (n + 1)) (iota n)) $row",
         "let %xs = $row in map (\\k -> %xs[(k * 3 + 1) % n] * %xs[k]) (iota n)",
+        "let %xs = $row in map (\\k -> r.sum (map (\\j -> %xs[(k + j) % n] * ${a xs}) "
+        "(iota (k % 3)))) (iota n)",
+        "let %xs = $row in map (\\k -> loop %y = %xs[k] for j < k % 3 do %y * ${a y} + "
+        "r.sum (map (\\i -> %xs[(i * j + k) % n]) (iota 2))) (iota n)",
         "reduce_by_index (copy $row) (+) 0 is $row",
         "reduce_by_index (copy $row) r.max r.lowest is $row",
         "reduce_by_index (copy $row) (*) 1 is $row",

@@ -8,12 +8,12 @@ from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import free_vars, needed_for
-from runelift.ir.types import Atom, Const, array_of, elem_of, i64, shape_of
+from runelift.ir.types import FALSE, TRUE, Atom, array_of, elem_of, i64, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, show_nest, whole
 from runelift.rewrite.flatten.parallelism import has_parallelism
 from runelift.rewrite.flatten.restriction import Partition, chosen_points, partition, restricted
-from runelift.rewrite.flatten.rules.common import array_name, fresh_param, node_of
+from runelift.rewrite.flatten.rules.common import array_name, node_of
 from runelift.rewrite.flatten.rules.control import uniform_scalars
 from runelift.rewrite.flatten.segments import computed, emitted, number_of_points
 from runelift.rewrite.flatten.walk import Walk
@@ -83,14 +83,14 @@ def _emit_loop(walk: Walk, stm: ir.Stm, loop: ir.Loop) -> None:
     uniform = uniform_scalars(walk, loop)
     for p, after in zip(loop.params, loop.body.result, strict=True):
         if not _is_condition(loop, p.param.name):
-            array = fresh_param(walk, p.param.name.base, array_of((total,), p.param.type))
+            array = walk.fresh(p.param.name.base, array_of((total,), p.param.type))
             carried.append(_Carried(p, after, array, p.param.name in uniform))
     inits = [_flat(walk, each) for each in carried]
     some, parts = _parted(walk, _first_condition(walk, loop))
-    count = fresh_param(walk, "active", Prim.I64)
+    count = walk.fresh("active", Prim.I64)
     active = _Active(
-        fresh_param(walk, "some", Prim.BOOL), count,
-        fresh_param(walk, "points", array_of((count.name,), Prim.I64)),
+        walk.fresh("some", Prim.BOOL), count,
+        walk.fresh("points", array_of((count.name,), Prim.I64)),
         () if isinstance(form, ir.WhileLoop) else (ir.Param(form.index, Prim.I64),))
     scalars = [each.inside for each in carried if each.uniform]
     params = (*active.params(), *(p.param for p in scalars), *(each.array for each in carried))
@@ -108,10 +108,9 @@ def _emit_loop(walk: Walk, stm: ir.Stm, loop: ir.Loop) -> None:
     results = iter(host[len(host) - len(carried):])
     for param, p in zip(stm.pat, loop.params, strict=True):
         if _is_condition(loop, p.param.name):
-            walk.nest = walk.nest.define(
-                [ir.Stm((param,), ir.AtomExp(Const(False, Prim.BOOL)))])
+            walk.nest = walk.nest.define([ir.Stm((param,), ir.AtomExp(FALSE))])
         else:
-            _bind(walk, param, next(results))
+            walk.bind_flat([param], [next(results)])
 
 
 def _is_condition(loop: ir.Loop, name: VName) -> bool:
@@ -140,7 +139,7 @@ def _iteration(walk: Walk, loop: ir.Loop, active: _Active, carried: list[_Carrie
         inside.emit(stm)
     if isinstance(loop.form, ir.WhileLoop):
         inside.nest = inside.nest.define([ir.Stm(
-            (ir.Param(loop.form.cond, Prim.BOOL),), ir.AtomExp(Const(True, Prim.BOOL)))])
+            (ir.Param(loop.form.cond, Prim.BOOL),), ir.AtomExp(TRUE))])
         conditions += [after for p, after in zip(loop.params, loop.body.result, strict=True)
                        if _is_condition(loop, p.param.name)]
     changed = [each for each in carried if each.after != each.inside.param.name]
@@ -153,8 +152,7 @@ def _iteration(walk: Walk, loop: ir.Loop, active: _Active, carried: list[_Carrie
     scalar = {each.array: next(following) for each in carried if each.uniform}
     arrays = _written(inside, number, [each.array for each in changed], values | scalar)
     after = tuple(arrays.get(each.array, each.array.name) for each in carried)
-    count = [computed(inside, "add", p.name, i64(1), base=p.name.base)
-             for p in active.counter]
+    count = [computed(inside, "add", p.name, i64(1), base=p.name.base) for p in active.counter]
     if isinstance(loop.form, ir.ForLoop):
         on = _defined(inside, "on", ir.PrimOp("lt", Prim.I64, (count[0], loop.form.bound)))
     else:
@@ -163,8 +161,7 @@ def _iteration(walk: Walk, loop: ir.Loop, active: _Active, carried: list[_Carrie
     remaining = restricted(inside, chosen_points(inside, parts), parts.chosen).nest
     points = emitted(inside, "points", array_of((parts.chosen,), Prim.I64), inside.segmap(
         remaining.space, remaining.kernel_body((), (number,)), (Prim.I64,)))
-    return ir.Body(tuple(inside.out), (
-        some, parts.chosen, points, *count, *uniform.result, *after))
+    return ir.Body(tuple(inside.out), (some, parts.chosen, points, *count, *uniform.result, *after))
 
 
 def _written(inside: Walk, number: VName, arrays: list[ir.Param], values: dict[ir.Param, Atom]
@@ -183,13 +180,12 @@ def _written(inside: Walk, number: VName, arrays: list[ir.Param], values: dict[i
         for each in some:
             value = values[each]
             if isinstance(value, VName) and not isinstance(flattener.types[value], Prim):
-                element = fresh_param(inside, each.name.base, elem_of(each.type))
+                element = inside.fresh(each.name.base, elem_of(each.type))
                 stms.append(ir.Stm((element,), ir.Index(value, nest.indices)))
                 value = element.name
             result += [number, *(dim.index for dim in dims), value]
-        space, body = flattener.fresh_kernel(nest.space, nest.kernel_body(
-            tuple(stms), tuple(result)))
-        host = tuple(ir.Param(flattener.names.fresh(each.name), each.type) for each in some)
+        space, body = inside.kernel(nest, tuple(stms), tuple(result))
+        host = flattener.copies(some)
         inside.emit(ir.Stm(host, ir.SegScatter(inside.level, space, tuple(
             ir.Dest(each.name, 1 + len(dims)) for each in some), body)))
         written.update((each, p.name) for each, p in zip(some, host, strict=True))
@@ -210,7 +206,7 @@ def _parted(walk: Walk, cond: Atom) -> tuple[VName, Partition]:
 
 def _defined(walk: Walk, base: str, exp: ir.Exp) -> VName:
     """A scalar of Σ that is defined by an expression."""
-    param = fresh_param(walk, base, Prim.BOOL)
+    param = walk.fresh(base, Prim.BOOL)
     walk.nest = walk.nest.define([ir.Stm((param,), exp)])
     return param.name
 
@@ -222,12 +218,3 @@ def _flat(walk: Walk, each: _Carried) -> VName:
         return expanded
     return emitted(walk, each.array.name.base, each.array.type,
                    ir.Reshape(shape_of(each.array.type), expanded))
-
-
-def _bind(walk: Walk, param: ir.Param, host: ir.Param) -> None:
-    """Bind a result to its part of an array for all points of Σ."""
-    if len(walk.nest.space) > 1:
-        (shaped,) = walk.expanded_pat([param])
-        walk.emit(ir.Stm((shaped,), ir.Reshape(shape_of(shaped.type), host.name)))
-        host = shaped
-    walk.bind([param], [host])

@@ -16,7 +16,6 @@ from runelift.rewrite.flatten.rules.common import (
     descend,
     emit_with_nest,
     enter,
-    fresh_param,
     irregular,
     node_of,
     prim_of,
@@ -40,9 +39,7 @@ def maps_in_blocks(walk: Walk, stm: ir.Stm) -> str | None:
         return Unlike("no schedule asks for blocks")
     if walk.level is not ir.Level.GRID:
         return Unlike("it stands inside of a group")
-    if why := irregular(walk, stm):
-        return why
-    if why := walk.prepare(stm):
+    if why := irregular(walk, stm) or walk.prepare(stm):
         return why
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
     walk.flattener.derivation.fired("blocks", stm, f"{blocks or 'what is around'}: "
@@ -73,10 +70,10 @@ def loop_of_elements(walk: Walk, stm: ir.Stm) -> str | None:
         return why
     neutral = [atom for op in ops for atom in op.neutral]
     folded = len(neutral)
-    index = fresh_param(walk, "i", Prim.I64)
-    totals = tuple(fresh_param(walk, "total", type_) for op in ops for type_ in op.lam.ret)
+    index = walk.fresh("i", Prim.I64)
+    totals = tuple(walk.fresh("total", type_) for op in ops for type_ in op.lam.ret)
     filled = soac.lam.ret if isinstance(soac, ir.Scanomap) else soac.lam.ret[folded:]
-    arrays = tuple(fresh_param(walk, "filled", array_of((soac.width,), t)) for t in filled)
+    arrays = tuple(walk.fresh("filled", array_of((soac.width,), t)) for t in filled)
     blanks = tuple(_blank(walk, array.type) for array in arrays)
     stms = [ir.Stm((param,), ir.Index(array, (index.name, *map(whole, shape_of(param.type)))))
             for param, array in zip(soac.lam.params, soac.arrays, strict=True)]
@@ -91,13 +88,13 @@ def loop_of_elements(walk: Walk, stm: ir.Stm) -> str | None:
     elements = (*sums, *mapped[folded:]) if isinstance(soac, ir.Scanomap) else mapped[folded:]
     stored: list[Atom] = []
     for array, value, type_ in zip(arrays, elements, filled, strict=True):
-        after = fresh_param(walk, "filled", array.type)
+        after = walk.fresh("filled", array.type)
         dims: tuple[ir.Dim, ...] = (index.name, *map(whole, shape_of(type_)))
         stms.append(ir.Stm((after,), ir.Update(array.name, dims, value)))
         stored.append(after.name)
     carried = [ir.LoopParam(p, init) for p, init in
                zip((*totals, *arrays), (*neutral, *(b.pat[0].name for b in blanks)), strict=True)]
-    last = [fresh_param(walk, p.name.base, p.type) for p in totals] if isinstance(
+    last = [walk.fresh(p.name.base, p.type) for p in totals] if isinstance(
         soac, ir.Scanomap) else []
     loop = ir.Loop(tuple(carried), ir.ForLoop(index.name, soac.width),
                 ir.Body(tuple(stms), (*sums, *stored)))
@@ -114,8 +111,7 @@ def loop_of_elements(walk: Walk, stm: ir.Stm) -> str | None:
 def _blank(walk: Walk, type_: Type) -> ir.Stm:
     """An array whose elements will all be overwritten."""
     assert isinstance(type_, ArrayType)
-    return ir.Stm((fresh_param(walk, "blank", type_),),
-               ir.Replicate(type_.shape, zero(prim_of(type_))))
+    return ir.Stm((walk.fresh("blank", type_),), ir.Replicate(type_.shape, zero(prim_of(type_))))
 
 
 def _applied(lam: ir.Lambda, args: Sequence[Atom]) -> list[ir.Stm]:

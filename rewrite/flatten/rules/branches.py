@@ -31,7 +31,6 @@ from runelift.rewrite.flatten.rules.common import (
     Attempt,
     array_name,
     attempted,
-    fresh_param,
     node_of,
     zeros,
 )
@@ -158,11 +157,7 @@ def _emit(walk: Walk, stm: ir.Stm, kinds: list[_Kind]) -> str | None:
         dests = list(side.scalars)
         sides.append(side)
     for param, host in zip(scalars, dests, strict=True):
-        shaped = host
-        if len(walk.nest.space) > 1:
-            (shaped,) = walk.expanded_pat([param])
-            walk.emit(ir.Stm((shaped,), ir.Reshape(walk.nest.widths, host.name)))
-        walk.bind([param], [shaped])
+        walk.bind_flat([param], [host])
     _gather(walk, stm, kinds, parts, sides)
     return None
 
@@ -225,9 +220,7 @@ class _Results:
 
     def add(self, base: VName, type_: Type, value: Atom, empty: Type) -> VName:
         """The name of a further result, which is ``empty`` if the branch has no points."""
-        param, blank = (ir.Param(self.flattener.names.fresh(base), each)
-                        for each in (type_, empty))
-        self.flattener.learn_params([param])
+        param, blank = (self.flattener.fresh(base, each) for each in (type_, empty))
         self.params.append(param)
         self.values.append(value)
         self.blanks.append(ir.Stm((blank,), zeros(empty), (SCRATCH,) if shape_of(empty) else ()))
@@ -241,7 +234,7 @@ def _elements(inner: Walk, found: Restricted, arrays: tuple[VName, ...], taken: 
     defs = {name: stm for name, stm in inner.nest.defs.items() if name != found.number}
     known = _Elements(Nest((), MappingProxyType(defs)), index, arrays, {})
     inside = {p.name: None for stm in inner.out for p in stm.pat}
-    needed, at = set[VName](), fresh_param(inner, "j", Prim.I64)
+    needed, at = set[VName](), inner.fresh("j", Prim.I64)
     for array in arrays:
         body = element_of(inner, known.nest, array, at.name)
         needed |= free_vars(known.nest.kernel_body(body.stms, body.result))
@@ -267,10 +260,9 @@ def _written(inner: Walk, number: VName, atoms: list[Atom], dests: list[ir.Param
         inner.flush()
         return ()
     values = tuple(a for atom in atoms for a in (number, atom))
-    space, kernel = inner.flattener.fresh_kernel(
-        inner.nest.space, inner.nest.kernel_body(tuple(inner.pending), values))
+    space, kernel = inner.kernel(inner.nest, tuple(inner.pending), values)
     inner.pending = []
-    written = tuple(ir.Param(inner.flattener.names.fresh(p.name), p.type) for p in dests)
+    written = inner.flattener.copies(dests)
     inner.emit(ir.Stm(written, ir.SegScatter(
         inner.level, space, tuple(ir.Dest(p.name, 1) for p in dests), kernel)))
     return written
@@ -281,9 +273,8 @@ def _of_host(walk: Walk, count: Atom, stms: tuple[ir.Stm, ...],
              ) -> tuple[ir.Param, ...]:
     """Emit ``if count > 0 then stms else blanks``; the scalars before and after become results."""
     before, after = scalars
-    names = walk.flattener.names
     some = emitted(walk, "some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), count)))
-    results = tuple(ir.Param(names.fresh(p.name), p.type) for p in before)
+    results = walk.flattener.copies(before)
     pat = (*results, *taken.params)
     body = ir.Body(stms, (*(p.name for p in after), *taken.values))
     empty = ir.Body(tuple(taken.blanks), (*(p.name for p in before),
@@ -321,6 +312,6 @@ def _either(walk: Walk, parts: Partition, sides: list[_Elements],
     for number, array in arrays.items():
         first, second = (side.element(walk, inner, place, number) for side, place in zip(
             sides, places_of(walk, parts, inner.number), strict=True))
-        found = fresh_param(walk, array.name.base, elem_of(array.type))
+        found = walk.fresh(array.name.base, elem_of(array.type))
         stms.append(ir.Stm((found,), ir.If(parts.cond, first, second, (found.type,))))
     return inner.kernel_body(ir.Body(tuple(stms), tuple(s.pat[0].name for s in stms)))

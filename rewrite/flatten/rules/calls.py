@@ -23,7 +23,7 @@ from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.lifted import Form, Lifted, joined_calls
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import called_in
-from runelift.rewrite.flatten.rules.common import Attempt, attempted, fresh_param, node_of, zeros
+from runelift.rewrite.flatten.rules.common import Attempt, attempted, node_of, zeros
 from runelift.rewrite.flatten.segments import (
     bind_parts,
     computed,
@@ -58,7 +58,7 @@ def recursion_over_points(walk: Walk, stm: ir.Stm) -> str | None:
     if why := walk.make_known(free_vars(stm), checks=True):
         return why
     front = Walk(walk.flattener, walk.nest if walk.nest.space else Nest(
-        (ir.SegDim(fresh_param(walk, "one", Prim.I64).name, i64(1)),)))
+        (ir.SegDim(walk.fresh("one", Prim.I64).name, i64(1)),)))
     why = attempted(walk, front, Attempt(
         "G22", stm, f"for all points of {show_nest(front.nest)} at once"),
         lambda: _lift(front, stm))
@@ -184,7 +184,7 @@ def _closed(walk: Walk, exp: ir.Recursion) -> ir.Recursion:
         return exp
     types = walk.flattener.types
     order = sorted(used, key=lambda name: (len(shape_of(types[name])), name.base))
-    params = [fresh_param(walk, name.base, types[name]) for name in order]
+    params = [walk.fresh(name.base, types[name]) for name in order]
     names = dict[VName, Atom](zip(order, (p.name for p in params), strict=True))
     renamed = [substitute_stm(ir.Stm((p,), ir.AtomExp(p.name)), names).pat[0] for p in params]
     extra = tuple(p.name for p in params)
@@ -252,20 +252,19 @@ class _Function(NamedTuple):
 
 def _function(walk: Walk, exp: ir.Recursion, lifted: Lifted) -> _Function | str:
     """The parameters and body of f↑; the reason if a call stays in a kernel."""
-    flattener, count = walk.flattener, fresh_param(walk, "k", Prim.I64)
-    index, params = fresh_param(walk, "q", Prim.I64), [count]
+    flattener, count = walk.flattener, walk.fresh("k", Prim.I64)
+    index, params = walk.fresh("q", Prim.I64), [count]
     nest = Nest((ir.SegDim(index.name, count.name),))
     for given, form in zip(exp.params, lifted.params, strict=True):
         param = given.param
         if form is Form.EACH:
-            params.append(fresh_param(walk, param.name.base, array_of((count.name,), param.type)))
+            params.append(walk.fresh(param.name.base, array_of((count.name,), param.type)))
             nest = nest.define([nest.point(param, params[-1].name)])
         elif form is Form.SEGMENTS:
-            total = fresh_param(walk, "total", Prim.I64)
-            data = fresh_param(walk, param.name.base,
-                               array_of((total.name,), elem_of(param.type)))
-            starts = fresh_param(walk, "starts", array_of((count.name,), Prim.I64))
-            start = fresh_param(walk, "start", Prim.I64)
+            total = walk.fresh("total", Prim.I64)
+            data = walk.fresh(param.name.base, array_of((total.name,), elem_of(param.type)))
+            starts = walk.fresh("starts", array_of((count.name,), Prim.I64))
+            start = walk.fresh("start", Prim.I64)
             params += [total, data, starts]
             nest = nest.define([
                 ir.Stm((start,), ir.Index(starts.name, (index.name,))),
@@ -290,7 +289,7 @@ def _function(walk: Walk, exp: ir.Recursion, lifted: Lifted) -> _Function | str:
             results.append(single.pop(0))
             types.append(array_of((count.name,), type_))
         else:
-            part, total = segments.pop(0), fresh_param(walk, "total", Prim.I64)
+            part, total = segments.pop(0), walk.fresh("total", Prim.I64)
             results += [part.total, part.data]
             types += [Prim.I64, array_of((total.name,), elem_of(type_))]
     body = ir.Body(tuple(inner.out), tuple(results))
@@ -302,15 +301,14 @@ def _function(walk: Walk, exp: ir.Recursion, lifted: Lifted) -> _Function | str:
 
 def _if_any(walk: Walk, count: VName, body: ir.Body, types: Sequence[Type]) -> ir.Body:
     """The body if there is a point, else empty results: f↑ of 0 points does not call."""
-    names = walk.flattener.names
-    some, pat, blanks = fresh_param(walk, "some", Prim.BOOL), list[ir.Param](), list[ir.Stm]()
+    some, pat, blanks = walk.fresh("some", Prim.BOOL), list[ir.Param](), list[ir.Stm]()
     for type_ in types:
         shape = shape_of(type_)
         if shape and shape[0] != count:  # segments: as many elements as the result before says
             type_ = array_of((pat[-1].name,), elem_of(type_))
             shape = (i64(0),)
-        pat.append(ir.Param(names.fresh("r"), type_))
-        empty = ir.Param(names.fresh("empty"), array_of(shape, elem_of(type_)))
+        pat.append(walk.fresh("r", type_))
+        empty = walk.fresh("empty", array_of(shape, elem_of(type_)))
         blanks.append(ir.Stm((empty,), zeros(empty.type)))
     choice = ir.If(some.name, body, ir.Body(tuple(blanks), tuple(b.pat[0].name for b in blanks)),
                    tuple(p.type for p in pat))
@@ -346,8 +344,7 @@ def _arguments(walk: Walk, lifted: Lifted, calls: Sequence[tuple[Atom, ...]]) ->
     found: list[Atom] = [count]
     for place, form in enumerate(lifted.params):
         if form is Form.EACH:
-            found.append(joined(walk, [_over(walk, args[place], points) for args in calls],
-                                 count))
+            found.append(joined(walk, [_over(walk, args[place], points) for args in calls], count))
         elif form is Form.SEGMENTS:
             found += _segments(walk, [views[number, place] for number in range(len(calls))],
                                points, count)
@@ -363,13 +360,12 @@ def _segments(walk: Walk, views: list[_View], points: Atom, count: Atom) -> list
     for view, start in zip(views[1:], starts[1:], strict=True):
         moved.append(_shifted(walk, start, points, total))
         total = computed(walk, "add", total, view.total, base="total")
-    return [total, joined(walk, [view.data for view in views], total),
-            joined(walk, moved, count)]
+    return [total, joined(walk, [view.data for view in views], total), joined(walk, moved, count)]
 
 
 def _shifted(walk: Walk, starts: VName, points: Atom, by: Atom) -> VName:
     """All starts, greater by a number."""
-    index, start, moved = (fresh_param(walk, base, Prim.I64) for base in ("q", "start", "start"))
+    index, start, moved = (walk.fresh(base, Prim.I64) for base in ("q", "start", "start"))
     body = ir.Body((ir.Stm((start,), ir.Index(starts, (index.name,))),
                     ir.Stm((moved,), ir.PrimOp("add", Prim.I64, (start.name, by)))),
                    (moved.name,))
@@ -424,9 +420,8 @@ def _view(walk: Walk, array: VName) -> _View:
     if walk.invariant(size):
         return _View(data, total, _computed(walk, "mul", number, size))
     assert isinstance(size, VName)
-    offsets, first = with_offsets(walk, size).offsets, fresh_param(walk, "start", Prim.I64)
-    assert offsets is not None
-    walk.nest = walk.nest.define([ir.Stm((first,), ir.Index(offsets, (number,)))])
+    starts, first = with_offsets(walk, size).starts, walk.fresh("start", Prim.I64)
+    walk.nest = walk.nest.define([ir.Stm((first,), ir.Index(starts, (number,)))])
     return _View(data, total, first.name)
 
 
@@ -446,7 +441,7 @@ def _computed(walk: Walk, op: str, a: Atom, b: Atom) -> Atom:
     """A number of Σ, as a definition."""
     if op == "add" and i64(0) in (a, b):
         return b if a == i64(0) else a
-    found = fresh_param(walk, "start", Prim.I64)
+    found = walk.fresh("start", Prim.I64)
     walk.nest = walk.nest.define([ir.Stm((found,), ir.PrimOp(op, Prim.I64, (a, b)))])
     return found.name
 
@@ -459,9 +454,9 @@ def _pattern(walk: Walk, lifted: Lifted, stm: ir.Stm, count: Atom) -> tuple[ir.P
     for param, form in zip(stm.pat, lifted.results, strict=True):
         type_ = array_of((count,), param.type)
         if form is Form.SEGMENTS:
-            pat.append(ir.Param(walk.flattener.names.fresh("total"), Prim.I64))
+            pat.append(walk.fresh("total", Prim.I64))
             type_ = array_of((pat[-1].name,), elem_of(param.type))
-        pat.append(ir.Param(walk.flattener.names.fresh(param.name), type_))
+        pat.append(walk.fresh(param.name, type_))
     return tuple(pat)
 
 

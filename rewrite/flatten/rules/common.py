@@ -40,13 +40,6 @@ def zeros(type_: Type) -> Exp:
     return Replicate(shape_of(type_), value) if shape_of(type_) else AtomExp(value)
 
 
-def fresh_param(walk: Walk, base: str, type_: Type) -> Param:
-    """A new name of a type, which the flattener learns."""
-    param = Param(walk.flattener.names.fresh(base), type_)
-    walk.flattener.learn_params([param])
-    return param
-
-
 def transposition(array: VName, type_: Type) -> Rearrange:
     """An array of a type, with its first two dimensions exchanged."""
     return Rearrange((1, 0, *range(2, len(shape_of(type_)))), array)
@@ -56,7 +49,7 @@ def transposed(walk: Walk, array: VName, loc: Loc | None) -> Param:
     """The columns of an array, as a statement of the walk."""
     type_ = walk.flattener.types[array]
     height, width, *inner = shape_of(type_)
-    column = fresh_param(walk, array.base, array_of((width, height, *inner), elem_of(type_)))
+    column = walk.fresh(array.base, array_of((width, height, *inner), elem_of(type_)))
     walk.need([column.name])
     walk.statement(Stm((column,), transposition(array, type_), loc=loc))
     return column
@@ -87,8 +80,7 @@ def uneven(walk: Walk, stm: Stm, width: Atom) -> str | None:
 
 def enter(walk: Walk, width: Atom, lam: Lambda, arrays: tuple[VName, ...]) -> Nest:
     """Σ, ⟨params ∈ arrays, width⟩ with a fresh index."""
-    index = walk.flattener.names.fresh("i")
-    walk.flattener.learn_params([Param(index, Prim.I64)])
+    index = walk.fresh("i", Prim.I64).name
     return walk.nest.enter(index, width, zip(lam.params, arrays, strict=True), walk.loc)
 
 
@@ -130,9 +122,6 @@ def descend(walk: Walk, stm: Stm, nest: Nest, lam: Lambda) -> None:
     """Make only e_flat: continue with the body under the larger nest."""
     with walk.flattener.derivation.inside():
         flat, _ = walk.flattener.body(nest, lam.body, lam.ret)
-    for inner in flat.stms:
-        walk.emit(inner)
     host = walk.expanded_pat(stm.pat)
-    for param, atom in zip(host, flat.result, strict=True):
-        walk.emit(Stm((param,), AtomExp(atom)))
+    walk.emit_body(host, flat)
     walk.bind(stm.pat, host)

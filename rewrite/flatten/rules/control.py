@@ -103,7 +103,7 @@ def _is_uniform(walk: Walk, loop: ir.Loop, uniform: set[VName], needed: tuple[ir
 def _if_any_point(walk: Walk, cond: Atom) -> Atom:
     """The condition, or false if Σ has no point: a loop that no point runs might not end."""
     for width in walk.nest.widths:
-        some, both = (ir.Param(walk.flattener.names.fresh("some"), Prim.BOOL) for _ in range(2))
+        some, both = (walk.fresh("some", Prim.BOOL) for _ in range(2))
         walk.emit(ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), width))))
         walk.emit(ir.Stm((both,), ir.PrimOp("and", Prim.BOOL, (cond, some.name))))
         cond = both.name
@@ -139,7 +139,7 @@ def _emit_interchanged(walk: Walk, stm: ir.Stm, uniform: frozenset[VName]) -> No
         body, _ = flattener.body(inner, rest, [p.param.type for p in pick(loop.params, varying)])
     scalars, arrays = iter(after.result), iter(body.result)
     result = tuple(next(scalars if one else arrays) for one in scalar)
-    host = tuple(ir.Param(flattener.names.fresh(p.name), p.type) if one else expanded
+    host = tuple(flattener.fresh(p.name, p.type) if one else expanded
                  for p, expanded, one in zip(stm.pat, walk.expanded_pat(stm.pat), scalar,
                                              strict=True))
     carried = tuple(ir.LoopParam(p, init) for p, init in zip(params, inits, strict=True))
@@ -233,8 +233,7 @@ def _emit_choice(walk: Walk, flat: ir.Stm, one_group: ir.SegMap) -> None:
     most = max(_points(space) or 0 for space in segop_spaces(one_group.body))
     flattener.derivation.fired("G7", flat, "one work-group may run it all")
     guard = flattener.guard(flat, Kind.INTRA, 0, Size.of(most))
-    fresh = tuple(ir.Param(flattener.names.fresh(p.name), p.type) for p in flat.pat)
-    inside = tuple(ir.Param(flattener.names.fresh(p.name), p.type) for p in flat.pat)
+    fresh, inside = flattener.copies(flat.pat), flattener.copies(flat.pat)
     alternatives = (
         ir.Version(guard, Kind.INTRA, ir.Body((ir.Stm(inside, one_group, loc=flat.loc),),
                                         tuple(p.name for p in inside))),

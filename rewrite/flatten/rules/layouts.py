@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runelift.ir.syntax import Exp, Index, Param, Rearrange, Reshape, SliceDim, Stm
+from runelift.ir.syntax import Exp, Index, Rearrange, Reshape, SliceDim, Stm
 from runelift.ir.types import array_of, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import is_whole, whole
@@ -30,7 +30,7 @@ def layout_under_nest(walk: Walk, stm: Stm) -> str | None:
     if not walk.regular(param.type):
         return "its shape differs between points of the nest"
     outer = shape_of(walk.flattener.types[array])[:depth]
-    host = Param(walk.flattener.names.fresh(param.name), array_of(outer, param.type))
+    host = walk.fresh(param.name, array_of(outer, param.type))
     layout: Exp
     match exp:
         case Rearrange(perm):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.guards import Guard, Kind
-from runelift.ir.names import VName
+from runelift.ir.traverse import binders
 from runelift.ir.types import i64
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.mapping import in_words, kind_of, mappings
@@ -33,7 +33,6 @@ from runelift.rewrite.flatten.rules.common import (
     node_of,
 )
 from runelift.rewrite.flatten.rules.deeper import with_levels
-from runelift.rewrite.flatten.rules.sequential import inner_bodies
 from runelift.rewrite.flatten.walk import Walk
 
 
@@ -67,9 +66,7 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     if t ≤ Par(rows of e) then one work-item per row else one per element.
     """
     soac = node_of(stm, ir.Map)
-    if why := irregular(walk, stm):
-        return why
-    if why := walk.prepare(stm):
+    if why := irregular(walk, stm) or walk.prepare(stm):
         return why
     flattener, derivation = walk.flattener, walk.flattener.derivation
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
@@ -119,8 +116,8 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     if flat is not None:
         built[Kind.FLAT] = ir.Version(None, Kind.FLAT, flat)
     alternatives = [version for kind in order if kind in built for version in (
-        built[kind], *(_further_version(walk, host, stm, *each) for each in deeper
-                       if kind is Kind.INTRA))]
+        built[kind], *(ir.Version(guard, kind, single_version(walk, host, group, stm))
+                       for guard, group in deeper if kind is Kind.INTRA))]
     if not alternatives:
         fallback = outer_version(walk, nest, soac.lam)
         alternatives.append(ir.Version(None, Kind.OUTER, single_version(walk, host, fallback, stm)))
@@ -145,8 +142,7 @@ def _tell_mappings(walk: Walk, stm: ir.Stm, nest: Nest, lam: ir.Lambda,
         *_, name = each.guard.key.split("/") if each.guard else ("",)
         further_one = f"{in_words((ir.Level.GROUP,) * around)}, {name.replace('-', ', ')}"
         words = further_one if not name.isdigit() and name else inside[each.kind]
-        walk.flattener.derivation.happened(
-            "mapping", f"{each.kind.value} version", words, stm.loc)
+        walk.flattener.derivation.happened("mapping", f"{each.kind.value} version", words, stm.loc)
 
 
 def _deeper(walk: Walk, stm: ir.Stm, nest: Nest, lam: ir.Lambda) -> list[tuple[Guard, ir.SegMap]]:
@@ -166,11 +162,6 @@ def _deeper(walk: Walk, stm: ir.Stm, nest: Nest, lam: ir.Lambda) -> list[tuple[G
     return found
 
 
-def _further_version(walk: Walk, host: tuple[ir.Param, ...], stm: ir.Stm, guard: Guard,
-                     group: ir.SegMap) -> ir.Version:
-    return ir.Version(guard, Kind.INTRA, single_version(walk, host, group, stm))
-
-
 def emit_versions(walk: Walk, stm: ir.Stm, host: tuple[ir.Param, ...], site: str,
                   alternatives: list[ir.Version]) -> None:
     """Emit a single alternative by itself, or a ``Versions`` node of several."""
@@ -180,10 +171,7 @@ def emit_versions(walk: Walk, stm: ir.Stm, host: tuple[ir.Param, ...], site: str
         versions = ir.Versions(site, tuple(alternatives), tuple(p.type for p in host))
         walk.emit(ir.Stm(host, versions, stm.attrs, stm.loc))
         return
-    for inner in last.body.stms:
-        walk.emit(inner)
-    for param, atom in zip(host, last.body.result, strict=True):
-        walk.emit(ir.Stm((param,), ir.AtomExp(atom)))
+    walk.emit_body(host, last.body)
 
 
 def outer_version(walk: Walk, nest: Nest, lam: ir.Lambda) -> ir.SegMap:
@@ -232,24 +220,12 @@ def _intragroup(walk: Walk, nest: Nest, lam: ir.Lambda, within: Kind = Kind.FLAT
         return "there are no maps inside whose points could have a work-item each"
     if all(dim.width == i64(1) for inner in segop_spaces(group_body) for dim in inner):
         return "no operation inside can use the work-items of a group"
-    inside = {name for stm in group_body.stms for name in _bound_inside(stm)}
-    inside |= {dim.index for dim in space}
+    inside = {*binders(group_body), *(dim.index for dim in space)}
     for inner in segop_spaces(group_body):
         for dim in inner:
             if dim.width in inside:
                 return f"the width '{base_name(dim.width)}' is known only inside of the group"
     return ir.SegMap(ir.Level.GROUP, space, group_body, lam.ret)
-
-
-def _bound_inside(stm: ir.Stm) -> list[VName]:
-    names = [p.name for p in stm.pat]
-    if isinstance(stm.exp, ir.Loop):
-        names += [p.param.name for p in stm.exp.params]
-        if isinstance(stm.exp.form, ir.ForLoop):
-            names.append(stm.exp.form.index)
-    for body in inner_bodies(stm.exp):
-        names += [name for inner in body.stms for name in _bound_inside(inner)]
-    return names
 
 
 def _intra_guard(walk: Walk, stm: ir.Stm, nest: Nest, intra: ir.SegMap) -> Guard:
@@ -258,7 +234,7 @@ def _intra_guard(walk: Walk, stm: ir.Stm, nest: Nest, intra: ir.SegMap) -> Guard
 
 def single_version(walk: Walk, host: tuple[ir.Param, ...], exp: ir.Exp, stm: ir.Stm) -> ir.Body:
     """A body that is one statement, with fresh names."""
-    pat = tuple(ir.Param(walk.flattener.names.fresh(p.name), p.type) for p in host)
+    pat = walk.flattener.copies(host)
     inner = ir.Stm(pat, exp, loc=stm.loc)
     walk.flattener.learn(inner)
     return ir.Body((inner,), tuple(p.name for p in pat))

@@ -19,7 +19,7 @@ from runelift.rewrite.flatten.parallelism import (
     is_identity,
     scalar_operator,
 )
-from runelift.rewrite.flatten.rules.common import Attempt, array_name, attempted, fresh_param
+from runelift.rewrite.flatten.rules.common import Attempt, array_name, attempted, node_of
 from runelift.rewrite.flatten.rules.reductions import map_first, operator_needs_nest
 from runelift.rewrite.flatten.segments import (
     bind_parts,
@@ -40,8 +40,7 @@ def map_over_segments(walk: Walk, stm: ir.Stm) -> str | None:
     Σ ▷ l is ⟨p < m⟩ with i := own[p] and j := p − off[i].  So points keep their order, i before j.
     The result is y := y'[off[i] :+ l], where y' : [m]t holds the results of all points.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Map)
+    soac = node_of(stm, ir.Map)
     if why := unfit(walk, soac.width):
         return why
     assert isinstance(soac.width, VName)
@@ -54,13 +53,10 @@ def map_over_segments(walk: Walk, stm: ir.Stm) -> str | None:
     walk.flattener.derivation.fired("G10", stm, f"its points are {show_nest(inner)}")
     with walk.flattener.derivation.inside():
         flat, _ = walk.flattener.body(inner, soac.lam.body, soac.lam.ret)
-    for each in flat.stms:
-        walk.emit(each)
     total = segments_of(walk, soac.width).total
-    host = tuple(ir.Param(walk.flattener.names.fresh(p.name), array_of((total,), type_))
+    host = tuple(walk.fresh(p.name, array_of((total,), type_))
                  for p, type_ in zip(stm.pat, soac.lam.ret, strict=True))
-    for param, atom in zip(host, flat.result, strict=True):
-        walk.emit(ir.Stm((param,), ir.AtomExp(atom)))
+    walk.emit_body(host, flat)
     bind_parts(walk, stm.pat, host, soac.width)
     return None
 
@@ -73,8 +69,7 @@ def reduction_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
     and e do not depend on the point of Σ.  If f has parallelism, further results, or arrays whose
     sizes differ, f is a map by itself first.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Redomap)
+    soac = node_of(stm, ir.Redomap)
     if why := unfit_fold(walk, soac):
         return why
     assert isinstance(soac.width, VName)
@@ -95,19 +90,12 @@ def _emit_reduction(walk: Walk, stm: ir.Stm, soac: ir.Redomap, width: VName) -> 
     flattener, sharing = walk.flattener, walk.flattener.sharing
     found = (with_offsets if sharing is Sharing.MERGE else segments_of)(walk, width)
     nest = segments_nest(walk, found, soac.lam, soac.arrays, sharing)
-    space, body = flattener.fresh_kernel(
-        nest.space, nest.kernel_body(soac.lam.body.stms, soac.lam.body.result))
+    space, body = walk.kernel(nest, soac.lam.body.stms, soac.lam.body.result)
     segred = ir.SegRed(walk.level, space, flattener.copy_operators(soac.ops), body, soac.lam.ret)
     flattener.derivation.fired("G13", stm, f"segred over {show_nest(nest)} by {sharing.value}")
-    results = tuple(ir.Param(flattener.names.fresh(p.name), array_of((found.count,), p.type))
-                    for p in stm.pat)
+    results = tuple(flattener.fresh(p.name, array_of((found.count,), p.type)) for p in stm.pat)
     walk.emit(ir.Stm(results, segred, stm.attrs, stm.loc))
-    host = results
-    if len(walk.nest.space) > 1:
-        host = walk.expanded_pat(stm.pat)
-        for param, flat in zip(host, results, strict=True):
-            walk.emit(ir.Stm((param,), ir.Reshape(shape_of(param.type), flat.name)))
-    walk.bind(stm.pat, host)
+    walk.bind_flat(stm.pat, results)
 
 
 def segments_nest(walk: Walk, found: Segments, lam: ir.Lambda, arrays: tuple[VName, ...],
@@ -161,8 +149,7 @@ def appended_rows(walk: Walk, stm: ir.Stm) -> str | None:
     Under Σ, the result at a point is a part of them.  Provided e calls a function that calls
     itself; other rows come in turn only if they are few.
     """
-    loop = stm.exp
-    assert isinstance(loop, ir.Loop)
+    loop = node_of(stm, ir.Loop)
     if APPENDS not in stm.attrs or not called_in(loop.body) or walk.level is not ir.Level.GRID:
         return Unlike("it is no flatmap of calls over the grid")
     assert isinstance(loop.form, ir.ForLoop)
@@ -251,23 +238,21 @@ def _bind_rows(walk: Walk, stm: ir.Stm, width: Atom, made: _RowsMade) -> None:
     """Bind the results of a flatmap at each point of Σ; they are the results if Σ is empty."""
     room, used, *rest = stm.pat
     assert made.found is not None
-    assert made.found.offsets is not None
     data, values = rest[:len(made.data)], rest[len(made.data):]
     if not walk.nest.space:
-        for param, atom in zip(stm.pat, (made.found.total, made.found.total, *made.data,
-                                         *made.values), strict=True):
-            walk.emit(ir.Stm((param,), ir.AtomExp(atom)))
+        total = made.found.total
+        walk.emit_body(stm.pat, ir.Body((), (total, total, *made.data, *made.values)))
         return
     walk.bind(values, [replace(p, name=array_name(a))
                        for p, a in zip(values, made.values, strict=True)])
-    first, behind, start, end = (fresh_param(walk, base, Prim.I64)
+    first, behind, start, end = (walk.fresh(base, Prim.I64)
                                  for base in ("first", "behind", "start", "end"))
     number = define_number(walk)
     walk.nest = walk.nest.define([
         ir.Stm((first,), ir.PrimOp("mul", Prim.I64, (number, width))),
         ir.Stm((behind,), ir.PrimOp("add", Prim.I64, (first.name, width))),
-        ir.Stm((start,), ir.Index(made.found.offsets, (first.name,))),
-        ir.Stm((end,), ir.Index(made.found.offsets, (behind.name,))),
+        ir.Stm((start,), ir.Index(made.found.starts, (first.name,))),
+        ir.Stm((end,), ir.Index(made.found.starts, (behind.name,))),
         ir.Stm((used,), ir.PrimOp("sub", Prim.I64, (end.name, start.name))),
         ir.Stm((room,), ir.AtomExp(used.name)),
         *(ir.Stm((p,), ir.Index(array, (ir.SliceDim(start.name, room.name, i64(1)),)))

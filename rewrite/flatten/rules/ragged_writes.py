@@ -14,7 +14,7 @@ from runelift.rewrite.engine.checks import bounds_checks
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, is_identity, scalar_operator
-from runelift.rewrite.flatten.rules.common import enter, fresh_param
+from runelift.rewrite.flatten.rules.common import enter, node_of
 from runelift.rewrite.flatten.rules.ragged import makes_arrays, segments_nest, unfit_fold
 from runelift.rewrite.flatten.rules.reductions import map_first, operator_needs_nest
 from runelift.rewrite.flatten.rules.writes import split_lambda
@@ -39,8 +39,7 @@ def scan_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
 
     Nothing passes from one segment to the next.  Provided ⊕ and e do not depend on the point of Σ.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Scanomap)
+    soac = node_of(stm, ir.Scanomap)
     if why := unfit_fold(walk, soac):
         return why
     assert isinstance(soac.width, VName)
@@ -53,9 +52,8 @@ def scan_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
     walk.check_definitions(stm)
     found = with_offsets(walk, soac.width)
     nest = segments_nest(walk, found, soac.lam, soac.arrays, Sharing.FLAT)
-    space, kernel = walk.flattener.fresh_kernel(nest.space, nest.kernel_body(
-        body.stms, body.result))
-    host = tuple(ir.Param(walk.flattener.names.fresh(p.name), array_of((found.total,), type_))
+    space, kernel = walk.kernel(nest, body.stms, body.result)
+    host = tuple(walk.fresh(p.name, array_of((found.total,), type_))
                  for p, type_ in zip(stm.pat, soac.lam.ret, strict=True))
     walk.flattener.derivation.fired("G14", stm, f"segscan over {show_nest(nest)}")
     walk.emit(ir.Stm(host, ir.SegScan(
@@ -72,8 +70,7 @@ def scatter_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
     d' has the destinations of all points one after the other.  A place outside of that of a point
     is ignored.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Scatter)
+    soac = node_of(stm, ir.Scatter)
     types = [walk.flattener.types[dest.array] for dest in soac.dests]
     if why := _unfit_writes(walk, [soac.width, *(shape_of(t)[0] for t in types)], types):
         return why
@@ -95,8 +92,7 @@ def scatter_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
         place = dest.place(values[2 * number], stms)
         result += [place, values[2 * number + 1]]
         nest = dest.known_in(nest)
-    space, body = walk.flattener.fresh_kernel(
-        nest.space, nest.kernel_body(tuple(stms), tuple(result)))
+    space, body = walk.kernel(nest, tuple(stms), tuple(result))
     host = tuple(dest.result() for dest in dests)
     walk.flattener.derivation.fired("G18", stm, f"writes of {show_nest(nest)}")
     walk.emit(ir.Stm(host, ir.SegScatter(walk.level, space, tuple(
@@ -112,8 +108,7 @@ def hist_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
 
     d' has the bins of all points one after the other.  Bin b of a point counts if 0 ≤ b < bins.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Hist)
+    soac = node_of(stm, ir.Hist)
     types = [walk.flattener.types[d] for op in soac.ops for d in op.dests]
     if why := _unfit_writes(walk, [soac.width, *(shape_of(t)[0] for t in types)], types):
         return why
@@ -135,8 +130,7 @@ def hist_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
     if len(nest.space) > 1:  # a histogram over several dimensions has bins for each outer point
         count, (index, nest) = number_of_points(walk, nest), by_number(walk, nest)
         nest = Nest((ir.SegDim(index, count),), nest.defs)
-    space, body = walk.flattener.fresh_kernel(
-        nest.space, nest.kernel_body(tuple(stms), tuple(values)))
+    space, body = walk.kernel(nest, tuple(stms), tuple(values))
     ops = tuple(ir.HistOp(into[0].size, tuple(dest.flat for dest in into),
                           walk.flattener.copy_operators((op.op,))[0])
                 for op, into in zip(soac.ops, dests, strict=True))
@@ -154,8 +148,7 @@ def update_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
 
     The bounds are the bounds of xs at a point.
     """
-    update = stm.exp
-    assert isinstance(update, ir.Update)
+    update = node_of(stm, ir.Update)
     (param,) = stm.pat
     if not walk.nest.space:
         return Unlike("it is outside of all nests")
@@ -171,8 +164,7 @@ def update_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
                 ) if update.checked else []
     place = dest.place(index, stms)
     nest = dest.known_in(walk.nest)
-    space, body = walk.flattener.fresh_kernel(
-        nest.space, nest.kernel_body(tuple(stms), (place, update.value)))
+    space, body = walk.kernel(nest, tuple(stms), (place, update.value))
     host = dest.result()
     walk.flattener.derivation.fired("G18", stm, f"an element at each point of {show_nest(nest)}")
     walk.emit(ir.Stm((host,), ir.SegScatter(walk.level, space, (ir.Dest(dest.flat, 1),), body),
@@ -187,8 +179,7 @@ def concat_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
 
     Provided lengths differ between points.  A rule that only reads elements has it as a definition.
     """
-    concat = stm.exp
-    assert isinstance(concat, ir.Concat)
+    concat = node_of(stm, ir.Concat)
     (param,) = stm.pat
     if not walk.nest.space:
         return Unlike("it is outside of all nests")
@@ -238,17 +229,16 @@ class _Destination:
         type_ = walk.flattener.types[array]
         (self.length,) = shape_of(type_)
         self.elem = elem_of(type_)
-        self.start = fresh_param(walk, "start", Prim.I64)
+        self.start = walk.fresh("start", Prim.I64)
         if walk.invariant(self.length):
             self.flat, self.size = packed(walk, array)
             self._starts: ir.Exp = ir.PrimOp("mul", Prim.I64, (define_number(walk), self.length))
         else:
             assert isinstance(self.length, VName)
             found = with_offsets(walk, self.length)
-            assert found.offsets is not None
             self.size = found.total
             self.flat = flat_array(walk, array, self.length)
-            self._starts = ir.Index(found.offsets, (define_number(walk),))
+            self._starts = ir.Index(found.starts, (define_number(walk),))
 
     def known_in(self, nest: Nest) -> Nest:
         """A nest inside of Σ in which the place where the array begins is known."""
@@ -259,8 +249,8 @@ class _Destination:
     def place(self, index: Atom, stms: list[ir.Stm]) -> Atom:
         """The place of an element of the array at a point, -1 if it has none; adds statements."""
         walk = self.walk
-        above, below, inside = (fresh_param(walk, "inside", Prim.BOOL) for _ in range(3))
-        moved, place = (fresh_param(walk, "place", Prim.I64) for _ in range(2))
+        above, below, inside = (walk.fresh("inside", Prim.BOOL) for _ in range(3))
+        moved, place = (walk.fresh("place", Prim.I64) for _ in range(2))
         stms += [
             ir.Stm((above,), ir.PrimOp("le", Prim.I64, (i64(0), index))),
             ir.Stm((below,), ir.PrimOp("lt", Prim.I64, (index, self.length))),
@@ -272,15 +262,14 @@ class _Destination:
 
     def result(self) -> ir.Param:
         """A name for the array after the writes."""
-        return ir.Param(self.walk.flattener.names.fresh(self.flat),
-                        array_of((self.size,), self.elem))
+        return self.walk.fresh(self.flat, array_of((self.size,), self.elem))
 
     def bind(self, param: ir.Param, host: ir.Param) -> None:
         """Bind a name to the part of the result that belongs to a point."""
         walk = self.walk
         if isinstance(self.length, VName) and not walk.invariant(self.length):
             bind_parts(walk, [param], [host], self.length)
-            return
-        shaped = walk.expanded_pat([param])
-        walk.emit(ir.Stm(shaped, ir.Reshape(shape_of(shaped[0].type), host.name)))
-        walk.bind([param], shaped)
+        else:
+            shaped = walk.expanded_pat([param])
+            walk.emit(ir.Stm(shaped, ir.Reshape(shape_of(shaped[0].type), host.name)))
+            walk.bind([param], shaped)

@@ -24,7 +24,6 @@ from runelift.rewrite.flatten.rules.common import (
     array_name,
     emit_with_nest,
     enter,
-    fresh_param,
     irregular,
     transposed,
     transposition,
@@ -58,8 +57,7 @@ def vector_operator_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     # The attribute means the map of the operator, which is the outer one from here on.
     attrs = tuple(a for a in stm.attrs if a != "sequential_inner")
     columns, params, lam, arrays = _turned(walk, soac, made, stm.loc)
-    folded = tuple(ir.Param(flattener.names.fresh(p.name),
-                         row_of(p.type) if isinstance(soac, ir.Redomap)
+    folded = tuple(flattener.fresh(p.name, row_of(p.type) if isinstance(soac, ir.Redomap)
                          else array_of((soac.width,), row_of(p.type, 2)))
                    for p in stm.pat)
     operator = ir.Operator(inner.lam, neutral, soac.ops[0].comm)
@@ -73,9 +71,8 @@ def vector_operator_interchange(walk: Walk, stm: ir.Stm) -> str | None:
         if isinstance(soac, ir.Redomap):
             walk.statement(ir.Stm(stm.pat, nested, attrs, stm.loc))
             return None
-        rows = tuple(ir.Param(flattener.names.fresh(p.name), array_of((inner.width,), f.type))
+        rows = tuple(flattener.fresh(p.name, array_of((inner.width,), f.type))
                      for p, f in zip(stm.pat, folded, strict=True))
-        flattener.learn_params(rows)
         walk.need(p.name for p in rows)
         walk.statement(ir.Stm(rows, nested, attrs, stm.loc))
         for param, row in zip(stm.pat, rows, strict=True):
@@ -108,7 +105,7 @@ def _rows_made(walk: Walk, soac: ir.Redomap | ir.Scanomap, operator: ir.Map) -> 
     if len(lam.ret) != len(soac.ops[0].neutral):  # some are results of their own
         return None
     if not lam.body.stms:  # the vectors are there: rows, or the same ones each time
-        elements = tuple(fresh_param(walk, "x", row_of(type_)) for type_ in lam.ret)
+        elements = tuple(walk.fresh("x", row_of(type_)) for type_ in lam.ret)
         names = tuple(p.name for p in elements)
         element = ir.Lambda(elements, ir.Body((), names), tuple(p.type for p in elements))
         return ir.Map(operator.width, element, tuple(map(array_name, lam.body.result)))
@@ -138,7 +135,7 @@ def _turned(
             outside.append((array, param))
             continue
         column = transposed(walk, array_of_row[array], loc)
-        turned = ir.Param(flattener.names.fresh("column"), row_of(column.type))
+        turned = flattener.fresh("column", row_of(column.type))
         outside.append((column.name, turned))
         inside.append((turned.name, param))
     body = ir.Body((*lam.body.stms[:-1], *made.lam.body.stms), made.lam.body.result)
@@ -158,8 +155,7 @@ def element_of_replicate(walk: Walk, neutral: Atom) -> Atom:
         if len(shape) == 1:
             return value
     type_ = walk.flattener.types[neutral]
-    element = ir.Param(walk.flattener.names.fresh("neutral"), row_of(type_))
-    walk.flattener.learn_params([element])
+    element = walk.fresh("neutral", row_of(type_))
     if definition is not None and isinstance(definition.exp, ir.Replicate):
         walk.statement(ir.Stm((element,),
                               ir.Replicate(definition.exp.shape[1:], definition.exp.value)))
@@ -246,12 +242,11 @@ def split_map(walk: Walk, stm: ir.Stm) -> list[ir.Stm]:
     assert isinstance(soac, ir.Redomap | ir.Scanomap)
     flattener = walk.flattener
     count = sum(len(op.neutral) for op in soac.ops)
-    mapped = tuple(ir.Param(flattener.names.fresh("mapped"), array_of((soac.width,), type_))
+    mapped = tuple(flattener.fresh("mapped", array_of((soac.width,), type_))
                    for type_ in soac.lam.ret[:count])
-    elements = tuple(ir.Param(flattener.names.fresh("x"), type_) for type_ in soac.lam.ret[:count])
+    elements = tuple(flattener.fresh("x", type_) for type_ in soac.lam.ret[:count])
     identity = ir.Lambda(elements, ir.Body((), tuple(p.name for p in elements)),
                          soac.lam.ret[:count])
-    flattener.learn_params([*mapped, *elements])
     map_ = ir.Stm((*mapped, *stm.pat[count:]), ir.Map(soac.width, soac.lam, soac.arrays), stm.attrs,
                stm.loc)
     fold = type(soac)(soac.width, soac.ops, identity, tuple(p.name for p in mapped))
@@ -268,11 +263,7 @@ def reduction_without_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     assert isinstance(soac, ir.Redomap | ir.Scanomap)
     if not all(scalar_operator(op) for op in soac.ops):
         return "its operator works on arrays and is not a map"
-    if why := irregular(walk, stm):
-        return why
-    if why := operator_needs_nest(walk, soac.ops):
-        return why
-    if why := walk.prepare(stm):
+    if why := irregular(walk, stm) or operator_needs_nest(walk, soac.ops) or walk.prepare(stm):
         return why
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
     name = "segred" if isinstance(soac, ir.Redomap) else "segscan"
@@ -282,8 +273,7 @@ def reduction_without_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
 
 
 def _segmented(walk: Walk, nest: Nest, soac: ir.Redomap | ir.Scanomap) -> ir.SegRed | ir.SegScan:
-    body = nest.kernel_body(soac.lam.body.stms, soac.lam.body.result)
-    space, body = walk.flattener.fresh_kernel(nest.space, body)
+    space, body = walk.kernel(nest, soac.lam.body.stms, soac.lam.body.result)
     ops = walk.flattener.copy_operators(soac.ops)
     node = ir.SegRed if isinstance(soac, ir.Redomap) else ir.SegScan
     return node(walk.level, space, ops, body, soac.lam.ret)

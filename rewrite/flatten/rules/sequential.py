@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from runelift.ir import syntax as ir
 from runelift.ir.prim import Prim
+from runelift.ir.traverse import statements_at_host
 from runelift.ir.types import Type, array_of, i64, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import whole
@@ -27,7 +28,7 @@ def sequential_at_top(walk: Walk, stm: ir.Stm) -> str | None:
         return Unlike("it is inside of a nest")
     if isinstance(stm.exp, ir.Loop):
         parallel = has_parallelism(ir.Body((stm,), ()))
-        if parallel or walk.level is ir.Level.LOCAL or not _touches_arrays(stm):
+        if parallel or walk.level is ir.Level.LOCAL or not _touches_arrays(stm.exp):
             return Unlike("it has parallelism, or works on scalars alone")
     elif not _must_be_sequential(stm):
         return Unlike("no attribute and no operator forbids to run it in parallel")
@@ -35,8 +36,7 @@ def sequential_at_top(walk: Walk, stm: ir.Stm) -> str | None:
         return "a size of its result is known only when it has run"
     dim = ir.SegDim(walk.flattener.names.fresh("one"), i64(1))
     result = tuple(p.name for p in stm.pat)
-    host = tuple(ir.Param(walk.flattener.names.fresh(p.name), array_of((i64(1),), p.type))
-                 for p in stm.pat)
+    host = tuple(walk.fresh(p.name, array_of((i64(1),), p.type)) for p in stm.pat)
     kernel = walk.segmap((dim,), ir.Body((stm,), result), tuple(p.type for p in stm.pat))
     walk.flattener.derivation.fired("sequential", stm, "one work-item")
     walk.emit(ir.Stm(host, kernel, stm.attrs, stm.loc))
@@ -47,23 +47,12 @@ def sequential_at_top(walk: Walk, stm: ir.Stm) -> str | None:
     return None
 
 
-def _touches_arrays(stm: ir.Stm) -> bool:
+def _touches_arrays(loop: ir.Loop) -> bool:
     """True if any statement inside reads or makes an array."""
-    bodies = inner_bodies(stm.exp)
     return any(isinstance(inner.exp,
                           ir.Index | ir.Update | ir.Concat | ir.Replicate | ir.Scatter | ir.Hist)
                or any(not isinstance(p.type, Prim) for p in inner.pat)
-               or _touches_arrays(inner) for body in bodies for inner in body.stms)
-
-
-def inner_bodies(exp: ir.Exp) -> tuple[ir.Body, ...]:
-    """The bodies of a loop or branch."""
-    match exp:
-        case ir.Loop(body=body):
-            return (body,)
-        case ir.If(then_=then_, else_=else_):
-            return (then_, else_)
-    return ()
+               for inner in statements_at_host(loop.body))
 
 
 def _must_be_sequential(stm: ir.Stm) -> bool:
@@ -73,8 +62,7 @@ def _must_be_sequential(stm: ir.Stm) -> bool:
     match stm.exp:
         case ir.Redomap(ops=ops, lam=lam) | ir.Scanomap(ops=ops, lam=lam):
             odd = [op for op in ops if not scalar_operator(op)]
-            return bool(odd) and is_identity(lam) and not (
-                len(ops) == 1 and ops[0].vector)
+            return bool(odd) and is_identity(lam) and not (len(ops) == 1 and ops[0].vector)
         case ir.Accumulate(ops=ops):
             return not all(map(is_atomic, ops))
         case ir.Hist(ops=ops):

@@ -22,7 +22,7 @@ from runelift.ir.prim import Prim
 from runelift.ir.traverse import binders, statements_at_host
 from runelift.ir.types import ArrayType, Atom, array_of, elem_of, i64, shape_of
 from runelift.rewrite.flatten.nest import Nest, Segments, whole
-from runelift.rewrite.flatten.rules.common import fresh_param, zeros
+from runelift.rewrite.flatten.rules.common import zeros
 from runelift.rewrite.flatten.segments import by_number, computed, emitted, with_offsets
 from runelift.rewrite.flatten.walk import Walk
 
@@ -61,11 +61,11 @@ def in_slabs(walk: Walk, nest: Nest, pat: Sequence[ir.Param], like: ir.Body, fla
     found = [with_offsets(host, width) for width in widths]
     runs = _runs(host, found, like)
     count, outer = found[0].count, len(nest.space)
-    whole_arrays = [ir.Param(walk.flattener.names.fresh(p.name), array_of(
+    whole_arrays = [walk.fresh(p.name, array_of(
         (count, *shape_of(p.type)[outer:]), elem_of(p.type))) for p in pat]
     starts = [emitted(host, p.name.base, p.type, zeros(p.type), (SCRATCH,)) for p in whole_arrays]
-    carried = [fresh_param(host, p.name.base, p.type) for p in whole_arrays]
-    run = fresh_param(host, "run", Prim.I64).name
+    carried = [host.fresh(p.name.base, p.type) for p in whole_arrays]
+    run = host.fresh("run", Prim.I64).name
     body = _run(host, run, runs, dict(zip(widths, found, strict=True)), carried, flat)
     loop = ir.Loop(tuple(map(ir.LoopParam, carried, starts)), ir.ForLoop(run, runs.number), body)
     host.emit(ir.Stm(tuple(whole_arrays), loop, (IN_SLABS,)))
@@ -105,8 +105,8 @@ def _runs(host: Walk, found: Sequence[Segments], like: ir.Body) -> _Runs:
                     computed(host, "quot", longest, i64(PARTS)), base="size")
     count = computed(host, "add", computed(host, "quot", places, size), i64(1), base="runs")
     ends = computed(host, "add", count, i64(1), base="ends")
-    run = fresh_param(host, "run", Prim.I64).name
-    firsts, *begins = (fresh_param(host, base, array_of((ends,), Prim.I64))
+    run = host.fresh("run", Prim.I64).name
+    firsts, *begins = (host.fresh(base, array_of((ends,), Prim.I64))
                        for base in ("first", *("begin" for _ in found)))
     kernel = ir.SegMap(host.level, (ir.SegDim(run, ends),), _search(host, run, size, found),
                        (Prim.I64,) * (1 + len(found)))
@@ -119,10 +119,10 @@ def _search(host: Walk, run: VName, size: VName, found: Sequence[Segments]) -> i
 
     It is the number of points if there is none.
     """
-    low, high, after, before = (fresh_param(host, base, Prim.I64)
+    low, high, after, before = (host.fresh(base, Prim.I64)
                                 for base in ("low", "high", "low", "high"))
-    more, last = (fresh_param(host, "more", Prim.BOOL) for _ in range(2))
-    out = [fresh_param(host, p.name.base, p.type) for p in (low, high, more)]
+    more, last = (host.fresh("more", Prim.BOOL) for _ in range(2))
+    out = [host.fresh(p.name.base, p.type) for p in (low, high, more)]
     inside, start = Walk(host.flattener, Nest()), Walk(host.flattener, Nest())
     target = computed(start, "mul", run, size, base="target")
     some = emitted(start, "some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), found[0].count)))
@@ -160,17 +160,16 @@ def _run(host: Walk, run: VName, runs: _Runs, found: Mapping[VName, Segments],
     count = next(iter(found.values())).count
     points = between(first, last, runs.size, count)
     number, nest = by_number(host)
-    index = fresh_param(inner, "q", Prim.I64).name
+    index = inner.fresh("q", Prim.I64).name
     nest = Nest((ir.SegDim(index, points),), nest.defs).define([ir.Stm(
         (ir.Param(number, Prim.I64),), ir.PrimOp("add", Prim.I64, (first, index)))])
     parts = dict[VName, Segments]()
     for (width, each), begin, end in zip(found.items(), ends[::2], ends[1::2], strict=True):
         most = computed(inner, "add", runs.size, each.known.longest)
-        assert each.offsets is not None
         parts[width] = Segments(
             points, _part(inner, each.lengths, first, points, i64(0)),
             between(begin, end, each.total, most), each.facts,
-            _part(inner, each.offsets, first, computed(inner, "add", points, i64(1)), begin))
+            _part(inner, each.starts, first, computed(inner, "add", points, i64(1)), begin))
     made = flat(nest, parts)
     for stm in made.stms:
         inner.emit(stm)
@@ -183,7 +182,7 @@ def _run(host: Walk, run: VName, runs: _Runs, found: Mapping[VName, Segments],
 
 def _part(inner: Walk, array: VName, first: VName, count: VName, less: Atom) -> VName:
     """Elements of an array from ``first`` on, each without ``less``."""
-    index = fresh_param(inner, "q", Prim.I64).name
+    index = inner.fresh("q", Prim.I64).name
     start = Walk(inner.flattener, Nest())
     at = computed(start, "add", first, index)
     value = computed(start, "sub", emitted(start, array.base, Prim.I64, ir.Index(array, (at,))),

@@ -24,7 +24,6 @@ from runelift.rewrite.flatten.rules.common import (
     array_name,
     emit_with_nest,
     enter,
-    fresh_param,
     irregular,
     node_of,
     prim_of,
@@ -59,8 +58,7 @@ def scatter_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
         dests.append(ir.Dest(array, depth + dest.rank))
         result += [*walk.nest.indices, *values[: dest.rank + 1]]
         values = values[dest.rank + 1 :]
-    body = nest.kernel_body(soac.lam.body.stms, tuple(result))
-    space, body = walk.flattener.fresh_kernel(nest.space, body)
+    space, body = walk.kernel(nest, soac.lam.body.stms, tuple(result))
     walk.flattener.derivation.fired("G1", stm, f"segscatter over {show_nest(nest)}")
     emit_with_nest(walk, stm, walk.nest, ir.SegScatter(walk.level, space, tuple(dests), body))
     return None
@@ -79,17 +77,14 @@ def accumulate_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
         return why
     if not all(map(is_atomic, soac.ops)):
         return "no atomic update performs the operator of an accumulator"
-    if why := operator_needs_nest(walk, soac.ops):
-        return why
-    if why := walk.prepare(stm):
+    if why := operator_needs_nest(walk, soac.ops) or walk.prepare(stm):
         return why
     acc, *params = soac.lam.params
     rows = ir.Lambda(tuple(params), soac.lam.body, soac.lam.ret)
     nest = enter(walk, soac.width, rows, soac.arrays)
     dests = tuple(array_name(walk.expand(d, walk.flattener.types[d])) for d in soac.dests)
-    body = nest.kernel_body(soac.lam.body.stms, soac.lam.body.result)
-    space, body = walk.flattener.fresh_kernel(nest.space, body)
-    fresh = fresh_param(walk, acc.name.base, acc.type)
+    space, body = walk.kernel(nest, soac.lam.body.stms, soac.lam.body.result)
+    fresh = walk.fresh(acc.name.base, acc.type)
     walk.flattener.derivation.fired("G1", stm, f"segaccumulate over {show_nest(nest)}")
     emit_with_nest(walk, stm, walk.nest, ir.SegAccumulate(
         walk.level, space, fresh.name, dests, walk.flattener.copy_operators(soac.ops),
@@ -118,20 +113,18 @@ def vector_hist_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     bins, *values = soac.arrays
     neutral = tuple(element_of_replicate(walk, atom) for atom in op.op.neutral)
     columns = [transposed(walk, array, stm.loc) for array in (*op.dests, *values)]
-    params = tuple(fresh_param(walk, "column", row_of(column.type)) for column in columns)
+    params = tuple(walk.fresh("column", row_of(column.type)) for column in columns)
     dests, mapped = params[: len(op.dests)], params[len(op.dests) :]
-    elements = (fresh_param(walk, "bin", Prim.I64),
-                *(fresh_param(walk, "x", row_of(p.type)) for p in mapped))
+    elements = (walk.fresh("bin", Prim.I64), *(walk.fresh("x", row_of(p.type)) for p in mapped))
     identity = ir.Lambda(elements, ir.Body((), tuple(p.name for p in elements)),
                       tuple(p.type for p in elements))
     scalar = ir.HistOp(op.bins, tuple(p.name for p in dests),
                     ir.Operator(inner.lam, neutral, op.op.comm))
     hist = ir.Hist(soac.width, (scalar,), identity, (bins, *(p.name for p in mapped)))
-    counted = tuple(fresh_param(walk, p.name.base, p.type) for p in dests)
+    counted = tuple(walk.fresh(p.name.base, p.type) for p in dests)
     lam = ir.Lambda(params, ir.Body((ir.Stm(counted, hist, stm.attrs, stm.loc),),
                               tuple(p.name for p in counted)), tuple(p.type for p in counted))
-    rows = tuple(fresh_param(walk, p.name.base, array_of((inner.width,), p.type))
-                 for p in counted)
+    rows = tuple(walk.fresh(p.name.base, array_of((inner.width,), p.type)) for p in counted)
     walk.flattener.derivation.fired("G4", stm, "the map of the operator goes outside")
     walk.need(p.name for p in rows)
     with walk.flattener.derivation.inside():
@@ -161,8 +154,7 @@ def hist_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
         dests = tuple(array_name(walk.expand(d, walk.flattener.types[d])) for d in op.dests)
         (operator,) = walk.flattener.copy_operators((op.op,))
         ops.append(ir.HistOp(op.bins, dests, operator))
-    body = nest.kernel_body(soac.lam.body.stms, soac.lam.body.result)
-    space, body = walk.flattener.fresh_kernel(nest.space, body)
+    space, body = walk.kernel(nest, soac.lam.body.stms, soac.lam.body.result)
     walk.flattener.derivation.fired("G1", stm, f"seghist over {show_nest(nest)}")
     emit_with_nest(walk, stm, walk.nest, ir.SegHist(walk.level, space, tuple(ops), body))
     return None
@@ -187,10 +179,8 @@ def split_lambda(walk: Walk, stm: ir.Stm, width: Atom, lam: ir.Lambda,
                   arrays: tuple[VName, ...]) -> tuple[ir.Lambda, ir.Stm]:
     """A SOAC's lambda as a separate map, and an identity in its place."""
     flattener = walk.flattener
-    mapped = tuple(ir.Param(flattener.names.fresh("mapped"), array_of((width,), type_))
-                   for type_ in lam.ret)
-    elements = tuple(ir.Param(flattener.names.fresh("x"), type_) for type_ in lam.ret)
-    flattener.learn_params([*mapped, *elements])
+    mapped = tuple(flattener.fresh("mapped", array_of((width,), type_)) for type_ in lam.ret)
+    elements = tuple(flattener.fresh("x", type_) for type_ in lam.ret)
     identity = ir.Lambda(elements, ir.Body((), tuple(p.name for p in elements)), lam.ret)
     return identity, ir.Stm(mapped, ir.Map(width, lam, arrays), stm.attrs, stm.loc)
 
@@ -224,12 +214,11 @@ def update_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
         stms += bounds_checks(flattener.names, indices, shape_of(param.type), stm.loc)
     value: Atom = update.value
     if inner and isinstance(value, VName):
-        element = fresh_param(walk, "value", prim_of(param.type))
+        element = walk.fresh("value", prim_of(param.type))
         stms.append(ir.Stm((element,), ir.Index(value, tuple(dim.index for dim in inner))))
         value = element.name
     nest = Nest((*walk.nest.space, *inner), walk.nest.defs)
-    body = nest.kernel_body(tuple(stms), (*walk.nest.indices, *indices, value))
-    space, body = flattener.fresh_kernel(nest.space, body)
+    space, body = walk.kernel(nest, tuple(stms), (*walk.nest.indices, *indices, value))
     dest = ir.Dest(array, len(walk.nest.space) + len(indices))
     flattener.derivation.fired("G1", stm, "segscatter of the new elements")
     emit_with_nest(walk, stm, walk.nest, ir.SegScatter(walk.level, space, (dest,), body))
@@ -240,8 +229,8 @@ def _position(walk: Walk, stms: list[ir.Stm], dim: ir.Dim, inner: Iterator[ir.Se
     """The index that ``dim`` selects: itself, or start + k * stride of its dimension."""
     if not isinstance(dim, ir.SliceDim):
         return dim
-    scaled = fresh_param(walk, "offset", Prim.I64)
-    place = fresh_param(walk, "index", Prim.I64)
+    scaled = walk.fresh("offset", Prim.I64)
+    place = walk.fresh("index", Prim.I64)
     stms.append(ir.Stm((scaled,), ir.PrimOp("mul", Prim.I64, (next(inner).index, dim.stride))))
     stms.append(ir.Stm((place,), ir.PrimOp("add", Prim.I64, (dim.start, scaled.name))))
     return place.name

@@ -44,7 +44,6 @@ class Crashes:
 
 
 def _explained(number: int) -> str:
-    """The end by a signal, in words."""
     name = signal.Signals(number).name
     if number == signal.SIGKILL:
         return f"{name} ended the command: somebody killed it, or the memory was used up."

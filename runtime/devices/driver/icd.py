@@ -149,7 +149,6 @@ def _open(spec: str | None, driver: str, gate: int | None = None, runs: bool = T
 
 
 def _read_to_end(pipe: int) -> str:
-    """Read from a pipe until its other end is closed."""
     found = b""
     while part := os.read(pipe, MAX_NAME_BYTES):
         found += part

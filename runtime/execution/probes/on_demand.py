@@ -39,7 +39,6 @@ class _OnDemand:
     """The probes of the driver, each run when its answer is first needed."""
 
     def forward_progress(self, device: Device) -> bool:
-        """True if groups of the device can wait for each other."""
         progress, _ = _probes()
         return progress.works(device)
 

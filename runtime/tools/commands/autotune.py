@@ -42,7 +42,6 @@ from runelift.runtime.host import interrupts
 from runelift.runtime.programs.program import Program
 from runelift.runtime.tools.commands.options import warn
 from runelift.runtime.tools.commands.progress import Display, display
-from runelift.runtime.tools.commands.tuning_conflicts import check
 from runelift.runtime.tools.commands.tuning_data import (
     kept_out,
     missing_lines,
@@ -56,6 +55,7 @@ from runelift.runtime.tools.commands.tuning_request import (
     SearchedSchedules,
     TuningRequest,
     TuningResult,
+    check,
 )
 from runelift.runtime.tools.commands.tuning_time import expected_time
 from runelift.runtime.tools.reports.text import facts
@@ -175,7 +175,6 @@ def _running(request: TuningRequest, searched: SearchedSchedules, started: float
 
 
 def _search_schedules(request: TuningRequest) -> SearchedSchedules:
-    """Search schedules, if the options ask for that."""
     if request.schedules is None:
         return SearchedSchedules(request.schedule)
     program = request.opened(request.schedule)
@@ -202,7 +201,6 @@ def _without_unused(request: TuningRequest, program: Program, searched: Searched
 
 
 def _proved_gains(program: Program, searched: SearchedSchedules) -> list[SearchedGain] | None:
-    """The gains that a search over schedules has proved, if there was one."""
     if not searched.searches:
         return None
     found: list[SearchedGain] | None = import_module(SCHEDULES).proved_gains(
@@ -219,7 +217,6 @@ def _with_most_datasets(result: TuningResult, before: TuningResult | None) -> Tu
 
 
 def _has_choices(request: TuningRequest, program: Program, strategy: Strategy) -> bool:
-    """True if the program has versions, or parameters that are to be tuned."""
     return any(forest.trees for forest in program.tree.entries) or (
         _parameter_search(request, strategy) is not None and bool(program.spaces()))
 
@@ -236,7 +233,6 @@ def _without_records(request: TuningRequest, strategy: Strategy, program: Progra
 
 def _tune(request: TuningRequest, strategy: Strategy, program: Program, job: TuningJob,
           started: float) -> State:
-    """Tune a program by records."""
     search = _parameter_search(request, strategy)
     with display(len(job.datasets)) as shown, interrupts.between_runs():
         if request.replay is not None:
@@ -251,7 +247,6 @@ def _tune(request: TuningRequest, strategy: Strategy, program: Program, job: Tun
 
 
 def _job(request: TuningRequest, program: Program, runner: Measurable) -> TuningJob:
-    """The job that all ways of tuning have in common."""
     assert program.device_info is not None
     datasets = [] if request.replay else tuning_datasets(request, program)
     return TuningJob(runner, program.tree, datasets,
@@ -302,7 +297,6 @@ def _parameter_search(request: TuningRequest, strategy: Strategy) -> ParameterSe
 @contextmanager
 def _logged(request: TuningRequest, program: Program, job: TuningJob, shown: Display
             ) -> Iterator[TuningJob]:
-    """The job with a log, and with progress that is shown."""
     assert program.device_info is not None
     output = request.tuning_file
     log = Log(output.with_name(output.name + ".log"), runs_are_for(program), resume=request.resume,

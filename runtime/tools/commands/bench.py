@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,9 @@ from runelift.runtime.tuner.measure.protocols import Progress
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.choose import RequiredVersions
 
+if TYPE_CHECKING:
+    from runelift.runtime.tools.commands.tuning_request import TuningRequest
+
 EXAMPLES = ("runelift bench examples/matmul.fut --only thin",
             "runelift bench examples/matmul.fut --force V3 --json")
 EXCLUDED_TAGS = frozenset({"nobench", "disable"})
@@ -70,27 +73,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "only", "force", "memory", *COMPILATION, "observe", "json")
 
 
-class DatasetOptions(Protocol):
-    """The options that say which inputs are meant."""
-
-    @property
-    def program(self) -> Path:
-        """The path of the program."""
-
-    @property
-    def entry(self) -> str | None:
-        """The entry point; None: all."""
-
-    @property
-    def input(self) -> Path | None:
-        """A file with the only input."""
-
-    @property
-    def only(self) -> str | None:
-        """A part of the names of datasets."""
-
-
-def inputs(args: argparse.Namespace | DatasetOptions, program: Program,
+def inputs(args: argparse.Namespace | TuningRequest, program: Program,
            datasets: Callable[[Source, str], Sequence[Case]]) -> list[Input]:
     """The inputs that the command line asks for, of the cases that ``datasets`` picks.
 
@@ -181,14 +164,12 @@ def execute(args: argparse.Namespace) -> int:
 def _seen(shows: Callable[[Sequence[float]], None],
           observe: Callable[[float, Record | None], None], times: Sequence[float],
           record: Record | None) -> None:
-    """Show a run, and have observers see it."""
     shows(times)
     observe(times[-1], record)
 
 
 def _show_run(shown: Display, label: str, number: int, datasets: int, runs: int,
               times: Sequence[float]) -> None:
-    """Show a run of the ``number``-th dataset, after which there are these times."""
     summary = f"median {show_seconds(median(times))}" if len(times) == runs else ""
     shown.measured(Progress(label, number * runs + len(times), datasets * runs, times[-1], summary))
 

@@ -100,7 +100,6 @@ def _as_json(found: Inventory, action: str, why: str | None) -> dict[str, Any]:
 
 
 def _bytes(size: float) -> str:
-    """A size for people to read."""
     for unit in ("B", "kB", "MB"):
         if size < 1000:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"

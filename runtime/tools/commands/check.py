@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
 from runelift.frontend.load import check
-from runelift.ir.base.errors import Diagnostic, ProgramError, ProgramWarning
+from runelift.ir.base.errors import Diagnostic, ProgramError, ProgramWarning, Replacement
 from runelift.ir.base.files import read_source
-from runelift.runtime.tools.commands.fixes import fix
+from runelift.ir.base.source import Source, Span
+from runelift.ir.base.written_files import write_atomically
 from runelift.runtime.tools.commands.options import (
     add_json_or_sarif,
     print_json,
@@ -62,3 +64,56 @@ def execute(args: argparse.Namespace) -> int:
     if args.json or args.sarif:
         print_json(None)
     return 0
+
+
+DOUBTFUL = frozenset({"size-mismatch"})
+"""Errors whose hints have a choice, which people make."""
+MOST_ROUNDS = 10
+"""The most checks of a program: a mistake may hide another one."""
+
+
+def fix(path: Path) -> int:
+    """Write the texts of hints into a program until no hint has one; the number of places."""
+    changed = 0
+    for _ in range(MOST_ROUNDS):
+        source = read_source(path)
+        edits = _edits(source, diagnostics_of(source))
+        if not edits:
+            break
+        text = source.text
+        for span, new in reversed(edits):
+            text = text[:span.start] + new + text[span.end:]
+        write_atomically(path, text, path.stat().st_mode & 0o777)
+        changed += len(edits)
+    return changed
+
+
+def diagnostics_of(source: Source) -> list[Diagnostic]:
+    """The errors and warnings of a program."""
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        found = list[Diagnostic]()
+        try:
+            check(source)
+            found += mistakes(source)
+        except ProgramError as error:
+            found += error.diagnostics
+    return found + [each.message.diagnostic for each in caught
+                    if isinstance(each.message, ProgramWarning)]
+
+
+def _edits(source: Source, diagnostics: Iterable[Diagnostic]) -> list[tuple[Span, str]]:
+    """The first text of each diagnostic with its place, in order; places do not overlap."""
+    wanted = {}
+    for each in diagnostics:
+        if each.code in DOUBTFUL:
+            continue
+        hint = next((hint for hint in each.hints if isinstance(hint, Replacement)), None)
+        if hint is not None and (hint.span or each.span).source == source:
+            span = hint.span or each.span
+            wanted[span.start, span.end] = span, hint.new
+    edits, end = list[tuple[Span, str]](), 0
+    for place, edit in sorted(wanted.items(), key=lambda item: item[0]):
+        if place[0] >= end:
+            edits.append(edit)
+            end = place[1]
+    return edits

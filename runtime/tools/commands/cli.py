@@ -160,7 +160,6 @@ def make_parser(command: str | None, *, everything: bool = True) -> argparse.Arg
 
 
 def _shown(examples: Sequence[str]) -> str:
-    """The examples at the end of a help."""
     return "\n".join(["examples:", *(f"  {each}" for each in examples)])
 
 
@@ -219,7 +218,6 @@ def _execute(arguments: list[str]) -> int:
 
 
 def _bug() -> int:
-    """Show the current exception, which is a bug of Runelift."""
     traceback.print_exc()
     address = importlib.import_module("runelift.ir.base.project_links").repository()
     where = "" if address is None else f" at {address}"
@@ -279,7 +277,6 @@ def _remark(message: Warning | str, category: type[Warning], filename: str, line
 
 
 def _stopped() -> int:
-    """Say that Ctrl-C has ended the command."""
     supervisor.told()
     return _complain(STOPPED, INTERRUPTED)
 

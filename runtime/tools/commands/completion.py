@@ -80,7 +80,6 @@ def commands() -> list[Command]:
 
 
 def _actions(command: str) -> Sequence[argparse.Action]:
-    """The arguments of a command."""
     parser = cli.make_parser(command)
     subparsers, = (each for each in parser._actions
                    if isinstance(each, argparse._SubParsersAction))
@@ -130,7 +129,6 @@ def bash(found: Sequence[Command]) -> str:
 
 
 def _bash_values(argument: Argument) -> str:
-    """Append the words that may stand for an argument."""
     kinds = [f"-W '{' '.join(argument.choices)}'"] * bool(argument.choices) + (
         ["-f"] * argument.is_file)
     return "; ".join(f'COMPREPLY+=($(compgen {kind} -- "$word"))' for kind in kinds) or ":"
@@ -155,7 +153,6 @@ def zsh(found: Sequence[Command]) -> str:
 
 
 def _zsh_option(option: Argument, name: str) -> str:
-    """The description of an option by one of its names."""
     value = f":value:{_zsh_values(option)}" if option.takes_value else ""
     return f"'*{name}[{_zsh_text(option.about)}]{value}'"
 

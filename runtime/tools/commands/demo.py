@@ -66,7 +66,6 @@ def source_lines(path: Path) -> Iterator[str]:
 
 
 def _interpreted(args: argparse.Namespace, path: Path) -> int:
-    """Run the program without a device."""
     program = compile_program(path, device="interpreter")
     given = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
     results, _ = program.run(program.entries[0], [given])

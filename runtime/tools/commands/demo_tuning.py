@@ -164,5 +164,4 @@ class Demo:
 
 
 def _cell(seconds: float, fastest: bool) -> str:
-    """A time, marked if it is the best."""
     return show_seconds(seconds) + (" *" if fastest else "  ")

@@ -14,7 +14,6 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
 
 from runelift.runtime.devices.advice import advice
 from runelift.runtime.devices.bindings import bindings_problem
@@ -30,6 +29,7 @@ from runelift.runtime.devices.registrations import described, registrations
 from runelift.runtime.tools.commands.devices import add_measure, facts, measure
 from runelift.runtime.tools.commands.options import add_options, print_json
 from runelift.runtime.tools.commands.styles import show
+from runelift.runtime.tools.reports.environment import installed
 
 EXAMPLES = ("runelift doctor", "runelift doctor --json", "runelift doctor --measure")
 PACKAGES = ("runelift", "numpy", "pyopencl", "pocl-binary-distribution",
@@ -46,20 +46,21 @@ def execute(args: argparse.Namespace) -> int:
     """Run ``runelift doctor``."""
     if args.measure:
         return measure(args)
+    packages = {name: installed(name) for name in PACKAGES}
     runtimes = registrations()  # first: what is done for this run is not among them
     done = register_runtimes()
     if args.json:
         devices = find_devices()
         usable = _usable(devices)
         print_json({"python": sys.version.split()[0], "machine": platform.platform(),
-                    "packages": _packages(), "bindings": bindings_problem(),
+                    "packages": packages, "bindings": bindings_problem(),
                     "runtimes": [asdict(each) for each in runtimes], "registered": done,
                     "linker": shutil.which("ld"), "vendors": os.environ.get("OCL_ICD_VENDORS"),
                     "devices": [facts(d) for d in devices], "usable": bool(usable),
                     "advice": advice(devices)})
         return 0 if usable else 1
     show(f"Python {sys.version.split()[0]} on {platform.platform()}")
-    show(", ".join(f"{name} {number or 'not installed'}" for name, number in _packages().items()))
+    show(", ".join(f"{name} {number or 'not installed'}" for name, number in packages.items()))
     show("linker (PoCL needs it): " + (shutil.which("ld") or "not found"))
     show("OpenCL runtimes that files register:" + ("" if runtimes else " none"))
     for each in runtimes:
@@ -89,16 +90,6 @@ def execute(args: argparse.Namespace) -> int:
 def _usable(devices: Sequence[DeviceInfo]) -> list[DeviceInfo]:
     """The devices that programs may run on without being told to."""
     return [each for each in devices if each.problem is None and not each.is_simulator]
-
-
-def _packages() -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = None
-    return found
 
 
 def _describe(device: DeviceInfo, has_twins: bool) -> str:

@@ -89,13 +89,11 @@ def _without_preamble(text: str) -> str:
 
 
 def _tree(args: argparse.Namespace, program: Program) -> str:
-    """The tree of an entry point, or of all."""
     tree: Forest | Forests = program.tree if args.entry is None else program.tree.entry(
         pick_entry(program, args.entry))
     return tree.dot() if args.dot else tree.render()
 
 
 def _stage(args: argparse.Namespace, program: Program) -> str:
-    """The program at another stage."""
     needs_entry = args.entry or (args.stage in PLANNED and not program.entries)
     return program.source(args.stage, pick_entry(program, args.entry) if needs_entry else None)

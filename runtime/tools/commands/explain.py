@@ -39,7 +39,7 @@ EXPLAINERS = {
     **{name: f"explain_kernels:{name}" for name in ("parameters", "kernels", "memory")},
     "cost": "explain_cost:explain", "schedule": "explain_schedule:explain",
     **{name: f"explain_kernels:{name}" for name in ("barriers", "access")},
-    "lengths": "explain_lengths:explain", "ragged": "explain_ragged:explain",
+    **{name: f"explain_rows:{name}" for name in ("lengths", "ragged")},
     "html": "explain_page:explain"}
 """The functions for options, the first of which counts.  Their modules are imported by name, as
 commands are: some need much."""

@@ -90,7 +90,6 @@ def _explained(args: argparse.Namespace, loaded: LoadedProgram, entry: str) -> _
 
 def _over(loaded: LoadedProgram, forest: Forest, over: str, others: Mapping[str, int]
           ) -> curves.CostCurves:
-    """The curves of an entry point over a size."""
     interface = loaded.interface(forest.entry)
 
     def at(size: int) -> Prediction:
@@ -122,7 +121,6 @@ def _fitting(loaded: LoadedProgram, entry: str, over: str, others: Mapping[str, 
 
 
 def _write(args: argparse.Namespace, path: Path, device: str, found: _Explained) -> Path:
-    """Write the page, and say where it is."""
     out = Path(args.html or path.with_suffix(".cost.html").name)
     (each,) = found.curves
     about = {"program": path.name, "entry point": each.forest.entry, "device": device,

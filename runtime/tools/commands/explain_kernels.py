@@ -136,7 +136,6 @@ def barriers(args: argparse.Namespace, path: Path) -> None:
 
 
 def _text(found: Sequence[ExplainedKernel], total: int) -> Iterator[str]:
-    """The explanations, and the numbers of kernels."""
     yield from (each.render() for each in found)
     count = sum(len(each.barriers) for each in found)
     yield f"{count} barriers in {len(found)} of {total} kernels"

@@ -117,7 +117,6 @@ class _Followed:
 
 
 def _facts(followed: Sequence[_Followed], dropped: Iterable[Dropped]) -> dict[str, Any]:
-    """The content of ``--json``."""
     *versions, last = found = [each.points for each in followed]
     text = Schedule(last.schedule.steps, tuple(each.schedule for each in versions)).text
     return {"schedule": text.splitlines(),

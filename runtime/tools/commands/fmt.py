@@ -70,7 +70,6 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _tell(change: dict[str, str], args: argparse.Namespace) -> None:
-    """Say what changed in a file, or would change."""
     if args.diff:
         sys.stdout.write(change["diff"])
     else:
@@ -83,7 +82,6 @@ def _diff(source: Source, text: str) -> str:
 
 
 def _sources(paths: Sequence[Path]) -> Iterator[Source]:
-    """The programs that are meant, each once."""
     for path in dict.fromkeys(paths):
         if path == STDIN:
             yield _stdin()

@@ -80,7 +80,6 @@ def error(message: str) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
-    """The versions of what has run so far."""
     found = {"runelift": __version__, "python": sys.version.split()[0]}
     for name in PACKAGES:
         module = sys.modules.get(name)

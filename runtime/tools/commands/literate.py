@@ -57,7 +57,6 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _write(made: Document, output: Path) -> None:
-    """Write the document after the files that it names."""
     for name, content in made.files.items():
         path = output.parent / name
         try:

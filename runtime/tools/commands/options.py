@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import require_file
@@ -32,18 +32,14 @@ def programs_in(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 NEEDS_DEVICE = ("Tuning needs an OpenCL device, and the interpreter is none.  'runelift doctor' "
-                "lists the devices.")
+                 "lists the devices.")
+
+_Add: TypeAlias = Callable[[argparse._ActionsContainer], object]
+"""Adds an option to a parser, or to a group of options."""
 
 
-class _Option(NamedTuple):
-    """The arguments of ``add_argument``."""
-
-    names: Sequence[str]
-    how: Mapping[str, Any]
-
-
-def _option(*names: str, **how: Any) -> _Option:
-    return _Option(names, how)
+def _option(*names: str, **how: Any) -> _Add:
+    return lambda parser: parser.add_argument(*names, **how)
 
 
 class _Policies(tuple[str, ...]):
@@ -67,7 +63,7 @@ def _policy(name: str) -> str:
     return name
 
 
-OPTIONS: Mapping[str, _Option] = {
+OPTIONS: Mapping[str, _Add] = {
     "program": _option("program", type=Path, metavar="FILE", help="a program (.fut)"),
     "entry": _option("-e", "--entry", metavar="NAME",
                      help="the entry point (default: main, or the only one)"),
@@ -138,8 +134,7 @@ COMPILATION = "device", "tuning", "schedule", *REWRITING, "rules", "fp-contract"
 def add_options(parser: argparse._ActionsContainer, *names: str) -> None:
     """Add shared options, in this order."""
     for name in names:
-        flags, how = OPTIONS[name]
-        parser.add_argument(*flags, **how)
+        OPTIONS[name](parser)
 
 
 def add_json_or_sarif(parser: argparse.ArgumentParser) -> None:

@@ -46,7 +46,8 @@ from runelift.runtime.tools.profiling.profile import Profile, profile_of
 from runelift.runtime.tools.profiling.session import each_alone, runs_of, with_ways
 from runelift.runtime.tools.profiling.text import print_profile, rules_of_counting
 from runelift.runtime.tools.profiling.trace import trace
-from runelift.runtime.tools.profiling.ways import Call, NumpyFunction, commands_in_python
+from runelift.runtime.tools.profiling.way import Call, NumpyFunction
+from runelift.runtime.tools.profiling.ways import commands_in_python
 from runelift.runtime.tools.testing.test_blocks import datasets_of
 from runelift.runtime.versions.tuning_file import tuning_path
 
@@ -182,7 +183,6 @@ def _options(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
 
 
 def _commands(args: argparse.Namespace, call: Call, dataset: str) -> Commands:
-    """Commands for the shell about a dataset."""
     entry = ["--entry", call.entry] if call.entry != "main" else []
     about = [*entry, *_options(args, KEPT)]
     chosen = ["--input", str(args.input)] if args.input is not None else ["--only", dataset]

@@ -143,7 +143,6 @@ def doubtful(command: Sequence[str]) -> Iterator[str]:
 
 
 def _versions(recorded: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """The packages whose versions differ."""
     given = recorded.get("versions")
     before = {str(name).lower(): str(value) for name, value in given.items()} if isinstance(
         given, Mapping) else {}
@@ -164,7 +163,6 @@ def _run(command: Sequence[str]) -> str:
 
 
 def _repeated_tuning(path: Path, command: Sequence[str]) -> TwoTunings:
-    """The tuning that is recorded beside the one of now."""
     before = path.with_name(path.name.removesuffix(".json"))
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "now.tuning"
@@ -196,7 +194,6 @@ def without_files(command: Sequence[str]) -> list[str]:
 
 
 def _repeated(recorded: Mapping[str, Any], command: Sequence[str]) -> TwoTunings:
-    """The result that is recorded beside the one of now."""
     output = _run(without_files(command))
     try:
         now = parse(output)

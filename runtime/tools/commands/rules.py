@@ -80,7 +80,6 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _outside(rules: Iterable[Point]) -> Iterator[_Listed]:
-    """The rules of a rule file, as listed."""
     for rule in rules:
         yield _Listed("outside", rule.name, rule.law, rule.notes)
 

@@ -48,7 +48,6 @@ def sarif_log(found: Sequence[dict[str, Any]], arguments: Sequence[str] = ()) ->
 
 
 def _rule(code: str) -> dict[str, Any]:
-    """The SARIF rule that explains an error code."""
     known = CODES[code]
     return {"id": code,
             "shortDescription": {"text": f"{known.title[0].upper()}{known.title[1:]}."},

@@ -9,19 +9,15 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from runelift.ir.base.errors import CompilerLimitation, UserError
-from runelift.ir.base.source import Source
 from runelift.ir.interpret import bind_arguments
 from runelift.ir.points import with_rules
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import Fun
 from runelift.rewrite.lift.points import BOOK
-from runelift.rewrite.lift.schedule import Schedule, Step
+from runelift.rewrite.lift.schedule import Schedule
 from runelift.rewrite.lift.scheduling import Book
-from runelift.runtime.compilation.compiled import Stages
 from runelift.runtime.data.outline import outline
-from runelift.runtime.predictions.modelled_device import ModelledDevice, modelled
-from runelift.runtime.predictions.predict import seconds_of_call
+from runelift.runtime.predictions.schedules import FEW_VERSIONS, seconds_by_schedule
 from runelift.runtime.programs.program import Program
 from runelift.runtime.rules.load import load_rules
 from runelift.runtime.tools.commands.progress import Display
@@ -36,7 +32,7 @@ from runelift.runtime.tuner.measure.protocols import Dataset, MeasuringMethod, R
 from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.tuner.schedules.drawing import Drawing
 from runelift.runtime.tuner.schedules.measuring import Lines, Measured, by_default, of_replay
-from runelift.runtime.tuner.schedules.ranking import Predict, Seconds
+from runelift.runtime.tuner.schedules.ranking import Predict
 from runelift.runtime.tuner.schedules.search import Measure, ScheduleSearch
 from runelift.runtime.tuner.search.budget import Budget
 from runelift.runtime.tuner.searched_gains import SearchedGain
@@ -44,8 +40,6 @@ from runelift.runtime.tuner.state import State
 from runelift.runtime.tuner.thresholds import measure
 from runelift.runtime.tuner.workers.runners import running
 
-FEW_VERSIONS = "moderate"
-"""The policy by which programs are compiled for estimates: all versions take twice as long."""
 STOP_SECONDS = 1.0
 """The seconds after which a schedule may be stopped that is ten times as slow as another schedule.
 """
@@ -172,35 +166,17 @@ def _drawing(request: TuningRequest, program: Program, fun: Fun, datasets: Seque
     sizes = [{str(name): int(value) for name, value in bind_arguments(
         fun, list(each.arguments())).items() if value.dtype == Prim.I64.dtype and not value.shape}
         for each in datasets]
+    own = Schedule(tuple(each for each in program.compiled.steps if each.entry == fun.name))
     return Drawing(fun, program.compiled.names, sizes, program.compiled.numbers,
-                   random.Random(request.seed), _of_entry(program.compiled.steps, fun.name), book)
+                   random.Random(request.seed), own, book)
 
 
 def _predicting(program: Program, entry: str, datasets: Sequence[Dataset],
                 policy: str | None = None) -> Predict:
-    """The function that predicts an entry point with a schedule; nothing is built or run.
-
-    It is compiled by a ``policy`` for versions, or by the program's.
-    """
+    """The function that predicts an entry point with a schedule."""
     assert program.device_info is not None
-    compiled, device = program.compiled, ModelledDevice(program.device_info)
-    compiled = replace(compiled, policy=policy or compiled.policy)
-    inputs = [outline(each.arguments()) for each in datasets]
-
-    def predicted(schedule: Schedule) -> Seconds:
-        loaded = modelled(replace(compiled, stages=Stages(compiled.core), plans={}, unchecked=set(),
-                                  schedule=Source("schedule", schedule.text)), device)
-        loaded.checks_kernels = False
-        try:
-            return tuple(seconds_of_call(loaded, entry, each) for each in inputs)
-        except (UserError, CompilerLimitation):
-            return (math.inf,) * len(inputs)
-
-    return predicted
-
-
-def _of_entry(steps: Sequence[Step], entry: str) -> Schedule:
-    return Schedule(tuple(each for each in steps if each.entry == entry))
+    return seconds_by_schedule(program.compiled, program.device_info, entry,
+                               [outline(each.arguments()) for each in datasets], policy)
 
 
 def _measuring(request: TuningRequest, program: Program, entry: str,

@@ -38,7 +38,6 @@ class _Time(ProgressColumn):
         self._left = TimeRemainingColumn()
 
     def render(self, task: Task) -> Text:
-        """The time, in hours, minutes and seconds."""
         if task.total is not None:
             return self._left.render(task)
         minutes, seconds = divmod(int(task.elapsed or 0), 60)
@@ -89,14 +88,12 @@ class Terminal(Display):
         """Show the dataset that was measured, and the time of its quickest run so far."""
         best = min(progress.seconds, self._best.get(progress.what, math.inf))
         self._best[progress.what] = best
+        self._bars.update(self._task, description=visible(progress.what),
+                          best=f"best {show_seconds(best)}" if math.isfinite(best) else "")
         if self._whole:
-            self._bars.update(self._task, description=visible(progress.what), best=(
-                f"best {show_seconds(best)}" if math.isfinite(best) else ""))
             self._advance()
             return
-        self._bars.update(self._task, description=visible(progress.what), completed=progress.done,
-                          total=progress.total,
-                          best=f"best {show_seconds(best)}" if math.isfinite(best) else "")
+        self._bars.update(self._task, completed=progress.done, total=progress.total)
         if progress.done >= progress.total:  # what comes now cannot tell how far it is
             self._bars.remove_task(self._task)
             self._task = self._bars.add_task("finishing", total=None, best="")
@@ -108,15 +105,13 @@ class Terminal(Display):
 
     def trying(self, what: str) -> None:
         """Show what is tried."""
+        self._bars.update(self._task, description=visible(what), best="")
         if self._whole:
-            self._bars.update(self._task, description=visible(what), best="")
             self._advance()
             return
         passed = time.perf_counter() - self._from
-        known = math.isfinite(self._seconds)
-        self._bars.update(self._task, description=visible(what), best="",
-                          completed=min(passed, self._seconds),
-                          total=self._seconds if known else None)
+        self._bars.update(self._task, completed=min(passed, self._seconds),
+                          total=self._seconds if math.isfinite(self._seconds) else None)
 
     def within(self, seconds: float) -> None:
         """Count the time from here on, unless the time of all is counted."""

@@ -17,6 +17,7 @@ import re
 import secrets
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -28,7 +29,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from runelift.frontend.load import checked, load
 from runelift.frontend.promises import promise_run, warn
 from runelift.frontend.signatures import signatures
-from runelift.ir.base.errors import CompilerLimitation, Diagnostic, ProgramError, UserError
+from runelift.ir.base.errors import (
+    CompilerLimitation,
+    Diagnostic,
+    ProgramError,
+    ProgramFailure,
+    UserError,
+)
 from runelift.ir.base.files import read_source
 from runelift.ir.base.source import Source, Span
 from runelift.ir.interpret import interpret
@@ -51,19 +58,9 @@ from runelift.runtime.tools.commands.options import (
 from runelift.runtime.tools.commands.progress import Display, display
 from runelift.runtime.tools.commands.sanitized import require_simulator, tested
 from runelift.runtime.tools.commands.styles import show
-from runelift.runtime.tools.commands.test_outcomes import (
-    FAILED,
-    OTHER_TEXT,
-    PASSED,
-    SKIPPED,
-    counts,
-    print_outcomes,
-    summary,
-)
 from runelift.runtime.tools.commands.version_runs import VersionNotRun, VersionRuns
 from runelift.runtime.tools.races.mistakes import NO_DEVICE, KernelMistake
 from runelift.runtime.tools.testing.block_mistakes import mistake
-from runelift.runtime.tools.testing.peer_text import peer_text
 from runelift.runtime.tools.testing.scripts import evaluate
 from runelift.runtime.tools.testing.test_blocks import Block, Case, Failure, parse_blocks
 from runelift.runtime.tuner.measure.time_limits import TimeLimit, parse_time_limit
@@ -159,7 +156,6 @@ def limit_of(args: argparse.Namespace) -> TimeLimit:
 
 def _tested(args: argparse.Namespace, paths: Sequence[Path], shown: Display
             ) -> Iterable[list[dict[str, Any]]]:
-    """The outcomes of each program, in order."""
     if args.jobs <= 1:
         yield from map(partial(_test_program, args, shown=shown), paths)
         return
@@ -193,7 +189,6 @@ class _Workers:
             each.end()
 
     def outcomes(self, paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
-        """The outcomes of each program, in order."""
         pool = ThreadPoolExecutor(max(self._count, 1))
         try:
             yield from pool.map(self._test, paths)
@@ -246,7 +241,6 @@ class _Tester:
         self.outcomes: list[dict[str, Any]] = []
 
     def program(self, path: Path) -> None:
-        """Run all test blocks of a program."""
         found: list[tuple[Source, Sequence[Block]]] = []
 
         def read() -> None:
@@ -343,7 +337,6 @@ class _Tester:
 
     def note(self, path: Path, line: int, what: str, outcome: str, message: str = "",
              cause: str = "") -> None:
-        """Add an outcome to the list."""
         self.outcomes.append({"file": str(path), "line": line, "case": what, "outcome": outcome,
                               "cause": cause, "message": message, "not_run": {}})
 
@@ -480,7 +473,6 @@ class _Subject:
             yield name, partial(self._versions.results, entry, placed, force)
 
     def _run(self, entry: str, arguments: Sequence[Any]) -> Sequence[Any]:
-        """Run on the device."""
         with version_names_in_errors(self._program):
             return self._program.run(entry, arguments)[0]
 
@@ -491,7 +483,6 @@ class _Subject:
 
 
 def _argument_types(core: Program, entry: str) -> list[Prim]:
-    """The element types of the arguments of an entry point; none if there is no such."""
     return [elem_of(p.type) for fun in core.funs if fun.name == entry
             for p in fun.params[fun.sizes:]]
 
@@ -503,3 +494,79 @@ def _must_fail(pattern: str, body: Callable[[], object]) -> None:
         _must_match(pattern, error)
     else:
         raise _Mismatch("the program should fail, but does not", "does not fail")
+
+
+PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+OTHER_TEXT = "another error text"
+"""The cause of a failure, or of a note, that an error is worded in another way than expected."""
+
+
+def print_outcomes(outcomes: Iterable[dict[str, Any]], verbose: bool) -> None:
+    """Print the cases that failed, or all."""
+    for outcome in outcomes:
+        place, message = f"{outcome['file']}:{outcome['line']}", outcome["message"]
+        if outcome["outcome"] == FAILED:
+            show(f"{place}: {outcome['case']}: FAILED: {message}")
+        elif verbose:
+            show(f"{place}: {outcome['case']}: {outcome['outcome']}")
+
+
+def summary(outcomes: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """The numbers of cases that failed or were skipped for each cause, then of all."""
+    failed = Counter(o["cause"] for o in outcomes if o["outcome"] == FAILED)
+    if len(failed) > 1:
+        for cause, count in failed.most_common():
+            yield f"{count:5} {cause}"
+    other = sum(o["outcome"] == PASSED and o["cause"] == OTHER_TEXT for o in outcomes)
+    for (file, version), not_run in _not_run(outcomes).items():
+        where = not_run[0][1] + f" and {len(not_run) - 1} more" * (len(not_run) > 1)
+        yield f"{file}: {version} did not run: {not_run[0][0]} ({where})"
+    for reason, count in Counter(o["message"] for o in outcomes if o["outcome"] == SKIPPED
+                                 and o["message"]).items():
+        yield f"{count} skipped: {reason}"
+    yield counts(outcomes, f" ({other} with {OTHER_TEXT})" * bool(other))
+
+
+def counts(outcomes: Iterable[dict[str, Any]], remark: str = "") -> str:
+    """The numbers of cases that passed, failed and were skipped."""
+    found = Counter(outcome["outcome"] for outcome in outcomes)
+    return (f"{found[PASSED]} passed{remark}, {found[FAILED]} failed, "
+            f"{found[SKIPPED]} skipped")
+
+
+def _not_run(outcomes: Sequence[dict[str, Any]]
+             ) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """The versions that did not run: (file, name of the version) to pairs (reason, test case)."""
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for outcome in outcomes:
+        for version, reason in outcome["not_run"].items():
+            entry, _, _ = outcome["case"].partition(":")
+            name = version if entry == "main" else f"{version} of {entry}"
+            found.setdefault((outcome["file"], name), []).append((reason, outcome["case"]))
+    return found
+
+
+_FAILURE = re.compile(r"(?P<place>.+?:\d+:\d+): error\[[a-z-]+\]: (?P<message>.*)")
+_CALL = re.compile(r"  in .*, called at (?P<place>.+)")
+_WORDING = {"Division by zero.": "division by zero",
+            "Negative exponent:": "negative exponent:"}
+"""The beginnings of our texts that Futhark words in another way."""
+_INVALID_ARGUMENTS = "Error: entry point arguments have invalid sizes."
+
+
+def peer_text(error: UserError) -> str:
+    """The text that Futhark would print, as far as its words are known."""
+    if isinstance(error, ProgramError):
+        return "\n".join(f"Error at {each.span}:\n{each.message}" for each in error.diagnostics)
+    first, *calls = str(error).split("\n")
+    found = _FAILURE.match(first) if isinstance(error, ProgramFailure) else None
+    if found is None:
+        return f"{_INVALID_ARGUMENTS}\nError: {first}"
+    message = found["message"]
+    for ours, theirs in _WORDING.items():
+        if message.startswith(ours):
+            message = theirs + message.removeprefix(ours)
+    places = [found["place"], *(call["place"] for call in map(_CALL.match, calls) if call)]
+    trace = "\n".join(f"{'->' if number == 0 else '  '} #{number}  {place}"
+                      for number, place in enumerate(places))
+    return f"Error: {message}\n\nBacktrace:\n{trace}\n"

@@ -60,7 +60,7 @@ from runelift.runtime.tools.commands.styles import show
 from runelift.runtime.tools.commands.tuning_data import tuning_datasets
 from runelift.runtime.tools.pages.document import document, write_page
 from runelift.runtime.tools.reports.html.compared import compared
-from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
+from runelift.runtime.tuner.costs.cost_model import costs_of
 from runelift.runtime.tuner.costs.log import Measurements, made_for, read_log
 from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
 from runelift.runtime.tuner.kernel_parameters.search import LOCAL
@@ -133,7 +133,6 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _compare(args: argparse.Namespace) -> int:
-    """Compare strategies for thresholds."""
     strategies = _strategies(args)
     source = require_file(args.source)
     if source.suffix != ".fut":
@@ -160,7 +159,6 @@ def _compare(args: argparse.Namespace) -> int:
 
 
 def _compare_searches(args: argparse.Namespace) -> int:
-    """Compare searches for the parameters of kernels."""
     if args.replay or args.noise or args.html is not None or args.source.suffix != ".fut":
         raise UserError("--parameters runs a program (.fut), without --replay, --noise and --html.")
     known, names = (LOCAL, *EXPLORING), args.strategy or [LOCAL, *EXPLORING]
@@ -237,7 +235,6 @@ def _of_program(args: argparse.Namespace, strategies: Strategies) -> list[Compar
 def _of_entries(args: argparse.Namespace, program: Program,
                 compared: Callable[[Forest, dict[str, int]], list[Comparison]]
                 ) -> list[Comparison]:
-    """The comparisons for all entry points, until one is interrupted."""
     assert program.device_info is not None
     found: list[Comparison] = []
     for forest in program.tree.entries:
@@ -279,7 +276,7 @@ def _live(args: argparse.Namespace, strategies: Strategies, program: Measurable,
     costs = measured.costs
     if not costs.datasets:
         return []
-    weights = _weights(costs)
+    weights = {each.name: 1.0 / max(each.least(), 1e-12) for each in costs.datasets}
     own = [dataset for dataset in datasets if dataset.name in weights]
 
     def oracle(seed: int) -> Live:
@@ -288,7 +285,3 @@ def _live(args: argparse.Namespace, strategies: Strategies, program: Measurable,
     return [compare(strategies, Problem(costs, default, oracle), seeds=args.seeds or 1,
                     budget=args.budget, progress=lambda name, seed: args.shown.trying(
                         f"{name}, seed {seed}"))]
-
-
-def _weights(costs: Costs) -> dict[str, float]:
-    return {d.name: 1.0 / max(d.least(), 1e-12) for d in costs.datasets}

@@ -7,7 +7,7 @@ from itertools import starmap
 
 from runelift.ir.base.errors import UserError
 from runelift.runtime.programs.program import Program
-from runelift.runtime.research import import_t4, t4
+from runelift.runtime.research import t4
 from runelift.runtime.tools.commands import INTERRUPTED
 from runelift.runtime.tools.commands.options import print_json, warn
 from runelift.runtime.tools.commands.progress import display
@@ -44,10 +44,10 @@ def imported(request: TuningRequest, program: Program, job: TuningJob) -> list[S
     """Take over the best configurations of a T4 file."""
     assert program.device_info is not None
     assert request.import_t4 is not None
-    found = import_t4.usable(program, t4.read_t4(request.import_t4), program.device_info.name)
+    found = t4.usable(program, t4.read_t4(request.import_t4), program.device_info.name)
     for problem in found.problems:
         warn(f"{request.import_t4}: {problem}")
-    adopted = import_t4.adopt(program, job, found.results)
+    adopted = t4.adopt(program, job, found.results)
     if not adopted:
         raise UserError(f"'{request.import_t4}' has no configuration of this program that is valid "
                         "on all of its datasets.")

@@ -10,7 +10,7 @@ from runelift.ir.base.files import read_source, require_file
 from runelift.ir.base.source import Source
 from runelift.runtime.programs.program import Program
 from runelift.runtime.records.format import dataset_label
-from runelift.runtime.tools.commands.bench import DatasetOptions, inputs
+from runelift.runtime.tools.commands.bench import inputs
 from runelift.runtime.tools.commands.tuning_request import TuningRequest
 from runelift.runtime.tools.testing.test_blocks import (
     Case,
@@ -21,7 +21,7 @@ from runelift.runtime.tools.testing.test_blocks import (
 from runelift.runtime.tuner.measure.protocols import Dataset
 
 
-def tuning_datasets(args: argparse.Namespace | DatasetOptions, program: Program
+def tuning_datasets(args: argparse.Namespace | TuningRequest, program: Program
                     ) -> list[Dataset]:
     """The datasets that the command line asks to tune for.
 
@@ -42,7 +42,7 @@ def _usable(source: Source, entry: str) -> list[Case]:
     return [case for case in training_of(source, entry) if unreadable(case, source) is None]
 
 
-def _require_readable(args: argparse.Namespace | DatasetOptions, source: Source) -> None:
+def _require_readable(args: argparse.Namespace | TuningRequest, source: Source) -> None:
     """Raise UserError if there are datasets, but no files of any can be read."""
     reasons = [(case.dataset, unreadable(case, source)) for case in training_of(source, args.entry)
                if args.input is None and (args.only is None or args.only in case.dataset)]

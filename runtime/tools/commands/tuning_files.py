@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from runelift.runtime.programs.program import Program
 from runelift.runtime.tools.commands.options import warn
 from runelift.runtime.tools.commands.tuning_request import TuningRequest, TuningResult
 from runelift.runtime.tools.pages.document import document, write_page
+from runelift.runtime.tools.reports.environment import now
 from runelift.runtime.tuner.costs.log import made_for
 from runelift.runtime.tuner.fit.cross_validation import HeldOut
 from runelift.runtime.tuner.state import State
@@ -100,4 +100,4 @@ def about_program(program: Program) -> dict[str, str]:
             PROGRAM: program.identity.program,
             "device": info.name, "platform": info.platform, "driver": info.driver,
             "policy": program.policy,
-            "written": datetime.now(UTC).isoformat(timespec="seconds")}
+            "written": now()}

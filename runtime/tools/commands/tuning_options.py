@@ -37,7 +37,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the program and datasets, and for the runs."""
     add_options(parser, "program", "entries")
     parser.add_argument("-r", "--runs", type=int, metavar="N",
                         help="how often to repeat each run (default: 3; with replay, which "
@@ -54,7 +53,6 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_search(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for the way to search, and for its time limit."""
     parser.add_argument("--replay", type=Path, metavar="LOG",
                         help="fit to the runs in a log instead of running anything")
     parser.add_argument("--resume", action="store_true",
@@ -88,7 +86,6 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_results(parser: argparse.ArgumentParser) -> None:
-    """Add arguments for results besides thresholds, and for their files."""
     parser.add_argument("--validate", action="store_true",
                         help="also run the datasets that are kept out of tuning ('notune') by "
                              "default and tuned")

@@ -120,7 +120,6 @@ def write_so_far(request: TuningRequest, program: Program, state: State) -> None
 
 
 def _tuned(state: State) -> set[str]:
-    """The entry points that were tuned."""
     return {entry.forest.entry for entry in state.thresholds.entries} | {
         each.entry for each in state.parameters}
 

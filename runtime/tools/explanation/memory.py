@@ -81,7 +81,6 @@ def _formula_lines(name: str, version: VersionMemory) -> Iterator[str]:
 
 
 def _arrays(peak: Peak) -> str:
-    """The arrays that are alive at a peak."""
     return ", ".join(f"{_shown(each.name.base)} {formula(each.bytes)}"
                      + (f" ({each.origin})" if each.origin else "")
                      for each in peak.arrays) or "nothing"

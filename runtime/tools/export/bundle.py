@@ -51,7 +51,6 @@ def package_name() -> str:
 
 
 def _named(package: str) -> dict[str, bytes]:
-    """The files of the package under a name."""
     files = {"__init__.py": b'"""Modules of Runelift that run exported programs."""\n'}
     for module, path in sorted(_modules().items()):
         source = _path(REPLACED.get(module, module)).read_text("utf-8")
@@ -108,7 +107,6 @@ def _is_module(name: str) -> bool:
 
 
 def _path(module: str) -> Path:
-    """The file of a module of Runelift."""
     found = _found(module)
     assert found is not None, module
     return found
@@ -116,7 +114,6 @@ def _path(module: str) -> Path:
 
 @cache
 def _found(module: str) -> Path | None:
-    """The file of a module of Runelift, if there is such a module."""
     _, room, *rest = module.split(".")
     spec = find_spec(f"{ROOT}.{room}")
     folders = () if spec is None else spec.submodule_search_locations or ()
@@ -133,6 +130,5 @@ def _folder(package: str) -> str:
 
 
 def _place(module: str, path: Path) -> str:
-    """The path of a module in the package."""
     folder = _folder(module)
     return f"{folder}/__init__.py" if path.name == "__init__.py" else f"{folder}.py"

@@ -138,7 +138,6 @@ _OWN = frozenset({"_opened", "_program", "_util", "_sys", "_import_module", "_Pa
 
 
 def _plan(program: Program, entry: str, kind: PlanKind) -> Plan:
-    """The plan of an entry point for a kind of devices."""
     return program.compiled.plan(program.interface(entry).entry, interleave=kind.interleave,
                                  coherent=kind.coherent)
 
@@ -151,7 +150,6 @@ def _guards(program: Program, entry: str) -> dict[str, SizeGuard]:
 
 
 def _kernels(program: Program, entry: str, plans: Mapping[PlanKind, Plan]) -> str:
-    """The text of the kernels for the device of the program."""
     info = program.device_info
     kind = KINDS[0] if info is None else PlanKind(info.interleaves, info.coherent)
     return KERNELS.format(
@@ -162,7 +160,6 @@ def _kernels(program: Program, entry: str, plans: Mapping[PlanKind, Plan]) -> st
 
 def _module(program: Program, module: str, functions: Mapping[str, str], device: str | None
             ) -> str:
-    """The text of the module."""
     declared = program.compiled.signatures
     first, function = next(iter(functions.items()))
     text = MODULE.format(
@@ -173,13 +170,11 @@ def _module(program: Program, module: str, functions: Mapping[str, str], device:
 
 
 def _dict(values: Mapping[str, int]) -> str:
-    """A dictionary as a text, a line for each value."""
     lines = [f"    {name!r}: {value},\n" for name, value in values.items()]
     return "".join(["{\n", *lines, "}"]) if lines else "{}"
 
 
 def _functions(program: Program, functions: Mapping[str, str]) -> Iterator[str]:
-    """The functions of the module."""
     for entry, function in functions.items():
         declared = program.compiled.signatures[entry]
         names = ", ".join(python_names(declared))

@@ -75,7 +75,6 @@ class Answers:
         return f"{value} : {_shown(found.type)}"
 
     def _command(self, word: str) -> Callable[[str], str]:
-        """The command that a word or the start of one means."""
         commands = {"type": self._type, "ir": self._ir, "kernel": self._kernel,
                     "time": self._time, "load": self._load, "defs": self._defs,
                     "help": self._help, "quit": self._quit}

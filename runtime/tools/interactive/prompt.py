@@ -70,7 +70,6 @@ def _inputs(answers: Answers, terminal: bool) -> Iterator[str]:
 
 
 def _line() -> str:
-    """A line of standard input that is no terminal."""
     line = sys.stdin.readline()
     if not line:
         raise EOFError

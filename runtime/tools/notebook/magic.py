@@ -19,7 +19,6 @@ class _Options(argparse.ArgumentParser):
     """The options behind the magic.  A wrong option is an error like any other user error."""
 
     def error(self, message: str) -> NoReturn:
-        """Print an error message."""
         raise UserError(f"%%runelift: {message}.  {self.format_usage().strip()}")
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:

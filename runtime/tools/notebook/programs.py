@@ -119,7 +119,6 @@ def _listing(listing: Listing) -> Iterator[Markup]:
 
 
 def _box(text: str, language: str) -> Markup:
-    """A text in a box."""
     return element("pre", list(_coloured(text, language)))
 
 

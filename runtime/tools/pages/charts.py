@@ -8,12 +8,14 @@ the screen of a phone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import TypeAlias
 
+from runelift.runtime.tools.pages import charts
+from runelift.runtime.tools.pages.document import figure
 from runelift.runtime.tools.pages.markup import Markup, element, joined
 from runelift.runtime.tools.pages.scales import Axis, Scale
 
@@ -105,10 +107,7 @@ def curves(title: str, description: str, x: Axis, y: Axis, series: Sequence[Seri
 def _frame(x: Axis, y: Axis, across: Scale, up: Scale, right: float, bottom: float
            ) -> Iterator[Markup]:
     """The axes with what is written beside them."""
-    for value, text in _written(x, across):
-        yield element("line", x1=across(value), x2=across(value), y1=TOP, y2=bottom, class_="grid")
-        yield element("text", text, x=across(value), y=bottom + 16, text_anchor="middle",
-                      class_="tick")
+    yield from _ticks_below(x, across, bottom)
     for value, text in _written(y, up):
         yield element("line", x1=LEFT, x2=right, y1=up(value), y2=up(value), class_="grid")
         yield element("text", text, x=LEFT - 6, y=up(value) + 4, text_anchor="end", class_="tick")
@@ -118,6 +117,14 @@ def _frame(x: Axis, y: Axis, across: Scale, up: Scale, right: float, bottom: flo
     middle = (TOP + bottom) / 2
     yield element("text", y.label, x=14, y=middle, text_anchor="middle", class_="label",
                   transform=f"rotate(-90 14 {middle:g})")
+
+
+def _ticks_below(x: Axis, across: Scale, bottom: float) -> Iterator[Markup]:
+    """The values of an axis below a chart, with lines through it."""
+    for value, text in _written(x, across):
+        yield element("line", x1=across(value), x2=across(value), y1=TOP, y2=bottom, class_="grid")
+        yield element("text", text, x=across(value), y=bottom + 16, text_anchor="middle",
+                      class_="tick")
 
 
 def _written(axis: Axis, scale: Scale) -> list[tuple[float, str]]:
@@ -141,7 +148,6 @@ def _series(series: Series, across: Scale, up: Scale) -> Iterator[Markup]:
 
 
 def _area(series: Series, across: Scale, up: Scale) -> Markup:
-    """The band of a series; in steps if its line is."""
     low = [(across(x), up(least)) for x, least, _ in series.band]
     high = [(across(x), up(most)) for x, _, most in series.band]
     there = _path(low, series.steps)
@@ -195,7 +201,6 @@ def _legend(series: Sequence[Series], marks: Sequence[Mark], good: bool) -> Iter
 
 
 def _sample(series: Series, x: float, y: float) -> Markup:
-    """The sample of a series in a legend: its line and its dot."""
     stroke = element("line", x1=x, x2=x + 22, y1=y, y2=y, class_=f"line s{series.style % STYLES}")
     dot = _dot(x + 11, y, series.style)
     return joined([*([stroke] if series.lines else []), *([dot] if series.dots else [])])
@@ -284,11 +289,8 @@ def spreads(title: str, description: str, x: Axis,
 
 
 def _columns_of(x: Axis, across: Scale, bottom: float, left: float) -> Iterator[Markup]:
-    """The values of an axis below rows, with lines through them."""
-    for value, text in _written(x, across):
-        yield element("line", x1=across(value), x2=across(value), y1=TOP, y2=bottom, class_="grid")
-        yield element("text", text, x=across(value), y=bottom + 16, text_anchor="middle",
-                      class_="tick")
+    """An axis below rows, with lines through them."""
+    yield from _ticks_below(x, across, bottom)
     yield element("text", x.label, x=(left + WIDTH - 20) / 2, y=bottom + 36, text_anchor="middle",
                   class_="label")
 
@@ -359,3 +361,12 @@ def _cell(x: float, y: float, width: float, value: float | None, low: float, hig
     if value or refused:
         yield element("text", f"{value:.2f}" if value else "×", x=x + width / 2 - 1,
                       y=y + CELL_HEIGHT / 2 + 3, text_anchor="middle", class_="tick")
+
+
+def courses_figure(title: str, text: str, over: str, best: Axis,
+                   courses: Mapping[str, Sequence[tuple[float, float]]], note: str) -> Markup:
+    """A step curve for each course by name, over runs or seconds; ``best`` is the other axis."""
+    return figure(charts.curves(
+        title, text, Axis(over, lambda v: f"{v:g}"), best,
+        [charts.Series(name, [(float(x), y) for x, y in course], style, steps=True)
+         for style, (name, course) in enumerate(courses.items())]), note)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,7 +87,7 @@ def _lines(found: ExplainedCost) -> Iterator[str]:
             sizes = ", ".join(f"{show_name(name, found.forest.shown)} = {value:,}"
                               for name, value in choice.sizes.items())
             yield f"  {site.name}{place}{inside}" + (f": {sizes}" if sizes else "")
-            yield table([list(HEAD), *_rows(site, choice)], "  ")
+            yield table(rows(site, choice), "  ")
             yield f"    {verdict(site, choice)}"
         if len(choices) > MOST:
             yield f"  {site.name}: met at {len(choices) - MOST} further sizes"
@@ -101,15 +101,24 @@ def _summary(totals: Totals) -> str:
 
 
 def _around(forest: Forest) -> dict[str, str]:
-    """The version around each site that stands in one."""
     return {inner.name: version_name(alternative) for site in forest.sites().values()
             for alternative in site.alternatives for inner in alternative.sites}
 
 
-def _rows(site: Site, choice: PredictedChoice) -> Iterator[list[str]]:
-    for version, alternative in zip(choice.versions, site.alternatives, strict=True):
-        mark = "* " if version.number == choice.chosen else "  "
-        yield [mark + described_version(alternative), *cells(version.totals)]
+def rows(site: Site, choice: PredictedChoice, unmarked: str = "  ") -> list[list[str]]:
+    """The cost of each version, the head first; a star marks the version that runs."""
+    return [[*HEAD], *(
+        [("* " if version.number == choice.chosen else unmarked) + described_version(alternative),
+         *cells(version.totals)]
+        for version, alternative in zip(choice.versions, site.alternatives, strict=True))]
+
+
+def obstacles(site: Site, choice: PredictedChoice,
+              name: Callable[[Alternative], str] = version_name) -> list[str]:
+    """The versions that cannot run, and why."""
+    return [f"{name(alternative)}: {version.obstacle}"
+            for version, alternative in zip(choice.versions, site.alternatives, strict=True)
+            if version.obstacle]
 
 
 def cells(totals: Totals | None) -> list[str]:
@@ -152,10 +161,7 @@ def verdict(site: Site, choice: PredictedChoice) -> str:
             said = f"{name} runs, though {_other(site, other)} takes {factor:.2f} of its time"
         else:
             said = f"{name} runs: {_other(site, other)} takes {factor:.2f} times as long"
-    return "; ".join([said, *(f"{version_name(alternative)}: {version.obstacle}"
-                              for version, alternative in zip(
-                                  choice.versions, site.alternatives, strict=True)
-                              if version.obstacle)])
+    return "; ".join([said, *obstacles(site, choice)])
 
 
 def _other(site: Site, number: int) -> str:

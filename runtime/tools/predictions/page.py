@@ -20,7 +20,14 @@ from runelift.runtime.tools.pages.document import (
 )
 from runelift.runtime.tools.pages.markup import Markup
 from runelift.runtime.tools.pages.scales import Axis
-from runelift.runtime.tools.predictions.call import HEAD, LEGEND, ExplainedCost, cells
+from runelift.runtime.tools.predictions.call import (
+    HEAD,
+    LEGEND,
+    ExplainedCost,
+    cells,
+    obstacles,
+    rows,
+)
 from runelift.runtime.tools.predictions.curves import CostCurves, SiteCurves, changes_said, tip
 from runelift.runtime.versions.version_names import described_version
 
@@ -106,15 +113,8 @@ def _call(call: ExplainedCost) -> Iterator[Markup]:
     parts = [table([[*HEAD], ["the call, by default", *cells(call.prediction.totals)]],
                    kind="numbers")]
     for site, choices in call.met():
-        choice = choices[0]
-        rows = [[*HEAD], *([
-            ("* " if version.number == choice.chosen else "") + described_version(alternative),
-            *cells(version.totals)] for version, alternative in zip(
-                choice.versions, site.alternatives, strict=True))]
-        parts.append(table(rows, f"{site.name}: the first of {len(choices)} encounters"
-                           if len(choices) > 1 else site.name, kind="numbers"))
-        parts.append(lines([f"{described_version(alternative)}: {version.obstacle}"
-                            for version, alternative in zip(
-                                choice.versions, site.alternatives, strict=True)
-                            if version.obstacle]))
+        title = f"{site.name}: the first of {len(choices)} encounters" if len(choices) > 1 else (
+            site.name)
+        parts += [table(rows(site, choices[0], ""), title, kind="numbers"),
+                  lines(obstacles(site, choices[0], described_version))]
     yield section(f"{call.forest.entry}, {call.label}", [*parts, paragraph(LEGEND)])

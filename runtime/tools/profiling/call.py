@@ -27,7 +27,8 @@ from runelift.runtime.tools.profiling.quantities import verdict
 from runelift.runtime.tools.profiling.session import each_alone, runs_of, with_ways
 from runelift.runtime.tools.profiling.text import print_profile
 from runelift.runtime.tools.profiling.trace import trace
-from runelift.runtime.tools.profiling.ways import Call, NumpyFunction, commands_in_python
+from runelift.runtime.tools.profiling.way import Call, NumpyFunction
+from runelift.runtime.tools.profiling.ways import commands_in_python
 
 WIDTH = 110
 """The width of a profile as text."""

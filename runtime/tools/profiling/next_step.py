@@ -29,10 +29,16 @@ class Kind(StrEnum):
     DEFAULT = "default"
     VERSION = "version"
     CONSTANT = "constant"
+    LAYOUT = "layout"
+    WINDOWS = "windows"
     LARGER = "larger"
     HOST = "host"
     DEVICE = "device"
     NUMPY = "numpy"
+
+
+ADDED = frozenset({Kind.CONSTANT, Kind.WINDOWS})
+"""The kinds of ways that need another entry point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +96,7 @@ class Commands:
 
     def of(self, way: MeasuredWay) -> str:
         """The command that makes a call in this way."""
-        if way.kind is Kind.CONSTANT and not way.detail.startswith("entry "):
+        if way.kind in ADDED and not way.detail.startswith("entry "):
             return way.detail  # the program has such an entry point
         return self._in_shell(way) if self.program is not None else self._in_python(way)
 
@@ -104,14 +110,18 @@ class Commands:
             case Kind.DEFAULT:
                 return (f"mv {shlex.quote(self.tuning)} {shlex.quote(f'{self.tuning}.old')}"
                         if self.tuning else shlex.join([*bench, *self.options]))
-            case Kind.CONSTANT:
+            case Kind.CONSTANT | Kind.WINDOWS:
                 text, path = shlex.quote(way.detail), shlex.quote(self.program)
                 return f"printf '\\n%s\\n' {text} >> {path}"
+            case Kind.LAYOUT:
+                made = shlex.join([*bench, *self.options, "--schedule", "layout.schedule"])
+                lines = shlex.join(way.detail.splitlines())
+                return f"printf '%s\\n' {lines} > layout.schedule && {made}"
             case Kind.LARGER:
                 made = shlex.join([*bench, *self.about, "--input", "larger.data"])
                 return f"runelift dataset {way.detail} -o larger.data && {made}"
             case _:
-                return self._in_python(way)
+                return f"program = runelift.compile({self.program!r}); {self._in_python(way)}"
 
     def _in_python(self, way: MeasuredWay) -> str:
         match way.kind:
@@ -119,20 +129,24 @@ class Commands:
                 return f"program.run({self.entry!r}, [{', '.join(self.names)}], force={way.detail})"
             case Kind.DEFAULT:
                 return "program.thresholds = {}"
-            case Kind.CONSTANT:
+            case Kind.CONSTANT | Kind.WINDOWS:
                 return f"program = runelift.compile(text + {f'{chr(10)}{way.detail}'!r})"
+            case Kind.LAYOUT:
+                return f"program = runelift.compile(text, schedule={way.detail!r})"
             case Kind.LARGER:
                 return f"runelift dataset {way.detail} -o larger.npz"
             case _:
-                given = ", ".join(f"program.to_device({name})" if array else name
-                                  for name, array in zip(self.names, self.arrays, strict=True))
-                return f"program.{self.entry}({given}, device_arrays=True)"
+                put = "".join(f"{name} = program.to_device({name}); " for name, array in zip(
+                    self.names, self.arrays, strict=True) if array)
+                return f"{put}program.{self.entry}({', '.join(self.names)}, device_arrays=True)"
 
 
 WORDS: Mapping[Kind, str] = {
     Kind.VERSION: "run {name}",
     Kind.DEFAULT: "leave the settings out",
     Kind.CONSTANT: "call {name} as a constant",
+    Kind.WINDOWS: "call {name}",
+    Kind.LAYOUT: "{name} (a schedule)",
     Kind.LARGER: "give more data in a call ({name})",
     Kind.DEVICE: "keep arrays on the device between calls from Python",
 }

@@ -20,7 +20,8 @@ from runelift.runtime.tools.profiling.profile import (
     profile_of,
     profiled_runs,
 )
-from runelift.runtime.tools.profiling.ways import Call, difference_from_numpy, measured_ways
+from runelift.runtime.tools.profiling.way import Call
+from runelift.runtime.tools.profiling.ways import difference_from_numpy, measured_ways
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.choose import RequiredVersions
 from runelift.runtime.versions.forest import plans

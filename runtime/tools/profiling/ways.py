@@ -1,13 +1,12 @@
-"""Ways to make a call, measured in turn: settings, versions, a constant, more data, NumPy."""
+"""Ways to make a call, measured in turn: settings, versions, other programs, more data, NumPy."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,8 +20,11 @@ from runelift.runtime.execution.device_array import DeviceArray
 from runelift.runtime.programs.entry_point import python_names
 from runelift.runtime.programs.program import Program
 from runelift.runtime.records.format import show_seconds
+from runelift.runtime.tools.profiling.layouts import layouts
 from runelift.runtime.tools.profiling.next_step import FACTOR, Commands, Kind, MeasuredWay
 from runelift.runtime.tools.profiling.profile import SECONDS
+from runelift.runtime.tools.profiling.way import Call, Way
+from runelift.runtime.tools.profiling.windows import windows
 from runelift.runtime.tuner.measure.in_turn import InTurn
 from runelift.runtime.tuner.workers.measured_program import WARM_UP_SECONDS, MeasuredProgram
 from runelift.runtime.versions.choose import RequiredVersions
@@ -43,54 +45,6 @@ SHORT_CALL, MOST_BYTES = 0.002, 256 << 20
 """More data are tried for calls of so few seconds, and are of so many bytes at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
-    """A way to make a call: ``time`` says the seconds.  ``detail`` is what a command needs."""
-
-    kind: Kind
-    name: str
-    time: Callable[[], float]
-    detail: str = ""
-
-
-class NumpyFunction(NamedTuple):
-    """A NumPy function that should have equal results, and its name in words."""
-
-    function: Callable[..., Any]
-    name: str
-
-
-@dataclass(frozen=True)
-class Call:
-    """A call of an entry point, with arguments on the host or on the device."""
-
-    program: Program
-    entry: str
-    args: Sequence[Any]
-    force: Mapping[str, int] = field(default_factory=dict)
-    numpy: NumpyFunction | None = None
-
-    @property
-    def transparent(self) -> bool:
-        """True if each parameter is a scalar or an array of scalars."""
-        return not any(each.opaque for each in
-                       self.program.compiled.signatures[self.entry].params)
-
-    def on_host(self) -> list[Any]:
-        """The arguments as arrays and scalars of NumPy."""
-        return [each.get() if isinstance(each, DeviceArray) else np.asarray(each)[()]
-                for each in self.args]
-
-    def seconds_from_python(self, args: Sequence[Any], *, to_host: bool) -> float:
-        """The seconds of a call as Python sees them."""
-        program, force = self.program, RequiredVersions(self.force)
-        started = time.perf_counter()
-        if program.loaded.repeat(self.entry, args, program.thresholds, force,
-                                 to_host=to_host) is None:
-            program.run(self.entry, args, force=self.force, device_arrays=not to_host)
-        return time.perf_counter() - started
-
-
 def measured_ways(call: Call, ran: Set[str], runs: int,
                   begins: Callable[[str], None] = lambda name: None) -> tuple[MeasuredWay, ...]:
     """All ways to make a call, in turn for ``runs`` rounds or more, if rounds are short.
@@ -109,7 +63,8 @@ def measured_ways(call: Call, ran: Set[str], runs: int,
     elif call.program.thresholds:
         ways.append(Way(Kind.DEFAULT, "default", partial(timed, thresholds={})))
     versions, left_out = _versions(call, measured, resident, ran)
-    ways += [*versions, *_from_python(call, resident), *_constant(call, resident)]
+    ways += [*versions, *_from_python(call, resident), *_constant(call, resident),
+             *windows(call, resident), *layouts(call, resident)]
     ways += _larger(call, timed(force=required))
     return (*in_turn(ways, runs, begins, call.program.tree.entry(call.entry)), *left_out)
 

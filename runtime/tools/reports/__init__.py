@@ -1,6 +1,5 @@
 """Reports of tuning as text and as facts for the JSON file; HTML is in ``html``.
 
-It imports ``result``, ``analysis`` and ``fit``.  Entry points:
-:func:`~runelift.runtime.tools.reports.text.render`,
+Entry points: :func:`~runelift.runtime.tools.reports.text.render`,
 :func:`~runelift.runtime.tools.reports.text.facts`.
 """

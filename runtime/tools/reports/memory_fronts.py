@@ -30,7 +30,6 @@ def front_rows(entry: EntryTuning) -> list[list[str]]:
 
 
 def _versions(entry: EntryTuning, choice: MemoryChoice) -> str:
-    """The versions that a choice leads to, of all datasets together."""
     found = dict[str, None]()
     for dataset in entry.costs.compact().datasets:
         for tree in entry.forest.trees:

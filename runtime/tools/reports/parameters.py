@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeAlias
 
-from runelift.runtime.records.format import show_seconds, table
+from runelift.runtime.records.format import table
 from runelift.runtime.tuner.analysis.importance import Importance, importance
 from runelift.runtime.tuner.kernel_parameters.search import Trial
 from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning
@@ -41,11 +41,9 @@ def render_parameters(tuning: ParameterTuning) -> str:
     if found := importances(tuning):
         lines += ["", table(importance_rows(found), "  "),
                   *textwrap.wrap(METHOD, WIDTH, initial_indent="  ", subsequent_indent="  ")]
-    rows = [["when found, on", "before", "with parameters", "gain"]]
-    rows += [[name, show_seconds(both.default.median), show_seconds(both.tuned.median),
-              f"{both.gain:.2f}×"] for name, both in tuning.verified.items()]
     if tuning.verified:
-        lines += ["", table(rows, "  ")]
+        lines += ["", table([["when found, on", "before", "with parameters", "gain"], *(
+            [name, *both.texts] for name, both in tuning.verified.items())], "  ")]
     return "\n".join(lines)
 
 

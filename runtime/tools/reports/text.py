@@ -63,8 +63,7 @@ def render_held_out(entry: str, found: list[HeldOut]) -> str:
 def validation_rows(validated: Mapping[str, PairedTimes]) -> list[list[str]]:
     """Times of datasets that were not tuned for, the head first."""
     return [["not tuned for", "default", "tuned", "gain"],
-            *([name, show_seconds(both.default.median), show_seconds(both.tuned.median),
-               f"{both.gain:.2f}×"] for name, both in validated.items())]
+            *([name, *both.texts] for name, both in validated.items())]
 
 
 def render_validation(validated: Mapping[str, PairedTimes]) -> str:
@@ -169,7 +168,6 @@ def show_gain(before: float, after: float) -> str:
 
 
 def _runs(entry: EntryTuning) -> str:
-    """The number of runs, and the reason for it."""
     count, datasets = len(plans(entry.forest)), len(entry.measurements.datasets)
     versions, data = counted(count, "version"), counted(datasets, "dataset")
     if not datasets:
@@ -201,12 +199,10 @@ def _losses(entry: EntryTuning) -> Iterator[str]:
 
 
 def _ratio(one: float, other: float) -> float | None:
-    """The ratio of two numbers; None where one is not known."""
     return one / other if other and math.isfinite(one + other) else None
 
 
 def _source(entry: EntryTuning) -> str:
-    """The runs that the times of versions are from."""
     if not entry.measurements.replayed:
         return "single-version runs"
     others = set(entry.measurements.datasets) - entry.measurements.replayed

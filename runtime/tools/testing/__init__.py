@@ -1,6 +1,5 @@
 """Test blocks, input scripts, and the examples of error codes.
 
-It imports ``program``, ``data`` and the readers of the tuner's files.  Entry points:
-:func:`~runelift.runtime.tools.testing.test_blocks.cases_of`,
+Entry points: :func:`~runelift.runtime.tools.testing.test_blocks.cases_of`,
 :func:`~runelift.runtime.tools.testing.scripts.evaluate`.
 """

@@ -56,8 +56,14 @@ def _unknown(source: Source, start: int, entry: str, known: Sequence[str]) -> Di
     span = (Span(source, places[-1].start(1), places[-1].end(1)) if places
             else _line(source, start))
     near = difflib.get_close_matches(entry, known, n=1)
-    hint = (did_you_mean(near[0], span, entry) if near else f"The program has {', '.join(known)}."
-            if known else "Declare it with 'entry'.")
+    hint = (did_you_mean(near[0], span, entry) if near and places else
+            f"The program has {', '.join(known)}." if known else "Declare it with 'entry'.")
+    if known and not places:
+        before = source.text[source.text.rfind("\n", 0, span.start) + 1:span.start]
+        hint = f"Write before it: -- entry: {' '.join(known)}"
+        if len(known) == 1:
+            hint = Replacement(hint, f"entry: {known[0]}\n{before}",
+                               Span(source, span.start, span.start))
     return _warning("unknown-name", span, f"The test is of an entry point '{entry}', which the "
                     "program does not have.", hint)
 

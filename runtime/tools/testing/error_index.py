@@ -109,7 +109,6 @@ def _rewrite(path: Path) -> None:
 
 
 def _schedule(path: Path) -> None:
-    """Compile the program beside a schedule with it."""
     compiled = compile_source(read_source(path.with_suffix(".fut")), schedule=schedule_of(path))
     _ = compiled.optimised
 

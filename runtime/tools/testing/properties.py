@@ -85,7 +85,6 @@ def properties(source: Source) -> dict[str, Property]:
 
 
 def _options(text: str, span: Span) -> dict[str, str]:
-    """The options of ``#[prop(...)]``."""
     found = {name.strip(): value.strip() for name, value in _OPTION.findall(text)}
     for name, value in found.items():
         if name not in _OPTIONS:
@@ -160,7 +159,6 @@ class PropertyTest:
     # Arguments
 
     def _arguments(self) -> Any:
-        """The strategy of Hypothesis for the arguments."""
         if (name := self._property.gen) is not None:
             size, seed = self._scalars(name, 2)
             return st.builds(
@@ -193,7 +191,6 @@ class PropertyTest:
         return arguments()
 
     def _scalars(self, name: str, count: int) -> list[Prim]:
-        """The types of the last parameters of an entry point, which must be scalars."""
         fun = self._fun(name)
         found = [p.type for p in fun.params[fun.sizes:]][-count:]
         if len(found) < count or not all(isinstance(t, Prim) and t.is_int for t in found):
@@ -219,7 +216,6 @@ class PropertyTest:
         return arguments
 
     def _shown(self, arguments: Sequence[Value]) -> str:
-        """Arguments as text."""
         if (name := self._property.pprint) is not None:
             return bytes(np.asarray(self._run(name, list(arguments))[0])).decode(errors="replace")
         return " ".join(format_value(np.asarray(value)) for value in arguments)
@@ -230,7 +226,6 @@ class _Falsified(Exception):
 
 
 def _scalars(prim: Prim) -> Any:
-    """The strategy of Hypothesis for scalars of a type."""
     if prim is Prim.BOOL:
         return st.booleans()
     if prim.is_float:

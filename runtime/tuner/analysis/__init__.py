@@ -1,4 +1,1 @@
-"""Analyses of costs for reports: curves of guards, winners, conflicts between datasets.
-
-It imports ``costs`` and ``fit``.
-"""
+"""Analyses of costs for reports: curves of guards, winners, conflicts between datasets."""

@@ -123,7 +123,6 @@ def _best_split(points: NDArray[np.int64], logs: Array, random: np.random.Genera
 
 
 def _look_up(boxes: Sequence[_Box], points: NDArray[np.int64]) -> Array:
-    """The means of the leaves that settings are in."""
     inside = np.ones((len(points), len(boxes)), np.bool_)
     for axis in range(points.shape[1]):
         inside &= np.array([box.allowed[axis] for box in boxes])[:, points[:, axis]].T

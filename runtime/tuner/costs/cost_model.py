@@ -23,9 +23,9 @@ import numpy as np
 from runelift.ir.guards import Guard
 from runelift.runtime.records.record import Encounter
 from runelift.runtime.records.statistics import median
-from runelift.runtime.tuner.costs.exclusive_costs import exclusive
 from runelift.runtime.tuner.costs.host_device_time import NO_COST, Cost, least, most, total
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
+from runelift.runtime.tuner.costs.pareto import exclusive
 from runelift.runtime.tuner.costs.recording_overhead import CorrectedRecord, corrected_records
 from runelift.runtime.tuner.policy import NORMAL, TuningPolicy
 from runelift.runtime.versions.forest import Forest, Site
@@ -126,7 +126,6 @@ class EncounterCosts:
 
     def _with(self, own: dict[int, Cost],
               inner: dict[int, tuple[EncounterCosts, ...]]) -> EncounterCosts:
-        """The encounter with other costs."""
         return replace(self, own=own, inner=inner)
 
     def choose(self, thresholds: Thresholds) -> int:
@@ -138,7 +137,6 @@ class EncounterCosts:
         return version_to_run(self.site.tests, self.feasible, self.par, thresholds, self.scarce)
 
     def _choose(self, feasible: Collection[int], thresholds: Thresholds) -> int:
-        """The version that guards choose among ``feasible`` versions."""
         return version_to_run(self.site.tests, feasible, self.par, thresholds, self.scarce)
 
     def decides(self, index: int, thresholds: Thresholds) -> bool:
@@ -314,6 +312,19 @@ class Costs(_Cached):
     incomplete: dict[str, int] = field(default_factory=dict)
     policy: TuningPolicy = NORMAL
 
+    def of(self, dataset: str) -> DatasetCosts | None:
+        """The costs of a dataset; None if they are not known."""
+        return next((d for d in self.datasets if d.name == dataset), None)
+
+    def totals(self, thresholds: Thresholds) -> dict[str, float]:
+        """The time of each dataset with thresholds."""
+        return {d.name: d.total(thresholds) for d in self.datasets}
+
+    def paths(self, thresholds: Thresholds) -> dict[str, tuple[int, ...]]:
+        """The versions that run, by dataset, where they are known at all encounters."""
+        return {d.name: d.launched(thresholds) for d in self.datasets
+                if not self.incomplete[d.name]}
+
     def without(self, names: Collection[str]) -> Costs:
         """The costs of all other datasets."""
         return Costs(self.forest, tuple(d for d in self.datasets if d.name not in names),
@@ -441,7 +452,6 @@ def _dataset_costs(forest: Forest, name: str, runs: Sequence[LoggedRun]) -> tupl
 
 
 def _median(costs: Sequence[_Seconds]) -> Cost:
-    """The medians of both clocks."""
     if len(costs) == 1:
         return Cost(*costs[0])
     devices, hosts = zip(*costs, strict=True)
@@ -489,7 +499,6 @@ class _Gathering:
         return whole
 
     def _new(self, encounter: Encounter, place: _Place, around: _Gathered | None) -> _Gathered:
-        """Add an encounter at a new place."""
         depth, within = (0, self.outermost) if around is None else (around.depth + 1, around.within)
         found = within[place] = _Gathered(encounter, depth, set(encounter.feasible))
         self.found.append(found)

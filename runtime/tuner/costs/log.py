@@ -57,6 +57,12 @@ class LoggedRun:
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
+    def seconds(self) -> float | None:
+        """The seconds of the run, without recording if known; None if it failed."""
+        return None if self.record is None else (
+            self.record.span if self.time is None else self.time)
+
+    @property
     def reference(self) -> bool:
         """True if no version is forced; such runs compare devices that share a dataset."""
         return not self.force and self.replay is None
@@ -136,15 +142,12 @@ class RunStore(Protocol):
 
     def known(self, entry: str, dataset: str) -> list[LoggedRun]:
         """Take out the earlier runs of a dataset, so that each is used once."""
-        ...
 
     def append(self, entry: str, run: LoggedRun) -> None:
         """Keep one run."""
-        ...
 
     def forget(self, entry: str, dataset: str) -> None:
         """Note that the runs of a dataset so far are not to be used."""
-        ...
 
 
 class Log:

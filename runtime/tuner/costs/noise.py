@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runelift.runtime.records.statistics import median
-from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
+from runelift.runtime.tuner.costs.log import Measurements
 from runelift.runtime.versions.forest import Forest
 from runelift.runtime.versions.version_names import names_of_plan
 
@@ -40,7 +40,7 @@ def repeated_runs(measurements: Measurements) -> list[RepeatedRuns]:
     """The runs that were made more than once, by dataset and versions."""
     seconds: dict[tuple[str, tuple[tuple[str, int], ...]], list[float]] = defaultdict(list)
     for run in measurements.runs:
-        if (found := run_seconds(run)) is not None:
+        if (found := run.seconds) is not None:
             seconds[run.dataset, tuple(run.force.items())].append(found)
     return [RepeatedRuns(dataset, dict(force), tuple(times))
             for (dataset, force), times in seconds.items() if len(times) > 1]
@@ -51,15 +51,8 @@ def forced_seconds(forest: Forest, measurements: Measurements
     """The seconds of runs with forced versions, by dataset and the names of these versions."""
     found: dict[str, dict[str, list[float]]] = {}
     for run in measurements.runs:
-        seconds = run_seconds(run)
+        seconds = run.seconds
         if seconds is not None and run.force and run.replay is None:
             found.setdefault(run.dataset, {}).setdefault(
                 names_of_plan(forest, run.force), []).append(seconds)
     return found
-
-
-def run_seconds(run: LoggedRun) -> float | None:
-    """The seconds of a run, without recording if known; None if it failed."""
-    if run.record is None:
-        return None
-    return run.record.span if run.time is None else run.time

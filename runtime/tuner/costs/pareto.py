@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from runelift.runtime.records.record import Encounter
+
 Array: TypeAlias = np.ndarray[Any, Any]
 Thresholds: TypeAlias = dict[str, int]
 Within: TypeAlias = Callable[[Array], Array]
@@ -87,3 +89,16 @@ def undominated(costs: Array, within: Within) -> Array:
         unbeaten = (rows < rows[0]).any(axis=1)
         left, rows = left[unbeaten], rows[unbeaten]
     return np.array(keep)
+
+
+def exclusive(encounters: Sequence[Encounter], amounts: Array) -> tuple[Array, Array]:
+    """The exclusive amounts of a run's encounters, and the sum over the outermost encounters.
+
+    Each row of ``amounts`` has an amount for each encounter; the sums have one for each row.
+    """
+    count = len(encounters)
+    places: dict[int | None, int] = {each.number: place for place, each in enumerate(encounters)}
+    around = np.array([places.get(each.parent, count) for each in encounters], np.intp)
+    inside = np.array([np.bincount(around, row, count + 1) for row in amounts])
+    own: Array = amounts - inside[:, :-1]
+    return own, inside[:, -1]

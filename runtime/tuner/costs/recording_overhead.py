@@ -220,7 +220,6 @@ class _Overhead(NamedTuple):
         return np.array([np.maximum(device, self.works * busy), self.host * issue])
 
     def whole(self, record: Record, slack: float = 0.0) -> Cost:
-        """The cost of the run, with ``slack`` outside of all that was recorded."""
         seconds = record.device_time / self.scale
         device = max(seconds - self.launch * record.launches,
                      LEAST_KEPT * self.part * seconds, self.works * record.busy / self.scale)

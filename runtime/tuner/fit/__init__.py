@@ -1,5 +1,5 @@
 """Fitting: thresholds and size guards from costs, exactly where that is feasible.
 
-It imports ``costs`` and ``versions``.  Entry points: :func:`~runelift.runtime.tuner.fit.fit.fit`,
+Entry points: :func:`~runelift.runtime.tuner.fit.fit.fit`,
 :func:`~runelift.runtime.tuner.fit.size_guards.fit_size_guards`.
 """

@@ -61,33 +61,26 @@ class _SolverGoal(Protocol[Amount, Found]):
 
         A version that is not feasible runs another one.
         """
-        ...
 
     def single(self, regret: Amount, chosen: Thresholds) -> Found | None:
         """One choice; None if its regret is too much."""
-        ...
 
     def plus(self, one: Found, other: Found) -> Found | None:
         """One choice of each together; None if all regrets are too much."""
-        ...
 
     def gather(self, found: list[Found], more: Found, name: str, threshold: int) -> None:
         """Have one more choice among those found, with a further threshold, if it may be best."""
-        ...
 
     def beaten(self, part: Found, found: Sequence[Found]) -> bool:
         """True if this part of a choice alone is worse than one that was found."""
-        ...
 
     def best(self, found: Sequence[Found]) -> Found | None:
         """The best of ``found``.
 
         Of several equal results it is the last.  None if ``found`` is empty.
         """
-        ...
 
     def count(self, found: Found | None) -> int:
-        """The number of these choices."""
         ...
 
 
@@ -112,7 +105,6 @@ class Chain:
         self._members: dict[int, list[int]] = {}
 
     def _inner(self, inner: Site, version: int) -> tuple[Chain, list[int]]:
-        """The chain of a site inside of a version."""
         reached, masks = list[EncounterCosts](), list[int]()
         for point in self.points:
             before = len(reached)
@@ -164,7 +156,6 @@ class _Solving(Generic[Amount, Found]):
         self._found: dict[tuple[int, int], Found | None] = {}
 
     def solve(self, mask: int) -> Found | None:
-        """The best thresholds for these encounters."""
         if not mask:
             return self._sought.single(self._sought.nothing, {
                 guard.name: self._default[guard.name]
@@ -200,7 +191,6 @@ class _Solving(Generic[Amount, Found]):
         return sought.best(found)
 
     def _added(self, version: int, mask: int) -> Amount:
-        """The regret of a version for these encounters."""
         regrets, regret = self._regrets[version], self._sought.nothing
         for number in self._chain.members(mask):
             regret = regret + regrets[number]

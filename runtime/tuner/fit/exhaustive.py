@@ -56,7 +56,6 @@ def _guards(tree: Site) -> list[Guard]:
 
 
 def _tree(tree: Site, datasets: Sequence[DatasetCosts], clocks: Clocks, within: Within) -> Front:
-    """The undominated combinations of one tree."""
     axes = {guard.name: compared(datasets, guard.name) for guard in _guards(tree)}
     shape = tuple(map(len, axes.values()))
     grids = {name: _along(np.array(values, np.int64), axis, len(shape))

@@ -34,7 +34,6 @@ class _GuardSlice:
     encounters: tuple[_GuardSides, ...]
 
     def times(self, thresholds: Sequence[int]) -> Array:
-        """The seconds of a run with each of these thresholds of the guard."""
         values = np.array([each.value for each in self.encounters], np.int64)
         holding = np.array([each.holding for each in self.encounters]).reshape(-1, 2)
         failing = np.array([each.failing for each in self.encounters]).reshape(-1, 2)

@@ -127,7 +127,6 @@ def _floors(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks,
 
 
 def _by_clock(dataset: DatasetCosts, clock: Clock) -> dict[EncounterCosts, Amounts]:
-    """The costs of versions by one clock."""
     return dataset.once(("amounts", clock), lambda: _amounts_of(
         dataset.points, attrgetter(clock)))
 
@@ -215,7 +214,6 @@ def solve(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, floa
 
 
 def _weighted(weight: float, clock: Clock) -> Callable[[Cost], float]:
-    """The weight of a cost by one clock."""
     seconds: Callable[[Cost], float] = attrgetter(clock)
     return lambda cost: weight * seconds(cost)
 
@@ -289,38 +287,30 @@ class _Sums:
     nothing: float = 0.0
 
     def regret(self, point: EncounterCosts, version: int) -> float:
-        """See ``_SolverGoal``."""
         return _excess(self.amounts[point], version)
 
     def single(self, regret: float, chosen: Thresholds) -> Sum | None:
-        """See ``_SolverGoal``."""
         return (regret, chosen) if regret <= self.most else None
 
     def plus(self, one: Sum, other: Sum) -> Sum | None:
-        """See ``_SolverGoal``."""
         regret = one[0] + other[0]
         return (regret, (one[1], other[1])) if regret <= self.most else None
 
     def gather(self, found: list[Sum], more: Sum, name: str, threshold: int) -> None:
-        """See ``_SolverGoal``; the best is kept."""
         if not found or more[0] <= found[0][0]:
             found[:] = [(more[0], ({name: threshold}, more[1]))]
 
     def beaten(self, part: Sum, found: Sequence[Sum]) -> bool:
-        """See ``_SolverGoal``."""
         return bool(found) and part[0] > found[0][0]
 
     def best(self, found: Sequence[Sum]) -> Sum | None:
-        """See ``_SolverGoal``."""
         return found[0] if found else None
 
     def count(self, found: Sum | None) -> int:
-        """See ``_SolverGoal``."""
         return 0 if found is None else 1
 
 
 def _thresholds_of(choice: Choice) -> Thresholds:
-    """The thresholds of a choice."""
     if isinstance(choice, dict):
         return choice
     one, other = choice
@@ -348,37 +338,30 @@ class _Fronts:
         self._free = bool(self.within(self.nothing[None])[0])
 
     def regret(self, point: EncounterCosts, version: int) -> Array:
-        """See ``_SolverGoal``; each component by itself."""
         found = np.zeros(self.width)
         for component, amounts in self.amounts[point]:
             found[component] = _excess(amounts, version)
         return found
 
     def single(self, regret: Array, chosen: Thresholds) -> Front | None:
-        """See ``_SolverGoal``."""
         counts = self.within(regret[None])[0] if regret.any() else self._free
         return Front.single(regret, chosen) if counts else None
 
     def plus(self, one: Front, other: Front) -> Front | None:
-        """See ``_SolverGoal``; :class:`TooManyChoices` if there are very many."""
         if len(one.choices) * len(other.choices) > self.most:
             raise TooManyChoices
         return _any(one.plus(other, self.within))
 
     def gather(self, found: list[Front], more: Front, name: str, threshold: int) -> None:
-        """See ``_SolverGoal``."""
         found.append(more.choosing({name: threshold}))
 
     def beaten(self, part: Front, found: Sequence[Front]) -> bool:
-        """See ``_SolverGoal``; that other choices trade this for that is not looked for."""
         return False
 
     def best(self, found: Sequence[Front]) -> Front | None:
-        """See ``_SolverGoal``."""
         return _any(union(found[::-1], self.within)) if found else None
 
     def count(self, found: Front | None) -> int:
-        """See ``_SolverGoal``."""
         return 0 if found is None else len(found.choices)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -24,47 +24,14 @@ from runelift.runtime.tuner.costs.pareto import below, undominated
 from runelift.runtime.tuner.fit.fit import fit
 from runelift.runtime.versions.size_guards import size_guards_of
 
+if TYPE_CHECKING:
+    from runelift.runtime.memory.memory_run import MemoryEstimate, VersionNeed
+
 PENALTY = 1e3
 """The cost of a version that needs too much memory, in times of the default thresholds."""
 
 
-class _Need(Protocol):
-    @property
-    def bytes(self) -> int | None:
-        """The bytes at the peak; None if they are not known."""
-
-
-class _Encounter(Protocol):
-    @property
-    def site(self) -> str:
-        """The name of the site."""
-
-    @property
-    def sizes(self) -> Mapping[str, int]:
-        """The sizes at the encounter."""
-
-    @property
-    def needs(self) -> Mapping[int, _Need]:
-        """The needs of the versions."""
-
-
-class RunMemory(Protocol):
-    """The device memory of a run (:class:`runelift.runtime.memory.memory_run.MemoryEstimate`)."""
-
-    @property
-    def bytes(self) -> int:
-        """The bytes at the peak, as far as they are known."""
-
-    @property
-    def unknown(self) -> str:
-        """The reason why not all is known; empty if all is."""
-
-    @property
-    def encounters(self) -> Sequence[_Encounter]:
-        """The encounters, with the needs of all versions."""
-
-
-EstimateMemory: TypeAlias = Callable[[str, Mapping[str, int]], RunMemory]
+EstimateMemory: TypeAlias = Callable[[str, Mapping[str, int]], "MemoryEstimate"]
 """The memory of a run on a dataset, by name, under thresholds."""
 _Place: TypeAlias = tuple[str, tuple[tuple[str, int], ...]]
 
@@ -148,13 +115,12 @@ def _choice(datasets: Sequence[DatasetCosts], thresholds: Mapping[str, int], aim
                         {d.name: estimate(d.name, thresholds).bytes for d in datasets})
 
 
-def _needs(found: RunMemory) -> dict[_Place, Mapping[int, _Need]]:
-    """The needs of versions by site and sizes."""
+def _needs(found: MemoryEstimate) -> dict[_Place, Mapping[int, VersionNeed]]:
     return {(each.site, tuple(sorted(each.sizes.items()))): each.needs
             for each in found.encounters}
 
 
-def _levels(needs: Iterable[Mapping[_Place, Mapping[int, _Need]]], most: int) -> list[int]:
+def _levels(needs: Iterable[Mapping[_Place, Mapping[int, VersionNeed]]], most: int) -> list[int]:
     """The bytes that versions need, the greatest first: all, or so many with equal distances."""
     found = sorted({need.bytes for each in needs for versions in each.values()
                     for need in versions.values() if need.bytes is not None}, reverse=True)
@@ -163,7 +129,7 @@ def _levels(needs: Iterable[Mapping[_Place, Mapping[int, _Need]]], most: int) ->
     return [found[k * (len(found) - 1) // (most - 1)] for k in range(most)]
 
 
-def _burdened(dataset: DatasetCosts, needs: Mapping[_Place, Mapping[int, _Need]], limit: int,
+def _burdened(dataset: DatasetCosts, needs: Mapping[_Place, Mapping[int, VersionNeed]], limit: int,
               defaults: Mapping[str, int]) -> DatasetCosts:
     """The dataset with a penalty on versions that need more than ``limit`` bytes."""
     total = dataset.total(defaults)

@@ -67,7 +67,6 @@ class _Group:
     runs: Sequence[bool]
 
     def best(self) -> int:
-        """The version that costs least."""
         return self.costs.index(min(self.costs))
 
     def ratios(self, most: float) -> tuple[float, ...]:

@@ -89,7 +89,6 @@ class _TrialTimes:
     seconds: dict[Setting, float]
 
     def ratio(self, setting: Setting) -> float | None:
-        """The time of a setting relative to the default."""
         found = self.seconds.get(setting)
         return None if found is None or not self.default else found / self.default
 

@@ -162,16 +162,13 @@ class _SearchScope:
 
     @property
     def program(self) -> Measurable:
-        """The program."""
         return self.job.program
 
     @property
     def policy(self) -> ParameterPolicy:
-        """The numbers that decide what is tried."""
         return self.job.policy.parameters
 
     def has_time(self, seconds: float) -> bool:
-        """True if there are so many seconds before the end."""
         return time.perf_counter() + seconds <= self.end
 
 
@@ -221,7 +218,6 @@ def _rivals(scope: _SearchScope, dataset: Dataset, args: Sequence[Any]
 
 
 def _quickest(run: Callable[[], float], policy: ParameterPolicy) -> float:
-    """The least time of a few runs."""
     seconds = [run()]
     while len(seconds) < policy.version_runs and seconds[0] < policy.once_seconds:
         seconds.append(run())
@@ -378,7 +374,6 @@ def _has_time_to_confirm(scope: _SearchScope, dataset: Dataset) -> bool:
 
 
 def _differs(scope: _SearchScope, dataset: Dataset, after: Mapping[str, int]) -> bool:
-    """True if results differ by more than rounding."""
     args = scope.program.place(dataset.arguments())
     try:
         return scope.program.difference(dataset.entry, args, scope.thresholds, after) is not None

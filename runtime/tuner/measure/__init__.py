@@ -1,6 +1,5 @@
 """Measuring: choice of runs, repetitions, time limits, and paired comparison of two choices.
 
-It imports ``costs``, ``prune``, ``records`` and ``replay``.  Entry points:
-:func:`~runelift.runtime.tuner.measure.measuring.measure_by`,
+Entry points: :func:`~runelift.runtime.tuner.measure.measuring.measure_by`,
 :class:`~runelift.runtime.tuner.measure.paired_comparison.PairedRun`.
 """

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from runelift.ir.base.errors import RuneliftError
-from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.tuner.measure.measurable import (
     Args,
     Force,
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from runelift.runtime.tuner.replay.replay_records import ReplayRecord
 
 
+SINGLE_RUNS = frozenset({"record", "timing", "time", "unexpected"})
+"""The methods that make one run."""
+
+
 class _Counted:
     """A program that counts its runs; all else is left to the ``program``."""
 
@@ -31,10 +35,15 @@ class _Counted:
         self._number = 0
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.program, name)
+        found = getattr(self.program, name)
+        return partial(self._once, found) if name in SINGLE_RUNS else found
+
+    def _once(self, run: Callable[..., Any], entry: str, args: Args, *further: Any,
+              **options: Any) -> Any:
+        self._ran(args, options.get("force"), options.get("thresholds"))
+        return run(entry, args, *further, **options)
 
     def place(self, args: Args) -> Args:
-        """Number the arguments; a dataset is placed before it runs."""
         placed = self.program.place(args)
         if placed is not args or id(placed) not in self._places:
             self._number += 1
@@ -47,28 +56,9 @@ class _Counted:
         self.distinct.add((self._places.get(id(args), 0), *sorted((force or {}).items()),
                            None, *sorted((thresholds or {}).items())))
 
-    def record(self, entry: str, args: Args, *, force: Force | None = None,
-               thresholds: Thresholds | None = None) -> Record:
-        """A run with a record."""
-        self._ran(args, force, thresholds)
-        return self.program.record(entry, args, force=force, thresholds=thresholds)
-
-    def timing(self, entry: str, args: Args, *, force: Force | None = None,
-               thresholds: Thresholds | None = None) -> Timing:
-        """A run without a record."""
-        self._ran(args, force, thresholds)
-        return self.program.timing(entry, args, force=force, thresholds=thresholds)
-
-    def time(self, entry: str, args: Args, *, force: Force | None = None,
-             thresholds: Thresholds | None = None) -> float:
-        """A run without a record."""
-        self._ran(args, force, thresholds)
-        return self.program.time(entry, args, force=force, thresholds=thresholds)
-
     def measure_all(self, entry: str, args: Args, forces: Sequence[Force],
                     thresholds: Thresholds | None = None, recorded: Sequence[bool] | None = None,
                     ) -> Iterator[RecordAndTime | RuneliftError]:
-        """Runs with and without a record; one that fails is not made again without."""
         for force, found in zip(forces, self.program.measure_all(entry, args, forces, thresholds,
                                                                  recorded), strict=False):
             both = isinstance(found, tuple) and found[0] is not None
@@ -77,21 +67,14 @@ class _Counted:
 
     def time_all(self, entry: str, args: Args, choices: Sequence[Thresholds], *,
                  often: bool = False) -> Sequence[float]:
-        """A run for each of the choices."""
         for thresholds in choices:
             self._ran(args, None, thresholds)
         return self.program.time_all(entry, args, choices, often=often)
 
     def replay(self, entry: str, args: Args, race: Race) -> ReplayRecord:
-        """One run, in which all versions run."""
         self.executions += 1
         self.distinct.add(("replay", self.executions))
         return self.program.replay(entry, args, race)
-
-    def unexpected(self, entry: str, args: Args, expected: Sequence[Any]) -> str | None:
-        """A run by default whose results are looked at."""
-        self._ran(args, None, None)
-        return self.program.unexpected(entry, args, expected)
 
 
 class RunCount:

@@ -53,7 +53,6 @@ class InTurn(Generic[Choice]):
                 self.seconds.setdefault(each, []).append(self.last[each])
 
     def _run(self, choice: Choice) -> bool:
-        """Run a choice; False if it has failed."""
         self.begun = choice
         try:
             self.last[choice] = self.time(choice)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from runelift.ir.base.errors import RuneliftError
+from runelift.runtime.records.format import show_seconds
 from runelift.runtime.records.statistics import Summary, median_ratio, summarise
 from runelift.runtime.tuner.measure.in_turn import InTurn, thresholds_in_turn
 from runelift.runtime.tuner.measure.measurable import Args, Measurable
@@ -64,6 +65,12 @@ class PairedTimes:
     def doubtful(self) -> bool:
         """True if it seems slower, which may be chance: its limits hold what is tolerated."""
         return self.slower and self.low <= 1 + self.tolerance
+
+    @property
+    def texts(self) -> list[str]:
+        """The medians by default and tuned, and the gain, for a row of a table."""
+        return [show_seconds(self.default.median), show_seconds(self.tuned.median),
+                f"{self.gain:.2f}×"]
 
     def tells(self, margin: float) -> bool:
         """True if one is faster for certain, by more than a fraction."""

@@ -123,15 +123,12 @@ class DevicePool(Protocol):
 
     def places(self) -> Collection[str]:
         """The names of the devices that can go on with the work they began, as logs have them."""
-        ...
 
     def __len__(self) -> int:
         """The number of devices that measure at the same time."""
-        ...
 
     def parts(self, datasets: int) -> int:
         """Into how many parts each of so many datasets is best divided."""
-        ...
 
     def measure(self, jobs: Sequence[Job], take: Callable[[Job, LoggedRun], None],
                 progress: Callable[[Job, Progress], None]) -> list[tuple[Job, Measurements]]:
@@ -141,4 +138,3 @@ class DevicePool(Protocol):
         each job as if there were no other; both may be called by any thread.  After Ctrl-C what is
         not over is left.
         """
-        ...

@@ -21,7 +21,7 @@ from runelift.runtime.records.estimates import Estimates
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements, RunStore, complete
-from runelift.runtime.tuner.measure.forced_runs import forced_runs, with_builds_begun
+from runelift.runtime.tuner.measure.forced_runs import forced_runs, summary, with_builds_begun
 from runelift.runtime.tuner.measure.measurable import Args, Force, Measurable
 from runelift.runtime.tuner.measure.protocols import (
     FORCED_REPEATS,
@@ -29,7 +29,6 @@ from runelift.runtime.tuner.measure.protocols import (
     MeasuringMethod,
     Progress,
 )
-from runelift.runtime.tuner.measure.summary import summary
 from runelift.runtime.tuner.policy import RepetitionPolicy, TuningPolicy
 from runelift.runtime.tuner.replay.racing import Race
 from runelift.runtime.tuner.replay.replay_records import (

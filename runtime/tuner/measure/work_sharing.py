@@ -152,7 +152,6 @@ class _Work:
                 ] if len(made) > 1 and self.pool.places() else []
 
     def whole(self, dataset: Dataset, place: str | None = None) -> Job:
-        """The job that measures all of a dataset."""
         return self._job(dataset, None, (), place)
 
     def shared_out(self, datasets: Sequence[Dataset]) -> list[Job]:
@@ -206,7 +205,6 @@ class _Work:
         return Job(self.forest, dataset, method, self.repeats, tuple(known), place)
 
     def forget(self, dataset: Dataset) -> None:
-        """Discard the runs of a dataset so far."""
         self.found.pop(dataset.name, None)
         self.divided.discard(dataset.name)
         if self.log is not None:

@@ -1,4 +1,1 @@
-"""Pruning: evidence that a version need not be run again, or at all.
-
-It imports ``costs`` and ``records``.
-"""
+"""Pruning: evidence that a version need not be run again, or at all."""

@@ -27,9 +27,8 @@ from runelift.runtime.records.pruning import (
     verdict,
 )
 from runelift.runtime.records.record import Encounter, Record
-from runelift.runtime.tuner.costs.exclusive_costs import exclusive
 from runelift.runtime.tuner.costs.log import LoggedRun
-from runelift.runtime.tuner.costs.pareto import Array
+from runelift.runtime.tuner.costs.pareto import Array, exclusive
 from runelift.runtime.versions.forest import Forest, plans
 
 _Kind: TypeAlias = tuple[str, tuple[tuple[str, int], ...]]
@@ -70,7 +69,8 @@ def contenders(runs: Iterable[LoggedRun], policy: PruningPolicy = NORMAL_PRUNING
             near = standing.ratio == least or verdict(
                 Evidence(Source.KERNELS, standing.ratio), policy).keeps
             standings[site][version].add(standing, near=near)
-    little = policy.little_gain * min((_taken(*each) for each in made), default=0.0)
+    little = policy.little_gain * min(
+        (run.seconds for run, _ in made if run.seconds is not None), default=0.0)
     return {site: _worth(versions, little) for site, versions in standings.items()}
 
 
@@ -98,7 +98,6 @@ class _Standing:
     is_near: bool = False
 
     def add(self, kind: _Standing, *, near: bool) -> None:
-        """Add the sums of a kind of encounters."""
         self.least += kind.least
         self.best += kind.best
         self.is_near |= near
@@ -108,11 +107,6 @@ class _Standing:
     def ratio(self) -> float:
         """The time of the version relative to the best, in all."""
         return self.least / self.best if self.best else 1.0
-
-
-def _taken(run: LoggedRun, record: Record) -> float:
-    """The seconds of a run: without a record, if it was made so, too."""
-    return record.span if run.time is None else run.time
 
 
 @dataclass(slots=True, eq=False)

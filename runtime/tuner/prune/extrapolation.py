@@ -46,9 +46,9 @@ from runelift.runtime.tuner.costs.cost_model import (
     costs_of,
     encounters_at,
 )
-from runelift.runtime.tuner.costs.exclusive_costs import exclusive
 from runelift.runtime.tuner.costs.host_device_time import Cost, total
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
+from runelift.runtime.tuner.costs.pareto import exclusive
 from runelift.runtime.tuner.prune.contenders import attempts_of
 from runelift.runtime.versions.forest import Forest, Site, plans
 
@@ -186,11 +186,9 @@ class _Work:
 
     @property
     def best(self) -> float:
-        """The seconds of the best version."""
         return min(cost.time for cost in self.costs.values())
 
     def shows(self, version: int) -> bool:
-        """True for a version that has been run here."""
         return version in self.costs and math.isfinite(self.costs[version].time)
 
     def has_more(self, encounter: Encounter, own_busy: float) -> bool:
@@ -289,7 +287,6 @@ def _gain(site: Site, before: Mapping[str, int], after: Mapping[str, int], at_on
 
 
 def _cost(point: EncounterCosts, version: int) -> Cost:
-    """The cost of a version at an encounter, with the best versions inside."""
     return total([point.own[version],
                   *(inner.bounds()[0] for inner in point.inner.get(version, ()))])
 

@@ -1,5 +1,4 @@
 """Replay: runs in which every version is run at every encounter, on copies of its inputs.
 
-It imports ``execution`` and ``records``.  Entry point:
-:func:`~runelift.runtime.tuner.replay.replay_run.replay`.
+Entry point: :func:`~runelift.runtime.tuner.replay.replay_run.replay`.
 """

@@ -12,7 +12,7 @@ large elements to compare with.  Its rounding errors are compared with the great
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -22,6 +22,7 @@ import pyopencl as cl
 
 from runelift.codegen.emit.prelude import STORED, TYPES
 from runelift.codegen.plan.plan import Plan
+from runelift.ir.imp import Kernel
 from runelift.ir.prim import Prim
 from runelift.ir.types import Const
 from runelift.runtime.devices.context import Device
@@ -153,7 +154,6 @@ class Differences:
         self._waiting.append(_Comparison(pair, prim, count, rounded))
 
     def _clear(self) -> None:
-        """Set the results of all comparisons to 0."""
         if self._found is None:
             self._found = cl.Buffer(self._device.context, cl.mem_flags.READ_WRITE,
                                     4 * CELLS_PER_COMPARISON * COMPARISON_BATCH)
@@ -228,6 +228,11 @@ class Differences:
             self.differing.setdefault(pair, how)
 
 
+def computes_with_floats(kernels: Iterable[Kernel]) -> bool:
+    """True if a kernel has floats among its parameters."""
+    return any(param.prim.is_float for kernel in kernels for param in kernel.params)
+
+
 def float_inputs(plan: Plan, args: Mapping[str, Any]
            ) -> tuple[list[float], list[tuple[Prim, Buffer, int]]]:
     """The floats among the arguments: numbers, and arrays with their lengths."""
@@ -258,7 +263,6 @@ def _program(prim: Prim) -> tuple[str, ...]:
 
 @cache
 def _kernel(device: Device, prim: Prim) -> Any:
-    """The kernel that compares arrays of a type."""
     text, *options = _program(prim)
     return cl.Kernel(cl.Program(device.context, text).build(options=options), "compare")
 

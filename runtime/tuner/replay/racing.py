@@ -153,7 +153,6 @@ class Race:
                 if not verdict(Evidence(Source.SIMILAR_SIZES, ratio), policy).keeps}
 
     def _size_class(self, site: str, par: Sequence[int], versions: Sequence[int]) -> SizeClass:
-        """The size class of an encounter."""
         steps = self.estimates.policy.size_steps
         scale = tuple(round(steps * math.log2(value)) if value > 0 else -1 for value in par)
         return site, scale, tuple(sorted(versions))

@@ -23,7 +23,12 @@ from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.run import Outcome, Run
 from runelift.runtime.host import interrupts
 from runelift.runtime.records.record import Record
-from runelift.runtime.tuner.replay.compare_results import Differences, VersionPair, float_inputs
+from runelift.runtime.tuner.replay.compare_results import (
+    Differences,
+    VersionPair,
+    computes_with_floats,
+    float_inputs,
+)
 from runelift.runtime.tuner.replay.racing import Race, RaceState, rotated
 from runelift.runtime.tuner.replay.replay_records import (
     EncounterKey,
@@ -86,7 +91,7 @@ class ReplayRun(Run):
         self.recorder = self.ledger = Ledger()
         self.race = race
         self.differences = Differences(self.device, self.queue, executable.watch)
-        self._rounded = {choice.site: _computes_with_floats(choice)
+        self._rounded = {choice.site: computes_with_floats(kernels([choice]))
                          for choice in executable.generated.sites}
         self.outermost: dict[EncounterKey, ReplayedEncounter] = {}
         self._occurrences: Counter[str] = Counter()
@@ -340,10 +345,6 @@ class ReplayRun(Run):
                                         rounded=rounded)
 
 
-def _computes_with_floats(choice: Choose) -> bool:
-    return any(param.prim.is_float for kernel in kernels([choice]) for param in kernel.params)
-
-
 def replay(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
            race: Race) -> tuple[Outcome, ReplayRecord]:
     """Run a plan with all versions; :class:`OutOfReplayMemory` if there is too little memory.
@@ -407,12 +408,10 @@ def wrong_versions(sites: Sequence[Choose], differing: Mapping[VersionPair, str]
 
 
 def _drop(partners: dict[int, dict[int, str]], version: int) -> None:
-    """Remove a version and its differences."""
     for other in partners.pop(version):
         partners[other].pop(version, None)
 
 
 def _inside(choice: Choose, version: int) -> set[str]:
-    """The sites inside of a version."""
     return {step.site for step in all_steps(choice.versions[version].steps)
             if isinstance(step, Choose)}

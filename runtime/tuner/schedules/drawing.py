@@ -17,18 +17,22 @@ from enum import Enum
 from functools import cached_property
 from typing import TypeAlias
 
+from runelift.ir import syntax as ir
 from runelift.ir.base.errors import CompilerLimitation, ProgramError
 from runelift.ir.constraints import Constraint
-from runelift.ir.names import Names
+from runelift.ir.meaning import apply
+from runelift.ir.names import Names, VName
 from runelift.ir.points import Number, parameters_of
+from runelift.ir.prim import Prim
 from runelift.ir.syntax import Fun, Program
+from runelift.ir.traverse import bodies_inside
+from runelift.ir.types import Atom, Const, shape_of
 from runelift.rewrite.lift.canonical import canonical_text
 from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.lift.schedule import Schedule, Step
 from runelift.rewrite.lift.scheduling import Asked, Book
 from runelift.rewrite.pipeline import possible_numbers, possible_steps
 from runelift.runtime.compilation.entry_points import rewritten_by
-from runelift.runtime.tuner.schedules.operations import operations
 
 NUMBERS = (2, 3, 4, 5, 7, 8, 16, 32, 64, 128, 256)
 """The values that are tried for numbers of points, besides divisors of sizes."""
@@ -228,7 +232,7 @@ class Drawing:
         outermost = min(place.count(".") for place in found)
         weights = [DEEPER ** (place.count(".") - outermost) for place in found]
         (alike,) = self.random.choices(list(found.values()), weights)
-        return _with(schedule, self._numbered(schedule, self.random.choice(alike)))
+        return schedule.with_step(self._numbered(schedule, self.random.choice(alike)))
 
     def _possible(self, schedule: Schedule) -> list[Step]:
         """The steps that match after the steps of a schedule."""
@@ -269,7 +273,6 @@ class Drawing:
 
     @cached_property
     def _pool(self) -> tuple[int, ...]:
-        """The values that are tried for numbers."""
         sizes = {size for each in self.sizes for size in each.values()}
         return tuple(sorted({*NUMBERS, *(part for size in sizes for part in range(2, LARGEST + 1)
                                          if size > 0 and size % part == 0)}))
@@ -296,18 +299,72 @@ def _work_class(drawn: Drawn) -> int:
 
 
 def _valued(step: Step, asked: Asked) -> Step:
-    """A step with the values of the program parameters that it names."""
     kinds = parameters_of(step.request.point)
     arguments = tuple(asked.value(each) if isinstance(kind, Number) and isinstance(each, str)
                       else each for kind, each in zip(kinds, step.request.arguments, strict=True))
     return replace(step, request=replace(step.request, arguments=arguments))
 
 
-def _with(schedule: Schedule, step: Step) -> Schedule:
-    """A schedule with a further step.
+Known = dict[VName, int]
+"""The values of i64s."""
 
-    The step is last among the steps before fusion, or after fusion.
+
+def operations(fun: ir.Fun, sizes: Mapping[str, int]) -> float:
+    """The operations of a function whose arguments have these sizes.
+
+    An unknown size counts as 1.
     """
-    steps = [*schedule.steps, step]
-    return Schedule((*(each for each in steps if not each.fused),
-                     *(each for each in steps if each.fused)))
+    known = {p.name: sizes[str(p.name)] for p in fun.params if str(p.name) in sizes}
+    return _body(fun.body, known)
+
+
+def _body(body: ir.Body, known: Known) -> float:
+    return sum(_statement(stm, known) for stm in body.stms)
+
+
+def _statement(stm: ir.Stm, known: Known) -> float:
+    match stm.exp:
+        case ir.AtomExp(atom):
+            _learn(stm, known, _value(atom, known))
+            return 0
+        case ir.PrimOp(op, Prim.I64, args):
+            values = [_value(each, known) for each in args]
+            if None not in values and stm.pat[0].type is Prim.I64:
+                _learn(stm, known, int(apply(op, Prim.I64, *values)))
+            return 1
+        case ir.PrimOp() | ir.Convert() | ir.Index() | ir.Update():
+            return 1
+        case (ir.Map(width=width) | ir.Redomap(width=width) | ir.Scanomap(width=width)
+              | ir.Scatter(width=width) | ir.Hist(width=width) | ir.Accumulate(width=width)):
+            return _times(width, known) * max(1, _inside(stm.exp, known))
+        case ir.Loop(form=ir.ForLoop(bound=bound), body=body):
+            return _times(bound, known) * _body(body, known)
+        case ir.If(then_=then_, else_=else_):
+            return max(_body(then_, known), _body(else_, known))
+        case ir.Iota() | ir.Replicate() | ir.Copy() | ir.Concat():
+            total = 1.0
+            for size in shape_of(stm.pat[0].type):
+                total *= _times(size, known)
+            return total
+    return _inside(stm.exp, known)
+
+
+def _inside(exp: ir.Exp, known: Known) -> float:
+    return sum(_body(body, known) for body in bodies_inside(exp))
+
+
+def _learn(stm: ir.Stm, known: Known, value: int | None) -> None:
+    if value is not None:
+        known[stm.pat[0].name] = value
+
+
+def _value(atom: Atom, known: Known) -> int | None:
+    if isinstance(atom, Const):
+        return int(atom.value) if isinstance(atom.value, int) else None
+    return known.get(atom)
+
+
+def _times(atom: Atom, known: Known) -> float:
+    """A number of times, if it is known."""
+    value = _value(atom, known)
+    return 1.0 if value is None else max(0.0, float(value))

@@ -122,7 +122,6 @@ def _obstacle(record: Record, forced: tuple[Site, int, Lines] | None) -> str | N
 
 
 def _scheduled(forest: Forest) -> Iterator[tuple[Site, int, Lines]]:
-    """The versions that schedules made."""
     for site in forest.sites().values():
         for index, each in enumerate(site.alternatives):
             if each.schedule:

@@ -110,5 +110,4 @@ def _ranked(drawn: Drawn, seconds: Seconds, plain: Seconds) -> _Ranked:
 
 
 def _mean(ratios: Sequence[float]) -> float:
-    """The geometric mean."""
     return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else 1.0

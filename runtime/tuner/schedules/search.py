@@ -144,7 +144,6 @@ class ScheduleSearch:
         return self.winners
 
     def _search(self) -> None:
-        """Run all phases of the search, one after the other."""
         ranking, first = Ranking(
             self.predict, self.drawing.base, self.estimate), self.drawing.first()
         while len(self.candidates) < self.most and self._goes_on(self.policy.exploring):
@@ -178,7 +177,6 @@ class ScheduleSearch:
         return self._gaining(self._ranked(alive))
 
     def _rank(self, ranking: Ranking, drawn: Iterator[Drawn]) -> None:
-        """Predict some schedules more."""
         end = self.clock() + self.policy.ranking * self._seconds
         for each in islice(drawn, self.policy.ranked):
             ranking.add(each)
@@ -219,17 +217,14 @@ class ScheduleSearch:
         return MOST_VERSIONS - (2 if self.drawing.base.steps else 1)
 
     def _goes_on(self, part: float = 1.0) -> bool:
-        """True if there is time, or this part of it, and runs are left."""
         return not self.budget.spent(self.made, self._spent / part)
 
     @property
     def _spent(self) -> float:
-        """The seconds since the search has begun."""
         return self.clock() - self._begun
 
     @property
     def _seconds(self) -> float:
-        """The seconds of the budget."""
         return math.inf if self.budget.seconds is None else self.budget.seconds
 
     @property

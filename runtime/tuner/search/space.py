@@ -13,19 +13,15 @@ class Space(Protocol[Candidate]):
 
     def first(self) -> Iterator[Candidate]:
         """The candidates to begin with."""
-        ...
 
     def draw(self) -> Iterator[Candidate]:
         """Candidates at random."""
-        ...
 
     def near(self, known: Candidate) -> Iterator[Candidate]:
         """Candidates like a known one."""
-        ...
 
     def all(self) -> Iterator[Candidate] | None:
         """All candidates; None if there is no list of them."""
-        ...
 
 
 def near_and_drawn(space: Space[Candidate], parents: Sequence[Candidate], share: float

@@ -49,19 +49,19 @@ STRATEGIES = Strategies({
     "instrumentation": "runelift.runtime.tuner.strategies.instrumentation:instrumentation",
     "replay": "runelift.runtime.tuner.strategies.instrumentation:replay",
     "instrumentation-literal":
-        "runelift.runtime.research.instrumentation_literal:instrumentation_literal",
+        "runelift.runtime.research.literal:instrumentation_literal",
     "simple": "runelift.runtime.tuner.strategies.node_wise:simple",
-    "exhaustive": "runelift.runtime.tuner.strategies.exhaustive:exhaustive",
-    "binary": "runelift.runtime.tuner.strategies.binary:binary",
-    "binary-literal": "runelift.runtime.research.binary_literal:binary_literal",
-    "active": "runelift.runtime.tuner.strategies.active:active",
-    "active-endpoints": "runelift.runtime.tuner.strategies.active:active_endpoints",
+    "exhaustive": "runelift.runtime.tuner.strategies.line_searches:exhaustive",
+    "binary": "runelift.runtime.tuner.strategies.line_searches:binary",
+    "binary-literal": "runelift.runtime.research.literal:binary_literal",
+    "active": "runelift.runtime.tuner.strategies.line_searches:active",
+    "active-endpoints": "runelift.runtime.tuner.strategies.line_searches:active_endpoints",
     "intervals": "runelift.runtime.tuner.strategies.intervals:intervals",
     "cma": "runelift.runtime.tuner.strategies.cma_es:cma",
     "cma-indices": "runelift.runtime.tuner.strategies.cma_es:cma_indices",
-    "swarm": "runelift.runtime.tuner.strategies.swarm:swarm",
-    "random": "runelift.runtime.tuner.strategies.random_search:random_search",
-    "genetic": "runelift.runtime.tuner.strategies.genetic:genetic",
+    "swarm": "runelift.runtime.tuner.strategies.populations:swarm",
+    "random": "runelift.runtime.tuner.strategies.populations:random_search",
+    "genetic": "runelift.runtime.tuner.strategies.populations:genetic",
     "bandit": "runelift.runtime.tuner.strategies.bandit:bandit"})
 """The strategies with their default options, by name."""
 
@@ -98,7 +98,6 @@ def _imported(name: str) -> Strategy:
 
 
 def _of_package(name: str) -> Strategy | None:
-    """The strategy that an installed package has by this name."""
     found = plugins.named(plugins.STRATEGIES, name)
     if found is None:
         return None

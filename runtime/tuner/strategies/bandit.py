@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 
 from runelift.runtime.tuner.search.technique_bandit import TechniqueBandit
-from runelift.runtime.tuner.strategies.genetic import mutated
 from runelift.runtime.tuner.strategies.indices import IndexSpace
+from runelift.runtime.tuner.strategies.populations import mutated
 from runelift.runtime.tuner.strategies.trials import SearchState, Values, strategy
 
 MEMORY = 20

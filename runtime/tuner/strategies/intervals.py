@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runelift.runtime.tuner.fit.chain_solver import candidates
 from runelift.runtime.tuner.fit.fit import Interval
-from runelift.runtime.tuner.strategies.binary import descend
+from runelift.runtime.tuner.strategies.line_searches import descend
 from runelift.runtime.tuner.strategies.nodes import Node, all_false, nodes
 from runelift.runtime.tuner.strategies.trials import SearchState, strategy
 

@@ -62,8 +62,7 @@ class Outcomes:
 
     def same(self, thresholds: Thresholds) -> bool:
         """True if every comparison comes out as in this run."""
-        return (all(self._fits(name, thresholds[name]) for name in self.low)
-                and all(self._fits(name, thresholds[name]) for name in self.high))
+        return all(self._fits(name, thresholds[name]) for name in (*self.low, *self.high))
 
     def _fits(self, name: str, least: int) -> bool:
         if not least:

@@ -61,38 +61,30 @@ class Oracle(Protocol):
     @property
     def forest(self) -> Forest:
         """The comparisons of the entry point."""
-        ...
 
     @property
     def default(self) -> Thresholds:
         """The thresholds that hold without tuning."""
-        ...
 
     @property
     def datasets(self) -> Sequence[str]:
         """The names of the datasets."""
-        ...
 
     @property
     def weights(self) -> Mapping[str, float] | None:
         """The weight of a second on each dataset; None: relative to the default time."""
-        ...
 
     def path(self, dataset: str, thresholds: Thresholds) -> Hashable | None:
         """A key of the versions that would run, if they are known: equal paths, equal runs."""
-        ...
 
     def run(self, dataset: str, thresholds: Thresholds) -> Timed:
         """Run a dataset, or look up what that would take; its path is known from then on."""
-        ...
 
     def compared(self, dataset: str, guard: str) -> Sequence[int]:
         """The distinct values, ascending, that are known to be compared with a guard."""
-        ...
 
     def instrument(self, method: MeasuringMethod) -> MeasuredCosts:
         """Measure every version on every dataset."""
-        ...
 
 
 @dataclass(slots=True)

@@ -72,8 +72,7 @@ def tune_by_search(job: TuningJob, strategy: Strategy, *, budget: Budget | None 
 def confirm(job: TuningJob, found: SearchTuning) -> SearchTuning:
     """Run what was found beside the default: it is kept if some dataset is faster, none slower."""
     if found.search.thresholds == found.defaults:
-        return SearchTuning(found.forest, found.defaults, found.search, {},
-                            "the search found nothing faster")
+        return replace(found, kept_default="the search found nothing faster")
     compared = {d.name: compare_paired(job.program, d, found.defaults, found.search.thresholds,
                                        job.compared_repeats) for d in job.datasets}
     times = {name: both for name, both in compared.items() if both is not None}
@@ -83,7 +82,7 @@ def confirm(job: TuningJob, found: SearchTuning) -> SearchTuning:
         kept = f"{', '.join(slower)} got slower with the thresholds found"
     elif not any(both.faster for both in times.values()):
         kept = "no certain gain"
-    return SearchTuning(found.forest, found.defaults, found.search, times, kept)
+    return replace(found, verified=times, kept_default=kept)
 
 
 def render_searches(found: Sequence[SearchTuning]) -> str:
@@ -114,9 +113,8 @@ def _render(found: SearchTuning) -> Iterator[str]:
     if found.verified:
         yield ""
         yield "Time of a run:"
-        rows = [[name, show_seconds(both.default.median), show_seconds(both.tuned.median),
-                 f"{both.gain:.2f}×"] for name, both in found.verified.items()]
-        yield table([["dataset", "default", "found", "gain"], *rows], "  ")
+        yield table([["dataset", "default", "found", "gain"], *(
+            [name, *both.texts] for name, both in found.verified.items())], "  ")
 
 
 def search_facts(found: Sequence[SearchTuning], **about: Any) -> dict[str, Any]:

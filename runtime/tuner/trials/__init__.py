@@ -1,5 +1,4 @@
 """Trials: runs in which operations are repeated in place with other kernel parameters.
 
-It imports ``execution``, ``geometry`` and ``records``.  Entry point:
-:class:`~runelift.runtime.tuner.trials.trial_run.TrialRun`.
+Entry point: :class:`~runelift.runtime.tuner.trials.trial_run.TrialRun`.
 """

@@ -109,7 +109,6 @@ class TrialRun(Run):
 
     def _try(self, search: Search, read: Sequence[Buffer],
              written: Sequence[Buffer]) -> Iterator[Setting]:
-        """Run an operation with the settings that a search asks for."""
         assert self.recorder is not None
         handles = {id(buffer.handle) for buffer in read}
         held = self._held(search, [b for b in written if id(b.handle) in handles])
@@ -218,7 +217,6 @@ class TrialRun(Run):
             self._list(Launch(number, constants, groups, group, lengths, args))
 
     def _list(self, launch: Launch) -> None:
-        """Note a launch, and the kernel that it needs."""
         assert self._wanted is not None
         if launch.groups > 0:
             self._listed.append(launch)
@@ -385,7 +383,6 @@ class _TracedTrials:
         self.others[setting] = refusal or noted
 
     def loop(self, run: TrialRun, setting: Setting) -> RunLoop | str:
-        """The persistent loop with a setting, or the reason why there is none."""
         noted = self.others[setting]
         if isinstance(noted, str):
             return noted

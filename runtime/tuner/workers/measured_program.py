@@ -12,8 +12,9 @@ from runelift.runtime.tuner.measure.measurable import Args, Force, Measurable, T
 from runelift.runtime.tuner.workers.placed import Placed, bound
 
 if TYPE_CHECKING:
+    from runelift.runtime.execution.calls import Call
     from runelift.runtime.execution.executable import Executable
-    from runelift.runtime.execution.run import Outcome
+    from runelift.runtime.execution.submitting import CommandBuffer
     from runelift.runtime.geometry.parameter_space import ParameterSpace
     from runelift.runtime.programs.program import Program
     from runelift.runtime.tuner.replay.racing import Race
@@ -132,8 +133,7 @@ class MeasuredProgram(Measurable):
         chosen = self._chosen(thresholds)
         self.program.loaded.prepare_first_run(entry, args, force or {}, chosen)
         executable, bound = self._bound(entry, args)
-        outcome: Outcome = self.program.loaded.command_buffer.record(
-            executable, bound, chosen, force or {}, samples=samples)
+        outcome = self._call(executable, bound, chosen, force).record(bound, samples=samples)
         found = outcome.record
         assert found is not None
         if not found.skipped:  # else the results are of a few iterations
@@ -145,17 +145,17 @@ class MeasuredProgram(Measurable):
         """The seconds of a run without a record, and the seconds until all commands were issued.
 
         A run that builds kernels is made again.  So is a short run that is slower than the runs
-        after it (:func:`~runelift.runtime.execution.calls.prepare`), unless the device is
+        after it (:meth:`~runelift.runtime.execution.calls.Call.prepare`), unless the device is
         late.
         """
         loaded = self.program.loaded
-        chosen, command_buffer = self._chosen(thresholds), loaded.command_buffer
+        chosen = self._chosen(thresholds)
         for _ in range(UNDISTURBED_RUNS):
             executable, bound = self._bound(entry, args)
-            least = command_buffer.prepare(executable, bound, chosen, force or {})
+            least = self._call(executable, bound, chosen, force).prepare(bound)
             loaded.device.plain.finish()
             built = executable.build_seconds
-            outcome = command_buffer.perform(executable, bound, chosen, force or {}, record=False)
+            outcome = self._call(executable, bound, chosen, force).perform(bound)
             timing = Timing(outcome.seconds, outcome.issue)
             self._check(entry, args, force, chosen, outcome.results)
             del outcome  # the next run may have its buffers
@@ -180,10 +180,9 @@ class MeasuredProgram(Measurable):
         """The seconds of runs with each of these thresholds; ``often``: of fused launches."""
         if often:
             each_once = {id(each): each for each in choices}.values()
-            fused_programs = self.program.loaded.command_buffer.fused_programs
             self.program.loaded.executable(entry).make_ready(
-                source for each in each_once
-                for source in fused_programs(*self._bound(entry, args), each, {}))
+                source for each in each_once if (commands := self._commands(entry, args, each))
+                for source in commands.fused_programs())
             for thresholds in each_once:
                 self.warm_up(entry, args, thresholds=thresholds)
         return super().time_all(entry, args, choices)
@@ -191,8 +190,8 @@ class MeasuredProgram(Measurable):
     def saved_launches(self, entry: str, args: Args, choices: Sequence[Thresholds]
                        ) -> Sequence[int]:
         """The number of launches and copies that each run saves when it comes often."""
-        savings = self.program.loaded.command_buffer.savings
-        return [savings(*self._bound(entry, args), each, {}) for each in choices]
+        return [commands.savings() if (commands := self._commands(entry, args, each)) else 0
+                for each in choices]
 
     def replay(self, entry: str, args: Args, race: Race) -> ReplayRecord:
         """Run every version at every encounter, one after the other on equal inputs."""
@@ -239,9 +238,18 @@ class MeasuredProgram(Measurable):
             self._checks.check(self.program, entry, args, force or {}, thresholds,
                                self.program.thresholds, results)
 
+    def _call(self, executable: Executable, bound: dict[str, Any], thresholds: Thresholds,
+              force: Force | None) -> Call:
+        found: Call = self.program.loaded.command_buffer.call_of(
+            executable, bound, thresholds, force or {})
+        return found
+
+    def _commands(self, entry: str, args: Args, thresholds: Thresholds) -> CommandBuffer | None:
+        """The captured commands of a run with these thresholds, if there are any."""
+        return self._call(*self._bound(entry, args), thresholds, None).commands
+
     def _chosen(self, thresholds: Thresholds | None) -> Thresholds:
         return self.program.thresholds if thresholds is None else thresholds
 
     def _bound(self, entry: str, args: Args) -> tuple[Executable, dict[str, Any]]:
-        """An executable, and arguments on the device for it."""
         return self.program.loaded.executable(entry), bound(self.program, entry, args)

@@ -170,7 +170,6 @@ class Remote(_Proxied):
     # Calls
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """The method of this name in the worker."""
         if name not in FORWARDED:
             raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'")
         return partial(self._forward, name)
@@ -357,7 +356,6 @@ class Remote(_Proxied):
 
     @staticmethod
     def _there(args: Args) -> _PlacedArguments:
-        """Arguments as :meth:`place` returns them."""
         assert isinstance(args, _PlacedArguments)
         return args
 
@@ -414,7 +412,6 @@ class Remote(_Proxied):
 
     def _answer(self, request: Request, seconds: float = BUILD_SECONDS,
                 handle: Handler | None = None) -> Any:
-        """Send a request and wait for its answer."""
         conversation = self._converse(request, seconds, handle)
         while True:
             try:
@@ -448,7 +445,8 @@ class Remote(_Proxied):
             stopped = watchdog.stopped(f"crash: {ended}")
             stopped.killed = worker.was_killed
             self._lose()
-            if worker.crashed and _is_pocl(self.program):
+            info = self.program.device_info
+            if worker.crashed and info is not None and info.is_pocl:
                 self._cache_moved = pocl_cache.move_away(ended)
             raise stopped from None
         except BaseException:
@@ -515,10 +513,6 @@ def _again_if_killed(attempt: Callable[[], Answer]) -> Answer:
         if not stopped.killed:
             raise
     return attempt()
-
-
-def _is_pocl(program: Program) -> bool:
-    return program.device_info is not None and program.device_info.is_pocl
 
 
 class _RunningSearches:

@@ -17,11 +17,15 @@ from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.devices.memory import Buffer
 from runelift.runtime.execution.run import Outcome
-from runelift.runtime.tuner.replay.compare_results import Differences, VersionPair, float_inputs
+from runelift.runtime.tuner.replay.compare_results import (
+    Differences,
+    VersionPair,
+    computes_with_floats,
+    float_inputs,
+)
 from runelift.runtime.tuner.workers.placed import bound
 
 if TYPE_CHECKING:
-    from runelift.runtime.execution.executable import Executable
     from runelift.runtime.programs.program import Program
     from runelift.runtime.tuner.measure.measurable import Args, Force, Thresholds
 
@@ -94,11 +98,11 @@ class ResultChecks:
 
 def _results(program: Program, entry: str, args: Args, default: Thresholds
              ) -> Sequence[Any] | None:
-    """The results of a run by default; None if it fails."""
     loaded = program.loaded
     try:
-        outcome: Outcome = loaded.command_buffer.perform(
-            loaded.executable(entry), bound(program, entry, args), default, {}, record=False)
+        given = bound(program, entry, args)
+        outcome: Outcome = loaded.command_buffer.call_of(
+            loaded.executable(entry), given, default, {}).perform(given)
     except (UserError, CompilerLimitation):
         return None
     return outcome.results
@@ -115,7 +119,7 @@ def _difference(program: Program, entry: str, args: Args, expected: Sequence[Any
     plan = loaded.plan(entry)
     differences = Differences(device, device.plain, loaded.executable(entry).watch)
     differences.take_inputs(*float_inputs(plan, bound(program, entry, args)))
-    rounded = _computes_with_floats(loaded.executable(entry))
+    rounded = computes_with_floats(site.launch.kernel for site in loaded.executable(entry).sites)
     for number, (one, other, spec) in enumerate(zip(expected, found, plan.results, strict=True)):
         what = f"value {number}" if len(expected) > 1 else "the value"
         if not _is_array(one):
@@ -133,8 +137,3 @@ def _difference(program: Program, entry: str, args: Args, expected: Sequence[Any
 
 def _shape(sizes: Sequence[int]) -> str:
     return "".join(f"[{size}]" for size in sizes)
-
-
-def _computes_with_floats(executable: Executable) -> bool:
-    return any(param.prim.is_float for site in executable.sites
-               for param in site.launch.kernel.params)

@@ -348,7 +348,6 @@ class Session:
             self._send("begun")
 
     def _build_outside(self, sources: Sequence[Sequence[str]], waits: bool) -> None:
-        """Have other processes build programs of kernels."""
         self._send("wanted", list(sources), waits)
         if waits:
             self._send_plans()
@@ -369,7 +368,6 @@ class Session:
             self.known_plans |= new.keys()
 
     def _search(self, operation: OperationId) -> Search:
-        """A search whose settings the tuner chooses."""
         self._send("search", operation)
         while (setting := receive(self.connection)) is not None:
             found = yield setting
@@ -400,7 +398,6 @@ class Session:
             send(self.connection, answer)
 
     def _send(self, kind: str, *data: Any) -> None:
-        """Send a message before the answer, from any thread."""
         with self._sending:
             send(self.connection, (kind, *data))
         self._last_message = time.perf_counter()
@@ -460,13 +457,11 @@ def _expect_probes(connection: Connection) -> None:
 
 
 def _import_runs() -> None:
-    """Import the modules that runs need."""
     # late: it is imported here so that nothing waits for it afterwards
     from runelift.runtime.tuner.trials import trial_run  # noqa: F401
 
 
 def _import_plans() -> None:
-    """Import the modules that make plans, where none are stored."""
     # late: it is imported here so that nothing waits for it afterwards
     from runelift.codegen.segops import segscan_single_pass  # noqa: F401
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import runelift
-from runelift.codegen.cost.explained import explained
 from runelift.codegen.cost.totals import KernelCost, Work
 from runelift.codegen.cost.work import argument_names, work_source
 from runelift.codegen.plan.plan import kernels
@@ -150,19 +149,6 @@ def test_only_the_first_groups_have_work() -> None:
     work = _work(text, "segmap_wide", {"n": 1000}, 40, 256)
     assert work.items == pytest.approx(1000)
     assert work.touched == pytest.approx(8000)
-
-
-
-
-def test_main_terms_have_the_names_of_sizes() -> None:
-    program = runelift.compile("entry main [n][m] (xss: [n][m]f32): [n]f32 = map f32.sum xss",
-                               tuning={}, runs=False)
-    plan = program.compiled.plan("main", interleave=True, coherent=True)
-    kernel = next(k for k in kernels(plan.steps) if k.kind == "segred_small")
-    lines = explained(kernel).splitlines()
-    assert lines[0] == kernel.name
-    assert "  bytes accessed: 4*group*groups*m + 4*group*groups" in lines
-    assert "  loads that it asks for ahead: m" in lines
 
 
 def test_a_counter_bounds_a_loop_that_elements_may_end() -> None:

@@ -15,9 +15,9 @@ from runelift.codegen.plan import plan
 from runelift.ir import imp
 from runelift.ir.imp.check import check
 from runelift.ir.imp.interpret import Launch, run
-from runelift.ir.imp.parse import parse
 from runelift.ir.names import VName
 from tests.codegen.harness import by_groups, noted
+from tests.ir.imp.parse import parse
 
 PRESENT = imp.Var(VName("present", 9))
 

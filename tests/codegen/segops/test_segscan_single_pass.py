@@ -12,7 +12,6 @@ from runelift.codegen.plan import plan
 from runelift.ir import imp
 from runelift.ir.base.errors import CompilerBug, ProgramFailure
 from runelift.ir.imp.check import check as imp_check
-from runelift.ir.imp.parse import parse
 from runelift.ir.imp.pretty import pretty
 from runelift.ir.imp.traverse import statements
 from runelift.ir.prim import Prim
@@ -31,6 +30,7 @@ from tests.codegen.harness import (
     interpreted,
     lowered_results,
 )
+from tests.ir.imp.parse import parse
 
 SMALL = {plan.GROUP_SIZE: 4, CHUNK: 3, WINDOW: 3, PATIENCE: 1 << 20}
 """Tiles of 12 elements, so that hundreds of elements are many of them."""

@@ -16,13 +16,13 @@ from runelift.ir.base.files import read_source
 from runelift.ir.imp import Exp, Kernel, Stm
 from runelift.ir.imp.check import check
 from runelift.ir.imp.interpret import Launch, Reported, run
-from runelift.ir.imp.parse import parse
 from runelift.ir.imp.pretty import pretty
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.types import Const
 from runelift.runtime.compilation.pipeline import compile_source
+from tests.ir.imp.parse import parse
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.fut"))
 A, X, I64 = VName("a", 1), VName("x", 2), Prim.I64

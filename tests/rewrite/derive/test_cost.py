@@ -36,6 +36,15 @@ FAMILIES = {
     "rows": "f64.sum (map (\\i -> loop s = 0 for j < 4 do s + xs[(i + j) % n] ** 2) (iota n))",
     "ragged": "f64.sum (map (\\i -> loop s = 0 for j < i % 4 do s + xs[(i + j) % n] ** 2) "
               "(iota n))",
+    "segments": "let ps = map (\\i -> i * 3 / 2) (iota (n + 1)) in f64.sum (map (\\i -> f64.sum "
+                "(map (\\j -> xs[(ps[i] + j) % n] * xs[j * 7 % n]) (iota (ps[i + 1] - ps[i]))) "
+                "** 2) (iota n))",
+    "segment_rows": "let xss = unflatten (xs :> [(n / 4) * 4]f64) in f64.sum (map (\\i -> loop s = "
+                    "0 for j < i % 4 do s + f64.sum (map2 (*) xss[(i + j) % (n / 4)] xss[i / 4])) "
+                    "(iota n))",
+    "segment_gathers": "let ys = map (** 2) xs in f64.sum (map (\\i -> f64.sum (loop zs = "
+                       "replicate 5 0 for j < i % 4 do map2 (\\z k -> z + ys[(i + j * k) % n] * "
+                       "xs[i]) zs (iota 5))) (iota n))",
     "nearest": "f64.sum (map (\\x -> f64.minimum (map (\\y -> f64.abs (x - y / 2) + y) xs)) xs)",
     "branches": "f64.sum (map (\\x -> if x > 0 then f64.sqrt x * x else x * x * 2) xs)",
     "windows": "f64.sum (map (\\i -> f64.sum (map (** 2) xs[i:i + 4])) (iota (n - 3)))",

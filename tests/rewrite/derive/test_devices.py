@@ -48,6 +48,10 @@ PROGRAMS: dict[str, tuple[str, list[Any]]] = {
                     [XSS]),
     "counts": ("entry main [n] (is: [n]i64) (a: [n]f64) = vjp (\\a -> map2 (\\x k -> "
                "loop y = x for i < k do y * f64.sin y + a[i % n]) a is) a a", [IS, XSS[:, 0]]),
+    "segments": ("entry main [n][m] (is: [n]i64) (a: [n][m]f64) = vjp (\\a -> map (\\i -> f64.sum "
+                 "(map (\\j -> a[(i + j) % n, 0] * a[j % n, 1]) (iota (i % 4))) + (loop s = 0 for "
+                 "j < i % 4 do s + f64.sum (map2 (*) a[(i + j) % n] a[i % n]))) is) a "
+                 "(replicate n 1)", [IS, XSS]),
     "hessian": ("entry main [n] (x: [n]f64) = map (\\t -> jvp (\\x -> vjp (\\x -> f64.sum "
                 "(map2 (*) x (map f64.sin (rotate 1 x)))) x 1) x t) "
                 "(tabulate_2d n n (\\i j -> f64.bool (i == j)))", [XSS[0]]),

@@ -67,6 +67,12 @@ REACH: dict[str, str] = {
                    "(\\xs -> loop s = 0 for j < i do s + xs[(i + j) % n] ** 2) xss)) is",
     "ragged_sums": "loop ys = xs for k < 2 do map2 (\\i y -> loop s = y for j < i % 3 do "
                    "if j == 0 then s else s * ys[(i + j) % n]) is ys",
+    "segments": "map (\\i -> f64.sum (map (\\j -> xs[(i + j) % n] * xs[j]) (iota (i % 4)))) is",
+    "segment_rows": "let xss = map (\\x -> map (* x) xs) xs in map (\\i -> loop s = 1 for j < i "
+                    "% 4 do s / 2 + f64.sum (map2 (*) xss[(i + j) % n] xss[i % n])) is",
+    "segment_gathers": "let ys = map (** 2) xs in map (\\i -> f64.sum (loop zs = xs[:3] for j < "
+                       "i % 4 do map2 (\\z k -> z * ys[(i + j * k) % n] + xs[(i * k) % n]) zs "
+                       "(iota 3))) is",
     "slices": "map (\\i -> f64.sum (map (** 2) xs[i:i + 3]) * xs[i]) (iota (n - 2))",
     "parts": "let (a, b) = reduce (\\(a, b) (c, d) -> (a + c, b * d)) (0, 1) "
              "(zip xs (map (+ 1) xs)) in [a * b, f64.maximum (map (* 3) xs)]",
@@ -108,6 +114,9 @@ GENERAL = {"forward_sum", "reverse_sum", "forward_extreme", "reverse_extreme", "
            "reverse_reduction", "forward_hist_sum", "reverse_hist_sum", "forward_hist_extreme",
            "reverse_hist_extreme", "reverse_buckets"}
 """Rules without which a more general one applies."""
+COMBINED = ("map", "ragged_rows", "slices", "sum", "extreme", "selection", "columns", "product",
+            "sequential", "scan_sum", "hist_sum", "hist_extreme", "hist_pairs")
+"""Functions whose reductions, scans and histograms join with maps before."""
 NAMES = [rule.name for rule in DERIVATIVES]
 STEPS = (1e-4, 1e-5)
 LONG_STEPS = (1.0, 0.5)
@@ -183,6 +192,21 @@ def test_a_general_rule_is_left(name: str) -> None:
     program = derived(REACH[name.partition("_")[2]], frozenset({name}))
     assert name not in program.fired
     agree(program)
+
+
+@pytest.mark.parametrize("name", COMBINED)
+def test_without_parts_operators_become_loops(name: str) -> None:
+    program = derived(REACH[name], frozenset({"reverse_parts"}), fused=True)
+    assert "reverse_sequential" in program.fired
+    agree(program)
+
+
+@pytest.mark.parametrize("name", sorted(
+    {*NAMES} - GENERAL - {"forward_constant", "reverse_parts"}))
+def test_a_derivative_without_its_only_rule_is_refused(name: str) -> None:
+    text = REACH[name.partition("_")[2]]
+    with pytest.raises(NoDerivative, match=r"^t:\d"):
+        derived(text, frozenset({name}), fused="parts" in name)
 
 
 @pytest.mark.parametrize("name", REACH)

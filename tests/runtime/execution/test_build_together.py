@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from runelift.codegen.emit.opencl import opencl_source
 from runelift.ir.interpret import interpret
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.execution.kernels import Kernels
@@ -53,3 +54,13 @@ def test_fewer_builds_give_equal_results(monkeypatch: pytest.MonkeyPatch) -> Non
     assert max(together) > max(apart)
     most = max(apart)
     assert max(run(CallPolicy(all_versions=True))) <= most
+
+
+def test_constants_of_another_kernel_do_not_count() -> None:
+    """A kernel may be built for a size that is an argument of a kernel beside it."""
+    kernels = [each.launch.kernel for each in gpu(ROWS).loaded.executable("main").kernels.sites]
+    for kernel in kernels:
+        own = dict.fromkeys(kernel.built_for, 1)
+        foreign = {name: 1 for each in kernels for name in (
+            *each.built_for, *(param.name for param in each.params))}
+        assert opencl_source(kernel, 0, foreign | own) == opencl_source(kernel, 0, own)

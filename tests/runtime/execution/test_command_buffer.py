@@ -22,6 +22,7 @@ from runelift.runtime.devices.info import DeviceInfo, DeviceKind, select
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import OutOfMemory, Pool
 from runelift.runtime.execution import calls
+from runelift.runtime.execution.calls import Call, call_of
 from runelift.runtime.execution.capturing import CapturingRun
 from runelift.runtime.execution.commands import Copy, Expect, Launch, RunLoop, Slot
 from runelift.runtime.execution.policy import CallPolicy
@@ -332,7 +333,8 @@ def test_who_measures_finds_arguments_set() -> None:
     for args, command_buffer_of in zip([ones, others] * 3, _command_buffers(program) * 3,
                                        strict=True):
         _disturb(command_buffer_of)
-        calls.prepare(executable, program.loaded.bind(plan, list(args)), {}, {})
+        given = program.loaded.bind(plan, list(args))
+        call_of(executable, given, {}, {}).prepare(given)
         held = [each for each in command_buffer_of._bound.values() if each.is_current]
         assert len(held) == 1
         held[0].full.clear()  # what makes all calls would make none
@@ -356,8 +358,8 @@ def test_a_short_run_that_follows_others_is_made_again(
         made += 1
         return performed(*what, **options)._replace(issue=60.0)
 
-    performed = calls.perform
-    monkeypatch.setattr(calls, "perform", perform)
+    performed = Call.perform
+    monkeypatch.setattr(Call, "perform", perform)
     monkeypatch.setattr(calls, "SWITCH_COST", following)
     for args, found in zip((ones, others), _command_buffers(program), strict=True):
         made = 0
@@ -407,7 +409,7 @@ def test_a_run_with_a_record_need_not_be_made_again_for_its_command_buffer(
         MeasuredProgram(program).record("main", MeasuredProgram(program).place(args), force=force)
         (found,) = executable.decisions.under({}, force).calls.values()
         assert (found.rung, found.commands) == (calls.capture, None)
-        calls.prepare(executable, bound(), {}, force)
+        call_of(executable, bound(), {}, force).prepare(bound())
         written = found.commands
         assert isinstance(written, CommandBuffer)
         assert [*map(_shown, written._commands)] == [*map(_shown, made._commands)]
@@ -426,9 +428,8 @@ def test_a_run_that_reads_what_was_computed_is_made_again_for_its_command_buffer
     executable, args = program.loaded.executable("main"), [np.arange(9, dtype=np.int32)]
     executable.follow(CAPTURES_FIRST)
     MeasuredProgram(program).record("main", MeasuredProgram(program).place(args))
-    calls.prepare(executable, program.loaded.bind(program.loaded.plan("main"),
-                                                           MeasuredProgram(program).place(args)),
-                           {}, {})
+    given = program.loaded.bind(program.loaded.plan("main"), MeasuredProgram(program).place(args))
+    call_of(executable, given, {}, {}).prepare(given)
     (found,) = executable.decisions.under({}, {}).calls.values()
     assert (found.rung, found.commands) == (calls.capture, None)
 
@@ -499,8 +500,8 @@ def test_a_run_that_is_captured_counts_where_the_device_is_late(
         made.append(performed(*what, **options)._replace(issue=issue))
         return made[-1]
 
-    performed = calls.perform
-    monkeypatch.setattr(calls, "perform", perform)
+    performed = Call.perform
+    monkeypatch.setattr(Call, "perform", perform)
     monkeypatch.setattr(calls, "SWITCH_COST", 60.0)
     assert MeasuredProgram(program).timing("main", args).issue == issue
     assert len(made) == runs

@@ -16,8 +16,8 @@ from runelift.runtime.devices.info import DeviceInfo, DeviceKind
 from runelift.runtime.devices.waiting import Waits
 from runelift.runtime.execution.calls import Call, kinds_of
 from runelift.runtime.execution.device_array import DeviceArray
-from runelift.runtime.execution.free_values import FreeValues
 from runelift.runtime.execution.issuing import Issuer
+from runelift.runtime.execution.plan_forms import FreeValues
 from runelift.runtime.execution.policy import CallPolicy
 from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION, BoundCommands
 from runelift.runtime.programs.program import Program

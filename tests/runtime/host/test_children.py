@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runelift.runtime.host import interpreter
+from runelift.runtime.host import children
 from tests.runtime.tuner.killed_tunings import MARK, processes
 
 PROGRAM = """\
@@ -83,9 +83,9 @@ def test_the_path_of_children(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     other = str(tmp_path)
     monkeypatch.setattr(sys, "path", ["", ".", str(tmp_path / "here"), str(tmp_path / "link"),
                                       other, *sys.path])
-    assert interpreter.module_path()[0] == other
+    assert children.module_path()[0] == other
     (tmp_path / "here").rmdir()
-    assert interpreter.module_path()[0] == str(tmp_path / "here")
+    assert children.module_path()[0] == str(tmp_path / "here")
 
 
 ENDLESS_ONES = {

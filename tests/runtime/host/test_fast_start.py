@@ -17,7 +17,7 @@ import pytest
 
 from runelift.runtime.devices import pyopencl_quirks
 from runelift.runtime.devices.driver import icd, preload
-from runelift.runtime.host import background, fast_start, gc_policy, interpreter, lazy_dataclasses
+from runelift.runtime.host import background, children, fast_start, gc_policy, lazy_dataclasses
 from runelift.runtime.processes import build_pool, compile_ahead, process
 
 NO_CACHE = "PYOPENCL_NO_CACHE"
@@ -98,7 +98,7 @@ def test_no_process_starts_ahead_without(
         assert len(compile_ahead._under_way) == count
         assert is_under_way == (switch == "1")
     if switch == "0":
-        assert "-S" not in interpreter.command("pass")
+        assert "-S" not in children.command("pass")
 
 
 @pytest.mark.parametrize("switch", ["0", "1"])

@@ -16,7 +16,7 @@ from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.base.source import Source
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.info import select
-from runelift.runtime.execution import calls
+from runelift.runtime.execution.calls import Call
 from runelift.runtime.execution.kernels import Kernels
 from runelift.runtime.execution.policy import CallPolicy
 from runelift.runtime.execution.run import Run
@@ -172,8 +172,8 @@ def test_a_timed_run_that_builds_is_made_again(monkeypatch: pytest.MonkeyPatch) 
     program = runelift.compile(NESTED, device="pocl", tuning={})
     args, runs = MeasuredProgram(program).place((MATRIX.astype(np.int64),
                                                  np.int64(0))), list[None]()
-    real = calls.perform
-    monkeypatch.setattr(calls, "perform",
+    real = Call.perform
+    monkeypatch.setattr(Call, "perform",
                         lambda *given, **how: (runs.append(None), real(*given, **how))[1])
     MeasuredProgram(program).timing("checked", args)
     assert len(runs) == 2

@@ -13,7 +13,7 @@ import runelift
 from runelift.runtime.cache import disk
 from runelift.runtime.devices import probe_results
 from runelift.runtime.devices.driver import icd
-from runelift.runtime.host import interpreter
+from runelift.runtime.host import children
 from runelift.runtime.host.channel import receive
 from runelift.runtime.processes import process
 from runelift.runtime.processes.build_pool import probing_started_ahead
@@ -147,7 +147,7 @@ from runelift.runtime.cache import disk
 disk.set_fingerprint(given[0])
 print(only_here.FOUND, disk.fingerprint(), given[1], sys.prefix)
 """
-    made = subprocess.run(interpreter.command(code, "us", [1, None]), capture_output=True,
+    made = subprocess.run(children.command(code, "us", [1, None]), capture_output=True,
                           text=True, check=True)
     assert made.stdout == f"7 us [1, None] {sys.prefix}\n"
 
@@ -159,4 +159,4 @@ def test_site_is_left_out_where_runelift_is_on_the_path(
         monkeypatch: pytest.MonkeyPatch, folder: str, path: list[str], there: bool) -> None:
     monkeypatch.setattr(runelift, "__path__", [folder])
     monkeypatch.setattr(sys, "path", path)
-    assert ("-S" in interpreter.command("pass")) == there
+    assert ("-S" in children.command("pass")) == there

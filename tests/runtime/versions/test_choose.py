@@ -22,7 +22,7 @@ from runelift.runtime.versions.choose import (
     VersionChooser,
 )
 
-DEVICE = SimpleNamespace(local_bytes=1000)
+DEVICE: Any = SimpleNamespace(local_bytes=1000)
 SECONDS = st.lists(st.sampled_from([1.0, 2.0, 3.0, 4.0]), min_size=1, max_size=5)
 INFINITE = float("inf")
 

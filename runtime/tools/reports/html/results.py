@@ -9,16 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tools.pages import charts
+from runelift.runtime.tools.pages.charts import courses_figure
 from runelift.runtime.tools.pages.document import figure, grid, paragraph, section, table
 from runelift.runtime.tools.pages.markup import Markup, element
 from runelift.runtime.tools.pages.scales import Axis
-from runelift.runtime.tools.reports.html.courses import courses_figure
 from runelift.runtime.tools.reports.text import show_gain
 from runelift.runtime.tools.reports.verdict import SAME, Change, best_version, named, sentences
-from runelift.runtime.tuner.analysis.convergence import convergence
+from runelift.runtime.tuner.costs.log import Measurements
 from runelift.runtime.tuner.costs.noise import forced_seconds
 from runelift.runtime.tuner.measure.side_by_side import DEFAULT, TUNED, SideBySide
 from runelift.runtime.tuner.result import EntryTuning
+from runelift.runtime.tuner.search.trace import Best, note
 
 IN_TURN = ("Times: host clock, whole runs, medians.  Default, tuned and best single version ran "
            "in turn.  Best single version: the quickest run in which every choice is forced to one "
@@ -149,3 +150,28 @@ def convergence_parts(entry: EntryTuning) -> Iterator[Markup]:
 
 OVER = (("program runs", 0), ("seconds of runs", 1))
 """The axes of convergence."""
+
+
+def convergence(measurements: Measurements) -> Mapping[str, Sequence[Best]]:
+    """The least seconds of each dataset, in the order of the runs; the last is after its last run.
+
+    Each run of a single version counts.  All versions of a replay count as one run.  Time to build
+    kernels is not known.
+    """
+    found: dict[str, list[Best]] = {}
+    last: dict[str, Best] = {}
+    replays = set[tuple[str, int]]()
+    runs, spent = 0, 0.0
+    for run in measurements.runs:
+        seconds = run.seconds
+        if run.replay is None or (run.dataset, run.replay) not in replays:
+            runs += run.executions
+            spent += (seconds or 0.0) * run.executions
+        if run.replay is not None:
+            replays.add((run.dataset, run.replay))
+        if seconds is None or run.replay is not None or run.reference:
+            continue
+        steps = found.setdefault(run.dataset, [])
+        note(steps, Best(runs, spent, seconds))
+        last[run.dataset] = Best(runs, spent, steps[-1].score)
+    return {name: [*steps, last[name]] for name, steps in found.items()}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from runelift.runtime.tools.pages.charts import courses_figure
 from runelift.runtime.tools.pages.document import folded, paragraph, section, table
 from runelift.runtime.tools.pages.markup import Markup
 from runelift.runtime.tools.pages.scales import Axis
-from runelift.runtime.tools.reports.html.courses import courses_figure
 from runelift.runtime.tuner.schedules.search import ScheduleSearch
 from runelift.runtime.tuner.search.trace import Convergence, Curve
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tools.pages import charts
+from runelift.runtime.tools.pages.charts import courses_figure
 from runelift.runtime.tools.pages.document import (
     figure,
     folded,
@@ -57,11 +58,10 @@ def _search(tried: Sequence[OperationResult]) -> Iterator[Markup]:
         return
     ends = [(each.operation, each.history[-1]) for each in shown]
     text = "; ".join(f"{name} {end.score:.2f} after {end.runs} tries" for name, end in ends) + "."
-    yield grid([figure(charts.curves(
-        f"Search for parameters over {what}", text, Axis(what, lambda v: f"{v:g}"),
+    yield grid([courses_figure(
+        f"Search for parameters over {what}", text, what,
         Axis("best time, relative to default", lambda v: f"{v:g}"),
-        [charts.Series(each.operation, [(float(step[place]), step.score) for step in each.history],
-                       style, steps=True) for style, each in enumerate(shown)]),
+        {each.operation: [(step[place], step.score) for step in each.history] for each in shown},
         f"The best setting so far of each operation over {what}, on its first dataset."
         + (f"  The {charts.STYLES} that gained most." if len(tried) > charts.STYLES else ""))
         for what, place in (("tries", 0), ("seconds", 1))])

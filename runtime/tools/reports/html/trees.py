@@ -86,7 +86,6 @@ def _site(forest: Forest, site: Site, depth: int, thresholds: Mapping[str, int] 
 
 
 def _condition(forest: Forest, guard: Guard, thresholds: Mapping[str, int] | None) -> str:
-    """The condition of a guard, with the value of its threshold if that is known."""
     compared = forest.compared(guard)
     if thresholds is None:
         return f"{compared} ≥ {guard.name}"
@@ -99,7 +98,6 @@ def _condition(forest: Forest, guard: Guard, thresholds: Mapping[str, int] | Non
 
 
 def _cells(version: Alternative, standings: Standings) -> Iterator[Markup]:
-    """The name of a version and its times."""
     yield element("td", described_version(version), class_="version")
     for dataset, by_version in standings.items():
         found = by_version.get(version.label or "")

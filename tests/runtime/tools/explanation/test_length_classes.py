@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from runelift.runtime.data.lengths import SHAPES, draw
-from runelift.runtime.tools.explanation.length_classes import (
+from runelift.runtime.tools.explanation.segments import (
     ISSUED,
     LANES,
     WIDTH,

@@ -20,9 +20,7 @@ from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tools.explanation.history import History
-from runelift.runtime.tools.explanation.kernels import version_kernels
-from runelift.runtime.tools.explanation.steps import steps_shown
-from runelift.runtime.tools.explanation.texts import Texts
+from runelift.runtime.tools.explanation.page import Texts, steps_shown, version_kernels
 from runelift.runtime.versions.forest import entry_forest
 from tests.screens import MISSING, PROGRAM, Tab, browser
 

@@ -14,11 +14,13 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.ir.base.source import Source
 from runelift.ir.imp.work_counts import Work
 from runelift.ir.prim import Prim
 from runelift.runtime.cost.peaks import Peaks
 from runelift.runtime.records.statistics import Summary
 from runelift.runtime.tools.commands.cli import main
+from runelift.runtime.tools.profiling.layouts import layouts
 from runelift.runtime.tools.profiling.next_step import (
     NOTHING,
     Commands,
@@ -30,6 +32,8 @@ from runelift.runtime.tools.profiling.next_step import (
 )
 from runelift.runtime.tools.profiling.profile import ComparedVersion, KernelProfile, Profile
 from runelift.runtime.tools.profiling.quantities import about_ways, refusals, share_of_peak
+from runelift.runtime.tools.profiling.way import Call
+from runelift.runtime.tools.profiling.windows import windowed, windows
 
 SHELL = Commands("f", ["k", "xs"], [False, True], "a b.fut", ["--only", "big", "--entry", "f"],
                  ["--entry", "f"], "a b.fut.tuning")
@@ -54,6 +58,14 @@ NOW, HOST = way(Kind.NOW, 0.010, "default"), way(Kind.HOST, 0.014)
      "call f_k8, with k = 8 as a constant",
      "printf '\\n%s\\n' 'entry f_k8 xs'\"'\"' = f 8 xs'\"'\"'' >> 'a b.fut'",
      "program = runelift.compile(text + \"\\nentry f_k8 xs' = f 8 xs'\")"),
+    (way(Kind.WINDOWS, 0.005, "f_slide, with lift.slide", "entry f_slide = 1"),
+     "call f_slide, with lift.slide", "printf '\\n%s\\n' 'entry f_slide = 1' >> 'a b.fut'",
+     "program = runelift.compile(text + '\\nentry f_slide = 1')"),
+    (way(Kind.LAYOUT, 0.005, "store 's' of line 4, transposed", "f.x layout(10)\nfuse\nf.r p()\n"),
+     "store 's' of line 4, transposed (a schedule)",
+     "printf '%s\\n' 'f.x layout(10)' fuse 'f.r p()' > layout.schedule && "
+     "runelift bench 'a b.fut' --only big --entry f --schedule layout.schedule",
+     "program = runelift.compile(text, schedule='f.x layout(10)\\nfuse\\nf.r p()\\n')"),
     (way(Kind.LARGER, 0.005, "a 16th of a call with n = 160", "8i64 '[160]f32'"),
      "give more data in a call (a 16th of a call with n = 160)",
      "runelift dataset 8i64 '[160]f32' -o larger.data && "
@@ -61,8 +73,9 @@ NOW, HOST = way(Kind.NOW, 0.010, "default"), way(Kind.HOST, 0.014)
      "runelift dataset 8i64 '[160]f32' -o larger.npz"),
     (way(Kind.DEVICE, 0.009, "from Python, device arrays"),
      "keep arrays on the device between calls from Python",
-     "program.f(k, program.to_device(xs), device_arrays=True)",
-     "program.f(k, program.to_device(xs), device_arrays=True)"),
+     "program = runelift.compile('a b.fut'); xs = program.to_device(xs); "
+     "program.f(k, xs, device_arrays=True)",
+     "xs = program.to_device(xs); program.f(k, xs, device_arrays=True)"),
 ])
 def test_each_change_that_gains_is_named_with_its_command(
         better: MeasuredWay, text: str, shell: str, python: str) -> None:
@@ -123,6 +136,68 @@ def test_no_share_is_above_a_peak_and_far_peaks_do_not_bound(
     assert (kernel.memory_share, kernel.roof_share) == (share, share)
     assert share_of_peak(kernel, kernel.memory_share) == shown
     assert kernel.bound == bound
+
+
+STRIDED = """
+entry main [n][m] (xss: [n][m]f32): [n][n]f32 =
+  let s = xss[:, ::8]
+  in map (\\a -> map (\\b -> f32.sum (map2 (*) a b)) s) s
+entry rows [n][m] (xss: [n][m]f32): [n]f32 = map f32.sum xss
+"""
+
+
+def test_arrays_are_stored_otherwise_where_that_is_predicted_to_gain() -> None:
+    program = runelift.compile(STRIDED, device="pocl")
+    xss = np.arange(128 * 1024, dtype=np.float32).reshape(128, 1024) % 7
+    ways = [*layouts(Call(program, "main", [xss]), [xss])]
+    found = {each.name: each.detail for each in ways}
+    assert found["store 'xss[:, ::8]' of line 3, transposed"] == "main.x layout(10)\n"
+    for detail in found.values():
+        scheduled = runelift.compile(STRIDED, device="pocl", schedule=detail)
+        np.testing.assert_array_equal(scheduled.main(xss), program.main(xss))
+    assert not [*layouts(Call(program, "rows", [xss]), [xss])]
+    assert not [*layouts(Call(program, "main", [xss], {"main.versions_0": 0}), [xss])]
+    assert all(each.kind is Kind.LAYOUT and each.time() > 0 for each in ways)
+
+
+INDICES = r"""
+entry slices [n] (k: i64) (xs: [n]f32): []f32 =
+  tabulate (n - k + 1) (\i -> f32.sum xs[i:i + k] / f32.i64 k)
+entry counted [n][k] (ws: [k]f32) (xs: [n]f32): [n-k+1]f32 =
+  map (\i -> f32.sum (map (\j -> ws[j] * xs[j + i]) (iota k))) (iota (n - k + 1))
+entry loops [n] (k: i64) (xs: [n]f32): []f32 =
+  tabulate (n - k) (\i -> loop s = 0 for j < k + 1 do s + xs[i+j])
+entry offsets [n] (xs: [n]f32): [n-2]f32 = map (\i -> (xs[i] + xs[i+2]) / 2) (iota (n-2))
+entry before [n] (xs: [n]f32): []f32 = map (\i -> xs[i] + xs[i64.max 0 (i-1)]) (iota n)
+entry counts [n] (xs: [n]f32): []f32 = map (\i -> xs[i] + xs[i+1] * f32.i64 i) (iota (n-1))
+entry two [n] (xs: [n]f32) (ys: [n]f32): []f32 = map (\i -> xs[i] + ys[i+1]) (iota (n-1))
+entry fewer [n] (xs: [n]f32): []f32 = map (\i -> xs[i] + xs[i+1]) (iota (n-5))
+"""
+
+
+def test_maps_over_indices_are_tried_as_maps_over_windows() -> None:
+    source = Source("indices.fut", INDICES)
+    texts = {name: windowed(source, name, f"{name}_slide") or "" for name in (
+        "slices", "counted", "loops", "offsets", "before", "counts", "two", "fewer")}
+    assert [name for name, each in texts.items() if not each] == ["before", "counts", "two"]
+    assert texts["slices"] == (
+        "entry slices_slide [n] (k: i64) (xs: [n]f32): []f32 = "
+        "map (\\window -> f32.sum window / f32.i64 k) (lift.slide k 1 xs)")
+    assert "ws[j] * window[j]) (iota k))) (lift.slide k 1 xs) :> [n-k+1]f32" in texts["counted"]
+    assert "s + window[j]) (lift.slide (k + 1) 1 xs)" in texts["loops"]
+    assert "(window[0] + window[2]) / 2) (lift.slide 3 1 xs) :> [n-2]f32" in texts["offsets"]
+    program = runelift.compile(source, device="pocl")
+    made = runelift.compile(INDICES + "\n".join(texts.values()), device="pocl")
+    xs = np.arange(50, dtype=np.float32)
+    for name, args in (("slices", (8, xs)), ("counted", (xs[:6], xs)), ("loops", (3, xs)),
+                       ("offsets", (xs,))):
+        np.testing.assert_array_equal(made[f"{name}_slide"](*args), program[name](*args))
+    (found,) = windows(Call(program, "slices", [8, xs]), [8, xs])
+    assert (found.name, found.detail) == ("slices_slide, with lift.slide", texts["slices"])
+    assert found.time() > 0
+    (there,) = windows(Call(made, "slices", [8, xs]), [8, xs])
+    assert there.detail == "program.slices_slide(k, xs)"
+    assert not [*windows(Call(program, "fewer", [xs]), [xs])]  # there are more windows
 
 
 VALUES = ", ".join(f"{each % 7}f32" for each in range(3000))

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from runelift.runtime.tuner.analysis.convergence import convergence
+from runelift.runtime.tools.reports.html.results import convergence
 from runelift.runtime.tuner.analysis.importance import importance
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
 from runelift.runtime.tuner.measure.forced_runs import measure

@@ -24,7 +24,7 @@ def said(block: str) -> list[tuple[int, str, str]]:
 @pytest.mark.parametrize(("block", "expected"), [
     ("-- ==\n-- entry: scaled\n-- input { 2i64 [1f32] }\n-- output { [2f32] }\n", []),
     ("-- ==\n-- entry: scalde\n-- input { 2i64 [1f32] }\n", [(2, "scalde", "scaled")]),
-    ("-- ==\n-- input { 2i64 [1f32] }\n", [(2, "input { 2i64 [1f32] }", "")]),
+    ("-- ==\n-- input { 2i64 [1f32] }\n", [(2, "input { 2i64 [1f32] }", "entry: scaled\n-- ")]),
     ("-- ==\n-- entry: scaled\n-- input { 2i32 [1f32] }\n", [(3, "2i32", "2i64")]),
     ("-- ==\n-- entry: scaled\n-- input { 2i64 [1, 2] }\n", [(3, "[1, 2]", "[1f32, 2f32]")]),
     ("-- ==\n-- entry: scaled\n-- input { 2i64 1f32 }\n", [(3, "1f32", "")]),

@@ -11,8 +11,7 @@ from runelift.frontend.load import load
 from runelift.ir.base.source import Source
 from runelift.ir.names import Names
 from runelift.rewrite.pipeline import optimise
-from runelift.runtime.tuner.schedules.drawing import Drawing
-from runelift.runtime.tuner.schedules.operations import operations
+from runelift.runtime.tuner.schedules.drawing import Drawing, operations
 
 CHAIN = """
 entry main [n] (a: [n][n]f32) (b: [n][n]f32) (c: [n][n]f32): [n][n]f32 =

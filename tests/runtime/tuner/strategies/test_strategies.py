@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.ir.syntax import Stm
 from runelift.runtime.records.record import Record
-from runelift.runtime.research.binary_literal import halve
 from runelift.runtime.research.forest_of_log import logged_forest
+from runelift.runtime.research.literal import halve
 from runelift.runtime.research.recorded import Noise, Recorded
 from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
 from runelift.runtime.tuner.costs.log import LoggedRun, Measurements
@@ -30,9 +30,9 @@ from runelift.runtime.tuner.replay.racing import Race
 from runelift.runtime.tuner.replay.replay_records import ReplayRecord
 from runelift.runtime.tuner.search.budget import Budget, parse_budget
 from runelift.runtime.tuner.strategies import STRATEGIES, Search, parse_strategy, search
-from runelift.runtime.tuner.strategies.binary import descend
 from runelift.runtime.tuner.strategies.cma_es import has_cma
 from runelift.runtime.tuner.strategies.intervals import combine
+from runelift.runtime.tuner.strategies.line_searches import descend
 from runelift.runtime.tuner.strategies.live import Live, Outcomes
 from runelift.runtime.tuner.strategies.nodes import FALSE, nodes
 from runelift.runtime.tuner.strategies.trials import SearchState, strategy

@@ -14,7 +14,7 @@ import pytest
 import runelift
 from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.devices.first_launch import NARROW
-from runelift.runtime.execution import calls, issuing
+from runelift.runtime.execution import issuing
 from runelift.runtime.execution.calls import call_of
 from runelift.runtime.execution.policy import BuildWatch, CallPolicy
 from runelift.runtime.processes import process
@@ -171,7 +171,8 @@ def follow(program: Program, entry: str, policy: CallPolicy) -> Any:
 def run(program: Program, executable: Any, values: Any, *, record: bool) -> Any:
     """Run ``scaled`` on the values, as measurements do."""
     args = bound(program, "scaled", [values])
-    return calls.perform(executable, dict(args), {}, {}, record=record)
+    call = call_of(executable, args, {}, {})
+    return call.record(dict(args)) if record else call.perform(dict(args))
 
 
 def test_the_first_launch_with_each_size_is_told(program: Program) -> None:

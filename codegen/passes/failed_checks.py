@@ -1,0 +1,152 @@
+"""Loops behind a failed check, whose length may be a wrong value.
+
+Failures do not stop a kernel, so code behind a check may run with a wrong index or a wrong length.
+A ``while`` loop asks in each iteration whether a check has failed, as it might not end otherwise.
+A loop of known length ends in any case, but a wrong length may be very long.  Such a loop asks
+once, before it begins.
+
+Lowering writes the length of each loop of the program as a selection by a *mark*.  When the kernel
+is complete, selections are kept where the length may be wrong, and stand before the loop.
+Elsewhere the length alone stays, so kernels without such loops have no trace of the marks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from runelift.ir import imp
+from runelift.ir.imp import Exp, Stm
+from runelift.ir.imp.traverse import (
+    blocks,
+    expressions,
+    map_parts,
+    map_statement,
+    memories,
+    statements,
+    subexpressions,
+    variables,
+)
+from runelift.ir.names import Names, VName
+from runelift.ir.prim import Prim
+from runelift.ir.types import i64
+
+ITEM = imp.Var(VName("fine", -1))
+"""The mark for: no check of this work-item has failed."""
+GROUP = imp.Var(VName("fine", -2))
+"""The mark for: no check of this work-group has failed."""
+
+
+def marked(length: Exp, mark: imp.Var) -> Exp:
+    """The length of a loop of the program, which is 0 where a check has failed."""
+    return imp.Select(mark, length, imp.Lit(i64(0)), Prim.I64)
+
+
+def with_ends(code: Sequence[Stm], asked: Iterable[VName], names: Names,
+              fine: Mapping[imp.Var, Callable[[], Exp]]) -> list[Stm]:
+    """The code with its marks replaced or taken away.
+
+    ``asked``: the variables that checks ask for.  ``fine`` makes the condition of each mark.
+    """
+    return [*_Ends(_doubtful(code, asked), names, fine).block(code)]
+
+
+def with_notes(code: Sequence[Stm], note: Stm) -> list[Stm]:
+    """Code that notes each failure by a statement as well."""
+    def noted(stm: Stm) -> Stm:
+        match stm:
+            case imp.If(_, (imp.Fail(), *_) as failure):
+                return replace(stm, then_=(*failure, note))
+        return map_statement(stm, lambda exp: exp, noted)
+
+    return list(map(noted, code))
+
+
+def _doubtful(code: Sequence[Stm], asked: Iterable[VName]) -> set[VName]:
+    """The variables and memories whose values may be wrong where a check has failed.
+
+    They are what checks ask for, elements of which that is computed, and what is computed from
+    these.  Indices of loops and of work-items are right in any case.
+    """
+    stms = statements(code)
+    elements = _computed(stms, set())
+    found, left = set(asked), set(asked)
+    while left:
+        left = {name for stm in stms if isinstance(stm, imp.Declare | imp.Assign)
+                and stm.name in left for exp in expressions(stm) for name in variables(exp)
+                if name in elements or stm.name not in elements} - found
+        found |= left
+    return _computed(stms, found)
+
+
+def _computed(stms: Sequence[Stm], names: set[VName]) -> set[VName]:
+    """The names, and all names computed from them; from any element if no names are given."""
+    found, before = set(names), -1
+    while before < len(found):
+        before = len(found)
+        for stm in stms:
+            match stm:
+                case (imp.Declare(name) | imp.Assign(name) | imp.Shuffle(name) | imp.Peek(name)
+                      | imp.Store(name) | imp.Atomic(mem=name) | imp.AtomicUpdate(name)):
+                    if any(_meets(exp, found) or (not names and memories(exp))
+                           for exp in expressions(stm)):
+                        found.add(name)
+    return found
+
+
+def _meets(exp: Exp, names: set[VName]) -> bool:
+    """True if an expression uses some of the variables and memories."""
+    return not names.isdisjoint(variables(exp) | memories(exp))
+
+
+def _is_marked(exp: Exp) -> bool:
+    return isinstance(exp, imp.Select) and exp.cond in (ITEM, GROUP)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Decides about marks; ``doubtful`` values may be wrong where a check has failed."""
+
+    doubtful: set[VName]
+    names: Names
+    fine: Mapping[imp.Var, Callable[[], Exp]]
+
+    def block(self, code: Sequence[Stm], failed: bool = False) -> tuple[Stm, ...]:
+        """A block; ``failed`` if a check may have failed before it."""
+        found = list[Stm]()
+        for stm in code:
+            fails = any(isinstance(s, imp.Fail) for s in statements((stm,)))
+            if any(map(_is_marked, subexpressions(*expressions(stm)))):
+                decide = partial(self._decided, found if failed else None)
+                stm = map_statement(stm, decide, lambda inner: inner)
+            again = failed or (fails and isinstance(stm, imp.For | imp.While))
+            found.append(self._inside(stm, again))
+            failed = failed or fails
+        return tuple(found)
+
+    def _inside(self, stm: Stm, failed: bool) -> Stm:
+        """A statement, itself if its blocks stay as they are."""
+        inner = [self.block(each, failed) for each in blocks(stm)]
+        if all(a is b for new, old in zip(inner, blocks(stm), strict=True)
+               for a, b in zip(new, old, strict=False)):
+            return stm
+        match stm:
+            case imp.If():
+                return replace(stm, then_=inner[0], else_=inner[1])
+            case imp.For() | imp.While() | imp.AtomicUpdate() | imp.Locked():
+                return replace(stm, body=inner[0])
+        return stm
+
+    def _decided(self, before: list[Stm] | None, exp: Exp) -> Exp:
+        """An expression without marks; what it needs behind a check goes ``before`` it."""
+        if not isinstance(exp, imp.Select) or not _is_marked(exp):
+            return map_parts(exp, partial(self._decided, before))
+        length = self._decided(None, exp.then_)
+        if before is None or not _meets(length, self.doubtful):
+            return length
+        assert isinstance(exp.cond, imp.Var)
+        held = self.names.fresh("length")
+        before.append(imp.Declare(held, Prim.I64, replace(
+            exp, cond=self.fine[exp.cond](), then_=length), expected=length))
+        return imp.Var(held)

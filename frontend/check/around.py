@@ -1,0 +1,172 @@
+"""Hints about names of other languages, of which the text around them tells more."""
+
+from __future__ import annotations
+
+import re
+
+from runelift.frontend.check.foreign import (
+    ADVICE,
+    CONVERSIONS,
+    ENDS,
+    FUNCTION,
+    LAMBDAS,
+    SHIPPED,
+    SHORT,
+    SPELLINGS,
+    argument,
+    shipped,
+)
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.prelude import FUNCTIONS, member
+from runelift.frontend.syntax.types import Type
+from runelift.ir.base.errors import Replacement
+from runelift.ir.base.source import Span
+from runelift.ir.prim import NUMBERS, Prim
+
+_MODULES = frozenset({"List", "Array", "Seq", "Float",
+                      "np", "numpy", "torch", "jnp", "cp", "cupy", "math", "Math", "tf", "cmath"})
+_OF_ARRAYS = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum",
+              "prod": "product"}
+_ARRAYS = frozenset({"c", "array", "list", "vec", "vector", "tensor", "Array", "Vector"})
+_SUFFIXES = {"f": "f32", "d": "f64", "l": "i64", "ll": "i64", "u": "u32", "ul": "u64", "ull": "u64"}
+_RANGES = frozenset({"range", "arange", "irange"})
+
+
+def meant(name: str, span: Span) -> list[str]:
+    """Hints about a name of other languages at a place; none if it is not known."""
+    if said := _around(name, span):
+        return said
+    if (spelling := SPELLINGS.get(name)) is not None:
+        return [Replacement(f"Write {spelling}.", spelling)
+                if span.text.strip("` ") == name else f"Write {spelling}."]
+    if name in CONVERSIONS:
+        to = CONVERSIONS[name]
+        return [f"A conversion names both types: {to}.{'i64' if to[0] in 'fb' else 'f32'} x"]
+    if file := shipped().get(name):
+        hint = ADVICE.get(name, f'Write import "std/{file}" in the first line.')
+        return [Replacement(hint, f'import "std/{file}"\n\n', Span(span.source, 0, 0))]
+    if name in SHIPPED and f'"std/{SHIPPED[name][0]}"' in span.source.text:
+        return [f"Write {SHIPPED[name][1]}."]
+    return [ADVICE[name]] if name in ADVICE else []
+
+
+def _around(name: str, span: Span) -> list[str]:
+    """Hints about a name of other languages that the text around tells more about."""
+    source, before, behind = span.source, span.source.text[:span.start], span.source.text[span.end:]
+    if name in _MODULES and re.match(r"\.\w", behind):
+        return _of_module(name, span)
+    if name == "=>" and (params := re.search(r"(\(\s*([\w', ]+)\)|[\w']+)\s*$", before)):
+        new = "\\" + " ".join((params[2] or params[1]).replace(",", " ").split()) + " ->"
+        return [Replacement(FUNCTION, new, Span(source, params.start(), span.end))]
+    if (type_ := _SUFFIXES.get(name.lower())) and (
+            number := re.search(r"(?<![\w'.])\d[\d_]*(\.\d+)?([eE]-?\d+)?$", before)):
+        new = number[0] + type_
+        return [Replacement(f"A number of a type is written {new}.", new,
+                            Span(source, number.start(), span.end))]
+    if name in _RANGES and (drawn_from := _range(behind)) is not None:
+        new, length = drawn_from
+        alone = re.search(r"\bin\s*$", before) or re.search(r"\(\s*$", before)
+        return [Replacement(f"Write {new}.", new if alone else f"({new})",
+                            Span(source, span.start, span.end + length))]
+    if name == "unsafe":
+        return [Replacement("Write #[unsafe] before the expression.", "#[unsafe]")]
+    if name in ("zeros", "ones") and (sizes := re.match(r"\s*\(+([\w', ]+)\)+", behind)):
+        new = "01"[name == "ones"]
+        for size in reversed(sizes[1].replace(",", " ").split()):
+            new = f"replicate {size} {argument(new)}"
+        return [Replacement(f"Write {new}.", f"({new})",
+                            Span(source, span.start, span.end + sizes.end()))]
+    if name == "<-" and (drawn := re.search(r"\|\s*([\w']+)\s*$", before)) is not None:
+        return _around(drawn[1], Span(source, drawn.start(1), drawn.end(1)))
+    if name == "<-" and (defined := re.search(r"(?:^|\n)[ \t]*([\w']+)\s*$", before)):
+        return [Replacement(f"A name is defined with 'let': let {defined[1]} = e in ...",
+                            f"let {defined[1]} =", Span(source, defined.start(1), span.end))]
+    line = source.text.rfind("\n", 0, span.start) + 1
+    drawn = re.compile(rf"\[([^\[\]|\n]*)\|\s*{re.escape(name)}\s*<-\s*([^\],\n]+)\]").search(
+        source.text, line)
+    if drawn is not None and drawn.start() < span.start < drawn.end():
+        new = f"map (\\{name} -> {drawn[1].strip()}) {argument(drawn[2].strip())}"
+        return [Replacement(f"An array of results is written: {new}", f"({new})",
+                            Span(source, drawn.start(), drawn.end()))]
+    if name == "return":
+        return [Replacement("The value of a function is its body: there is no return.", "")]
+    if name == "end" and (index := re.search(r"([\w']+)\[([^\[\]\n]*)$", before)) is not None:
+        if not index[2].strip() and (close := re.match(r"\s*\]", behind)) is not None:
+            new = f"last {index[1]}"
+            return [Replacement(f"The last element is written: {new}", new,
+                                Span(source, index.start(), span.end + close.end()))]
+        return [f"The last index is length {index[1]} - 1, and a slice may have no end: xs[1:]"]
+    if name.isdigit() and (items := re.search(r"\{([^{}]*)$", before)) is not None and (
+            "}" in behind):
+        rest = behind.partition("}")[0]
+        new = f"[{items[1]}{name}{rest}]"
+        return [Replacement(f"An array is written in brackets: {new}", new,
+                            Span(source, items.start(), span.end + len(rest) + 1))]
+    if name in LAMBDAS and (params := re.match(r"\s*\(([\w', ]+)\)", behind)) is not None:
+        new = "\\" + " ".join(params[1].replace(",", " ").split()) + " ->"
+        return [Replacement(FUNCTION, new, Span(source, span.start, span.end + params.end()))]
+    if name in ENDS:
+        return [Replacement(f"There is no '{name}': an expression ends where the next part begins.",
+                            "")]
+    if name in _ARRAYS and (items := re.match(r"\s*\(([^()\n]*)\)|\s*!\[([^\n]*?)\]", behind)):
+        inner = (items[1] or items[2] or "").strip()
+        new = inner if inner.startswith("[") else f"[{inner}]"
+        return [Replacement(f"An array is written {new}.", new,
+                            Span(source, span.start, span.end + items.end()))]
+    if name[:-1] in ("+", "-", "*", "/", "%", "**", "++") and name[-1] == "=" and re.search(
+            r"\bdo\s+[\w']+\s*$", before):
+        return [Replacement("The body of a loop is the next value: write "
+                            f"{name[:-1]} in place of {name}.", name[:-1])]
+    return []
+
+
+def _of_module(name: str, span: Span) -> list[str]:
+    """Hints about ``np.sum`` and the like, where ``span`` has the module's name."""
+    source = span.source
+    found = re.compile(r"\.(\w+)").match(source.text, span.end)
+    assert found is not None
+    whole = Span(source, span.start, found.end())
+    new = SHORT.get(found[1], found[1])
+    new = new if name.lower() in ("math", "cmath") else _OF_ARRAYS.get(new, new)
+    if member("f32", new) is not None:
+        return [Replacement(f"Write f32.{new}: functions are members of the types.",
+                            f"f32.{new}", whole)]
+    if found[1] in FUNCTIONS or found[1] in SPELLINGS:
+        new = SPELLINGS.get(found[1], found[1])
+        return [Replacement(f"Write {new}, without a module.", new, whole)]
+    return [ADVICE[found[1]]] if found[1] in ADVICE else []
+
+
+def _range(behind: str) -> tuple[str, int] | None:
+    """The range for the arguments of Python's ``range``, and their length; None if unclear."""
+    found = re.match(r"\s*\(([^()\n]*)\)", behind)
+    args = [each.strip() for each in found[1].split(",")] if found is not None else []
+    if found is None or not 1 <= len(args) <= 3 or not all(args):
+        return None
+    first, end = (["0"] * (len(args) == 1) + args)[:2]
+    if len(args) < 3:
+        return f"{first}..<{end}", found.end()
+    step = args[2]
+    try:
+        second = str(int(first) + int(step))
+    except ValueError:
+        second = f"{first} - {step[1:]}" if step[0] == "-" else f"{first} + {step}"
+        second = step if first == "0" else second
+    return f"{first}..{second}..{'>' if step.startswith('-') else '<'}{end}", found.end()
+
+
+def converted(name: str, found: Type, arg: ast.Exp, call: Span) -> list[str]:
+    """The hint for a call ``name arg`` of a type as if it were a function; none if it is unclear.
+
+    ``found`` is the type of ``arg``.
+    """
+    to = CONVERSIONS[name]
+    if isinstance(arg, ast.Literal) and not isinstance(arg.value, bool):
+        new = f"{arg.span.text.strip('()')}{to}"
+        return [Replacement(f"A number of this type is written {new}.", new, call)]
+    if not isinstance(found, Prim) or (found not in NUMBERS and to == "bool"):
+        return meant(name, call)
+    if found.value == to:
+        return [Replacement(f"It is {found} already.", arg.span.text, call)]
+    new = f"{to}.{found} {argument(arg.span.text)}"
+    return [Replacement(f"Convert it: {new}", new, call)]

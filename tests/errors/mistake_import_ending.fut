@@ -1,0 +1,2 @@
+import "std/sort.fut"
+import "std/stat"
