@@ -9,13 +9,7 @@ from runelift.ir import syntax as ir
 from runelift.ir.base.errors import Diagnostic, ProgramWarning
 from runelift.ir.base.source import Source, in_source
 from runelift.ir.prim import OPS, Prim
-from runelift.ir.promise_checks import (
-    Breach,
-    Clash,
-    PromiseRun,
-    drawn_breach,
-    known_breach,
-)
+from runelift.ir.promise_checks import Breach, Clash, PromiseRun, drawn_breach, known_breach
 from runelift.ir.promises import Promise, Promised, promised
 from runelift.ir.traverse import statements_inside
 

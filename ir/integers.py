@@ -29,16 +29,9 @@ def compute(name: str, prim: Prim, *args: int) -> int | bool:
     return bool(value) if OPS[name].predicate else wrapping(prim)(value)
 
 
-def _shl(x: int, y: int, bits: int) -> int:
-    return x << y if 0 <= y < bits else 0
-
-
-def _shr(x: int, y: int, bits: int) -> int:
-    return x >> (y if 0 <= y < bits else bits)
-
-
-def _lshr(x: int, y: int, bits: int) -> int:
-    return (x & ((1 << bits) - 1)) >> y if 0 <= y < bits else 0
+def _unsigned(x: int, bits: int) -> int:
+    """The number whose bits these are."""
+    return x & ((1 << bits) - 1)
 
 
 def _quot(x: int, y: int, bits: int) -> int:
@@ -49,22 +42,6 @@ def _rem(x: int, y: int, bits: int) -> int:
     return x - _quot(x, y, bits) * y
 
 
-def _clz(x: int, bits: int) -> int:
-    return bits - (x & ((1 << bits) - 1)).bit_length()
-
-
-def _ctz(x: int, bits: int) -> int:
-    return (x & -x).bit_length() - 1 if x else bits
-
-
-def _popc(x: int, bits: int) -> int:
-    return (x & ((1 << bits) - 1)).bit_count()
-
-
-def _pow(x: int, y: int, bits: int) -> int:
-    return pow(x, y, 1 << bits) if y >= 0 else 0
-
-
 def _plain(function: Callable[..., int]) -> Callable[..., int]:
     """An operation that does not ask for the width, which is the last argument."""
     return lambda *args: function(*args[:-1])
@@ -73,12 +50,18 @@ def _plain(function: Callable[..., int]) -> Callable[..., int]:
 INTEGER_FUNCTIONS: dict[str, Callable[..., int]] = {
     "add": _plain(operator.add), "sub": _plain(operator.sub), "mul": _plain(operator.mul),
     "div": _plain(operator.floordiv), "mod": _plain(operator.mod), "quot": _quot, "rem": _rem,
-    "pow": _pow, "min": _plain(min), "max": _plain(max),
+    "pow": lambda x, y, bits: pow(x, y, 1 << bits) if y >= 0 else 0,
+    "min": _plain(min), "max": _plain(max),
     "and": _plain(operator.and_), "or": _plain(operator.or_), "xor": _plain(operator.xor),
-    "shl": _shl, "shr": _shr, "lshr": _lshr,
+    "shl": lambda x, y, bits: x << y if 0 <= y < bits else 0,
+    "shr": lambda x, y, bits: x >> (y if 0 <= y < bits else bits),
+    "lshr": lambda x, y, bits: _unsigned(x, bits) >> y if 0 <= y < bits else 0,
     "eq": _plain(operator.eq), "lt": _plain(operator.lt), "le": _plain(operator.le),
     "neg": _plain(operator.neg), "not": _plain(operator.invert), "abs": _plain(abs),
-    "sgn": lambda x, bits: (x > 0) - (x < 0), "popc": _popc, "clz": _clz, "ctz": _ctz,
+    "sgn": lambda x, bits: (x > 0) - (x < 0),
+    "popc": lambda x, bits: _unsigned(x, bits).bit_count(),
+    "clz": lambda x, bits: bits - _unsigned(x, bits).bit_length(),
+    "ctz": lambda x, bits: (x & -x).bit_length() - 1 if x else bits,
     "mul_hi": lambda x, y, bits: (x * y) >> bits,
 }
 """By name, of the operands and their width in bits; the result is still to be wrapped."""

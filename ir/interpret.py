@@ -18,12 +18,7 @@ from runelift.ir import syntax as ir
 from runelift.ir.base import failures
 from runelift.ir.base.array_limits import check_room
 from runelift.ir.base.deep import deeply, is_deep
-from runelift.ir.base.errors import (
-    CompilerBug,
-    ProgramFailure,
-    UserError,
-    unknown_entry,
-)
+from runelift.ir.base.errors import CompilerBug, ProgramFailure, UserError, unknown_entry
 from runelift.ir.base.source import Loc
 from runelift.ir.length_facts import length_facts
 from runelift.ir.meaning import PLAIN, convert, operation
@@ -206,8 +201,7 @@ class Interpreter:
             case ir.Reshape(shape, array):
                 sizes = tuple(_size(s, env) for s in shape)
                 if math.prod(sizes) != env[array].size:
-                    raise ProgramFailure(failures.RESHAPE.format(
-                        env[array].size, math.prod(sizes)))
+                    raise ProgramFailure(failures.RESHAPE.format(env[array].size, math.prod(sizes)))
                 check_room(sizes, env[array].itemsize)
                 return [env[array].reshape(sizes)]
             case ir.Slide(dim, size, step, count, array):

@@ -174,8 +174,7 @@ class Oracle(Interpreter):
             elif (adjoint := adjoints.get(number)) is not None:
                 for operand, function in entry:
                     self._add(adjoints, operand, function(adjoint))
-        return [*(below(r, level) for r in results),
-                *(self._gathered(adjoints, t) for t in traced)]
+        return [*(below(r, level) for r in results), *(self._gathered(adjoints, t) for t in traced)]
 
     def _numbered(self, level: Level, value: Value) -> Traced:
         """A value whose elements have numbers of the tape."""
@@ -341,8 +340,7 @@ class Oracle(Interpreter):
             columns, mapped = mapped[:count], mapped[count:]
             rows: list[list[Value]] = []
             for row in zip(*columns, strict=True):
-                rows.append(self.call(op.lam, [*rows[-1], *row], dict(env)) if rows
-                            else list(row))
+                rows.append(self.call(op.lam, [*rows[-1], *row], dict(env)) if rows else list(row))
             results += self.stack(rows, op.lam.ret, (len(rows),), env) if rows else columns
         return results + mapped
 

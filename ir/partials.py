@@ -102,10 +102,6 @@ def _extreme(swap: bool) -> Row:
     return row
 
 
-def _mul(a: Any, args: tuple[Any, ...], r: Any) -> tuple[Partial[Any] | None, ...]:
-    return Partial(args[1]), Partial(args[0])
-
-
 def _div(a: Any, args: tuple[Any, ...], r: Any) -> tuple[Partial[Any] | None, ...]:
     if a.prim.is_int:
         return None, None
@@ -117,10 +113,6 @@ def _mod(a: Any, args: tuple[Any, ...], r: Any) -> tuple[Partial[Any] | None, ..
     if a.prim.is_int:
         return SAME, None
     return SAME, Partial(a.op("trunc", a.op("div", *args)), negated=True)
-
-
-def _not(a: Any, args: tuple[Any, ...], r: Any) -> tuple[Partial[Any] | None, ...]:
-    return (Partial(args[0]),) if a.prim is Prim.BOOL else (OPPOSITE,)
 
 
 def _abs(a: Any, args: tuple[Any, ...], r: Any) -> tuple[Partial[Any] | None, ...]:
@@ -137,10 +129,6 @@ def _atan2(factor: float) -> Row:
     return row
 
 
-def _hypot(a: Any, args: tuple[Any, ...], r: Any) -> tuple[Partial[Any] | None, ...]:
-    return tuple(Partial(a.op("div", x, r)) for x in args)
-
-
 def _copysign(a: Any, args: tuple[Any, ...], r: Any) -> tuple[Partial[Any] | None, ...]:
     one = a.const(1)
     signs = [a.op("copysign", one, x) for x in args]
@@ -152,17 +140,9 @@ def _div_sqrt(a: Any, args: tuple[Any, ...], r: Any) -> tuple[Partial[Any] | Non
     return Partial(divisor=a.op("sqrt", y)), Partial(_times(a, -0.5, a.op("div", r, y)))
 
 
-def _shl(a: Any, args: tuple[Any, ...], r: Any) -> tuple[Partial[Any] | None, ...]:
-    return Partial(a.op("shl", a.const(1), args[1])), None
-
-
-def _ldexp(a: Any, args: tuple[Any, ...], r: Any) -> tuple[Partial[Any] | None, ...]:
-    return Partial(a.op("ldexp", a.const(1), args[1])), None
-
-
-def _fma(a: Any, args: tuple[Any, ...], r: Any) -> tuple[Partial[Any] | None, ...]:
-    x, y, _ = args
-    return Partial(y), Partial(x), SAME
+def _scaled(name: str) -> Row:
+    """A product with a power of two."""
+    return lambda a, args, r: (Partial(a.op(name, a.const(1), args[1])), None)
 
 
 def _erf(sign: float) -> Row:
@@ -193,9 +173,11 @@ PARTIALS: Mapping[str, Row] = {
     **{name: _ZERO[OPS[name].arity] for name in (
         "quot", "and", "or", "xor", "shr", "lshr", "eq", "lt", "le", "sgn", "popc", "clz", "ctz",
         "mul_hi", "floor", "ceil", "trunc", "round", "isnan", "isinf", "div_sqrt_easy")},
-    "add": _fixed(SAME, SAME), "sub": _fixed(SAME, OPPOSITE), "mul": _mul, "div": _div,
+    "add": _fixed(SAME, SAME), "sub": _fixed(SAME, OPPOSITE),
+    "mul": lambda a, args, r: (Partial(args[1]), Partial(args[0])), "div": _div,
     "mod": _mod, "rem": _mod, "pow": _pow, "min": _extreme(False), "max": _extreme(True),
-    "shl": _shl, "neg": _fixed(OPPOSITE), "not": _not, "abs": _abs,
+    "shl": _scaled("shl"), "neg": _fixed(OPPOSITE), "abs": _abs,
+    "not": lambda a, args, r: (Partial(args[0]) if a.prim is Prim.BOOL else OPPOSITE,),
     "sqrt": _over(lambda a, x, r: _times(a, 2, r)),
     "rsqrt": _unary(lambda a, x, r: _times(a, -0.5, a.op("div", r, x))),
     "div_sqrt": _div_sqrt, "div_sqrt_near": _div_sqrt,
@@ -220,9 +202,10 @@ PARTIALS: Mapping[str, Row] = {
     "acosh": _over(lambda a, x, r: _root_of(a, _square(a, x), a.const(1))),
     "atanh": _over(lambda a, x, r: a.op("sub", a.const(1), _square(a, x))),
     "erf": _erf(1), "erfc": _erf(-1),
-    "atan2": _atan2(1), "atan2pi": _atan2(PI), "hypot": _hypot,
-    "copysign": _copysign, "nextafter": _fixed(SAME, None), "ldexp": _ldexp,
-    "bits": _fixed(SAME), "fma": _fma,
+    "atan2": _atan2(1), "atan2pi": _atan2(PI),
+    "hypot": lambda a, args, r: tuple(Partial(a.op("div", x, r)) for x in args),
+    "copysign": _copysign, "nextafter": _fixed(SAME, None), "ldexp": _scaled("ldexp"),
+    "bits": _fixed(SAME), "fma": lambda a, args, r: (Partial(args[1]), Partial(args[0]), SAME),
 }
 """The rows; ``bits`` passes its tangent through itself."""
 

@@ -156,8 +156,7 @@ def _substitute(size: Size, f: Callable[[VName], Size], known: dict[int, Size]) 
     if size.written is not None:
         if id(size) not in known:
             op, left, right = size.written
-            known[id(size)] = written(op, _substitute(left, f, known),
-                                      _substitute(right, f, known))
+            known[id(size)] = written(op, _substitute(left, f, known), _substitute(right, f, known))
         return known[id(size)]
     total = Size(())
     for monomial, coefficient in size.terms:
@@ -177,8 +176,7 @@ def written_alike(left: Size, right: Size, known: set[tuple[int, int]] | None = 
     if left.written is None or right.written is None:
         return left.written is right.written and left == right
     (op, *these), (other, *those) = left.written, right.written
-    return op == other and all(written_alike(x, y, seen)
-                               for x, y in zip(these, those, strict=True))
+    return op == other and all(written_alike(x, y, seen) for x, y in zip(these, those, strict=True))
 
 
 def ceil_div(num: Size, den: Size) -> Size:

@@ -49,7 +49,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from runelift.ir.base.errors import CompilerBug
 from runelift.ir.base.source import Loc
@@ -749,6 +749,19 @@ Exp: TypeAlias = (
     | LengthFacts | SlabSize | SegmentLength | SegMap | SegRed | SegScan | SegScatter | SegHist
     | SegAccumulate | Versions
 )
+Node = TypeVar("Node")
+
+
+def node_of(stm: Stm, kind: type[Node]) -> Node:
+    """The expression of ``stm``, which is of a kind."""
+    assert isinstance(stm.exp, kind)
+    return stm.exp
+
+
+def soac_of(stm: Stm) -> Soac:
+    """The expression of ``stm``, which is a second-order array combinator."""
+    assert isinstance(stm.exp, Soac)
+    return stm.exp
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,12 @@ def row_of(array: Type, depth: int = 1) -> Type:
     return ArrayType(elem_of(array), rest) if rest else elem_of(array)
 
 
+def as_name(atom: Atom) -> VName:
+    """An atom that is a name."""
+    assert isinstance(atom, VName)
+    return atom
+
+
 def shape_of(type_: Type) -> tuple[Atom, ...]:
     """The sizes of a type, outermost first; none for a primitive type."""
     return type_.shape if isinstance(type_, ArrayType) else ()

@@ -294,8 +294,7 @@ class Follower:
         """Give the variables assigned in either branch the values that they have after both."""
         for name in dict.fromkeys(self._log[begun:]):
             if name in then and name in self._values:
-                self._values[name] = self._joined(cond, then[name], self._values[name],
-                                                  alone=alone)
+                self._values[name] = self._joined(cond, then[name], self._values[name], alone=alone)
 
     def _joined(self, cond: Condition, a: Value, b: Value, *, alone: bool) -> Value:
         """The value of a variable after a branch.
@@ -477,8 +476,7 @@ class Follower:
 
     def _moved_rarely(self, name: VName, body: Sequence[Stm]) -> bool:
         """True if branches alone assign to an index, from itself, as when a row ends."""
-        values = [s.value for s in statements(body)
-                  if isinstance(s, imp.Assign) and s.name == name]
+        values = [s.value for s in statements(body) if isinstance(s, imp.Assign) and s.name == name]
         return isinstance(self._values[name], Form) and all(name in variables(v) for v in values)
 
     def _forget(self, body: Sequence[Stm], but: set[VName] | dict[VName, tuple[Form, Form]]

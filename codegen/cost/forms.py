@@ -184,8 +184,7 @@ class Forms:
         key = (kind, a, b)
         if key not in self._made:
             (a_low, a_high), (b_low, b_high) = self.range(a), self.range(b)
-            self._made[key] = self._atom(kind, (a, b), choose(a_low, b_low),
-                                         choose(a_high, b_high))
+            self._made[key] = self._atom(kind, (a, b), choose(a_low, b_low), choose(a_high, b_high))
         return of(self._made[key])
 
     def of_sizes(self, op: str, prim: Prim, args: Sequence[Form]) -> Expr | None:

@@ -17,8 +17,7 @@ ARGUMENT = "a_"
 
 def argument_names(kernel: imp.Kernel) -> dict[VName, str]:
     """The name in a formula's text of each argument but the first two, by its kernel parameter."""
-    names = [*kernel.built_for,
-             *(p.name for p in kernel.params if isinstance(p, imp.ScalarParam))]
+    names = [*kernel.built_for, *(p.name for p in kernel.params if isinstance(p, imp.ScalarParam))]
     return {name: ARGUMENT + re.sub(r"\W", "_", str(name), flags=re.ASCII) for name in names}
 
 

@@ -153,8 +153,7 @@ def phase_function(kernel: imp.Kernel, base: int, constants: tuple[int, ...]) ->
     params += [printer.param(p) for p in parameters(kernel)]
     params += [printer.local_param(a) for a in kernel.local_memory]
     lines = [f"#define {printer.name(c)} {given[c]}L" for c in kernel.constants]
-    lines.append(f"inline void {phase_name(kernel, constants)}(\n "
-                 + ",\n ".join(params) + ")\n{")
+    lines.append(f"inline void {phase_name(kernel, constants)}(\n " + ",\n ".join(params) + ")\n{")
     lines += printer.start()
     lines += printer.block(kernel.body, 1)
     lines += ["}", *(f"#undef {printer.name(c)}" for c in kernel.constants)]

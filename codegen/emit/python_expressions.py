@@ -94,8 +94,7 @@ def loc_text(loc: Loc | None) -> str:
 
 
 _COMPARISONS = {"eq": "==", "lt": "<", "le": "<="}
-_WRAPPING = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} // {}",
-             "neg": "-{}"}
+_WRAPPING = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} // {}", "neg": "-{}"}
 _CLOSED = {"mod": "{} % {}", "min": "min({}, {})", "max": "max({}, {})",
            "and": "{} & {}", "or": "{} | {}", "xor": "{} ^ {}"}
 _INTEGER = frozenset({"shl", "shr", "quot", "rem", "clz", "popc", "pow", "abs", "sgn", "not"})

@@ -264,8 +264,7 @@ class Buffers:
         second = self.names.fresh(array)
         for placed in wanted:
             dims = [self.dim(dim) for dim in placed.update.dims]
-            view = place_of(whole.slice(dims), placed.perm, exp, second,
-                            interleave=self.interleave)
+            view = place_of(whole.slice(dims), placed.perm, exp, second, interleave=self.interleave)
             if view is not None:
                 self.places.given[stm.pat[placed.result].name] = view
         if any(view.mem == second for view in self.places.given.values()):

@@ -285,10 +285,8 @@ def _early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
     rest = list[plan.Step]()
     for step in steps:
         if isinstance(step, plan.Operation):
-            early = tuple(s for s in step.steps if isinstance(s, GroupShape)
-                          and s in shapes)
-            step = replace(step, early=early,
-                           steps=tuple(s for s in step.steps if s not in early))
+            early = tuple(s for s in step.steps if isinstance(s, GroupShape) and s in shapes)
+            step = replace(step, early=early, steps=tuple(s for s in step.steps if s not in early))
         rest.append(step)
     return found, shapes, tuple(rest)
 

@@ -45,6 +45,8 @@ from runelift.codegen.segops.segscan_ragged import segscan_ragged
 from runelift.codegen.segops.segscan_two_pass import segscan
 from runelift.codegen.segops.transpose import lower_transposition, transposition_of
 from runelift.ir import imp
+from runelift.ir import syntax as ir
+from runelift.ir.analysis.length_sums import sum_of_lengths
 from runelift.ir.analysis.products import Product, is_cheap, product_of
 from runelift.ir.base.errors import CompilerBug
 from runelift.ir.guards import Lengths
@@ -53,28 +55,13 @@ from runelift.ir.names import Names
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Ragged
 from runelift.ir.sizes import Size, product
-from runelift.ir.syntax import (
-    Body,
-    LengthFacts,
-    Level,
-    Loop,
-    Param,
-    SegAccumulate,
-    SegDim,
-    SegHist,
-    SegMap,
-    SegRed,
-    SegScan,
-    SegScatter,
-    Stm,
-)
 from runelift.ir.types import array_of, elem_of, i64, shape_of
 
 REGISTER_ARRAYS_BYTES = 256
 """Kernels are built for the lengths of a work-item's arrays if these have up to this many bytes."""
 
 
-def lower_segop(stm: Stm, env: PlanEnv, names: Names,
+def lower_segop(stm: ir.Stm, env: PlanEnv, names: Names,
                 parameters: Parameters | None = None, lengths: Lengths | None = None
                 ) -> tuple[plan.Step, ...]:
     """The kernels and launches of a segmented operation at host level.
@@ -85,29 +72,31 @@ def lower_segop(stm: Stm, env: PlanEnv, names: Names,
     is no kernel for the operation.
     """
     lowering = launches.Lowering(stm, env, names, parameters, lengths=lengths)
+    if (found := sum_of_lengths(stm.exp)) is not None:
+        lowering.added = found.lengths, stm.pat[found.place].name
     match stm.exp:
-        case SegMap(Level.GROUP):
+        case ir.SegMap(ir.Level.GROUP):
             lower_group(lowering, stm.exp)
-        case SegMap():
+        case ir.SegMap():
             _segmap(lowering, stm.exp)
-        case SegRed():
+        case ir.SegRed():
             _segred(lowering, stm.exp)
-        case SegScan(space=(*_, SegDim(extent=Ragged()))):
+        case ir.SegScan(space=(*_, ir.SegDim(extent=Ragged()))):
             segscan_ragged(lowering, stm.exp)
-        case SegScan():
+        case ir.SegScan():
             segscan(lowering, stm.exp, partial(_rows_by_groups, lowering, stm.exp))
-        case SegScatter():
+        case ir.SegScatter():
             _segscatter(lowering, stm.exp)
-        case SegHist():
+        case ir.SegHist():
             seghist(lowering, stm.exp)
-        case SegAccumulate():
+        case ir.SegAccumulate():
             _segaccumulate(lowering, stm.exp)
         case _:
             raise CompilerBug(f"{type(stm.exp).__name__} is no segmented operation")
     return lowering.done()
 
 
-def lower_length_facts(stm: Stm, exp: LengthFacts, segments: Size, env: PlanEnv, names: Names,
+def lower_length_facts(stm: ir.Stm, exp: ir.LengthFacts, segments: Size, env: PlanEnv, names: Names,
                        parameters: Parameters) -> tuple[plan.Step, ...]:
     """The kernels and launches that find facts about the lengths of ``segments`` segments."""
     lowering = launches.Lowering(stm, env, names, parameters)
@@ -115,19 +104,19 @@ def lower_length_facts(stm: Stm, exp: LengthFacts, segments: Size, env: PlanEnv,
     return lowering.done()
 
 
-def lower_packing(stm: Stm, scanned: Sequence[Param], scatter: SegScatter, env: PlanEnv,
+def lower_packing(stm: ir.Stm, scanned: Sequence[ir.Param], scatter: ir.SegScatter, env: PlanEnv,
                   names: Names, parameters: Parameters | None = None) -> tuple[plan.Step, ...]:
     """The kernels and launches of a scan whose results ``scanned`` are the places of a scatter.
 
     The first results of ``stm`` get the last counts.  The further results are the destinations.
     """
-    assert isinstance(stm.exp, SegScan)
+    assert isinstance(stm.exp, ir.SegScan)
     lowering = launches.Lowering(stm, env, names, parameters)
     segscan(lowering, stm.exp, packed=PackedScan(scanned, scatter))
     return lowering.done()
 
 
-def _segmap(lowering: launches.Lowering, exp: SegMap) -> None:
+def _segmap(lowering: launches.Lowering, exp: ir.SegMap) -> None:
     """Add kernels with a work-item per point, or with blocks for products and transpositions."""
     if (copied := transposition_of(lowering, exp)) is not None:
         lower_transposition(lowering, copied,
@@ -141,7 +130,7 @@ def _segmap(lowering: launches.Lowering, exp: SegMap) -> None:
         _segmap_shared(lowering, exp)
 
 
-def _segmap_strips(lowering: launches.Lowering, exp: SegMap, found: Product) -> None:
+def _segmap_strips(lowering: launches.Lowering, exp: ir.SegMap, found: Product) -> None:
     """Add the kernels of a product without blocks: in strips of columns, or as for other maps."""
     if len(found.walks) == 1:
         _segmap_points(lowering, exp)
@@ -153,13 +142,13 @@ def _segmap_strips(lowering: launches.Lowering, exp: SegMap, found: Product) -> 
                                        "no strips"))
 
 
-def _segmap_shared(lowering: launches.Lowering, exp: SegMap) -> None:
+def _segmap_shared(lowering: launches.Lowering, exp: ir.SegMap) -> None:
     """Add kernels in which points that reduce the same elements share them, or plain kernels."""
     lower_blocked(lowering, segments_of_map(exp, lowering.names),
                   lambda: _segmap_points(lowering, exp))
 
 
-def _segmap_points(lowering: launches.Lowering, exp: SegMap) -> None:
+def _segmap_points(lowering: launches.Lowering, exp: ir.SegMap) -> None:
     """Add kernels with a work-item per point, or per strip of neighbouring columns."""
     columns = None if lowering.interleave else columns_of_map(lowering, exp)
     if columns is None:
@@ -169,7 +158,7 @@ def _segmap_points(lowering: launches.Lowering, exp: SegMap) -> None:
                        launches.branch(lowering, lambda: _segmap_plain(lowering, exp), "no strips"))
 
 
-def _segmap_plain(lowering: launches.Lowering, exp: SegMap) -> None:
+def _segmap_plain(lowering: launches.Lowering, exp: ir.SegMap) -> None:
     """Add kernels with a work-item per point, or for several points without loops.
 
     Small arrays of a work-item are in registers.
@@ -211,9 +200,9 @@ def _or_small(lowering: launches.Lowering, steps: tuple[plan.Step, ...],
     launches.choose_by_length(lowering, need, small, steps, i64(REGISTER_ARRAYS_BYTES))
 
 
-def _carried(lowering: launches.Lowering, exp: SegMap) -> list[tuple[Size, Prim]]:
+def _carried(lowering: launches.Lowering, exp: ir.SegMap) -> list[tuple[Size, Prim]]:
     """The sizes and element types of results that loops carry, without private arrays."""
-    looped = {p.name for stm in exp.body.stms if isinstance(stm.exp, Loop) for p in stm.pat}
+    looped = {p.name for stm in exp.body.stms if isinstance(stm.exp, ir.Loop) for p in stm.pat}
     found = [(product([lowering.size(s) for s in shape_of(param.type)[len(exp.space):]]),
               elem_of(param.type))
              for param, atom in zip(lowering.stm.pat, exp.body.result, strict=True)
@@ -221,7 +210,7 @@ def _carried(lowering: launches.Lowering, exp: SegMap) -> list[tuple[Size, Prim]
     return [(count, prim) for count, prim in found if not is_small(prim, count)]
 
 
-def _segmap_items(lowering: launches.Lowering, exp: SegMap, kind: str) -> None:
+def _segmap_items(lowering: launches.Lowering, exp: ir.SegMap, kind: str) -> None:
     k = lowering.builder()
     outs = lowering.results
     launches.each_point(lowering, k, exp.space,
@@ -229,7 +218,7 @@ def _segmap_items(lowering: launches.Lowering, exp: SegMap, kind: str) -> None:
                busy=not is_cheap(exp.body))
 
 
-def _segred(lowering: launches.Lowering, exp: SegRed) -> None:
+def _segred(lowering: launches.Lowering, exp: ir.SegRed) -> None:
     """Add kernels that reduce each segment by itself, or strips of neighbouring columns."""
     if exp.space and exp.space[-1].ragged is not None:
         _in_registers(lowering, partial(segred_ragged, lowering, exp))
@@ -243,7 +232,7 @@ def _segred(lowering: launches.Lowering, exp: SegRed) -> None:
                                        "no strips"))
 
 
-def _segred_elements(lowering: launches.Lowering, exp: SegRed) -> None:
+def _segred_elements(lowering: launches.Lowering, exp: ir.SegRed) -> None:
     """Add kernels that reduce each segment by itself; small private arrays are in registers."""
     reduces = len(exp.ret) == sum(len(op.lam.ret) for op in exp.ops)
 
@@ -259,19 +248,19 @@ def _in_registers(lowering: launches.Lowering, make: Callable[[], None]) -> None
     _or_small(lowering, steps, arrays, make)
 
 
-def _rows_by_groups(lowering: launches.Lowering, exp: SegRed | SegScan) -> None:
+def _rows_by_groups(lowering: launches.Lowering, exp: ir.SegRed | ir.SegScan) -> None:
     """Add an intra-group version of the segments; a group takes several short segments."""
     *outer, last = exp.space
-    reduced = sum(len(op.lam.ret) for op in exp.ops) if isinstance(exp, SegRed) else 0
+    reduced = sum(len(op.lam.ret) for op in exp.ops) if isinstance(exp, ir.SegRed) else 0
     ret = (*exp.ret[:reduced], *(array_of((last.width,), type_) for type_ in exp.ret[reduced:]))
-    pat = tuple(Param(lowering.names.fresh(out.name), type_)
+    pat = tuple(ir.Param(lowering.names.fresh(out.name), type_)
                 for out, type_ in zip(lowering.stm.pat, ret, strict=True))
-    inside = Stm(pat, replace(exp, level=Level.LOCAL, space=(last,)), loc=lowering.stm.loc)
-    lower_group(lowering, SegMap(
-        Level.GROUP, tuple(outer), Body((inside,), tuple(p.name for p in pat)), ret))
+    inside = ir.Stm(pat, replace(exp, level=ir.Level.LOCAL, space=(last,)), loc=lowering.stm.loc)
+    lower_group(lowering, ir.SegMap(
+        ir.Level.GROUP, tuple(outer), ir.Body((inside,), tuple(p.name for p in pat)), ret))
 
 
-def _segscatter(lowering: launches.Lowering, exp: SegScatter) -> None:
+def _segscatter(lowering: launches.Lowering, exp: ir.SegScatter) -> None:
     k = lowering.builder()
     outs = lowering.results
     launches.each_point(lowering, k, exp.space,
@@ -279,7 +268,7 @@ def _segscatter(lowering: launches.Lowering, exp: SegScatter) -> None:
                "segscatter")
 
 
-def _segaccumulate(lowering: launches.Lowering, exp: SegAccumulate) -> None:
+def _segaccumulate(lowering: launches.Lowering, exp: ir.SegAccumulate) -> None:
     """Add kernels whose writes replace elements in any order, or are atomic updates."""
     k = lowering.builder()
     outs = lowering.results

@@ -50,8 +50,7 @@ def plan_fun(fun: ir.Fun, names: Names, *, interleave: bool = False,
     fun = store_margins(fun, names, lazily=interleave)
     if interleave:
         fun = coalesce(fun, names)
-    host = HostBuilder(names, residence(fun, coherent=coherent), fun.name, interleave,
-                       coherent)
+    host = HostBuilder(names, residence(fun, coherent=coherent), fun.name, interleave, coherent)
     for param in fun.params:
         host.bind_input(param)
     results = host.body(fun.body, frozenset())

@@ -37,8 +37,7 @@ def store_margins(fun: ir.Fun, names: Names, *, lazily: bool = False) -> ir.Fun:
     """
     defs = {p.name: stm for stm in statements_at_host(fun.body) for p in stm.pat}
     read = _read_again(fun.body, defs)
-    wanted = {name for name, stm in defs.items() if isinstance(stm.exp, ir.Pad)
-              and name in read}
+    wanted = {name for name, stm in defs.items() if isinstance(stm.exp, ir.Pad) and name in read}
     lazy = wanted & _tested(fun.body, defs) if lazily else set[VName]()
     return replace(fun, body=_stored(fun.body, wanted, lazy, names)) if wanted else fun
 

@@ -15,20 +15,10 @@ from runelift.codegen.hostplan.lazy_copies import LazyCopies
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Parameters, Quantity
 from runelift.codegen.plan.views import View, interleaved, lit
+from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import product
-from runelift.ir.syntax import (
-    LengthFacts,
-    Level,
-    Param,
-    SegAccumulate,
-    SegHist,
-    SegMap,
-    SegOp,
-    SegScatter,
-    Stm,
-)
 from runelift.ir.types import Atom, Type, elem_of, i64, shape_of
 
 INTERLEAVE_ABOVE = 4
@@ -40,12 +30,12 @@ class SegOps(LazyCopies):
 
     __slots__ = ()
 
-    def segop(self, stm: Stm) -> None:
+    def segop(self, stm: ir.Stm) -> None:
         """Add the steps of a segmented operation whose result buffers exist."""
         self.lowered(stm.pat, lambda parameters: lower_segop(
             stm, self, self.names, parameters, self.lengths))
 
-    def lowered(self, pat: Sequence[Param],
+    def lowered(self, pat: Sequence[ir.Param],
                 lower: Callable[[Parameters], tuple[plan.Step, ...]]) -> None:
         """Add the steps of an operation that makes ``pat``, as ``lower`` finds them."""
         parameters = self.new_operation(pat)
@@ -54,14 +44,14 @@ class SegOps(LazyCopies):
         self.types |= {p.variable: Prim.I64 for p in found}
         self.emit(plan.Operation(parameters.operation, found, steps))
 
-    def length_facts(self, stm: Stm, exp: LengthFacts) -> None:
+    def length_facts(self, stm: ir.Stm, exp: ir.LengthFacts) -> None:
         """Add the steps that find facts about lengths."""
         self.allocate(stm.pat[0])
         segments = self.size(shape_of(self.type(exp.lengths))[0])
         self.lowered(stm.pat, lambda parameters: lower_length_facts(
             stm, exp, segments, self, self.names, parameters))
 
-    def segment_length(self, stm: Stm, likely: Atom) -> None:
+    def segment_length(self, stm: ir.Stm, likely: Atom) -> None:
         """Add an operation that computes the length of segments between checkpoints."""
         name, given = stm.pat[0].name, self.names.fresh("given")
 
@@ -72,19 +62,19 @@ class SegOps(LazyCopies):
 
         self.lowered(stm.pat, steps)
 
-    def operation(self, stm: Stm, exp: SegOp) -> None:
+    def operation(self, stm: ir.Stm, exp: ir.SegOp) -> None:
         """Add steps that allocate result buffers of a segmented operation, and its steps."""
         # A scalar result arrives in a buffer of one element, under a separate name.
         scalars = [p.name for p in stm.pat]
-        pat = tuple(Param(self.names.fresh(p.name), p.type) if isinstance(p.type, Prim) else p
+        pat = tuple(ir.Param(self.names.fresh(p.name), p.type) if isinstance(p.type, Prim) else p
                     for p in stm.pat)
         stm = replace(stm, pat=pat)
         match exp:
-            case SegScatter(_, _, dests):
+            case ir.SegScatter(_, _, dests):
                 self._destinations(stm, [d.array for d in dests])
-            case SegHist(_, _, ops):
+            case ir.SegHist(_, _, ops):
                 self._destinations(stm, [d for o in ops for d in o.dests], virtual=True)
-            case SegAccumulate(dests=accumulated):
+            case ir.SegAccumulate(dests=accumulated):
                 self._destinations(stm, accumulated)
             case _:
                 for name, param in zip(scalars, pat, strict=True):
@@ -98,14 +88,14 @@ class SegOps(LazyCopies):
             if isinstance(param.type, Prim) and name not in self.places.elements:
                 self.scalar_result(name, param.type, param.name)
 
-    def _make_element(self, param: Param, array: Param, place: int) -> None:
+    def _make_element(self, param: ir.Param, array: ir.Param, place: int) -> None:
         """Let a scalar result become an element of an array that is put together later."""
         if array.name not in self.views:
             self.allocate(array)
         at = lit(place)
         self.bind_view(param, View(elem_of(array.type), (), array.name, lambda _: at))
 
-    def _make_room(self, param: Param, exp: SegOp) -> None:
+    def _make_room(self, param: ir.Param, exp: ir.SegOp) -> None:
         """Allocate a buffer for a result, interleaved if work-items make rows of it."""
         if (given := self.places.given.pop(param.name, None)) is not None:
             self.bind_view(param, given)
@@ -113,7 +103,7 @@ class SegOps(LazyCopies):
             return
         view = self.allocate(param)
         match exp:
-            case SegMap(Level.GRID, space) if self.interleave:
+            case ir.SegMap(ir.Level.GRID, space) if self.interleave:
                 if self.interleaves(param.type, len(space)):
                     self.bind_view(param, interleaved(param.name, view.prim, view.shape,
                                                       len(space)))
@@ -128,7 +118,7 @@ class SegOps(LazyCopies):
         return all(n.constant is None or n.constant > INTERLEAVE_ABOVE
                    for n in (product(shape[:outer]), product(shape[outer:])))
 
-    def _destinations(self, stm: Stm, arrays: Sequence[VName], *, virtual: bool = False) -> None:
+    def _destinations(self, stm: ir.Stm, arrays: Sequence[VName], *, virtual: bool = False) -> None:
         """Bind destinations to the operand's own buffer if it has no later reader, else to a copy.
 
         The kernel's work-items run in any order, so it must not read what it overwrites.

@@ -9,8 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from runelift.codegen.kernel.kernel_builder import Value
-from runelift.codegen.kernel.launch_builder import LSIZE, local_arrays, prims_of
+from runelift.codegen.kernel.launch_builder import (
+    LSIZE,
+    elements,
+    loaded,
+    local_arrays,
+    prims_of,
+    stores,
+)
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import LID
 from runelift.codegen.plan.views import View, all_of, lit, negated, op
@@ -45,8 +51,7 @@ def group_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
     """
     def in_memory() -> list[imp.Var]:
         _tree_reduce(k, operator, mems, totals)
-        return [k.declare("r", p, imp.Load(m, lit(0), p))
-                for m, p in zip(mems, prims_of(operator), strict=True)]
+        return loaded(k, "r", mems, lit(0), prims_of(operator))
 
     return _choose(k, _some(subgroup), operator,
                    lambda: _Lanes(k, operator, subgroup, mems, ()).total(totals), in_memory)
@@ -60,8 +65,7 @@ def team_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
     """
     def in_memory() -> list[imp.Var]:
         _tree_reduce(k, operator, mems, totals, count)
-        return [k.declare("r", p, imp.Load(m, LID, p))
-                for m, p in zip(mems, prims_of(operator), strict=True)]
+        return loaded(k, "r", mems, LID, prims_of(operator))
 
     enough = op("le", count, imp.Var(subgroup))
     return _choose(k, all_of(_some(subgroup), enough), operator,
@@ -87,8 +91,7 @@ def _tree_reduce(k: KernelBuilder, op_: Operator, arrays: Sequence[VName],
     levels are counted because PoCL 3.0 gives wrong sums for a while loop around the barrier.
     """
     prims = prims_of(op_)
-    for mem, total_, prim in zip(arrays, totals, prims, strict=True):
-        k.emit(imp.Store(mem, LID, total_, prim))
+    k.emit(*stores(arrays, LID, totals, prims))
     k.emit(imp.Barrier(imp.Space.LOCAL))
     levels = _levels(count)
 
@@ -96,10 +99,8 @@ def _tree_reduce(k: KernelBuilder, op_: Operator, arrays: Sequence[VName],
         distance = k.declare("distance", Prim.I64, op("shl", lit(1), number))
         partner = op("add", LID, distance)
         with k.block() as active:
-            mine: list[Value] = [k.declare("left", p, imp.Load(m, LID, p))
-                                 for m, p in zip(arrays, prims, strict=True)]
-            other: list[Value] = [k.declare("right", p, imp.Load(m, partner, p))
-                                  for m, p in zip(arrays, prims, strict=True)]
+            mine = loaded(k, "left", arrays, LID, prims)
+            other = loaded(k, "right", arrays, partner, prims)
             for mem, prim, value in zip(arrays, prims, k.apply(op_.lam, [*mine, *other]),
                                         strict=True):
                 assert not isinstance(value, View)
@@ -146,16 +147,14 @@ def _scan_in_memory(k: KernelBuilder, operator: Operator, totals: Sequence[imp.V
     opened = k.declare("opened", Prim.BOOL, fresh) if fresh is not None else None
 
     def publish(side: int) -> None:
-        for mem, value, prim in zip(mems[side], own, prims, strict=True):
-            k.emit(imp.Store(mem, LID, value, prim))
+        k.emit(*stores(mems[side], LID, own, prims))
         if opened is not None:
             k.emit(imp.Store(flags[side], LID, opened, Prim.BOOL))
 
     def step(side: int, distance: Exp) -> None:
         before = op("sub", LID, distance)
         with k.block() as take:
-            left = [k.declare("left", p, imp.Load(m, before, p))
-                    for m, p in zip(mems[side], prims, strict=True)]
+            left = loaded(k, "left", mems[side], before, prims)
             combined = [k.declare("sum", p, v) for p, v in zip(
                 prims, k.apply(operator.lam, [*left, *own]), strict=True)
                 if not isinstance(v, View)]
@@ -178,8 +177,7 @@ def _scan_in_memory(k: KernelBuilder, operator: Operator, totals: Sequence[imp.V
     steps = op("sub", lit(64), op("clz", op("sub", LSIZE, lit(1))))
     k.loop(op("quot", op("add", steps, lit(1)), lit(2)), two_steps, base="step")
     before = imp.Select(op("lt", lit(0), LID), op("sub", LID, lit(1)), lit(0), Prim.I64)
-    return [k.declare("carry", p, imp.Load(m, before, p))
-            for m, p in zip(mems[0], prims, strict=True)]
+    return loaded(k, "carry", mems[0], before, prims)
 
 
 @dataclass(slots=True)
@@ -290,12 +288,10 @@ class _Lanes(_Shuffles):
         with k.block() as over_all:
             with k.when(op("eq", self.lane, lit(0))):
                 self._publish(own, None)
-            self._assign(found, [imp.Load(m, lit(0), p)
-                                 for m, p in zip(self.mems, self.prims, strict=True)])
+            self._assign(found, elements(self.mems, lit(0), self.prims))
 
             def take(number: Exp) -> None:
-                other = self._declared("other", [
-                    imp.Load(m, number, p) for m, p in zip(self.mems, self.prims, strict=True)])
+                other = self._declared("other", elements(self.mems, number, self.prims))
                 self._combine(found, other, found)
 
             k.loop(op("quot", LSIZE, self.size), take, start=lit(1), base="part", unroll=True)
@@ -352,8 +348,7 @@ class _Lanes(_Shuffles):
     def _publish(self, own: Sequence[imp.Var], opened: imp.Var | None) -> None:
         """Emit stores by which a sub-group publishes its totals to the other sub-groups."""
         number = op("quot", LID, self.size)
-        for mem, value, prim in zip(self.mems, own, self.prims, strict=True):
-            self.k.emit(imp.Store(mem, number, value, prim))
+        self.k.emit(*stores(self.mems, number, own, self.prims))
         if opened is not None:
             self.k.emit(imp.Store(self.flags[0], number, opened, Prim.BOOL))
 
@@ -361,8 +356,7 @@ class _Lanes(_Shuffles):
         """The totals of all sub-groups, one for each of the first work-items of this one."""
         last = op("sub", op("quot", LSIZE, self.size), lit(1))
         place = op("min", self.lane, last)
-        others = self._declared("other", [imp.Load(m, place, p)
-                                          for m, p in zip(self.mems, self.prims, strict=True)])
+        others = self._declared("other", elements(self.mems, place, self.prims))
         return others, None if opened is None else self.k.declare(
             "starts", Prim.BOOL, imp.Load(self.flags[0], place, Prim.BOOL))
 

@@ -26,7 +26,7 @@ from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least, product
 from runelift.ir.syntax import Body, Operator, Param, Space, Stm
-from runelift.ir.types import Atom, Type, elem_of, i64
+from runelift.ir.types import Atom, Type, as_name, elem_of, i64
 
 LID, LSIZE = imp.WorkItem(imp.Id.LOCAL_ID), imp.WorkItem(imp.Id.LOCAL_SIZE)
 GID, GSIZE = imp.WorkItem(imp.Id.GLOBAL_ID), imp.WorkItem(imp.Id.GLOBAL_SIZE)
@@ -50,6 +50,7 @@ class Lowering:
     share.  ``scalars`` are i64s that the steps compute.  ``testing``: kernels test margins of
     arrays, and do not read stored margins.  ``route`` names the branches around what is being
     lowered.  ``lengths`` are facts about the loops of work-items whose bounds elements decide.
+    ``added`` are lengths that the operation adds, and the buffer of their sum.
     """
 
     stm: Stm
@@ -64,6 +65,7 @@ class Lowering:
     testing: bool = False
     route: tuple[str, ...] = ()
     lengths: Lengths | None = None
+    added: tuple[VName, VName] | None = None
 
     def builder(self) -> KernelBuilder:
         """A kernel to be built."""
@@ -180,7 +182,17 @@ class Lowering:
         for array in kernel.local_memory if not fits else ():
             total = total + array.length * array.prim.bytes
         self.steps.append(plan.Launch(kernel, args, groups, group, self.stm.loc, total, shaped,
-                                      ", ".join(self.route)))
+                                      ", ".join(self.route), self._flow(args)))
+
+    def _flow(self, args: Sequence[Atom]) -> plan.FactsFlow | None:
+        """The way of a sum of lengths through a launch, perhaps from or to a temporary buffer."""
+        if self.added is None:
+            return None
+        between = next((name for name in self.temporaries if name in args), None)
+        source, target = (name if name in args else between for name in self.added)
+        if source is None or target is None or source == target:
+            return None
+        return plan.FactsFlow(args.index(source), args.index(target))
 
     def _trips(self, k: KernelBuilder, lengths: Lengths) -> imp.Trips:
         """The iterations of a loop over a segment that one work-item runs."""
@@ -214,12 +226,6 @@ class Lowering:
         if self.temporaries:
             self.steps.append(plan.Release(tuple(self.temporaries)))
         return tuple(self.steps)
-
-
-def as_name(atom: Atom) -> VName:
-    """An atom that is a variable."""
-    assert isinstance(atom, VName)
-    return atom
 
 
 def finish(k: KernelBuilder, kind: str, lowering: Lowering
@@ -390,6 +396,25 @@ def writes(outs: Sequence[View], indices: Sequence[Exp], totals: Sequence[Sequen
     """The stores of totals, per operator and value, in the first of ``outs``."""
     return tuple(out.write(indices, total) for out, total in zip(
         outs, (t for ts in totals for t in ts), strict=False))
+
+
+def elements(mems: Sequence[VName], place: Exp, prims: Sequence[Prim]) -> list[Exp]:
+    """The elements of arrays at a place."""
+    return [imp.Load(mem, place, prim) for mem, prim in zip(mems, prims, strict=True)]
+
+
+def loaded(k: CodeBuilder, base: str, mems: Sequence[VName], place: Exp, prims: Sequence[Prim]
+           ) -> list[imp.Var]:
+    """Variables that have the elements of arrays at a place."""
+    return [k.declare(base, prim, element)
+            for prim, element in zip(prims, elements(mems, place, prims), strict=True)]
+
+
+def stores(mems: Sequence[VName], place: Exp, values: Sequence[Exp], prims: Sequence[Prim]
+           ) -> tuple[imp.Stm, ...]:
+    """The stores of values in arrays at a place."""
+    return tuple(imp.Store(mem, place, value, prim)
+                 for mem, value, prim in zip(mems, values, prims, strict=True))
 
 
 def run_point(k: KernelBuilder, body: Body, outs: Sequence[View],

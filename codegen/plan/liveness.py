@@ -120,8 +120,7 @@ class _Releaser:
             case plan.Choose(_, versions):
                 # A version may be given up half-way, so what it reads outlives the choice.
                 read = self.live_before((step,), frozenset())
-                inside = tuple(replace(v, steps=self.block(v.steps, live | read))
-                               for v in versions)
+                inside = tuple(replace(v, steps=self.block(v.steps, live | read)) for v in versions)
                 return replace(step, versions=inside), self.release(read - live)
         return step, self.release((_used(step) | _defined(step)) - live)
 

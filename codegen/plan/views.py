@@ -173,8 +173,7 @@ class View:
             return View(self.prim, shape, self.mem, lambda ix: flat_index(ix, shape),
                         tuple(range(len(shape))), len(shape) - 1)
         common = 0
-        while (common < min(len(shape), len(self.shape))
-               and shape[common] == self.shape[common]):
+        while (common < min(len(shape), len(self.shape)) and shape[common] == self.shape[common]):
             common += 1
         inner, outer = self.shape[common:], shape[common:]
 

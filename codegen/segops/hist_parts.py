@@ -153,8 +153,7 @@ def _combine_by_groups(lowering: launches.Lowering, exp: SegHist, parts: Parts,
         with k.block() as folded:
             for (number, *_), mems in zip(alike, arrays, strict=True):
                 totals = _fold(k, exp, parts, number, (segment, bin_), (lane, k.scalar(lanes)))
-                k.emit(*(imp.Store(mem, launches.LID, total, prim) for mem, total, prim in zip(
-                    mems, totals, prims_of(exp.ops[number]), strict=True)))
+                k.emit(*launches.stores(mems, launches.LID, totals, prims_of(exp.ops[number])))
         fits = op("lt", lane, k.scalar(lanes))
         k.emit(imp.If(all_of(here, fits), tuple(folded)))
         with k.block() as written:
@@ -165,9 +164,8 @@ def _combine_by_groups(lowering: launches.Lowering, exp: SegHist, parts: Parts,
                 def add(each: Exp, op_: HistOp = op_, mems: Sequence[VName] = mems,
                         totals: Sequence[imp.Var] = totals) -> None:
                     place = op("add", op("mul", each, k.scalar(width)), column)
-                    k.accumulate(op_.op, totals, [
-                        k.declare("held", prim, imp.Load(mem, place, prim))
-                        for mem, prim in zip(mems, prims_of(op_), strict=True)])
+                    k.accumulate(op_.op, totals, launches.loaded(
+                        k, "held", mems, place, prims_of(op_)))
 
                 k.loop(k.scalar(lanes), add)
                 add_to_destination(k, op_, old, outs, where, totals)

@@ -16,11 +16,7 @@ from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import View, ceil_quot, lit, op
-from runelift.codegen.segops.merge_path import (
-    Path,
-    Totals,
-    steps_of,
-)
+from runelift.codegen.segops.merge_path import Path, Totals, steps_of
 from runelift.codegen.segops.ragged import announce
 from runelift.ir import imp
 from runelift.ir.imp import Exp
@@ -55,13 +51,12 @@ class Parts:
 
     def put(self, part: Exp, totals: Totals) -> list[imp.Stm]:
         """The stores of totals at a part."""
-        return [imp.Store(m, part, t, p) for mems, ts, ps in zip(
-            self.tails, totals, self.prims, strict=True) for m, t, p in zip(
-                mems, ts, ps, strict=True)]
+        return [stm for mems, ts, ps in zip(self.tails, totals, self.prims, strict=True)
+                for stm in launches.stores(mems, part, ts, ps)]
 
     def tail(self, k: KernelBuilder, part: Exp) -> list[list[imp.Var]]:
         """The totals that a part has left, or got."""
-        return [[k.declare("tail", p, imp.Load(m, part, p)) for m, p in zip(mems, ps, strict=True)]
+        return [launches.loaded(k, "tail", mems, part, ps)
                 for mems, ps in zip(self.tails, self.prims, strict=True)]
 
 

@@ -340,13 +340,11 @@ class Tile:
 
     def staged(self, place: Exp) -> list[imp.Var]:
         """The operands of an element, or what has been put in their place."""
-        return [self.k.declare("value", p, imp.Load(m, cell(place), p))
-                for m, p in zip(self.stages, self.scan.values(), strict=True)]
+        return launches.loaded(self.k, "value", self.stages, cell(place), self.scan.values())
 
     def restage(self, place: Exp, values: Sequence[Exp]) -> list[imp.Stm]:
         """The stores of values in place of operands."""
-        return [imp.Store(m, cell(place), v, p)
-                for m, v, p in zip(self.stages, values, self.scan.values(), strict=True)]
+        return [*launches.stores(self.stages, cell(place), values, self.scan.values())]
 
     # Totals
 

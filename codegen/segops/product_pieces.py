@@ -90,17 +90,15 @@ def _combine_pieces(lowering: launches.Lowering, product: Product,
 
     def fold(mems: Sequence[Sequence[VName]], place: Exp) -> None:
         k.accumulate_all(ops, totals, [
-            k.declare("partial", p, imp.Load(m, place, p))
-            for some, kinds in zip(mems, prims, strict=True)
-            for m, p in zip(some, kinds, strict=True)])
+            each for some, kinds in zip(mems, prims, strict=True)
+            for each in launches.loaded(k, "partial", some, place, kinds)])
 
     with k.when(exists):
         k.loop(part.end, lambda piece: fold(partials, op("add", op("mul", piece, size), number)),
                start=part.start, base="piece")
-    k.emit(*(imp.Store(m, launches.LID, total, p)
-             for mems, found, kinds in zip(arrays, totals, prims, strict=True)
-             for m, total, p in zip(mems, found, kinds, strict=True)),
-           imp.Barrier(imp.Space.LOCAL))
+    for mems, found, kinds in zip(arrays, totals, prims, strict=True):
+        k.emit(*launches.stores(mems, launches.LID, found, kinds))
+    k.emit(imp.Barrier(imp.Space.LOCAL))
     with k.when(op("eq", y, lit(0))):
         k.loop(split, lambda n: fold(arrays, op("add", op("mul", n, across), x)),
                start=lit(1), base="n")

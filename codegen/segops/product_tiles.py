@@ -424,12 +424,10 @@ class ProductTile:
             values = k.body(product.combine)
             for operator, names in zip(product.redomap.ops, totals, strict=True):
                 prims = [self._atom_prim(a) for a in operator.neutral]
-                found = [k.declare("total", p, imp.Load(m, self.total_cell(r, c), p))
-                         for m, p in zip(names, prims, strict=True)]
+                found = launches.loaded(k, "total", names, self.total_cell(r, c), prims)
                 k.accumulate(operator, found, values[: len(found)])
                 values = values[len(found):]
-                k.emit(*(imp.Store(m, self.total_cell(r, c), t, p)
-                         for m, t, p in zip(names, found, prims, strict=True)))
+                k.emit(*launches.stores(names, self.total_cell(r, c), found, prims))
 
         self.points(point)
 

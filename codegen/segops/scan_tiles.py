@@ -34,13 +34,7 @@ from runelift.codegen.segops.packed_scan import PackedScan
 from runelift.ir import imp
 from runelift.ir.analysis.products import is_cheap
 from runelift.ir.imp import Exp
-from runelift.ir.imp.traverse import (
-    evaluated,
-    map_parts,
-    map_statement,
-    statements,
-    subexpressions,
-)
+from runelift.ir.imp.traverse import evaluated, map_parts, map_statement, statements, subexpressions
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div
@@ -295,11 +289,8 @@ class ScanTile:
     def _put(self, offset: Exp, values: Sequence[Exp]) -> None:
         """Keep the values that a work-item computed ``offset`` steps after its first."""
         prims, cell = self.scan.values(), padded(self._strided(offset))
-        self.k.emit(imp.If(self.staged, tuple(
-            imp.Store(m, cell, v, p)
-            for m, v, p in zip(self.stages, values, prims, strict=True)), tuple(
-            imp.Store(m, offset, v, p)
-            for m, v, p in zip(self.held, values, prims, strict=True))))
+        self.k.emit(imp.If(self.staged, launches.stores(self.stages, cell, values, prims),
+                           launches.stores(self.held, offset, values, prims)))
 
     def _strided(self, offset: Exp) -> Exp:
         """The place in the tile of element ``offset`` in the order of coalesced accesses."""
@@ -336,11 +327,8 @@ class ScanTile:
                         k.emit(imp.Assign(fresh.name, truth(True)),
                                imp.Assign(start.name, op("add", start, _small(
                                    op("min", self.width, self.chunk)), prim=Prim.I32)))
-                k.accumulate_all(exp.ops, totals, [
-                    k.declare("x", p, imp.Load(m, offset, p))
-                    for m, p in zip(self.held, prims, strict=True)])
-                k.emit(*(imp.Store(m, offset, t, p)
-                         for m, t, p in zip(self.held, flat, prims, strict=True)))
+                k.accumulate_all(exp.ops, totals, launches.loaded(k, "x", self.held, offset, prims))
+                k.emit(*launches.stores(self.held, offset, flat, prims))
 
             self._each(element)
 
@@ -391,14 +379,12 @@ class ScanTile:
 
         def element(offset: Exp) -> None:
             with k.block() as take:
-                held = [k.declare("x", p, imp.Load(m, offset, p))
-                        for m, p in zip(self.held, prims, strict=True)]
+                held = launches.loaded(k, "x", self.held, offset, prims)
                 rest = held
                 for op_, carry in zip(self.scan.exp.ops, carries, strict=True):
                     combine(k, op_, carry, rest[: len(carry)])
                     rest = rest[len(carry):]
-                k.emit(*(imp.Store(m, offset, x, p)
-                         for m, x, p in zip(self.held, held, prims, strict=True)))
+                k.emit(*launches.stores(self.held, offset, held, prims))
             k.emit(*take if len(self.shape) == 1 else (imp.If(imp.Apply("lt", Prim.I32, (
                 _small(offset), self.first)), tuple(take)),))
 
@@ -449,8 +435,7 @@ class ScanTile:
         place = k.declare("p", Prim.I64, position)
         with k.when(op("lt", place, self.points)):
             packed.element(k, self.scan.exp, self.outs, place,
-                           [imp.Load(memory, cell, prim) for memory, prim in zip(
-                               memories, self.scan.values(), strict=True)])
+                           launches.elements(memories, cell, self.scan.values()))
 
 
 def _small(count: Exp) -> Exp:

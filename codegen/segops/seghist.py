@@ -229,9 +229,8 @@ def _open_locks(lowering: launches.Lowering, exp: SegHist, parts: Parts | None) 
         imp.Store(locks, launches.GID, imp.Lit(Const(0, Prim.I32)), Prim.I32),)))
     for op_, cells_, buffers in zip(exp.ops, counts, parts.buffers if parts else (), strict=False):
         neutral = launches.scalars(k.neutral(op_.op))
-        k.emit(imp.If(op("lt", launches.GID, k.scalar(cells_)), tuple(
-            imp.Store(buffer, launches.GID, value, prim)
-            for buffer, value, prim in zip(buffers, neutral, prims_of(op_), strict=True))))
+        k.emit(imp.If(op("lt", launches.GID, k.scalar(cells_)), launches.stores(
+            buffers, launches.GID, neutral, prims_of(op_))))
     items = Size.var(count if parts is None else cells)
     lowering.launch(k, "seghist_locks", ceil_div(items, lowering.group))
     return locks

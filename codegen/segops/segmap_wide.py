@@ -223,13 +223,11 @@ class _WideMap:
 
         def compute(number: Exp) -> None:
             point = [k.declare("i", Prim.I64, i) for i in place(number)]
-            k.emit(*(imp.Store(cell, number, value, prim) for cell, value, prim in zip(
-                self.cells, self._values(point), self.prims, strict=True)))
+            k.emit(*launches.stores(self.cells, number, self._values(point), self.prims))
 
         def store(number: Exp) -> None:
-            launches.store_results(k, self.outs, place(number), [
-                imp.Load(cell, number, prim)
-                for cell, prim in zip(self.cells, self.prims, strict=True)])
+            launches.store_results(k, self.outs, place(number), launches.elements(
+                self.cells, number, self.prims))
 
         with k.block() as together:
             k.emit(*(imp.DeclareArray(cell, prim, self.width)

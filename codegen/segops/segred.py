@@ -276,8 +276,7 @@ def _segred_several_groups(lowering: launches.Lowering, exp: SegRed, per_segment
     Segment(k, exp, totals, results[count:], outer).fold_part(item, op("mul", per, launches.LSIZE))
     for op_, mems, total_, out in zip(exp.ops, arrays, totals, partials, strict=True):
         found = total_of_group(k, op_, mems, total_)
-        stores = tuple(imp.Store(o, place, value, p) for o, value, p in zip(
-            out, found, launches.prims_of(op_), strict=True))
+        stores = launches.stores(out, place, found, launches.prims_of(op_))
         k.emit(imp.If(IS_FIRST, stores))
     if together:
         last = is_last_group(k, segment, per)
@@ -359,9 +358,8 @@ def combine_partials(k: KernelBuilder, ops: Sequence[Operator], arrays: Sequence
 def _fold_partials(k: KernelBuilder, op_: Operator, totals: Sequence[imp.Var],
                    sources: Sequence[VName], first: Exp, part: launches.Part) -> None:
     """Fold the part of a work-item; ``first`` is where the segment begins in ``sources``."""
-    k.loop(part.end, lambda i: k.accumulate(op_, totals, [
-        k.declare("partial", p, imp.Load(s, op("add", first, i), p))
-        for s, p in zip(sources, launches.prims_of(op_), strict=True)]), start=part.start)
+    k.loop(part.end, lambda i: k.accumulate(op_, totals, launches.loaded(
+        k, "partial", sources, op("add", first, i), launches.prims_of(op_))), start=part.start)
 
 
 def _write_combined(k: KernelBuilder, found: Sequence[Exp], results: Sequence[View]) -> None:

@@ -49,7 +49,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, least, product
 from runelift.ir.syntax import SegRed
-from runelift.ir.types import Atom, i64
+from runelift.ir.types import Atom, as_name, i64
 
 MOST_TILE = 128
 """The iterations whose elements are copied where a schedule does not say how many."""
@@ -157,7 +157,7 @@ class _BlockedKernel:
         *self.k.constants, tile = sizes.names()
         if boxes:
             self.k.constants.append(tile)
-        self.unroll = launches.as_name(lowering.unroll_factor())
+        self.unroll = as_name(lowering.unroll_factor())
         self.k.settings = [self.unroll]
         asked = blocks_of(lowering.stm)
         self.asked_unroll = self.unroll if asked is not None and asked.unroll else False
@@ -424,13 +424,11 @@ class _BlockedKernel:
         k = self.k
         launches.bind_point(k, self.exp.space, [*self._segment(self.x, r)[0], index])
         values = k.body(self.exp.body)
-        held = [[k.declare("total", prim, imp.Load(name, r, prim))
-                 for name, prim in zip(names, prims, strict=True)]
+        held = [launches.loaded(k, "total", names, r, prims)
                 for names, prims in zip(totals, self.prims, strict=True)]
         k.accumulate_all(self.exp.ops, held, values)
-        k.emit(*(imp.Store(name, r, value, prim)
-                 for names, prims, some in zip(totals, self.prims, held, strict=True)
-                 for name, prim, value in zip(names, prims, some, strict=True)))
+        for names, prims, some in zip(totals, self.prims, held, strict=True):
+            k.emit(*launches.stores(names, r, some, prims))
 
     # Results
 
@@ -455,8 +453,7 @@ class _BlockedKernel:
             r = k.declare("r", Prim.I64, op("quot", number, self.across))
 
             def part(y: Exp) -> list[list[imp.Var]]:
-                return [[k.declare("part", prim, imp.Load(mem, cell(r, y, x), prim))
-                         for mem, prim in zip(mems, prims, strict=True)]
+                return [launches.loaded(k, "part", mems, cell(r, y, x), prims)
                         for mems, prims in zip(shared, self.prims, strict=True)]
 
             found = part(lit(0))

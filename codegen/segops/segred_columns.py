@@ -262,8 +262,7 @@ def _piece(k: KernelBuilder, space: Space, columns: Columns, strip: StripShape,
 
     def keep(point: Sequence[Exp], values: Sequence[Exp]) -> None:
         place = op("add", op("mul", piece, volume(shape)), flat_index(point, shape))
-        k.emit(*(imp.Store(mem, place, value, prim) for mem, value, prim in zip(
-            partials, values, columns.prims, strict=True)))
+        k.emit(*launches.stores(partials, place, values, columns.prims))
 
     work.each_own(totals, keep)
 
@@ -280,9 +279,8 @@ def _combine(lowering: launches.Lowering, space: Space, columns: Columns,
 
         def fold(piece: Exp) -> None:
             place = op("add", op("mul", piece, volume(shape)), flat_index(indices, shape))
-            k.accumulate_all(columns.ops, totals, [
-                k.declare("partial", p, imp.Load(m, place, p))
-                for m, p in zip(partials, columns.prims, strict=True)])
+            k.accumulate_all(columns.ops, totals, launches.loaded(
+                k, "partial", partials, place, columns.prims))
 
         k.loop(k.scalar(strip.pieces), fold, base="piece")
         columns.finish(k, outs, indices, [t for held in totals for t in held])

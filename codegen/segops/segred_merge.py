@@ -31,11 +31,7 @@ from runelift.codegen.segops.merge_parts import (
     parts_of,
     parts_of_items,
 )
-from runelift.codegen.segops.merge_path import (
-    Tile,
-    Totals,
-    tiles_of,
-)
+from runelift.codegen.segops.merge_path import Tile, Totals, tiles_of
 from runelift.codegen.segops.ragged import announce
 from runelift.codegen.segops.scan_tiles import Scan, by_patience, combine
 from runelift.codegen.segops.segscan_single_pass import IS_LAST, LookBack, status_words

@@ -25,12 +25,7 @@ from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.shapes import SegmentTeamShape, SubGroupSize
 from runelift.codegen.plan.views import all_of, lit, op
-from runelift.codegen.segops.ragged import (
-    begin_segment,
-    expect,
-    ragged_of,
-    segment_of,
-)
+from runelift.codegen.segops.ragged import begin_segment, expect, ragged_of, segment_of
 from runelift.codegen.segops.segred_merge import merged
 from runelift.ir import imp
 from runelift.ir.base.errors import CompilerBug

@@ -30,19 +30,8 @@ from runelift.codegen.segops.merge_parts import (
     parts_of,
     parts_of_items,
 )
-from runelift.codegen.segops.merge_path import (
-    Tile,
-    Totals,
-    short,
-    tiles_of,
-)
-from runelift.codegen.segops.ragged import (
-    RaggedSegment,
-    announce,
-    expect,
-    offset,
-    ragged_of,
-)
+from runelift.codegen.segops.merge_path import Tile, Totals, short, tiles_of
+from runelift.codegen.segops.ragged import RaggedSegment, announce, expect, offset, ragged_of
 from runelift.codegen.segops.scan_tiles import Scan, by_patience
 from runelift.codegen.segops.segred_merge import fold_parts, fold_tiles
 from runelift.codegen.segops.segscan_single_pass import LookBack, status_words

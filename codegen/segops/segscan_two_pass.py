@@ -30,13 +30,7 @@ from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import lit, op
 from runelift.codegen.segops.packed_scan import PackedScan
-from runelift.codegen.segops.scan_tiles import (
-    Scan,
-    ScanTile,
-    by_patience,
-    choose_tiles,
-    combine,
-)
+from runelift.codegen.segops.scan_tiles import Scan, ScanTile, by_patience, choose_tiles, combine
 from runelift.codegen.segops.segscan_single_pass import scan_single_pass
 from runelift.ir import imp
 from runelift.ir.analysis.placement import REPEATABLE
@@ -171,8 +165,7 @@ def _tile_sums(lowering: launches.Lowering, passes: _Passes) -> None:
         with k.when(op("eq", launches.LID, op("sub", launches.LSIZE, lit(1)))):
             tile.complete(totals, carries, fresh)
             for mems, total_, ps in zip(passes.sums, totals, scan.prims, strict=True):
-                for mem, t, p in zip(mems, total_, ps, strict=True):
-                    k.emit(imp.Store(mem, tile.number, t, p))
+                k.emit(*launches.stores(mems, tile.number, total_, ps))
             if passes.flags is not None:
                 k.emit(imp.Store(passes.flags, tile.number, tile.starts_within(tile.length()),
                                  Prim.BOOL))
@@ -195,8 +188,7 @@ def _scan_tiles(lowering: launches.Lowering, passes: _Passes) -> None:
     def elements(indices: Sequence[Exp], position: Exp) -> list[Exp]:
         if not passes.kept:
             return tile.compute(indices, position, stored=True)
-        return [imp.Load(mem, position, p)
-                for mem, p in zip(passes.kept, scan.values(), strict=True)]
+        return launches.elements(passes.kept, position, scan.values())
 
     k.emit(imp.Declare(tile.number.name, Prim.I64, launches.GROUP_ID))
     tile.begin()
@@ -205,7 +197,7 @@ def _scan_tiles(lowering: launches.Lowering, passes: _Passes) -> None:
     carries = tile.exchange(totals, fresh)
     before = op("sub", tile.number, lit(1))
     tile.finish(carries, tile.linked(fresh), [
-        [imp.Load(m, before, p) for m, p in zip(mems, ps, strict=True)]
+        launches.elements(mems, before, ps)
         for mems, ps in zip(passes.sums, scan.prims, strict=True)])
     tile.launch("segscan", Size.var(scan.tiles))
 
@@ -230,13 +222,12 @@ def _scan_sums(lowering: launches.Lowering, passes: _Passes) -> None:
         return imp.Load(passes.flags, position, Prim.BOOL)
 
     def held(position: Exp) -> list[list[imp.Var]]:
-        return [[k.declare("x", p, imp.Load(m, position, p)) for m, p in zip(mems, ps, strict=True)]
+        return [launches.loaded(k, "x", mems, position, ps)
                 for mems, ps in zip(passes.sums, scan.prims, strict=True)]
 
     def put(position: Exp, values: Sequence[Sequence[imp.Var]]) -> None:
-        k.emit(*(imp.Store(m, position, v, p)
-                 for mems, vs, ps in zip(passes.sums, values, scan.prims, strict=True)
-                 for m, v, p in zip(mems, vs, ps, strict=True)))
+        for mems, some, prims in zip(passes.sums, values, scan.prims, strict=True):
+            k.emit(*launches.stores(mems, position, some, prims))
 
     def run(position: Exp) -> None:
         if fresh is not None:

@@ -6,13 +6,7 @@ import warnings
 from dataclasses import dataclass, replace
 
 from runelift.frontend.elaborate.scalars import Evaluator, Run
-from runelift.frontend.elaborate.values import (
-    Dynamic,
-    TupleValue,
-    Value,
-    leaves,
-    rebuild,
-)
+from runelift.frontend.elaborate.values import Dynamic, TupleValue, Value, leaves, rebuild
 from runelift.ir.analysis.activity import spread
 from runelift.ir.base.errors import CompilerLimitation, Diagnostic, ProgramError, ProgramWarning
 from runelift.ir.base.source import Span

@@ -15,12 +15,7 @@ from runelift.frontend.elaborate.array_exps import (
     selection,
 )
 from runelift.frontend.elaborate.arrays import Arrays
-from runelift.frontend.elaborate.builder import (
-    FULL_EFFORT,
-    STATEMENT_BUDGET,
-    Builder,
-    Effort,
-)
+from runelift.frontend.elaborate.builder import FULL_EFFORT, STATEMENT_BUDGET, Builder, Effort
 from runelift.frontend.elaborate.environment import Environment, inside
 from runelift.frontend.elaborate.intrinsics import intrinsic, unflatten
 from runelift.frontend.elaborate.loops import loop

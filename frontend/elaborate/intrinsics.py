@@ -137,52 +137,18 @@ def _quantified(op: str) -> Run:
 # Arrays
 
 
-def _iota(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
-    return e.arrays.iota(atom_of(args[0]), i64(0), i64(1), Prim.I64, span)
+def _counted(e: Evaluator, count: Atom, span: Span) -> Value:
+    """The numbers from 0 on."""
+    return e.arrays.iota(count, i64(0), i64(1), Prim.I64, span)
 
 
-def _indices(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
-    return e.arrays.iota(outer_size(args[0]), i64(0), i64(1), Prim.I64, span)
-
-
-def _replicate(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
-    return e.arrays.replicate(atom_of(args[0]), args[1], span)
-
-
-def _length(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
-    return Dynamic(outer_size(args[0]), Prim.I64)
-
-
-def _null(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
-    return Dynamic(e.builder.op("eq", Prim.I64, (outer_size(args[0]), i64(0)), span), Prim.BOOL)
-
-
-def _copy(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
-    return e.arrays.copy(args[0], span)
-
-
-def _head(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
-    return e.arrays.index(args[0], [i64(0)], span)
+def _but_one(e: Evaluator, array: Value, span: Span) -> Atom:
+    """The number of elements, less one."""
+    return _less(e, outer_size(array), i64(1), span)
 
 
 def _less(e: Evaluator, size: Atom, by: Atom, span: Span) -> Atom:
     return e.builder.op("sub", Prim.I64, (size, by), span)
-
-
-def _last(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
-    return e.arrays.index(args[0], [_less(e, outer_size(args[0]), i64(1), span)], span)
-
-
-def _tail(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
-    return e.arrays.slice(args[0], i64(1), _less(e, outer_size(args[0]), i64(1), span), span)
-
-
-def _init(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
-    return e.arrays.slice(args[0], i64(0), _less(e, outer_size(args[0]), i64(1), span), span)
-
-
-def _take(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
-    return e.arrays.slice(args[1], i64(0), atom_of(args[0]), span)
 
 
 def _drop(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
@@ -211,10 +177,6 @@ def _rotate(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
 
 def _concat(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
     return e.arrays.concat(args[0], args[1], span)
-
-
-def _transpose(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
-    return e.arrays.rearrange((1, 0), args[0], span)
 
 
 def _reordered(perm: tuple[int, ...]) -> Run:
@@ -273,42 +235,10 @@ def _first(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
     return args[0]
 
 
-def _flip(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
-    f, x, y = args
-    return e.apply(f, (y, x), span)
-
-
-def _curry(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
-    f, x, y = args
-    return e.apply(f, (TupleValue((x, y)),), span)
-
-
 def _uncurry(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
     f, pair = args
     assert isinstance(pair, TupleValue)
     return e.apply(f, pair.items, span)
-
-
-def _not(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
-    return Dynamic(e.builder.op("not", Prim.BOOL, (atom_of(args[0]),), span), Prim.BOOL)
-
-
-def _pipe(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
-    return e.apply(args[1], (args[0],), span)
-
-
-def _apply_operator(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
-    return e.apply(args[0], (args[1],), span)
-
-
-def _compose(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
-    f, g, x = args
-    return e.apply(g, (e.apply(f, (x,), span),), span)
-
-
-def _compose_back(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
-    f, g, x = args
-    return e.apply(f, (e.apply(g, (x,), span),), span)
 
 
 _TABLE: dict[str, tuple[int, Run]] = {
@@ -327,11 +257,22 @@ _TABLE: dict[str, tuple[int, Run]] = {
     **DERIVATIVES,
     "all": (2, _quantified("and")), "any": (2, _quantified("or")),
     "and": (1, _quantified("and")), "or": (1, _quantified("or")),
-    "iota": (1, _iota), "indices": (1, _indices), "replicate": (2, _replicate),
-    "length": (1, _length), "null": (1, _null), "copy": (1, _copy),
-    "head": (1, _head), "last": (1, _last), "tail": (1, _tail), "init": (1, _init),
-    "take": (2, _take), "drop": (2, _drop), "reverse": (1, _reverse), "rotate": (2, _rotate),
-    "concat": (2, _concat), "++": (2, _concat), "transpose": (1, _transpose),
+    "iota": (1, lambda e, args, span: _counted(e, atom_of(args[0]), span)),
+    "indices": (1, lambda e, args, span: _counted(e, outer_size(args[0]), span)),
+    "replicate": (2, lambda e, args, span: e.arrays.replicate(atom_of(args[0]), args[1], span)),
+    "length": (1, lambda e, args, span: Dynamic(outer_size(args[0]), Prim.I64)),
+    "null": (1, lambda e, args, span: Dynamic(
+        e.builder.op("eq", Prim.I64, (outer_size(args[0]), i64(0)), span), Prim.BOOL)),
+    "copy": (1, lambda e, args, span: e.arrays.copy(args[0], span)),
+    "head": (1, lambda e, args, span: e.arrays.index(args[0], [i64(0)], span)),
+    "last": (1, lambda e, args, span: e.arrays.index(args[0], [_but_one(e, args[0], span)], span)),
+    "tail": (1, lambda e, args, span: e.arrays.slice(
+        args[0], i64(1), _but_one(e, args[0], span), span)),
+    "init": (1, lambda e, args, span: e.arrays.slice(
+        args[0], i64(0), _but_one(e, args[0], span), span)),
+    "take": (2, lambda e, args, span: e.arrays.slice(args[1], i64(0), atom_of(args[0]), span)),
+    "drop": (2, _drop), "reverse": (1, _reverse), "rotate": (2, _rotate),
+    "concat": (2, _concat), "++": (2, _concat), "transpose": (1, _reordered((1, 0))),
     "flatten": (1, _flatten(2)), "flatten_3d": (1, _flatten(3)), "flatten_4d": (1, _flatten(4)),
     "lift.slide": (3, _slide), "lift.pad": (4, _pad),
     "lift.join": (1, _flatten(2)), "lift.join_nd_2": (1, _flatten(3)),
@@ -341,7 +282,15 @@ _TABLE: dict[str, tuple[int, Run]] = {
     "unzip": (1, _first), "unzip2": (1, _first), "unzip3": (1, _first), "unzip4": (1, _first),
     "unzip5": (1, _first),
     "id": (1, _first), "opaque": (1, _first), "manifest": (1, _first), "trace": (1, _first),
-    "break": (1, _first), "const": (2, _first), "flip": (3, _flip), "curry": (3, _curry),
-    "uncurry": (2, _uncurry), "not": (1, _not),
-    "|>": (2, _pipe), "<|": (2, _apply_operator), ">->": (3, _compose), "<-<": (3, _compose_back),
+    "break": (1, _first), "const": (2, _first), "uncurry": (2, _uncurry),
+    "flip": (3, lambda e, args, span: e.apply(args[0], (args[2], args[1]), span)),
+    "curry": (3, lambda e, args, span: e.apply(args[0], (TupleValue(args[1:]),), span)),
+    "not": (1, lambda e, args, span: Dynamic(
+        e.builder.op("not", Prim.BOOL, (atom_of(args[0]),), span), Prim.BOOL)),
+    "|>": (2, lambda e, args, span: e.apply(args[1], (args[0],), span)),
+    "<|": (2, lambda e, args, span: e.apply(args[0], (args[1],), span)),
+    ">->": (3, lambda e, args, span: e.apply(
+        args[1], (e.apply(args[0], (args[2],), span),), span)),
+    "<-<": (3, lambda e, args, span: e.apply(
+        args[0], (e.apply(args[1], (args[2],), span),), span)),
 }

@@ -89,19 +89,6 @@ def _widening(to: Prim) -> Member:
     return lambda e, prim: _function(1, to, lambda span, x: e.builder.convert(prim, to, x, span))
 
 
-def _to_bits(e: Evaluator, prim: Prim) -> Function:
-    return _function(1, SAME_BITS[prim], lambda span, x: e.builder.op("bits", prim, (x,), span))
-
-
-def _from_bits(e: Evaluator, prim: Prim) -> Function:
-    return _function(1, prim, lambda span, x: e.builder.op("bits", SAME_BITS[prim], (x,), span))
-
-
-def _reciprocal(e: Evaluator, prim: Prim) -> Function:
-    return _function(1, prim, lambda span, x: (
-        e.builder.op("div", prim, (Const(1.0, prim), x), span)))
-
-
 def _lerp(e: Evaluator, prim: Prim) -> Function:
     """``lerp a b t = a + (b - a) * t``."""
     def lerp(span: Span, a: Atom, b: Atom, t: Atom) -> Atom:
@@ -177,9 +164,15 @@ _MEMBERS: Mapping[str, Member] = {
     "sum": _reduction("add"), "product": _reduction("mul"),
     "maximum": _reduction("max"), "minimum": _reduction("min"),
     "popc": _count("popc"), "clz": _count("clz"), "ctz": _count("ctz"),
-    "get_bit": _get_bit, "set_bit": _set_bit, "to_bits": _to_bits, "from_bits": _from_bits,
+    "get_bit": _get_bit, "set_bit": _set_bit,
+    "to_bits": lambda e, prim: _function(1, SAME_BITS[prim], lambda span, x: (
+        e.builder.op("bits", prim, (x,), span))),
+    "from_bits": lambda e, prim: _function(1, prim, lambda span, x: (
+        e.builder.op("bits", SAME_BITS[prim], (x,), span))),
     "to_i64": _widening(Prim.I64), "to_f64": _widening(Prim.F64),
-    "from_fraction": _from_fraction, "recip": _reciprocal, "lerp": _lerp, "ldexp": _ldexp,
+    "recip": lambda e, prim: _function(1, prim, lambda span, x: (
+        e.builder.op("div", prim, (Const(1.0, prim), x), span))),
+    "from_fraction": _from_fraction, "lerp": _lerp, "ldexp": _ldexp,
     "mad": _and_added("mul"), "mad_hi": _and_added("mul_hi"),
 }
 """The members for which there is no primitive operation of their name."""

@@ -33,16 +33,7 @@ from runelift.frontend.elaborate.values import (
     shaped,
 )
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.types import (
-    Array,
-    Arrow,
-    Record,
-    Sum,
-    Tuple,
-    Type,
-    TypeVar,
-    payload,
-)
+from runelift.frontend.syntax.types import Array, Arrow, Record, Sum, Tuple, Type, TypeVar, payload
 from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.base.source import Span
 from runelift.ir.names import VName

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from runelift.frontend.modules.structures import (
-    PRIMS,
-    Signature,
-    Structure,
-    is_predefined,
-    wrong,
-)
+from runelift.frontend.modules.structures import PRIMS, Signature, Structure, is_predefined, wrong
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import walk
 from runelift.ir.base.source import Span

@@ -17,13 +17,7 @@ from runelift.frontend.syntax.prelude import (
     member,
     signature,
 )
-from runelift.ir.base.errors import (
-    Code,
-    Diagnostic,
-    ProgramError,
-    Replacement,
-    did_you_mean,
-)
+from runelift.ir.base.errors import Code, Diagnostic, ProgramError, Replacement, did_you_mean
 from runelift.ir.base.source import Span
 from runelift.ir.prim import FLOATS, SAME_BITS, Prim
 

@@ -70,8 +70,7 @@ def idle_copies(body: ir.Body) -> set[VName]:
         (param,) = stm.pat
         uses = [k for k, later in enumerate(body.stms[place + 1:], place + 1)
                 if param.name in free_vars(later)]
-        if param.name in body.result or any(
-                view_of(body.stms[k].exp) == param.name for k in uses):
+        if param.name in body.result or any(view_of(body.stms[k].exp) == param.name for k in uses):
             continue
         root = root_of(stm.exp.array, defs)
         if not any(root_of(name, defs) == root

@@ -8,7 +8,7 @@ from dataclasses import replace
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.types import Atom
+from runelift.ir.types import Atom, as_name
 
 LINEAR = (ir.AtomExp, ir.ArrayLit, ir.Index, ir.Update, ir.Replicate, ir.Concat, ir.Rearrange,
           ir.Reshape, ir.Slide, ir.Pad, ir.Copy)
@@ -32,8 +32,7 @@ def operands(exp: ir.Exp) -> tuple[Atom, ...]:
 def with_operands(exp: ir.Exp, f: Callable[[Atom], Atom]) -> ir.Exp:
     """A linear node with other operands."""
     def array(name: VName) -> VName:
-        atom = f(name)
-        assert isinstance(atom, VName)
+        atom = as_name(f(name))
         return atom
 
     match exp:

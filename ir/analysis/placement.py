@@ -61,8 +61,7 @@ class Placement:
 
 def placements(stms: Sequence[Stm]) -> Iterator[Placement]:
     """The updates right behind the first statement, a map, that its results go into, in order."""
-    orders = {p.name: (k, tuple(range(len(shape_of(p.type)))))
-              for k, p in enumerate(stms[0].pat)}
+    orders = {p.name: (k, tuple(range(len(shape_of(p.type))))) for k, p in enumerate(stms[0].pat)}
     roots: dict[VName, VName] = {}
     for n, stm in enumerate(stms[1:], 1):
         match stm.exp:

@@ -63,8 +63,7 @@ def reducing(body: ir.Body, ret: Sequence[Type], *, rows: bool = False) -> Reduc
     if place is None:
         return None
     before, reduction, after = body.stms[:place], body.stms[place], body.stms[place + 1:]
-    redomap = reduction.exp
-    assert isinstance(redomap, ir.Redomap)
+    redomap = ir.node_of(reduction, ir.Redomap)
     simple = (all(isinstance(s.exp, REPEATED) for s in (*before, *after))
               and all(isinstance(p.type, Prim)
                       for p in (*reduction.pat, *(() if rows else redomap.lam.params)))

@@ -57,8 +57,7 @@ def sharing(type_of: Callable[[VName], Type], exp: SegRed) -> Sharing | None:
         isinstance(t, Prim) for o in exp.ops for t in o.lam.ret)
     if not points or not scalars_only:
         return None
-    found = [each for each in references(exp, type_of)
-             if each.pattern is not Pattern.UNKNOWN]
+    found = [each for each in references(exp, type_of) if each.pattern is not Pattern.UNKNOWN]
     around = [each for each in found if each.pattern is Pattern.RADIUS]
     if not around and not any(each.points < set(points) for each in found):
         return None

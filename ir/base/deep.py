@@ -105,8 +105,7 @@ def _in_thread(work: Callable[[], Result]) -> Result:
         before = threading.stack_size(DEEP_STACK)
         try:
             around = contextvars.copy_context()
-            thread = threading.Thread(target=around.run, args=(run,), daemon=True,
-                                      name=DEEP_THREAD)
+            thread = threading.Thread(target=around.run, args=(run,), daemon=True, name=DEEP_THREAD)
             with _frames(DEEP_FRAMES):
                 thread.start()
                 thread.join()

@@ -40,8 +40,7 @@ def placed(lines: Iterable[str], *locs: Loc | None) -> Lines:
 
 def indent(lines: Iterable[str], pad: str) -> Lines:
     """The lines with ``pad`` in front."""
-    return (Line(pad + line, line.locs) if isinstance(line, Line) else pad + line
-            for line in lines)
+    return (Line(pad + line, line.locs) if isinstance(line, Line) else pad + line for line in lines)
 
 
 def places(line: str) -> tuple[Loc, ...]:

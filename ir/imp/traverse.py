@@ -66,8 +66,7 @@ def _add(code: Iterable[Stm], found: list[Stm]) -> None:
 
 def has_barriers(code: Iterable[Stm]) -> bool:
     """True if work-items of a group wait for each other anywhere in the code."""
-    return any(isinstance(stm, imp.Barrier) or any(map(has_barriers, blocks(stm)))
-               for stm in code)
+    return any(isinstance(stm, imp.Barrier) or any(map(has_barriers, blocks(stm))) for stm in code)
 
 
 def expressions(stm: Stm) -> tuple[Exp, ...]:
@@ -175,8 +174,7 @@ def map_statement(stm: Stm, change: Callable[[Exp], Exp], inside: Callable[[Stm]
         case imp.Atomic(_, _, _, index, value):
             return replace(stm, index=change(index), value=change(value))
         case imp.AtomicUpdate(_, index, _, _, _, body, new):
-            return replace(stm, index=change(index), new=change(new),
-                           body=tuple(map(inside, body)))
+            return replace(stm, index=change(index), new=change(new), body=tuple(map(inside, body)))
         case imp.Locked(_, index, _, _, body):
             return replace(stm, index=change(index), body=tuple(map(inside, body)))
         case imp.Peek(_, _, _, index):

@@ -104,8 +104,7 @@ def count_work(kernel: Kernel, groups: int, group_size: int, scalars: Mapping[VN
     work.stores = {name: count * scale for name, count in counter.stores.items()}
     work.data_dependent = counter.data_dependent
     work.sampled |= counter.sampled
-    spans = {name: prims * (1 + high - low)
-             for name, (low, high, prims) in counter.reached.items()}
+    spans = {name: prims * (1 + high - low) for name, (low, high, prims) in counter.reached.items()}
     work.bytes = sum(min(count, buffers.get(name, count), spans.get(name, count))
                      for found in (work.loads, work.stores) for name, count in found.items())
     return work

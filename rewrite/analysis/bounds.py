@@ -398,8 +398,7 @@ class Known:
         sign = 1 if op == "max" else -1
         self.learn((this - left) * sign, (this - right) * sign)
         self.facts = self.facts.choice(name, left, right)
-        if all(self.facts.prove(bound) for bound in (
-                this, Size.of(LARGEST_CONSTANT) - this)):
+        if all(self.facts.prove(bound) for bound in (this, Size.of(LARGEST_CONSTANT) - this)):
             self.tame.add(name)
 
     def _division(self, name: VName, exp: ir.PrimOp, num: Size, den: Size) -> None:

@@ -5,88 +5,73 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from runelift.ir import syntax as ir
 from runelift.ir.base import failures
 from runelift.ir.base.by_identity import by_identity
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    Assert,
-    AtomExp,
-    Body,
-    Call,
-    Convert,
-    Exp,
-    If,
-    Index,
-    Param,
-    PrimOp,
-    Recursion,
-    SliceDim,
-    Stm,
-    Update,
-)
 from runelift.ir.traverse import bodies_inside, is_flat
 from runelift.ir.types import Const
 
 
-def is_scalar_code(stms: Iterable[Stm]) -> bool:
+def is_scalar_code(stms: Iterable[ir.Stm]) -> bool:
     """True if statements compute scalars only."""
     return all(is_scalar(stm) for stm in stms)
 
 
-def is_scalar(stm: Stm) -> bool:
+def is_scalar(stm: ir.Stm) -> bool:
     """True if a statement computes scalars only."""
     if not all(isinstance(p.type, Prim) for p in stm.pat):
         return False
     match stm.exp:
-        case PrimOp() | Convert() | AtomExp() | Assert():
+        case ir.PrimOp() | ir.Convert() | ir.AtomExp() | ir.Assert():
             return True
-        case Index(_, dims):
-            return not any(isinstance(d, SliceDim) for d in dims)
-        case If():
+        case ir.Index(_, dims):
+            return not any(isinstance(d, ir.SliceDim) for d in dims)
+        case ir.If():
             return _is_scalar_branch(stm.exp)
     return False
 
 
 @by_identity
-def _is_scalar_branch(exp: If) -> bool:
+def _is_scalar_branch(exp: ir.If) -> bool:
     return is_scalar_code(exp.then_.stms) and is_scalar_code(exp.else_.stms)
 
 
-def may_fail(exp: Exp) -> bool:
+def may_fail(exp: ir.Exp) -> bool:
     """True if an access, an assertion, a call or a scalar operation in ``exp`` may fail."""
     match exp:
-        case PrimOp():
+        case ir.PrimOp():
             return exp.may_trap
-        case Index(checked=checked) | Update(checked=checked):
+        case ir.Index(checked=checked) | ir.Update(checked=checked):
             return checked
-    return isinstance(exp, Assert | Call | Recursion) or (
+    return isinstance(exp, ir.Assert | ir.Call | ir.Recursion) or (
         not is_flat(exp) and _may_fail_inside(exp))
 
 
 @by_identity
-def _may_fail_inside(exp: Exp) -> bool:
+def _may_fail_inside(exp: ir.Exp) -> bool:
     return any(map(body_may_fail, bodies_inside(exp)))
 
 
-def body_may_fail(body: Body) -> bool:
+def body_may_fail(body: ir.Body) -> bool:
     """True if a statement of a body may fail so."""
     return any(may_fail(stm.exp) for stm in body.stms)
 
 
-def total_division(stm: Stm, names: Names) -> tuple[tuple[Stm, ...], Stm, Stm]:
+def total_division(stm: ir.Stm, names: Names) -> tuple[tuple[ir.Stm, ...], ir.Stm, ir.Stm]:
     """A division that cannot fail, as it divides by 1 instead of 0.
 
     They are the statements before it, the assertion that the divisor is not 0, and the division.
     """
-    exp = stm.exp
-    assert isinstance(exp, PrimOp)
+    exp = ir.node_of(stm, ir.PrimOp)
     *args, divisor = exp.args
+    none = Const(0, exp.prim)
     fine, zero, one, safe = (names.fresh(name) for name in ("fine", "zero", "one", "safe"))
     before = (
-        Stm((Param(zero, Prim.BOOL),), PrimOp("eq", exp.prim, (divisor, Const(0, exp.prim)))),
-        Stm((Param(fine, Prim.BOOL),), PrimOp("not", Prim.BOOL, (zero,))),
-        Stm((Param(one, exp.prim),), Convert(Prim.BOOL, exp.prim, zero)),
-        Stm((Param(safe, exp.prim),), PrimOp("add", exp.prim, (divisor, one))))
-    check = Stm((), Assert(fine, failures.DIVISION), (), stm.loc)
+        ir.Stm((ir.Param(zero, Prim.BOOL),), ir.PrimOp("eq", exp.prim, (divisor, none))),
+        ir.Stm((ir.Param(fine, Prim.BOOL),), ir.PrimOp("not", Prim.BOOL, (zero,))),
+        ir.Stm((ir.Param(one, exp.prim),), ir.Convert(Prim.BOOL, exp.prim, zero)),
+        ir.Stm((ir.Param(safe, exp.prim),), ir.PrimOp("add", exp.prim, (divisor, one))))
+    check = ir.Stm((), ir.Assert(fine, failures.DIVISION), (), stm.loc)
     return before, check, replace(stm, exp=replace(exp, args=(*args, safe)))

@@ -10,27 +10,13 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from runelift.ir import syntax as ir
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    Copy,
-    Dim,
-    Exp,
-    Index,
-    Iota,
-    Pad,
-    Param,
-    Rearrange,
-    Replicate,
-    Reshape,
-    SliceDim,
-    Slide,
-    Stm,
-)
 from runelift.ir.types import ArrayType, Atom, Const, Type, i64, shape_of
 from runelift.rewrite.engine.ranges import Ranges
 
-Computed: TypeAlias = tuple[Exp, tuple[VName, ...]]
+Computed: TypeAlias = tuple[ir.Exp, tuple[VName, ...]]
 """An expression, and the names of its results."""
 
 
@@ -57,7 +43,7 @@ class KnownExpressions:
         """Expressions with a key, the latest first."""
         return reversed(self.table.get(key, ()))
 
-    def add(self, key: Hashable, exp: Exp, names: tuple[VName, ...]) -> None:
+    def add(self, key: Hashable, exp: ir.Exp, names: tuple[VName, ...]) -> None:
         """Remember an expression of the innermost body, and the names of its results."""
         self.table.setdefault(key, []).append((exp, names))
         self.added[-1].append(key)
@@ -77,7 +63,7 @@ class Scope(Ranges):
 
     names: Names
     consumed: frozenset[VName] = frozenset()
-    defs: dict[VName, Stm] = field(default_factory=dict)
+    defs: dict[VName, ir.Stm] = field(default_factory=dict)
     types: dict[VName, Type] = field(default_factory=dict)
     bounds: dict[VName, Atom] = field(default_factory=dict)
     sizes: set[Atom] = field(default_factory=set)
@@ -89,7 +75,7 @@ class Scope(Ranges):
 
     # Learning
 
-    def bind(self, params: Iterable[Param]) -> None:
+    def bind(self, params: Iterable[ir.Param]) -> None:
         """Learn the types of parameters: names that have no definition."""
         for param in params:
             self.types[param.name] = param.type
@@ -97,10 +83,10 @@ class Scope(Ranges):
 
     def bind_index(self, name: VName, bound: Atom) -> None:
         """Learn an i64 that counts from 0 up to ``bound``."""
-        self.bind((Param(name, Prim.I64),))
+        self.bind((ir.Param(name, Prim.I64),))
         self.bounds[name] = bound
 
-    def define(self, stm: Stm) -> None:
+    def define(self, stm: ir.Stm) -> None:
         """Learn the names of a statement's pattern."""
         for param in stm.pat:
             self.types[param.name] = param.type
@@ -109,17 +95,17 @@ class Scope(Ranges):
 
     # Looking up
 
-    def exp(self, atom: Atom) -> Exp | None:
+    def exp(self, atom: Atom) -> ir.Exp | None:
         """The expression of which ``atom`` is the only result."""
         stm = self.defs.get(atom) if isinstance(atom, VName) else None
         return stm.exp if stm is not None and len(stm.pat) == 1 else None
 
-    def looked_at(self, stm: Stm) -> tuple[Exp, Exp | None]:
+    def looked_at(self, stm: ir.Stm) -> tuple[ir.Exp, ir.Exp | None]:
         """The expression of a statement, and that of the array or value that it is a view of."""
         match stm.exp:
-            case (Index(array=source) | Rearrange(array=source) | Reshape(array=source)
-                  | Copy(array=source) | Slide(array=source) | Pad(array=source)
-                  | Replicate(value=source)):
+            case (ir.Index(array=source) | ir.Rearrange(array=source) | ir.Reshape(array=source)
+                  | ir.Copy(array=source) | ir.Slide(array=source) | ir.Pad(array=source)
+                  | ir.Replicate(value=source)):
                 return stm.exp, self.exp(source)
         return stm.exp, None
 
@@ -136,9 +122,9 @@ class Scope(Ranges):
             return ArrayType(type_.elem, tuple(map(self.resolve, type_.shape)))
         return type_
 
-    def fresh(self, base: str | VName, type_: Type) -> Param:
+    def fresh(self, base: str | VName, type_: Type) -> ir.Param:
         """A parameter with a name that occurs nowhere else."""
-        return Param(self.names.fresh(base), type_)
+        return ir.Param(self.names.fresh(base), type_)
 
     def here(self, name: VName) -> bool:
         """True if ``name`` is bound at the lambda depth of the current statement.
@@ -153,33 +139,33 @@ class Scope(Ranges):
 
     # Ranges
 
-    def inside(self, dim: Dim, size: Atom) -> bool:
+    def inside(self, dim: ir.Dim, size: Atom) -> bool:
         """True if an index or slice is inside of a dimension of ``size`` for certain."""
-        if not isinstance(dim, SliceDim):
+        if not isinstance(dim, ir.SliceDim):
             return self.below(dim, size)
         return is_whole(dim, size) or (
             isinstance(dim.count, Const) and dim.stride == i64(1) and dim.count.value > 0
             and self.before(dim.start, size, int(dim.count.value)))
 
-    def selects_inside(self, array: VName, dims: tuple[Dim, ...]) -> bool:
+    def selects_inside(self, array: VName, dims: tuple[ir.Dim, ...]) -> bool:
         """True if ``array[dims]`` cannot be out of bounds."""
         shape = shape_of(self.type(array))
         return all(self.inside(d, n) for d, n in zip(dims, shape, strict=True))
 
 
-def is_whole(dim: Dim, size: Atom) -> bool:
+def is_whole(dim: ir.Dim, size: Atom) -> bool:
     """True if ``dim`` is the slice of a whole dimension of ``size``."""
-    return isinstance(dim, SliceDim) and dim == whole(size)
+    return isinstance(dim, ir.SliceDim) and dim == whole(size)
 
 
-def whole(size: Atom) -> SliceDim:
+def whole(size: Atom) -> ir.SliceDim:
     """The slice ``0 :+ size * 1``."""
-    return SliceDim(i64(0), size, i64(1))
+    return ir.SliceDim(i64(0), size, i64(1))
 
 
-def is_counting(exp: Exp | None) -> bool:
+def is_counting(exp: ir.Exp | None) -> bool:
     """True if ``exp`` is ``[0, 1, ..., n-1]`` of type i64."""
     match exp:
-        case Iota(_, Const(0), Const(1), Prim.I64):
+        case ir.Iota(_, Const(0), Const(1), Prim.I64):
             return True
     return False

@@ -19,13 +19,10 @@ from runelift.ir.types import Atom, array_of, i64
 from runelift.rewrite.flatten.nest import Nest, Segments
 from runelift.rewrite.flatten.segments import (
     by_number,
-    computed,
     define_number,
-    emitted,
     ends_of,
     exclusive_scans,
     number_of_points,
-    part_of,
     total_of,
 )
 
@@ -87,9 +84,9 @@ def partition(walk: Walk, cond: Atom, lengths: VName | None = None) -> Partition
             count, array, total_of(walk, offsets[0], count), offsets=offsets[0]))
     stms, place = place_of(walk, Partition(cond, before, count, chosen, before), number)
     space, body = walk.kernel(over, stms, (place, number))
-    blank = emitted(walk, "blank", array_of((count,), Prim.I64),
+    blank = walk.emitted("blank", array_of((count,), Prim.I64),
                     ir.Replicate((count,), i64(0)), (SCRATCH,))
-    order = emitted(walk, "order", array_of((count,), Prim.I64), ir.SegScatter(
+    order = walk.emitted("order", array_of((count,), Prim.I64), ir.SegScatter(
         walk.level, space, (ir.Dest(blank, 1),), body))
     return Partition(cond, order, count, chosen, before)
 
@@ -115,13 +112,13 @@ def places_of(walk: Walk, parts: Partition, number: VName) -> tuple[ir.Body, ir.
 
 def chosen_points(walk: Walk, parts: Partition) -> VName:
     """The flat numbers of the points where the condition holds."""
-    return part_of(walk, parts.order, i64(0), array_of((parts.chosen,), Prim.I64))
+    return walk.part_of(parts.order, i64(0), array_of((parts.chosen,), Prim.I64))
 
 
 def other_points(walk: Walk, parts: Partition) -> tuple[VName, VName]:
     """The flat numbers of the points where the condition does not hold, and how many they are."""
-    count = computed(walk, "sub", parts.count, parts.chosen, base="others")
-    return part_of(walk, parts.order, parts.chosen, array_of((count,), Prim.I64)), count
+    count = walk.computed("sub", parts.count, parts.chosen, base="others")
+    return walk.part_of(parts.order, parts.chosen, array_of((count,), Prim.I64)), count
 
 
 def define_place(walk: Walk, parts: Partition) -> VName:

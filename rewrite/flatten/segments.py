@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from runelift.ir import syntax as ir
@@ -27,7 +26,7 @@ from runelift.ir.operators import one_operation
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Fact, Ragged, Sharing
 from runelift.ir.traverse import statements_inside
-from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of, zero
+from runelift.ir.types import Atom, Const, Type, array_of, as_name, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.scalar_code import is_scalar_code
 from runelift.rewrite.flatten.nest import Elements, Facts, Nest, Segments, whole
 
@@ -48,11 +47,10 @@ def segments_of(walk: Walk, width: VName) -> Segments:
         fused = _fused_lengths(walk, width) or _scanned_map(walk, width)
         if fused is not None:
             return fused
-    lengths = walk.expand(width, Prim.I64)
-    assert isinstance(lengths, VName)
+    lengths = as_name(walk.expand(width, Prim.I64))
     count = number_of_points(walk)
     if len(walk.nest.space) > 1:
-        lengths = emitted(walk, "len", array_of((count,), Prim.I64), ir.Reshape((count,), lengths))
+        lengths = walk.emitted("len", array_of((count,), Prim.I64), ir.Reshape((count,), lengths))
     if facts is None and not walk.flattener.lifted:
         facts = _facts(walk, lengths)
     if facts is not None:
@@ -91,7 +89,7 @@ def _fused_lengths(walk: Walk, width: VName) -> Segments | None:
     behind = defined(walk, "behind", ir.PrimOp("add", Prim.I64, (define_number(walk), i64(1))))
     walk.nest = walk.nest.define(ir.Stm((p,), ir.Index(array.name, (behind,)), loc=walk.loc)
                                  for p, array in zip(pat, host, strict=True))
-    lengths = part_of(walk, host[0].name, i64(1), array_of((count,), Prim.I64))
+    lengths = walk.part_of(host[0].name, i64(1), array_of((count,), Prim.I64))
     return _known(walk, width, Segments(
         count, lengths, total_of(walk, offsets, count), offsets=offsets))
 
@@ -135,7 +133,7 @@ def _scanned_map(walk: Walk, width: VName) -> Segments | None:
 
 def total_of(walk: Walk, offsets: VName, count: Atom, base: str = "total") -> VName:
     """The total at the end of an exclusive scan over so many points."""
-    return emitted(walk, base, Prim.I64, ir.Index(offsets, (count,)))
+    return walk.emitted(base, Prim.I64, ir.Index(offsets, (count,)))
 
 
 def with_facts(walk: Walk, width: VName) -> Segments:
@@ -289,7 +287,7 @@ def flat_array(walk: Walk, array: VName, width: VName) -> VName:
             return origin
         case ir.Stm(_, ir.Replicate((count,), value), attrs) if (
                 count == width and walk.invariant(value)):
-            return emitted(walk, array.base, flat, ir.Replicate((found.total,), value), attrs)
+            return walk.emitted(array.base, flat, ir.Replicate((found.total,), value), attrs)
     (param,) = over_elements(
         walk, width, (ir.Param(array, type_),),
         lambda inner: inner.kernel_body(element_of(walk, inner.nest, array, inner.at)))
@@ -335,10 +333,9 @@ def packed(walk: Walk, array: VName) -> Packed:
     (size,) = shape_of(type_)
     if isinstance(size, VName) and not walk.invariant(size):
         return Packed(flat_array(walk, array, size), segments_of(walk, size).total)
-    whole_array = walk.expand(array, type_)
-    assert isinstance(whole_array, VName)
+    whole_array = as_name(walk.expand(array, type_))
     total = number_of_elements(walk, size)
-    return Packed(emitted(walk, array.base, array_of((total,), elem_of(type_)),
+    return Packed(walk.emitted(array.base, array_of((total,), elem_of(type_)),
                           ir.Reshape((total,), whole_array)), total)
 
 
@@ -346,7 +343,7 @@ def number_of_points(walk: Walk, nest: Nest | None = None) -> Atom:
     """The number of points of Σ, or of ``nest``, which the host computes."""
     count, *rest = (nest or walk.nest).widths
     for width in rest:
-        count = computed(walk, "mul", count, width, base="points")
+        count = walk.computed("mul", count, width, base="points")
     return count
 
 
@@ -355,35 +352,8 @@ def number_of_elements(walk: Walk, size: Atom) -> Atom:
     if isinstance(size, VName) and not walk.invariant(size):
         return segments_of(walk, size).total
     for width in walk.nest.widths:
-        size = product(walk, size, width)
+        size = walk.product(size, width)
     return size
-
-
-def computed(walk: Walk, op: str, *args: Atom, base: str = "part") -> VName:
-    """The result of an operation on sizes, where the walk stands."""
-    return emitted(walk, base, Prim.I64, ir.PrimOp(op, Prim.I64, args))
-
-
-def product(walk: Walk, a: Atom, b: Atom) -> VName:
-    """The product of two sizes, which the host computes."""
-    return computed(walk, "mul", a, b, base="size")
-
-
-def part_of(walk: Walk, array: VName, begin: Atom, type_: Type) -> VName:
-    """The part of an array that begins at a place and has a type."""
-    size, *inner = shape_of(type_)
-    return emitted(walk, array.base, type_, ir.Index(array, (
-        ir.SliceDim(begin, size, i64(1)), *map(whole, inner))))
-
-
-def joined(walk: Walk, arrays: Sequence[VName], size: Atom) -> VName:
-    """Arrays one after the other, of ``size`` elements together."""
-    if len(arrays) == 1:
-        return arrays[0]
-    type_ = walk.flattener.types[arrays[0]]
-    return emitted(walk, arrays[0].base,
-                   array_of((size, *shape_of(type_)[1:]), elem_of(type_)),
-                   ir.Concat(0, tuple(arrays), size))
 
 
 def _closed_facts(walk: Walk, width: VName) -> list[VName] | None:
@@ -405,7 +375,7 @@ def _closed_facts(walk: Walk, width: VName) -> list[VName] | None:
             return None
     count = walk.nest.widths[0]
 
-    compute = partial(computed, walk)
+    compute = walk.computed
     some, last = compute("min", count, i64(1)), compute("sub", count, i64(1))
     pairs, shift = compute("mul", count, last), compute("mul", count, i64(first))
     twice = compute("add", compute("mul", i64(2), count), i64(-1))
@@ -435,7 +405,7 @@ def _scaled_facts(walk: Walk, width: VName) -> list[VName] | None:
             op == "mul" or not _is_size(walk, other)):
         return None
 
-    compute = partial(computed, walk)
+    compute = walk.computed
     other = compute("max", other, i64(0))  # a size below 0 fails, but perhaps later
     some = compute("min", other, i64(1))
     if op == "mul":
@@ -472,14 +442,14 @@ def _counts(walk: Walk, atom: Atom) -> bool:
 
 def _facts(walk: Walk, lengths: VName) -> list[VName]:
     """The sum and maximum of the lengths, how many are above 0, and the sum of their squares."""
-    facts = emitted(walk, "facts", array_of((i64(len(Fact)),), Prim.I64), ir.LengthFacts(lengths))
-    return [emitted(walk, fact.name.lower(), Prim.I64, ir.Index(facts, (i64(fact),)))
+    facts = walk.emitted("facts", array_of((i64(len(Fact)),), Prim.I64), ir.LengthFacts(lengths))
+    return [walk.emitted(fact.name.lower(), Prim.I64, ir.Index(facts, (i64(fact),)))
             for fact in Fact]
 
 
 def ends_of(walk: Walk, count: Atom) -> VName:
     """The number of offsets."""
-    return computed(walk, "add", count, i64(1), base="ends")
+    return walk.computed("add", count, i64(1), base="ends")
 
 
 def _offsets(walk: Walk, count: Atom, lengths: VName) -> VName:
@@ -546,7 +516,7 @@ def _owner(walk: Walk, number: VName) -> ir.Stm:
 
 def _check_few(walk: Walk, found: Segments) -> None:
     """Emit the check that owners have numbers of segments."""
-    few = emitted(walk, "few", Prim.BOOL,
+    few = walk.emitted("few", Prim.BOOL,
                   ir.PrimOp("lt", Prim.I64, (found.count, i64(MOST_SEGMENTS + 1))))
     walk.emit(ir.Stm((), ir.Assert(few, failures.SEGMENTS, (found.count,))))
 
@@ -573,11 +543,3 @@ def _beside_scan(walk: Walk, found: Segments) -> VName | None:
         ret=(*exp.ret, Prim.I32))))
     walk.out += rest
     return owners.name
-
-
-def emitted(walk: Walk, base: str, type_: Type, exp: ir.Exp, attrs: tuple[str, ...] = ()
-             ) -> VName:
-    """The name of an expression's result, as a statement outside of Σ."""
-    param = walk.fresh(base, type_)
-    walk.emit(ir.Stm((param,), exp, attrs))
-    return param.name

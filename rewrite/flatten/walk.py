@@ -22,7 +22,7 @@ from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_o
 from runelift.rewrite.engine.checks import checks_of
 from runelift.rewrite.engine.scalar_code import may_fail
 from runelift.rewrite.flatten.lifted import joined_calls
-from runelift.rewrite.flatten.nest import Nest, show_nest
+from runelift.rewrite.flatten.nest import Nest, show_nest, whole
 from runelift.rewrite.flatten.parallelism import is_cheap
 
 if TYPE_CHECKING:
@@ -185,6 +185,35 @@ class Walk:
                ) -> tuple[ir.Space, ir.Body]:
         """The space of a nest, and a body over it with all it needs; their names are fresh."""
         return self.flattener.fresh_kernel(nest.space, nest.kernel_body(stms, result))
+
+    def emitted(self, base: str, type_: Type, exp: ir.Exp, attrs: tuple[str, ...] = ()) -> VName:
+        """The name of an expression's result, as a statement outside of Σ."""
+        param = self.fresh(base, type_)
+        self.emit(ir.Stm((param,), exp, attrs))
+        return param.name
+
+    def computed(self, op: str, *args: Atom, base: str = "part") -> VName:
+        """The result of an operation on sizes, where the walk stands."""
+        return self.emitted(base, Prim.I64, ir.PrimOp(op, Prim.I64, args))
+
+    def product(self, a: Atom, b: Atom) -> VName:
+        """The product of two sizes, which the host computes."""
+        return self.computed("mul", a, b, base="size")
+
+    def part_of(self, array: VName, begin: Atom, type_: Type) -> VName:
+        """The part of an array that begins at a place and has a type."""
+        size, *inner = shape_of(type_)
+        return self.emitted(array.base, type_, ir.Index(array, (
+            ir.SliceDim(begin, size, i64(1)), *map(whole, inner))))
+
+    def joined(self, arrays: Sequence[VName], size: Atom) -> VName:
+        """Arrays one after the other, of ``size`` elements together."""
+        if len(arrays) == 1:
+            return arrays[0]
+        type_ = self.flattener.types[arrays[0]]
+        return self.emitted(arrays[0].base,
+                            array_of((size, *shape_of(type_)[1:]), elem_of(type_)),
+                            ir.Concat(0, tuple(arrays), size))
 
     def emit_body(self, pat: Sequence[ir.Param], body: ir.Body) -> None:
         """Add the statements of a body, and ``pat`` for its results."""

@@ -178,5 +178,4 @@ def _with_points(stms: tuple[Stm, ...], points: tuple[str, ...], name: VName) ->
     if found is None:
         raise CompilerBug(f"no statement of a rewrite binds {name}, which gets further points")
     holder = Fun("", (), (), Body(stms, ()))
-    return with_attributes(
-        holder, {found.pat[0].name: (*points, *found.attrs)}).body.stms
+    return with_attributes(holder, {found.pat[0].name: (*points, *found.attrs)}).body.stms

@@ -326,8 +326,7 @@ def _marked(nest: BlockedNest, names: Names) -> ir.Stm:
         return replace(stm, exp=exp, attrs=(*stm.attrs, str(nest.blocks)))
 
     stm = _without_points(nest.original)
-    exp = stm.exp
-    assert isinstance(exp, ir.Map)
+    exp = ir.node_of(stm, ir.Map)
     return marked(replace(stm, exp=replace(exp, lam=rename_lambda(exp.lam, names))),
                   nest.levels - 1)
 

@@ -109,8 +109,7 @@ class _Trying(ForwardWalk):
                 rank = len(shape_of(stm.pat[0].type))
                 for tries in zip(*(requests(point, number, rank) for number in NUMBERS),
                                  strict=True):
-                    fits = (each for each in dict.fromkeys(tries)
-                            if self._fits(plain, point, each))
+                    fits = (each for each in dict.fromkeys(tries) if self._fits(plain, point, each))
                     found += islice(fits, 1)
         super().statement(stm, out, steps)
 

@@ -32,8 +32,7 @@ class Impossible(Exception):
     def __init__(self, need: Constraint) -> None:
         self.need = need
         known = need.left.constant is not None and need.right.constant is not None
-        super().__init__(need.complaint({}) if known
-                         else f"{need} is never so ({need.source()})")
+        super().__init__(need.complaint({}) if known else f"{need} is never so ({need.source()})")
 
 
 @dataclass(frozen=True, slots=True)

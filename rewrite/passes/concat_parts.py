@@ -67,8 +67,7 @@ def concat_in_parts(stms: Sequence[ir.Stm], types: Mapping[VName, Type], names: 
     Source: Munksgaard, Henriksen, Sadayappan and Oancea 2022, section 4.
     """
     *before, stm = stms
-    exp = stm.exp
-    assert isinstance(exp, ir.Concat)
+    exp = ir.node_of(stm, ir.Concat)
     bound = {p.name: n for n, s in enumerate(before) for p in s.pat}
     makers = [found for a in exp.arrays
               if (found := maker(a, before, lambda name: bound.get(name, -1))) is not None]

@@ -17,11 +17,7 @@ from runelift.ir.analysis.placement import SCRATCH
 from runelift.ir.names import Names, VName
 from runelift.ir.points import settings
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import (
-    free_vars,
-    needed_for,
-    rename_lambda,
-)
+from runelift.ir.traverse import free_vars, needed_for, rename_lambda
 from runelift.ir.types import Atom, i64
 from runelift.rewrite.engine.outward import OutwardWalk, each_body
 from runelift.rewrite.engine.pick import let, pick, users
@@ -48,8 +44,7 @@ def reduce_filtered(stm: ir.Stm, chosen: Chosen, names: Names) -> tuple[ir.Stm, 
 
     Provided: nothing else needs the chosen elements, and f is scalar code.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Redomap)
+    soac = ir.node_of(stm, ir.Redomap)
     scatter = chosen.scatter
     given = [chosen.values[array] for array in soac.arrays]
     neutral = tuple(a for op in soac.ops for a in op.neutral)
@@ -72,8 +67,7 @@ def last_of_scan(stm: ir.Stm, scan: ir.Stm) -> tuple[ir.Stm, ...]:
 
     Provided: nothing else needs the scan.
     """
-    soac = scan.exp
-    assert isinstance(soac, ir.Scanomap)
+    soac = ir.node_of(scan, ir.Scanomap)
     return (ir.Stm((*stm.pat, *scan.pat[1:]),
                    ir.Redomap(soac.width, soac.ops, soac.lam, soac.arrays), scan.attrs, scan.loc),)
 

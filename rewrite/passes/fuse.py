@@ -250,8 +250,7 @@ class _Graph:
         around = self._around(number, position)
         if around is None:
             return None
-        needed = frozenset(name for name in first.bound
-                           if self.uses[name] > (name in second.free))
+        needed = frozenset(name for name in first.bound if self.uses[name] > (name in second.free))
         if needed and rule.heads[0] not in (ir.Scatter, ir.Hist) and (
                 isinstance(second.stm.exp, ir.Scatter | ir.Hist)):
             return None
@@ -259,8 +258,7 @@ class _Graph:
         fused: ir.Stm = rule.apply(first.stm, second.stm, needed)
         self.fuser.rewriting.record(rule, (first.stm, second.stm), (fused,))
         if first.parallel and second.parallel and rule is not alike_together:
-            fused = replace(fused, exp=map_inside(fused.exp, self.fuser.body,
-                                                  self.fuser.lambda_))
+            fused = replace(fused, exp=map_inside(fused.exp, self.fuser.body, self.fuser.lambda_))
         for param in fused.pat:
             self.fuser.defs[param.name] = fused
         node = first.fused_with(second, fused)

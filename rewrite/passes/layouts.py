@@ -17,10 +17,7 @@ from runelift.ir.analysis.consumption import consumed_by
 from runelift.ir.names import Names, VName
 from runelift.ir.points import settings
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import (
-    bodies_inside,
-    free_vars,
-)
+from runelift.ir.traverse import bodies_inside, free_vars
 from runelift.ir.types import Atom, Type, array_of, elem_of, i64, row_of, shape_of
 from runelift.rewrite.engine.outward import OutwardWalk, each_body
 from runelift.rewrite.engine.pick import users
@@ -84,8 +81,7 @@ def unflatten_map(wanted: Wanted) -> tuple[ir.Stm, ...] | None:
     Provided: nothing else needs map f xs.  An array operation reads the rows, or f divides its
     index by m, or xs was made by flattening such rows.
     """
-    exp = wanted.layout.exp
-    assert isinstance(exp, ir.Reshape)
+    exp = ir.node_of(wanted.layout, ir.Reshape)
     nest = nest_of(wanted.made, 1)
     if nest is None:
         return None
@@ -119,8 +115,7 @@ def flatten_nest(wanted: Wanted) -> tuple[ir.Stm, ...] | None:
     Provided: nothing else needs the matrix, and a map, scan, histogram or scatter reads the
     elements.
     """
-    exp = wanted.layout.exp
-    assert isinstance(exp, ir.Reshape)
+    exp = ir.node_of(wanted.layout, ir.Reshape)
     before = shape_of(wanted.made.pat[0].type)
     depth = len(before) - len(exp.shape) + 1
     if depth < 2 or exp.shape[1:] != before[depth:] or not (
@@ -162,8 +157,7 @@ def transpose_nest(wanted: Wanted) -> tuple[ir.Stm, ...] | None:
     depend on x.
     Because: otherwise the matrix is stored and transposed.
     """
-    exp = wanted.layout.exp
-    assert isinstance(exp, ir.Rearrange)
+    exp = ir.node_of(wanted.layout, ir.Rearrange)
     depth = max((k + 1 for k, dim in enumerate(exp.perm) if k != dim), default=0)
     nest = nest_of(wanted.made, depth) if depth else None
     if nest is None or (wanted.reader is None and not nest.independent):

@@ -101,8 +101,7 @@ def predicated_updates(walk: _Walk, stm: ir.Stm) -> tuple[ir.Stm, ...] | None:
     Because: a scatter writes nothing outside of the array, and the host need not wait for c.
     Does not handle: updates of rows, results that are not updated, several updates of one array.
     """
-    exp = stm.exp
-    assert isinstance(exp, ir.If)
+    exp = ir.node_of(stm, ir.If)
     if exp.cond not in walk.device:
         return None
     sides = [side for body in (exp.then_, exp.else_) if (side := _side(body)) is not None]
@@ -150,8 +149,7 @@ def predicated_scatter(walk: _Walk, stm: ir.Stm) -> tuple[ir.Stm, ...] | None:
     the assertions of the branch, and there is at least one work-item then.
     Does not handle: rows, assertions in a branch with a scatter over several dimensions.
     """
-    exp = stm.exp
-    assert isinstance(exp, ir.If)
+    exp = ir.node_of(stm, ir.If)
     if exp.cond not in walk.device or not isinstance(exp.cond, VName):
         return None
     for side, other in ((exp.then_, exp.else_), (exp.else_, exp.then_)):

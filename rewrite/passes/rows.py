@@ -68,8 +68,7 @@ def rows_by_element(stm: ir.Stm, names: Names) -> tuple[ir.Stm, ...] | None:
         checked, so that checks of empty rows stay as they were.
     Does not handle: rows that need loops; they keep their work-item.
     """
-    exp = stm.exp
-    assert isinstance(exp, ir.SegMap)
+    exp = ir.node_of(stm, ir.SegMap)
     if exp.level is not ir.Level.GRID or stm.attrs or settings(stm):
         return None
     rows, rest = dict[tuple[Atom, ...], list[int]](), list[int]()

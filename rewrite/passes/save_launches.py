@@ -95,8 +95,7 @@ def scatter_with_map(body: ir.Body, place: int, names: Names) -> Stms | None:
     Because: each work-item writes f at its place in a, so a becomes ys, which may be needed later.
     """
     stms, scatter = body.stms, body.stms[place]
-    exp = scatter.exp
-    assert isinstance(exp, ir.SegScatter)
+    exp = ir.node_of(scatter, ir.SegScatter)
     elements = _elements(exp.body, exp.space)
     defs = {p.name: stm for stm in stms for p in stm.pat}
     others = free_vars(replace(scatter, exp=replace(exp, body=ir.Body(
@@ -129,8 +128,7 @@ def _fits(made: ir.Stm, scatter: ir.Stm) -> bool:
 
 def _can_move(stm: ir.Stm, over: Sequence[ir.Stm], defs: Mapping[VName, ir.Stm]) -> bool:
     """True if a map may run as part of the last of the statements behind it."""
-    exp = stm.exp
-    assert isinstance(exp, ir.SegMap)
+    exp = ir.node_of(stm, ir.SegMap)
     results, fails = {p.name for p in stm.pat}, body_may_fail(exp.body)
     read = {root_of(name, defs) for name in free_vars(stm)}
     if any(results & free_vars(each) or (fails and not _is_calm(each.exp)) for each in over[:-1]):
@@ -216,8 +214,7 @@ def fill_together(body: ir.Body, place: int, names: Names) -> Stms | None:
     Provided: nothing else uses a and b.
     Because: an array that is overwritten has to be filled before, and one kernel can fill several.
     """
-    exp = body.stms[place].exp
-    assert isinstance(exp, ir.SegScatter)
+    exp = ir.node_of(body.stms[place], ir.SegScatter)
     uses = Counter(name for stm in body.stms for name in free_vars(stm))
     uses.update(a for a in body.result if isinstance(a, VName))
     into = [d.array for d in exp.dests]

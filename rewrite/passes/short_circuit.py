@@ -30,7 +30,7 @@ from runelift.ir.analysis.consumption import consumed_in
 from runelift.ir.analysis.placement import MOVED, PLACED
 from runelift.ir.names import Names, VName
 from runelift.ir.traverse import atoms_of, body_of, free_vars, map_inside, stm_of, substitute_stm
-from runelift.ir.types import Atom
+from runelift.ir.types import Atom, as_name
 from runelift.rewrite.analysis.bounds import Known
 from runelift.rewrite.analysis.regions import Region, accesses, disjoint, region
 from runelift.rewrite.engine.rule import Rewriting, rule
@@ -299,8 +299,7 @@ def update_early(site: _Site) -> _Moved | None:
     known, target = site.known, site.target
     aliases = {name: where for name, where in shown(
         site.update.array, site.done.views, known).items() if site.done.place(name) < front}
-    stale = [name for name in aliases
-             if name != site.update.array and site.wanted(name, between)]
+    stale = [name for name in aliases if name != site.update.array and site.wanted(name, between)]
     if not all(disjoint(known, aliases[name], target) for name in stale):
         return None
     array = {site.update.array: aliases[site.update.array]}
@@ -321,8 +320,7 @@ def _maker(site: _Site) -> _Made | None:
         return None
     made, view = found
     if view is not None:
-        turned = stms[view].exp
-        assert isinstance(turned, ir.Rearrange)
+        turned = ir.node_of(stms[view], ir.Rearrange)
         others = (s for n, s in enumerate(stms[made + 1:], made + 1) if n != view)
         if site.wanted(turned.array, others):
             return None
@@ -331,8 +329,7 @@ def _maker(site: _Site) -> _Made | None:
 
 def _is_last_look(site: _Site) -> bool:
     """True if nothing later reads the old array or needs a separate array for the value."""
-    value = site.update.value
-    assert isinstance(value, VName)
+    value = as_name(site.update.value)
     return not site.wanted(site.update.array) and not site.rest.keeps(value)
 
 
@@ -445,8 +442,7 @@ def _in_versions(names: Names, maker: ir.Stm, exp: ir.Versions, stm: ir.Stm,
 
     def updated(body: ir.Body) -> ir.Body:
         fresh = names.fresh(param.name)
-        old = update.array if array is None else body.result[array]
-        assert isinstance(old, VName)
+        old = as_name(update.array if array is None else body.result[array])
         stms, there = list(body.stms), body.result[value]
         if view is not None and isinstance(turned, ir.Rearrange):
             assert isinstance(there, VName)
@@ -455,8 +451,7 @@ def _in_versions(names: Names, maker: ir.Stm, exp: ir.Versions, stm: ir.Stm,
             there = copy.name
         new = replace(stm, pat=(ir.Param(fresh, param.type),),
                       exp=replace(update, array=old, value=there))
-        return ir.Body((*stms, new),
-                    tuple(fresh if k == value else body.result[k] for k in kept))
+        return ir.Body((*stms, new), tuple(fresh if k == value else body.result[k] for k in kept))
 
     alternatives = tuple(replace(v, body=updated(v.body)) for v in exp.alternatives)
     ret = tuple(param.type if k == value else exp.ret[k] for k in kept)

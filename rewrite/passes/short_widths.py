@@ -36,8 +36,7 @@ def reduce_few(names: Names, stm: ir.Stm) -> tuple[ir.Stm, ...] | None:
     Provided: it stands in maps, its results are scalars, and f is scalar code that may hold further
     such reductions.  There are at most :data:`MOST_ELEMENTS` elements.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Redomap)
+    soac = ir.node_of(stm, ir.Redomap)
     if not _is_short(stm):
         return None
     loads = zip(soac.lam.params, soac.arrays, strict=True)
@@ -69,8 +68,7 @@ def loop_few(names: Names, stm: ir.Stm) -> tuple[ir.Stm, ...] | None:
     Provided: it stands in maps, its values are scalars, and e is scalar code.  There are at most
     :data:`MOST_ELEMENTS` iterations.
     """
-    loop = stm.exp
-    assert isinstance(loop, ir.Loop)
+    loop = ir.node_of(stm, ir.Loop)
     if not _is_short(stm):
         return None
     assert isinstance(loop.form, ir.ForLoop)

@@ -14,8 +14,7 @@ from runelift.ir.traverse import free_vars, rename_body, substitute_body
 from runelift.rewrite.engine.rule import rule
 from runelift.rewrite.engine.scalar_code import is_scalar, is_scalar_code, may_fail
 
-KERNELS = (ir.SegMap, ir.SegRed, ir.SegScan, ir.SegScatter, ir.SegHist,
-           ir.SegAccumulate)
+KERNELS = (ir.SegMap, ir.SegRed, ir.SegScan, ir.SegScatter, ir.SegHist, ir.SegAccumulate)
 
 
 @rule(ir.Index, ir.If)

@@ -87,8 +87,7 @@ def reduce_by_rows(stm: ir.Stm, matrices: Mapping[VName, ir.Param], names: Names
     Provided: a map makes the rows of xss by array operations, and nothing else needs them.
     Because: then the reduction fuses with them, row by row, and xss need not be stored.
     """
-    whole = stm.exp
-    assert isinstance(whole, ir.Redomap)
+    whole = ir.node_of(stm, ir.Redomap)
     types = [matrices[a].type for a in whole.arrays]
     outer, *inner = shape_of(types[0])
     rows = tuple(ir.Param(names.fresh("row"), row_of(t)) for t in types)

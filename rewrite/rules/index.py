@@ -124,8 +124,7 @@ def index_index(scope: Scope, stm: ir.Stm) -> Replacement:
     """
     match scope.looked_at(stm):
         case ir.Index(array, dims, checked), ir.Index(origin, outer, checked_before):
-            if checked_before and not (
-                    scope.here(array) and _slices_whole(scope, origin, outer)):
+            if checked_before and not (scope.here(array) and _slices_whole(scope, origin, outer)):
                 return None
             if checked and not _as_strict(scope, array, origin, outer, dims):
                 return None

@@ -86,8 +86,7 @@ def _place(scope: Scope, stm: ir.Stm, index: Atom, parts: list[ir.SliceDim]
     here = terms.affine(first.start, index, first.stride)
     after = scope.fresh("i", Prim.I64)
     stms, there = _place(scope, stm, after.name, others)
-    less = ir.Stm((after,), ir.PrimOp("sub", Prim.I64, (index, first.count)),
-                  loc=stm.loc)
+    less = ir.Stm((after,), ir.PrimOp("sub", Prim.I64, (index, first.count)), loc=stm.loc)
     branch = ir.If(inside.name, ir.Body(tuple(terms.stms), (here,)),
                    ir.Body((less, *stms), (there,)), (Prim.I64,))
     return [ir.Stm((inside,), ir.PrimOp("lt", Prim.I64, (index, first.count))),
@@ -101,8 +100,7 @@ def input_joined(scope: Scope, stm: ir.Stm) -> Replacement:
     Provided: nothing reuses the memory of the parts.
     Because: comparing an index costs less than storing and loading the elements.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Soac)
+    soac = ir.soac_of(stm)
     for place, (param, array) in enumerate(zip(soac.lam.params, soac.arrays, strict=True)):
         found = None if scope.consumes(param.name) else _joined(scope, array)
         if found is None or found[1] != 0:

@@ -75,8 +75,7 @@ def map_same_result(scope: Scope, stm: ir.Stm) -> Replacement:
     match stm.exp:
         case ir.Map() | ir.Redomap() | ir.Scanomap() as soac:
             count = operands(soac)
-            found = repeated([k if k < count else a
-                              for k, a in enumerate(soac.lam.body.result)])
+            found = repeated([k if k < count else a for k, a in enumerate(soac.lam.body.result)])
             if found is None or found.names_sizes(stm.pat):
                 return None
             return found.statements(stm, replace(soac, lam=pick_lambda(soac.lam, found.keep)))
@@ -99,8 +98,7 @@ def sum_invariant(scope: Scope, stm: ir.Stm) -> Replacement:
     Provided: the elements are integers, whose sums wrap around; a is a constant or a name from
     outside of the lambda.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Redomap)
+    soac = ir.node_of(stm, ir.Redomap)
     bound, place = bound_by_lambda(soac.lam), 0
     keep = [True] * len(soac.lam.body.result)
     ops: list[ir.Operator] = []

@@ -10,7 +10,7 @@ from runelift.ir.base.source import Loc
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import free_vars
-from runelift.ir.types import Atom, Type, array_of, elem_of, row_of, shape_of
+from runelift.ir.types import Atom, Type, array_of, as_name, elem_of, row_of, shape_of
 from runelift.rewrite.engine.pick import bound_by_lambda, pick, repeated
 from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
 from runelift.rewrite.engine.scope import Scope, is_counting, is_whole, whole
@@ -20,8 +20,7 @@ from runelift.rewrite.rules.views import views_map
 @rule(*ir.SOACS)
 def input_twice(scope: Scope, stm: ir.Stm) -> Replacement:
     """map (λx y → e) xs xs ⇒ map (λx → e[y ↦ x]) xs"""
-    soac = stm.exp
-    assert isinstance(soac, ir.Soac)
+    soac = ir.soac_of(stm)
     found = repeated(soac.arrays)
     if found is None:
         return None
@@ -35,8 +34,7 @@ def input_replicate(scope: Scope, stm: ir.Stm) -> Replacement:
 
     Provided: nothing consumes a, which lives longer now.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Soac)
+    soac = ir.soac_of(stm)
     copies: list[ir.Stm] = []
     keep: list[bool] = []
     for param, array in zip(soac.lam.params, soac.arrays, strict=True):
@@ -58,8 +56,7 @@ def input_spread(scope: Scope, stm: ir.Stm) -> Replacement:
 
     Provided: nothing consumes ys, which lives longer now, and e does not update x.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Soac)
+    soac = ir.soac_of(stm)
     params, arrays, copies = list(soac.lam.params), list(soac.arrays), list[ir.Stm]()
     for place, (param, array) in enumerate(zip(soac.lam.params, soac.arrays, strict=True)):
         if (found := _spread(scope, array)) is None or scope.consumes(param.name):
@@ -72,8 +69,7 @@ def input_spread(scope: Scope, stm: ir.Stm) -> Replacement:
         params[place], arrays[place] = element, ys
     if copies:
         body = ir.Body((*copies, *soac.lam.body.stms), soac.lam.body.result)
-        return replace(soac, lam=ir.Lambda(tuple(params), body, soac.lam.ret),
-                       arrays=tuple(arrays))
+        return replace(soac, lam=ir.Lambda(tuple(params), body, soac.lam.ret), arrays=tuple(arrays))
     return None
 
 
@@ -98,8 +94,7 @@ def input_copy(scope: Scope, stm: ir.Stm) -> Replacement:
 
     Provided: nothing consumes xs, which lives longer now, and f does not update its parameter.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Soac)
+    soac = ir.soac_of(stm)
     arrays: list[VName] = []
     for param, array in zip(soac.lam.params, soac.arrays, strict=True):
         match scope.exp(array):
@@ -125,8 +120,7 @@ def input_index(scope: Scope, stm: ir.Stm) -> Replacement:
     the arrays that their reductions read.
     Does not handle: rows for reductions, unless what makes them stands beside.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Soac)
+    soac = ir.soac_of(stm)
     counters = {p.name for p, a in zip(soac.lam.params, soac.arrays, strict=True)
                 if is_counting(scope.exp(a))}
     if not counters:
@@ -150,8 +144,7 @@ def input_index(scope: Scope, stm: ir.Stm) -> Replacement:
     arrays = [part.view(scope, views, stm.loc) for part in inputs]
     lam = ir.Lambda((*soac.lam.params, *inputs.values()),
                  ir.Body(tuple(body), soac.lam.body.result), soac.lam.ret)
-    return (*views, replace(stm, exp=replace(soac, lam=lam,
-                                             arrays=(*soac.arrays, *arrays))))
+    return (*views, replace(stm, exp=replace(soac, lam=lam, arrays=(*soac.arrays, *arrays))))
 
 
 @rule(*ir.SOACS)
@@ -162,8 +155,7 @@ def input_element(scope: Scope, stm: ir.Stm) -> Replacement:
     which nothing consumes.
     Because: columns are known by the arrays that a reduction reads.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Soac)
+    soac = ir.soac_of(stm)
     bound = bound_by_lambda(soac.lam)
     for place, (param, array) in enumerate(zip(soac.lam.params, soac.arrays, strict=True)):
         if isinstance(param.type, Prim) or array in scope.defs or scope.consumes(array):
@@ -236,8 +228,7 @@ def _counted(scope: Scope, stm: ir.Stm, width: Atom, counters: set[VName], bound
     """
     match stm.exp:
         case ir.Index(name, named, False) if name not in bound:
-            array = scope.resolve(name)
-            assert isinstance(array, VName)
+            array = as_name(scope.resolve(name))
             if scope.consumes(array) or views_map(scope, array):
                 return None
             dims = tuple(d if isinstance(d, ir.SliceDim) else scope.resolve(d) for d in named)

@@ -130,6 +130,4 @@ def _others(shape: tuple[Atom, ...]) -> list[Atom]:
     return [size for size in shape if size != i64(1)]
 
 
-SPECIAL_SIZES = RuleBook([
-    width_zero, width_one, literal_of_array, index_unit, rearrange_unit,
-])
+SPECIAL_SIZES = RuleBook([width_zero, width_one, literal_of_array, index_unit, rearrange_unit,])

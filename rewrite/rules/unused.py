@@ -215,8 +215,7 @@ def unused_segmented_result(scope: Scope, stm: ir.Stm) -> Replacement:
               | ir.SegScan(body=body, ret=ret)):
             ops = () if isinstance(stm.exp, ir.SegMap) else stm.exp.ops
             count = sum(len(op.neutral) for op in ops)
-            used = [k < count or u
-                    for k, u in enumerate(used_results(stm.pat, scope.live))]
+            used = [k < count or u for k, u in enumerate(used_results(stm.pat, scope.live))]
             if not all(used):
                 exp = replace(stm.exp, body=pick_body(body, used), ret=pick(ret, used))
                 return (ir.Stm(pick(stm.pat, used), exp, stm.attrs, stm.loc),)
@@ -246,8 +245,7 @@ def unused_input(scope: Scope, stm: ir.Stm) -> Replacement:
 
     Provided: y does not occur in e.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Soac)
+    soac = ir.soac_of(stm)
     used = [p.name in scope.live for p in soac.lam.params]
     if all(used):
         return None

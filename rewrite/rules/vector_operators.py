@@ -29,8 +29,7 @@ def fold_columns(scope: Scope, stm: ir.Stm) -> Replacement:
     Provided: it stands in a lambda, and no map that may fuse with it makes xs.
     Does not handle: scans, whose results processors want to write row by row.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Redomap)
+    soac = ir.node_of(stm, ir.Redomap)
     if not scope.depth or settings(stm) or len(soac.ops) != 1:
         return None
     (op,) = soac.ops

@@ -83,8 +83,7 @@ def input_view(scope: Scope, stm: ir.Stm) -> Replacement:
     Provided: g only looks or makes integers wider, and nothing consumes what it looks at.
     Because: reading through an index costs less than storing rows, also if several read them.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Soac)
+    soac = ir.soac_of(stm)
     for place, (param, array) in enumerate(zip(soac.lam.params, soac.arrays, strict=True)):
         made = scope.defs.get(array)
         if made is None or scope.consumes(param.name) or not (
@@ -110,8 +109,7 @@ def input_of_view(scope: Scope, stm: ir.Stm) -> Replacement:
     Provided: g only looks.  The rule also takes slices, and windows in place of the map.
     Because: the index goes through the layout to what is looked at.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Soac)
+    soac = ir.soac_of(stm)
     for place, (param, array) in enumerate(zip(soac.lam.params, soac.arrays, strict=True)):
         if (not isinstance(scope.exp(array), ir.Rearrange | ir.Index | ir.Slide)
                 or scope.consumes(param.name) or not views_map(scope, array)
@@ -132,8 +130,7 @@ def counted_input(scope: Scope, stm: ir.Stm, place: int,
 
     ``place`` is that of the input.  ``read`` binds the parameter for it, at a given index.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Soac)
+    soac = ir.soac_of(stm)
     counted = scope.fresh("is", ArrayType(Prim.I64, (soac.width,)))
     index, params = scope.fresh("i", Prim.I64), soac.lam.params
     body = ir.Body((*read(index.name), *soac.lam.body.stms), soac.lam.body.result)

@@ -78,8 +78,7 @@ def pad_input(scope: Scope, stm: ir.Stm) -> Replacement:
     operation makes xs, which might be fused.
     Because: a padded array outside can be stored, and patterns of accesses to it are known.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Soac)
+    soac = ir.soac_of(stm)
     given = {p.name: (p, array) for p, array in zip(soac.lam.params, soac.arrays, strict=True)}
     bound = bound_by_lambda(soac.lam)
     for place, each in enumerate(soac.lam.body.stms):

@@ -8,14 +8,13 @@ from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import free_vars, needed_for
-from runelift.ir.types import FALSE, TRUE, Atom, array_of, elem_of, i64, shape_of
+from runelift.ir.types import FALSE, TRUE, Atom, array_of, as_name, elem_of, i64, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, show_nest, whole
 from runelift.rewrite.flatten.parallelism import has_parallelism
 from runelift.rewrite.flatten.restriction import Partition, chosen_points, partition, restricted
-from runelift.rewrite.flatten.rules.common import array_name, node_of
 from runelift.rewrite.flatten.rules.control import uniform_scalars
-from runelift.rewrite.flatten.segments import computed, emitted, number_of_points
+from runelift.rewrite.flatten.segments import number_of_points
 from runelift.rewrite.flatten.walk import Walk
 
 
@@ -30,7 +29,7 @@ def loop_over_active_points(walk: Walk, stm: ir.Stm) -> str | None:
     as all active points are in one.  Provided e has parallelism, and the shape of x is known
     outside of Σ.
     """
-    loop = node_of(stm, ir.Loop)
+    loop = ir.node_of(stm, ir.Loop)
     if not walk.nest.space or walk.level is not ir.Level.GRID:
         return Unlike("it is under no nest over the grid")
     if not has_parallelism(loop.body):
@@ -152,14 +151,14 @@ def _iteration(walk: Walk, loop: ir.Loop, active: _Active, carried: list[_Carrie
     scalar = {each.array: next(following) for each in carried if each.uniform}
     arrays = _written(inside, number, [each.array for each in changed], values | scalar)
     after = tuple(arrays.get(each.array, each.array.name) for each in carried)
-    count = [computed(inside, "add", p.name, i64(1), base=p.name.base) for p in active.counter]
+    count = [inside.computed("add", p.name, i64(1), base=p.name.base) for p in active.counter]
     if isinstance(loop.form, ir.ForLoop):
         on = _defined(inside, "on", ir.PrimOp("lt", Prim.I64, (count[0], loop.form.bound)))
     else:
-        on = _defined(inside, "on", ir.Index(array_name(found[0]), inside.nest.indices))
+        on = _defined(inside, "on", ir.Index(as_name(found[0]), inside.nest.indices))
     some, parts = _parted(inside, on)
     remaining = restricted(inside, chosen_points(inside, parts), parts.chosen).nest
-    points = emitted(inside, "points", array_of((parts.chosen,), Prim.I64), inside.segmap(
+    points = inside.emitted("points", array_of((parts.chosen,), Prim.I64), inside.segmap(
         remaining.space, remaining.kernel_body((), (number,)), (Prim.I64,)))
     return ir.Body(tuple(inside.out), (some, parts.chosen, points, *count, *uniform.result, *after))
 
@@ -199,8 +198,8 @@ def _parted(walk: Walk, cond: Atom) -> tuple[VName, Partition]:
     which do not know what a device counts.
     """
     parts = partition(walk, cond)
-    some = emitted(walk, "some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), parts.chosen)))
-    least = computed(walk, "min", parts.chosen, parts.count, base="active")
+    some = walk.emitted("some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), parts.chosen)))
+    least = walk.computed("min", parts.chosen, parts.count, base="active")
     return some, replace(parts, chosen=least)
 
 
@@ -213,8 +212,8 @@ def _defined(walk: Walk, base: str, exp: ir.Exp) -> VName:
 
 def _flat(walk: Walk, each: _Carried) -> VName:
     """The initial values at all points of Σ, in one dimension."""
-    expanded = array_name(walk.expand(each.inside.init, each.inside.param.type))
+    expanded = as_name(walk.expand(each.inside.init, each.inside.param.type))
     if len(walk.nest.space) == 1:
         return expanded
-    return emitted(walk, each.array.name.base, each.array.type,
+    return walk.emitted(each.array.name.base, each.array.type,
                    ir.Reshape(shape_of(each.array.type), expanded))

@@ -12,14 +12,7 @@ from runelift.ir.types import ArrayType, Atom, Type, array_of, shape_of, zero
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import show_nest, whole
 from runelift.rewrite.flatten.parallelism import called_in
-from runelift.rewrite.flatten.rules.common import (
-    descend,
-    emit_with_nest,
-    enter,
-    irregular,
-    node_of,
-    prim_of,
-)
+from runelift.rewrite.flatten.rules.common import descend, emit_with_nest, enter, irregular, prim_of
 from runelift.rewrite.flatten.walk import Walk
 
 OUTER = "sequential_outer"
@@ -33,7 +26,7 @@ def maps_in_blocks(walk: Walk, stm: ir.Stm) -> str | None:
     A schedule has decided, so there are no versions, neither of maps around.  Provided the maps do
     not stand inside of a group, whose work-items compute them as ever.
     """
-    soac, blocks = node_of(stm, ir.Map), blocks_of(stm)
+    soac, blocks = ir.node_of(stm, ir.Map), blocks_of(stm)
     inside = any(blocks_of(inner) for inner in statements_inside([soac.lam.body]))
     if blocks is None and not inside:
         return Unlike("no schedule asks for blocks")

@@ -13,7 +13,7 @@ from runelift.ir.analysis.placement import SCRATCH
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import free_vars, substitute_body, substitute_stm
-from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of
+from runelift.ir.types import Atom, Type, array_of, as_name, elem_of, i64, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Elements, Nest, show_nest, whole
 from runelift.rewrite.flatten.parallelism import called_in, has_parallelism
@@ -27,20 +27,8 @@ from runelift.rewrite.flatten.restriction import (
     places_of,
     restricted,
 )
-from runelift.rewrite.flatten.rules.common import (
-    Attempt,
-    array_name,
-    attempted,
-    node_of,
-    zeros,
-)
-from runelift.rewrite.flatten.segments import (
-    bind_parts,
-    element_of,
-    emitted,
-    joined,
-    over_elements,
-)
+from runelift.rewrite.flatten.rules.common import Attempt, attempted, zeros
+from runelift.rewrite.flatten.segments import bind_parts, element_of, over_elements
 from runelift.rewrite.flatten.walk import Walk
 
 if TYPE_CHECKING:
@@ -102,7 +90,7 @@ def branch_partition(walk: Walk, stm: ir.Stm) -> str | None:
     Provided a branch calls a function that calls itself, or makes an array of any length in
     parallel.  In such a function, parallelism or length is enough.
     """
-    branch = node_of(stm, ir.If)
+    branch = ir.node_of(stm, ir.If)
     sides = (branch.then_, branch.else_)
     if not walk.nest.space or walk.level is not ir.Level.GRID:
         return Unlike("it stands in no nest over the grid")
@@ -143,10 +131,10 @@ def _kind(walk: Walk, stm: ir.Stm, type_: Type) -> _Kind | None:
 
 def _emit(walk: Walk, stm: ir.Stm, kinds: list[_Kind]) -> str | None:
     """Emit the partition and the branches, and bind the results; the reason if impossible."""
-    branch = node_of(stm, ir.If)
+    branch = ir.node_of(stm, ir.If)
     parts = partition(walk, branch.cond, _stored_lengths(walk, stm, kinds))
     scalars = [p for p, kind in zip(stm.pat, kinds, strict=True) if kind is _Kind.SCALAR]
-    dests = [ir.Param(emitted(walk, p.name.base, type_, zeros(type_), (SCRATCH,)), type_)
+    dests = [ir.Param(walk.emitted(p.name.base, type_, zeros(type_), (SCRATCH,)), type_)
         for p in scalars for type_ in [array_of((parts.count,), p.type)]]
     sides = list[_Branch]()
     for body, (points, count) in ((branch.then_, (chosen_points(walk, parts), parts.chosen)),
@@ -199,7 +187,7 @@ def _branch(walk: Walk, stm: ir.Stm, kinds: list[_Kind], body: ir.Body,
     written = _written(inner, found.number, [atom for _, atom, kind in each
                                              if kind is _Kind.SCALAR], dests)
     elements = _elements(inner, found, tuple(
-        array_name(atom) for _, atom, kind in each if kind is _Kind.SEGMENTS), taken)
+        as_name(atom) for _, atom, kind in each if kind is _Kind.SEGMENTS), taken)
     scalars = _of_host(walk, count, tuple(inner.out), (tuple(dests), written), taken)
     return _Branch(scalars, tuple(taken.params[:regular]), elements)
 
@@ -273,7 +261,7 @@ def _of_host(walk: Walk, count: Atom, stms: tuple[ir.Stm, ...],
              ) -> tuple[ir.Param, ...]:
     """Emit ``if count > 0 then stms else blanks``; the scalars before and after become results."""
     before, after = scalars
-    some = emitted(walk, "some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), count)))
+    some = walk.emitted("some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), count)))
     results = walk.flattener.copies(before)
     pat = (*results, *taken.params)
     body = ir.Body(stms, (*(p.name for p in after), *taken.values))
@@ -291,7 +279,7 @@ def _gather(walk: Walk, stm: ir.Stm, kinds: list[_Kind], parts: Partition,
         pairs = iter(zip(*(branch.arrays for branch in branches), strict=True))
         for param, kind in zip(stm.pat, kinds, strict=True):
             if kind is _Kind.REGULAR:
-                both = joined(walk, [p.name for p in next(pairs)], parts.count)
+                both = walk.joined([p.name for p in next(pairs)], parts.count)
                 walk.nest = walk.nest.define([ir.Stm((param,), ir.Index(
                     both, (place, *map(whole, shape_of(param.type)))))])
     segments = [p for p, kind in zip(stm.pat, kinds, strict=True) if kind is _Kind.SEGMENTS]

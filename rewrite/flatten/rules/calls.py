@@ -18,23 +18,18 @@ from runelift.ir.traverse import (
     substitute_body,
     substitute_stm,
 )
-from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of
+from runelift.ir.types import Atom, Const, Type, array_of, as_name, elem_of, i64, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.lifted import Form, Lifted, joined_calls
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import called_in
-from runelift.rewrite.flatten.rules.common import Attempt, attempted, node_of, zeros
+from runelift.rewrite.flatten.rules.common import Attempt, attempted, zeros
 from runelift.rewrite.flatten.segments import (
     bind_parts,
-    computed,
     define_number,
-    emitted,
-    joined,
     number_of_elements,
     number_of_points,
     packed,
-    part_of,
-    product,
     with_offsets,
 )
 from runelift.rewrite.flatten.walk import Walk
@@ -50,7 +45,7 @@ def recursion_over_points(walk: Walk, stm: ir.Stm) -> str | None:
     flatmap, or twice so that no call needs the other.  Provided all calls in e stand where G3, G19
     and such rules carry them outwards, and arrays of varying length have scalars as elements.
     """
-    exp = node_of(stm, ir.Recursion)
+    exp = ir.node_of(stm, ir.Recursion)
     if walk.level is not ir.Level.GRID:
         return "it stands inside of a group"
     if not walk.nest.space and not _is_broad(exp, exp.body):
@@ -100,7 +95,7 @@ def call_over_points(walk: Walk, stm: ir.Stm) -> str | None:
     One call over all points of Σ is f↑ n a'.  An argument of varying length is the array that has
     its elements, with the place where they start at each point.
     """
-    call = node_of(stm, ir.Call)
+    call = ir.node_of(stm, ir.Call)
     if stm.pat and stm.pat[0].name in walk.nest.defs:
         return None  # made together with an earlier call
     lifted = walk.flattener.lifted.get(call.function)
@@ -113,7 +108,7 @@ def call_over_points(walk: Walk, stm: ir.Stm) -> str | None:
         walk.check_definitions(each)
     if why := walk.make_known({a for each in stms for a in free_vars(each)}, checks=True):
         return why
-    calls = [node_of(each, ir.Call) for each in stms]
+    calls = [ir.node_of(each, ir.Call) for each in stms]
     walk.flattener.derivation.fired(
         "G23" if len(stms) > 1 else "G22", stm, f"{len(stms)} of {show_nest(walk.nest)} at once")
     args = _arguments(walk, lifted, [each.args for each in calls])
@@ -145,7 +140,7 @@ def _is_broad(exp: ir.Recursion, body: ir.Body) -> bool:
 
 def _lift(walk: Walk, stm: ir.Stm) -> str | None:
     """Emit f↑ applied to the points of Σ, and bind its results; the reason if impossible."""
-    exp = _closed(walk, node_of(stm, ir.Recursion))
+    exp = _closed(walk, ir.node_of(stm, ir.Recursion))
     calls = [s.exp for s in statements_inside((exp.body,))
              if isinstance(s.exp, ir.Call) and s.exp.function == exp.function]
     lifted = _forms(walk, stm, exp, calls)
@@ -340,11 +335,11 @@ def _arguments(walk: Walk, lifted: Lifted, calls: Sequence[tuple[Atom, ...]]) ->
     if stored:
         walk.flush(stored)
     points = number_of_points(walk)
-    count = product(walk, points, i64(len(calls))) if len(calls) > 1 else points
+    count = walk.product(points, i64(len(calls))) if len(calls) > 1 else points
     found: list[Atom] = [count]
     for place, form in enumerate(lifted.params):
         if form is Form.EACH:
-            found.append(joined(walk, [_over(walk, args[place], points) for args in calls], count))
+            found.append(walk.joined([_over(walk, args[place], points) for args in calls], count))
         elif form is Form.SEGMENTS:
             found += _segments(walk, [views[number, place] for number in range(len(calls))],
                                points, count)
@@ -355,12 +350,12 @@ def _segments(walk: Walk, views: list[_View], points: Atom, count: Atom) -> list
     """The number of elements, the elements and the starts of an argument, for several calls."""
     starts = [_over(walk, view.start, points) for view in views]
     if len({view.data for view in views}) == 1:
-        return [views[0].total, views[0].data, joined(walk, starts, count)]
+        return [views[0].total, views[0].data, walk.joined(starts, count)]
     total, moved = views[0].total, starts[:1]
     for view, start in zip(views[1:], starts[1:], strict=True):
         moved.append(_shifted(walk, start, points, total))
-        total = computed(walk, "add", total, view.total, base="total")
-    return [total, joined(walk, [view.data for view in views], total), joined(walk, moved, count)]
+        total = walk.computed("add", total, view.total, base="total")
+    return [total, walk.joined([view.data for view in views], total), walk.joined(moved, count)]
 
 
 def _shifted(walk: Walk, starts: VName, points: Atom, by: Atom) -> VName:
@@ -369,21 +364,20 @@ def _shifted(walk: Walk, starts: VName, points: Atom, by: Atom) -> VName:
     body = ir.Body((ir.Stm((start,), ir.Index(starts, (index.name,))),
                     ir.Stm((moved,), ir.PrimOp("add", Prim.I64, (start.name, by)))),
                    (moved.name,))
-    return emitted(walk, "starts", array_of((points,), Prim.I64), walk.segmap(
+    return walk.emitted("starts", array_of((points,), Prim.I64), walk.segmap(
         (ir.SegDim(index.name, points),), body, (Prim.I64,)))
 
 
 def _over(walk: Walk, atom: Atom, points: Atom) -> VName:
     """A value at all points of Σ, as an array whose first dimension has the points."""
     if (array := _numbered(walk, atom)) is not None:
-        return part_of(walk, array, i64(0), array_of((points,), Prim.I64))
+        return walk.part_of(array, i64(0), array_of((points,), Prim.I64))
     type_ = walk.flattener.types[atom] if isinstance(atom, VName) else atom.prim
-    whole_array = walk.expand(atom, type_)
-    assert isinstance(whole_array, VName)
+    whole_array = as_name(walk.expand(atom, type_))
     if len(walk.nest.space) == 1:
         return whole_array
     flat = array_of((points,), type_)
-    return emitted(walk, whole_array.base, flat, ir.Reshape(shape_of(flat), whole_array))
+    return walk.emitted(whole_array.base, flat, ir.Reshape(shape_of(flat), whole_array))
 
 
 def _numbered(walk: Walk, atom: Atom) -> VName | None:
@@ -431,9 +425,9 @@ def _row(walk: Walk, origin: VName, place: Sequence[Atom]) -> _View:
     shape = shape_of(type_)
     total, start = shape[0], place[0]
     for size, index in zip(shape[1:], place[1:], strict=True):
-        total = product(walk, total, size)
+        total = walk.product(total, size)
         start = _computed(walk, "add", _computed(walk, "mul", start, size), index)
-    return _View(emitted(walk, origin.base, array_of((total,), elem_of(type_)),
+    return _View(walk.emitted(origin.base, array_of((total,), elem_of(type_)),
                          ir.Reshape((total,), origin)), total, start)
 
 
@@ -474,12 +468,12 @@ def _bind(walk: Walk, lifted: Lifted, stms: Sequence[ir.Stm], pat: tuple[ir.Para
         for number, stm in enumerate(stms):
             param = stm.pat[place]
             type_ = array_of((points,), param.type)
-            part = host.name if len(stms) == 1 else part_of(
-                walk, host.name, before if number == 0 else product(walk, points, i64(number)),
+            part = host.name if len(stms) == 1 else walk.part_of(
+                host.name, before if number == 0 else walk.product(points, i64(number)),
                 type_)
             if len(walk.nest.space) > 1:
                 shaped = array_of(walk.nest.widths, param.type)
-                part = emitted(walk, part.base, shaped, ir.Reshape(shape_of(shaped), part))
+                part = walk.emitted(part.base, shaped, ir.Reshape(shape_of(shaped), part))
             walk.bind([param], [ir.Param(part, type_)])
     for place, host in segments:
         begin: Atom = i64(0)
@@ -496,13 +490,13 @@ def _bind_segments(walk: Walk, param: ir.Param, host: ir.Param, begin: Atom, *, 
     (size,) = shape_of(param.type)
     total = number_of_elements(walk, size)
     flat = array_of((total,), elem_of(param.type))
-    part = ir.Param(part_of(walk, host.name, begin, flat) if several else
-                    emitted(walk, host.name.base, flat, ir.Reshape((total,), host.name)), flat)
+    part = ir.Param(walk.part_of(host.name, begin, flat) if several else
+                    walk.emitted(host.name.base, flat, ir.Reshape((total,), host.name)), flat)
     if walk.invariant(size):
         shaped = array_of(walk.nest.widths, param.type)
-        walk.bind([param], [ir.Param(emitted(
-            walk, param.name.base, shaped, ir.Reshape(shape_of(shaped), part.name)), shaped)])
+        walk.bind([param], [ir.Param(walk.emitted(
+            param.name.base, shaped, ir.Reshape(shape_of(shaped), part.name)), shaped)])
     else:
         assert isinstance(size, VName)
         bind_parts(walk, [param], [part], size)
-    return computed(walk, "add", begin, total, base="begin")
+    return walk.computed("add", begin, total, base="begin")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from runelift.ir.base.source import Loc
 from runelift.ir.names import VName
@@ -13,20 +13,6 @@ from runelift.ir.syntax import SOACS, AtomExp, Exp, Lambda, Param, Rearrange, Re
 from runelift.ir.types import Atom, Type, array_of, elem_of, shape_of, zero
 from runelift.rewrite.flatten.nest import Nest, base_name
 from runelift.rewrite.flatten.walk import Walk
-
-Node = TypeVar("Node")
-
-
-def node_of(stm: Stm, node: type[Node]) -> Node:
-    """The expression of ``stm``, which its rule's head says is a ``node``."""
-    assert isinstance(stm.exp, node)
-    return stm.exp
-
-
-def array_name(atom: Atom) -> VName:
-    """An array, which is never a constant."""
-    assert isinstance(atom, VName)
-    return atom
 
 
 def prim_of(type_: Type) -> Prim:

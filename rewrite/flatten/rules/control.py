@@ -18,7 +18,7 @@ from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, segop_spaces
-from runelift.rewrite.flatten.rules.common import emit_with_nest, node_of
+from runelift.rewrite.flatten.rules.common import emit_with_nest
 from runelift.rewrite.flatten.rules.uniform import flattened, parted
 from runelift.rewrite.flatten.walk import Walk
 
@@ -34,7 +34,7 @@ def loop_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     and its body is flattened.  If all operations of the body have few points, a version runs the
     whole loop in one work-group.
     """
-    loop = node_of(stm, ir.Loop)
+    loop = ir.node_of(stm, ir.Loop)
     parallel = has_parallelism(loop.body)
     flattener = walk.flattener
     if not walk.nest.space:
@@ -112,7 +112,7 @@ def _if_any_point(walk: Walk, cond: Atom) -> Atom:
 
 def _emit_interchanged(walk: Walk, stm: ir.Stm, uniform: frozenset[VName]) -> None:
     """Emit the loop around Σ: arrays over Σ for its parameters, but for ``uniform`` values."""
-    loop, flattener = node_of(stm, ir.Loop), walk.flattener
+    loop, flattener = ir.node_of(stm, ir.Loop), walk.flattener
     if (apart := parted(walk, loop)) is not None:
         uniform = apart.uniform
     scalar = [p.param.name in uniform for p in loop.params]
@@ -153,7 +153,7 @@ def _emit_interchanged(walk: Walk, stm: ir.Stm, uniform: frozenset[VName]) -> No
 @flattening("G8", ir.If)
 def branch_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ if c then e else f ⇒ if c then (Σ ⊢ e) else (Σ ⊢ f)      c invariant to Σ"""
-    branch = node_of(stm, ir.If)
+    branch = ir.node_of(stm, ir.If)
     parallel = has_parallelism(branch.then_) or has_parallelism(branch.else_)
     if not parallel and (walk.nest.space or walk.level is ir.Level.LOCAL):
         return Unlike("the branches have no parallelism")
@@ -184,7 +184,7 @@ def versions_at_top(walk: Walk, stm: ir.Stm) -> str | None:
     The versions are programs that schedules made.  Versions of one nest, which flattening makes,
     stand inside of them.
     """
-    exp, flattener = node_of(stm, ir.Versions), walk.flattener
+    exp, flattener = ir.node_of(stm, ir.Versions), walk.flattener
     flattener.derivation.fired("G8", stm, f"{len(exp.alternatives)} programs, by schedules")
     alternatives = []
     for version in exp.alternatives:

@@ -25,13 +25,7 @@ from runelift.rewrite.flatten.policy import (
     further_mappings,
     obey_attributes,
 )
-from runelift.rewrite.flatten.rules.common import (
-    descend,
-    emit_with_nest,
-    enter,
-    irregular,
-    node_of,
-)
+from runelift.rewrite.flatten.rules.common import descend, emit_with_nest, enter, irregular
 from runelift.rewrite.flatten.rules.deeper import with_levels
 from runelift.rewrite.flatten.walk import Walk
 
@@ -39,7 +33,7 @@ from runelift.rewrite.flatten.walk import Walk
 @flattening("G2", ir.Map)
 def map_without_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ map (λx → e) xs ⇒ segmap (Σ, ⟨x ∈ xs⟩) e      e has no parallelism"""
-    soac = node_of(stm, ir.Map)
+    soac = ir.node_of(stm, ir.Map)
     if why := irregular(walk, stm):
         return why
     if has_parallelism(soac.lam.body) and "sequential_inner" not in stm.attrs:
@@ -65,7 +59,7 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     stands alone inside a group.  Where the policy divides groups, e_middle is a choice of two:
     if t ≤ Par(rows of e) then one work-item per row else one per element.
     """
-    soac = node_of(stm, ir.Map)
+    soac = ir.node_of(stm, ir.Map)
     if why := irregular(walk, stm) or walk.prepare(stm):
         return why
     flattener, derivation = walk.flattener, walk.flattener.derivation

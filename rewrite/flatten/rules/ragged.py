@@ -10,7 +10,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Sharing
 from runelift.ir.traverse import free_vars, statements_inside
-from runelift.ir.types import Atom, array_of, i64, shape_of
+from runelift.ir.types import Atom, array_of, as_name, i64, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, Segments, show_nest
 from runelift.rewrite.flatten.parallelism import (
@@ -19,7 +19,7 @@ from runelift.rewrite.flatten.parallelism import (
     is_identity,
     scalar_operator,
 )
-from runelift.rewrite.flatten.rules.common import Attempt, array_name, attempted, node_of
+from runelift.rewrite.flatten.rules.common import Attempt, attempted
 from runelift.rewrite.flatten.rules.reductions import map_first, operator_needs_nest
 from runelift.rewrite.flatten.segments import (
     bind_parts,
@@ -40,7 +40,7 @@ def map_over_segments(walk: Walk, stm: ir.Stm) -> str | None:
     Σ ▷ l is ⟨p < m⟩ with i := own[p] and j := p − off[i].  So points keep their order, i before j.
     The result is y := y'[off[i] :+ l], where y' : [m]t holds the results of all points.
     """
-    soac = node_of(stm, ir.Map)
+    soac = ir.node_of(stm, ir.Map)
     if why := unfit(walk, soac.width):
         return why
     assert isinstance(soac.width, VName)
@@ -69,7 +69,7 @@ def reduction_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
     and e do not depend on the point of Σ.  If f has parallelism, further results, or arrays whose
     sizes differ, f is a map by itself first.
     """
-    soac = node_of(stm, ir.Redomap)
+    soac = ir.node_of(stm, ir.Redomap)
     if why := unfit_fold(walk, soac):
         return why
     assert isinstance(soac.width, VName)
@@ -149,7 +149,7 @@ def appended_rows(walk: Walk, stm: ir.Stm) -> str | None:
     Under Σ, the result at a point is a part of them.  Provided e calls a function that calls
     itself; other rows come in turn only if they are few.
     """
-    loop = node_of(stm, ir.Loop)
+    loop = ir.node_of(stm, ir.Loop)
     if APPENDS not in stm.attrs or not called_in(loop.body) or walk.level is not ir.Level.GRID:
         return Unlike("it is no flatmap of calls over the grid")
     assert isinstance(loop.form, ir.ForLoop)
@@ -243,7 +243,7 @@ def _bind_rows(walk: Walk, stm: ir.Stm, width: Atom, made: _RowsMade) -> None:
         total = made.found.total
         walk.emit_body(stm.pat, ir.Body((), (total, total, *made.data, *made.values)))
         return
-    walk.bind(values, [replace(p, name=array_name(a))
+    walk.bind(values, [replace(p, name=as_name(a))
                        for p, a in zip(values, made.values, strict=True)])
     first, behind, start, end = (walk.fresh(base, Prim.I64)
                                  for base in ("first", "behind", "start", "end"))

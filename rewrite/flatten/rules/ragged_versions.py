@@ -17,7 +17,7 @@ from runelift.rewrite.flatten.flattener import Flattener
 from runelift.rewrite.flatten.nest import Nest, Segments, show_nest
 from runelift.rewrite.flatten.parallelism import called_in, segops
 from runelift.rewrite.flatten.policy import Candidates, keeps_lanes, obey_attributes
-from runelift.rewrite.flatten.rules.common import enter, irregular, node_of
+from runelift.rewrite.flatten.rules.common import enter, irregular
 from runelift.rewrite.flatten.rules.maps import emit_versions, outer_version, single_version
 from runelift.rewrite.flatten.rules.slabs import in_slabs, stores_elements
 from runelift.rewrite.flatten.segments import with_facts
@@ -46,7 +46,7 @@ def map_with_ragged_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     Par is average parallelism, work through span.  If all lengths are equal, Par(row) is the
     number of points.  There is the version by neighbours only under the policy ``full``.
     """
-    soac = node_of(stm, ir.Map)
+    soac = ir.node_of(stm, ir.Map)
     if walk.level is not ir.Level.GRID or irregular(walk, stm):
         return Unlike("it is no map over the grid")
     if called_in(soac.lam.body):
@@ -83,7 +83,7 @@ def _ragged_widths(walk: Walk, lam: ir.Lambda) -> list[VName]:
 def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
                    kinds: list[Kind]) -> str | None:
     """Emit the facts and the versions; the reason if there is only one version."""
-    soac, flattener = node_of(stm, ir.Map), walk.flattener
+    soac, flattener = ir.node_of(stm, ir.Map), walk.flattener
     facts = _facts(walk, nest, soac.lam, widths)
     found = [facts.nest.segments[width] for width in facts.nest.segments]
     found_at = dict(zip(widths, found, strict=True))

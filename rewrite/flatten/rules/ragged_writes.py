@@ -14,7 +14,7 @@ from runelift.rewrite.engine.checks import bounds_checks
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, is_identity, scalar_operator
-from runelift.rewrite.flatten.rules.common import enter, node_of
+from runelift.rewrite.flatten.rules.common import enter
 from runelift.rewrite.flatten.rules.ragged import makes_arrays, segments_nest, unfit_fold
 from runelift.rewrite.flatten.rules.reductions import map_first, operator_needs_nest
 from runelift.rewrite.flatten.rules.writes import split_lambda
@@ -39,7 +39,7 @@ def scan_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
 
     Nothing passes from one segment to the next.  Provided ⊕ and e do not depend on the point of Σ.
     """
-    soac = node_of(stm, ir.Scanomap)
+    soac = ir.node_of(stm, ir.Scanomap)
     if why := unfit_fold(walk, soac):
         return why
     assert isinstance(soac.width, VName)
@@ -70,7 +70,7 @@ def scatter_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
     d' has the destinations of all points one after the other.  A place outside of that of a point
     is ignored.
     """
-    soac = node_of(stm, ir.Scatter)
+    soac = ir.node_of(stm, ir.Scatter)
     types = [walk.flattener.types[dest.array] for dest in soac.dests]
     if why := _unfit_writes(walk, [soac.width, *(shape_of(t)[0] for t in types)], types):
         return why
@@ -108,7 +108,7 @@ def hist_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
 
     d' has the bins of all points one after the other.  Bin b of a point counts if 0 ≤ b < bins.
     """
-    soac = node_of(stm, ir.Hist)
+    soac = ir.node_of(stm, ir.Hist)
     types = [walk.flattener.types[d] for op in soac.ops for d in op.dests]
     if why := _unfit_writes(walk, [soac.width, *(shape_of(t)[0] for t in types)], types):
         return why
@@ -148,7 +148,7 @@ def update_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
 
     The bounds are the bounds of xs at a point.
     """
-    update = node_of(stm, ir.Update)
+    update = ir.node_of(stm, ir.Update)
     (param,) = stm.pat
     if not walk.nest.space:
         return Unlike("it is outside of all nests")
@@ -179,7 +179,7 @@ def concat_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
 
     Provided lengths differ between points.  A rule that only reads elements has it as a definition.
     """
-    concat = node_of(stm, ir.Concat)
+    concat = ir.node_of(stm, ir.Concat)
     (param,) = stm.pat
     if not walk.nest.space:
         return Unlike("it is outside of all nests")

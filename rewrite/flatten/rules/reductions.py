@@ -9,7 +9,7 @@ from runelift.ir.base.source import Loc
 from runelift.ir.guards import Kind
 from runelift.ir.names import VName
 from runelift.ir.traverse import free_vars
-from runelift.ir.types import Atom, array_of, i64, row_of, shape_of
+from runelift.ir.types import Atom, array_of, as_name, i64, row_of, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, show_nest, whole
 from runelift.rewrite.flatten.parallelism import (
@@ -21,7 +21,6 @@ from runelift.rewrite.flatten.parallelism import (
 )
 from runelift.rewrite.flatten.policy import Candidates, obey_attributes
 from runelift.rewrite.flatten.rules.common import (
-    array_name,
     emit_with_nest,
     enter,
     irregular,
@@ -108,7 +107,7 @@ def _rows_made(walk: Walk, soac: ir.Redomap | ir.Scanomap, operator: ir.Map) -> 
         elements = tuple(walk.fresh("x", row_of(type_)) for type_ in lam.ret)
         names = tuple(p.name for p in elements)
         element = ir.Lambda(elements, ir.Body((), names), tuple(p.type for p in elements))
-        return ir.Map(operator.width, element, tuple(map(array_name, lam.body.result)))
+        return ir.Map(operator.width, element, tuple(map(as_name, lam.body.result)))
     *before, last = lam.body.stms
     bound = {p.name for s in before for p in s.pat}
     match last.exp:

@@ -23,7 +23,7 @@ from runelift.ir.traverse import binders, statements_at_host
 from runelift.ir.types import ArrayType, Atom, array_of, elem_of, i64, shape_of
 from runelift.rewrite.flatten.nest import Nest, Segments, whole
 from runelift.rewrite.flatten.rules.common import zeros
-from runelift.rewrite.flatten.segments import by_number, computed, emitted, with_offsets
+from runelift.rewrite.flatten.segments import by_number, with_offsets
 from runelift.rewrite.flatten.walk import Walk
 
 PARTS = 4
@@ -63,14 +63,14 @@ def in_slabs(walk: Walk, nest: Nest, pat: Sequence[ir.Param], like: ir.Body, fla
     count, outer = found[0].count, len(nest.space)
     whole_arrays = [walk.fresh(p.name, array_of(
         (count, *shape_of(p.type)[outer:]), elem_of(p.type))) for p in pat]
-    starts = [emitted(host, p.name.base, p.type, zeros(p.type), (SCRATCH,)) for p in whole_arrays]
+    starts = [host.emitted(p.name.base, p.type, zeros(p.type), (SCRATCH,)) for p in whole_arrays]
     carried = [host.fresh(p.name.base, p.type) for p in whole_arrays]
     run = host.fresh("run", Prim.I64).name
     body = _run(host, run, runs, dict(zip(widths, found, strict=True)), carried, flat)
     loop = ir.Loop(tuple(map(ir.LoopParam, carried, starts)), ir.ForLoop(run, runs.number), body)
     host.emit(ir.Stm(tuple(whole_arrays), loop, (IN_SLABS,)))
     results = tuple(p.name for p in whole_arrays) if outer == 1 else tuple(
-        emitted(host, p.name.base, p.type, ir.Reshape(shape_of(p.type), array.name))
+        host.emitted(p.name.base, p.type, ir.Reshape(shape_of(p.type), array.name))
         for p, array in zip(pat, whole_arrays, strict=True))
     return ir.Body(tuple(host.out), results)
 
@@ -83,7 +83,7 @@ def _stored(body: ir.Body) -> list[ArrayType]:
 
 def _sum(walk: Walk, first: Atom, *others: Atom) -> Atom:
     for each in others:
-        first = computed(walk, "add", first, each)
+        first = walk.computed("add", first, each)
     return first
 
 
@@ -97,14 +97,14 @@ def _runs(host: Walk, found: Sequence[Segments], like: ir.Body) -> _Runs:
     for array in _stored(like):
         bytes_: Atom = i64(array.elem.bytes)
         for size in (size for size in array.shape[1:] if size not in unknown):
-            bytes_ = computed(host, "mul", bytes_, size)
+            bytes_ = host.computed("mul", bytes_, size)
         each = _sum(host, each, bytes_)
     longest = _sum(host, found[0].known.longest, *(other.known.longest for other in found[1:]))
     places = _sum(host, found[0].count, *(other.total for other in found))
-    size = computed(host, "max", emitted(host, "slab", Prim.I64, ir.SlabSize(each, longest)),
-                    computed(host, "quot", longest, i64(PARTS)), base="size")
-    count = computed(host, "add", computed(host, "quot", places, size), i64(1), base="runs")
-    ends = computed(host, "add", count, i64(1), base="ends")
+    size = host.computed("max", host.emitted("slab", Prim.I64, ir.SlabSize(each, longest)),
+                    host.computed("quot", longest, i64(PARTS)), base="size")
+    count = host.computed("add", host.computed("quot", places, size), i64(1), base="runs")
+    ends = host.computed("add", count, i64(1), base="ends")
     run = host.fresh("run", Prim.I64).name
     firsts, *begins = (host.fresh(base, array_of((ends,), Prim.I64))
                        for base in ("first", *("begin" for _ in found)))
@@ -124,14 +124,14 @@ def _search(host: Walk, run: VName, size: VName, found: Sequence[Segments]) -> i
     more, last = (host.fresh("more", Prim.BOOL) for _ in range(2))
     out = [host.fresh(p.name.base, p.type) for p in (low, high, more)]
     inside, start = Walk(host.flattener, Nest()), Walk(host.flattener, Nest())
-    target = computed(start, "mul", run, size, base="target")
-    some = emitted(start, "some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), found[0].count)))
-    middle = computed(inside, "quot", computed(inside, "add", low.name, high.name), i64(2))
+    target = start.computed("mul", run, size, base="target")
+    some = start.emitted("some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), found[0].count)))
+    middle = inside.computed("quot", inside.computed("add", low.name, high.name), i64(2))
     offsets = [each.offsets for each in found if each.offsets is not None]
-    place = _sum(inside, middle, *(emitted(inside, "off", Prim.I64, ir.Index(off, (middle,)))
+    place = _sum(inside, middle, *(inside.emitted("off", Prim.I64, ir.Index(off, (middle,)))
                                    for off in offsets))
-    below = emitted(inside, "below", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (place, target)))
-    following = computed(inside, "add", middle, i64(1))
+    below = inside.emitted("below", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (place, target)))
+    following = inside.computed("add", middle, i64(1))
     inside.emit(ir.Stm((after, before), ir.If(
         below, ir.Body((), (following, high.name)), ir.Body((), (low.name, middle)),
         (Prim.I64, Prim.I64))))
@@ -139,7 +139,7 @@ def _search(host: Walk, run: VName, size: VName, found: Sequence[Segments]) -> i
     params = tuple(map(ir.LoopParam, (low, high, more), (i64(0), found[0].count, some)))
     start.emit(ir.Stm(tuple(out), ir.Loop(params, ir.WhileLoop(more.name), ir.Body(
         tuple(inside.out), (after.name, before.name, last.name)))))
-    begins = [emitted(start, "begin", Prim.I64, ir.Index(off, (out[0].name,))) for off in offsets]
+    begins = [start.emitted("begin", Prim.I64, ir.Index(off, (out[0].name,))) for off in offsets]
     return ir.Body(tuple(start.out), (out[0].name, *begins))
 
 
@@ -147,15 +147,15 @@ def _run(host: Walk, run: VName, runs: _Runs, found: Mapping[VName, Segments],
          carried: Sequence[ir.Param], flat: Flat) -> ir.Body:
     """The iteration of a run, which puts its results into the arrays of all results."""
     inner = Walk(host.flattener, Nest())
-    after = computed(inner, "add", run, i64(1))
+    after = inner.computed("add", run, i64(1))
     first, last, *ends = (
-        emitted(inner, array.base, Prim.I64, ir.Index(array, (at,)))
+        inner.emitted(array.base, Prim.I64, ir.Index(array, (at,)))
         for array in (runs.firsts, *runs.begins) for at in (run, after))
 
     def between(begin: VName, end: VName, most: Atom, other: Atom) -> VName:
         """A difference that is read, which is below what the host knows."""
-        bound = computed(inner, "min", most, other)
-        return computed(inner, "min", computed(inner, "sub", end, begin), bound, base="here")
+        bound = inner.computed("min", most, other)
+        return inner.computed("min", inner.computed("sub", end, begin), bound, base="here")
 
     count = next(iter(found.values())).count
     points = between(first, last, runs.size, count)
@@ -165,16 +165,16 @@ def _run(host: Walk, run: VName, runs: _Runs, found: Mapping[VName, Segments],
         (ir.Param(number, Prim.I64),), ir.PrimOp("add", Prim.I64, (first, index)))])
     parts = dict[VName, Segments]()
     for (width, each), begin, end in zip(found.items(), ends[::2], ends[1::2], strict=True):
-        most = computed(inner, "add", runs.size, each.known.longest)
+        most = inner.computed("add", runs.size, each.known.longest)
         parts[width] = Segments(
             points, _part(inner, each.lengths, first, points, i64(0)),
             between(begin, end, each.total, most), each.facts,
-            _part(inner, each.starts, first, computed(inner, "add", points, i64(1)), begin))
+            _part(inner, each.starts, first, inner.computed("add", points, i64(1)), begin))
     made = flat(nest, parts)
     for stm in made.stms:
         inner.emit(stm)
     place = ir.SliceDim(first, points, i64(1))
-    results = [emitted(inner, array.name.base, array.type, ir.Update(
+    results = [inner.emitted(array.name.base, array.type, ir.Update(
         array.name, (place, *map(whole, shape_of(array.type)[1:])), value))
         for array, value in zip(carried, made.result, strict=True)]
     return ir.Body(tuple(inner.out), tuple(results))
@@ -184,9 +184,8 @@ def _part(inner: Walk, array: VName, first: VName, count: VName, less: Atom) -> 
     """Elements of an array from ``first`` on, each without ``less``."""
     index = inner.fresh("q", Prim.I64).name
     start = Walk(inner.flattener, Nest())
-    at = computed(start, "add", first, index)
-    value = computed(start, "sub", emitted(start, array.base, Prim.I64, ir.Index(array, (at,))),
-                     less)
+    at = start.computed("add", first, index)
+    value = start.computed("sub", start.emitted(array.base, Prim.I64, ir.Index(array, (at,))), less)
     kernel = ir.SegMap(inner.level, (ir.SegDim(index, count),),
                        ir.Body(tuple(start.out), (value,)), (Prim.I64,))
-    return emitted(inner, array.base, array_of((count,), Prim.I64), kernel)
+    return inner.emitted(array.base, array_of((count,), Prim.I64), kernel)

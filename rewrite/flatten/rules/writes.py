@@ -10,7 +10,7 @@ from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import substitute_body
-from runelift.ir.types import Atom, array_of, row_of, shape_of
+from runelift.ir.types import Atom, array_of, as_name, row_of, shape_of
 from runelift.rewrite.engine.checks import bounds_checks
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, show_nest
@@ -21,11 +21,9 @@ from runelift.rewrite.flatten.parallelism import (
     scalar_operator,
 )
 from runelift.rewrite.flatten.rules.common import (
-    array_name,
     emit_with_nest,
     enter,
     irregular,
-    node_of,
     prim_of,
     transposed,
     transposition,
@@ -41,7 +39,7 @@ def scatter_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
 
     d' is d expanded by Σ.  A map part with parallelism is split off first.
     """
-    soac = node_of(stm, ir.Scatter)
+    soac = ir.node_of(stm, ir.Scatter)
     if why := irregular(walk, stm):
         return why
     stm, soac = _split_off(walk, stm, soac)
@@ -53,8 +51,7 @@ def scatter_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
     result: list[Atom] = []
     values = list(soac.lam.body.result)
     for dest in soac.dests:
-        array = walk.expand(dest.array, walk.flattener.types[dest.array])
-        assert isinstance(array, VName)
+        array = as_name(walk.expand(dest.array, walk.flattener.types[dest.array]))
         dests.append(ir.Dest(array, depth + dest.rank))
         result += [*walk.nest.indices, *values[: dest.rank + 1]]
         values = values[dest.rank + 1 :]
@@ -70,7 +67,7 @@ def accumulate_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
 
     Provided: there is no operator, or an atomic update performs it.
     """
-    soac = node_of(stm, ir.Accumulate)
+    soac = ir.node_of(stm, ir.Accumulate)
     if walk.level is not ir.Level.GRID:
         return "one work-item of a group makes all writes of an accumulator"
     if why := uneven(walk, stm, soac.width):
@@ -82,7 +79,7 @@ def accumulate_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
     acc, *params = soac.lam.params
     rows = ir.Lambda(tuple(params), soac.lam.body, soac.lam.ret)
     nest = enter(walk, soac.width, rows, soac.arrays)
-    dests = tuple(array_name(walk.expand(d, walk.flattener.types[d])) for d in soac.dests)
+    dests = tuple(as_name(walk.expand(d, walk.flattener.types[d])) for d in soac.dests)
     space, body = walk.kernel(nest, soac.lam.body.stms, soac.lam.body.result)
     fresh = walk.fresh(acc.name.base, acc.type)
     walk.flattener.derivation.fired("G1", stm, f"segaccumulate over {show_nest(nest)}")
@@ -98,7 +95,7 @@ def vector_hist_interchange(walk: Walk, stm: ir.Stm) -> str | None:
 
     Columns of dss and vss, whose results are transposed back; e is any element of es.
     """
-    soac = node_of(stm, ir.Hist)
+    soac = ir.node_of(stm, ir.Hist)
     inner = soac.ops[0].op.vector if len(soac.ops) == 1 else None
     if inner is None or "sequential" in stm.attrs:
         return Unlike("its operator is no map over vectors")
@@ -138,7 +135,7 @@ def vector_hist_interchange(walk: Walk, stm: ir.Stm) -> str | None:
 @flattening("G1", ir.Hist)
 def hist_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ hist d ⊕ e is vs ⇒ seghist (Σ, ⟨i ∈ is, v ∈ vs⟩) d' ⊕ e i v      d' is d over Σ"""
-    soac = node_of(stm, ir.Hist)
+    soac = ir.node_of(stm, ir.Hist)
     if why := irregular(walk, stm):
         return why
     if not all(scalar_operator(op.op) for op in soac.ops):
@@ -151,7 +148,7 @@ def hist_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
     ops: list[ir.HistOp] = []
     for op in soac.ops:
-        dests = tuple(array_name(walk.expand(d, walk.flattener.types[d])) for d in op.dests)
+        dests = tuple(as_name(walk.expand(d, walk.flattener.types[d])) for d in op.dests)
         (operator,) = walk.flattener.copy_operators((op.op,))
         ops.append(ir.HistOp(op.bins, dests, operator))
     space, body = walk.kernel(nest, soac.lam.body.stms, soac.lam.body.result)
@@ -191,7 +188,7 @@ def update_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
 
     A slice adds its dimensions to the space.  Bounds are checked in the kernel.
     """
-    update = node_of(stm, ir.Update)
+    update = ir.node_of(stm, ir.Update)
     if not walk.nest.space:
         return Unlike("it is outside of all nests")
     (param,) = stm.pat
@@ -203,7 +200,7 @@ def update_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
     if why := walk.prepare(stm):
         return why
     flattener = walk.flattener
-    array = array_name(walk.expand(update.array, param.type))
+    array = as_name(walk.expand(update.array, param.type))
     inner = tuple(ir.SegDim(flattener.names.fresh("k"), dim.count) for dim in slices)
     stms: list[ir.Stm] = []
     indices: list[Atom] = []
@@ -239,7 +236,7 @@ def _position(walk: Walk, stms: list[ir.Stm], dim: ir.Dim, inner: Iterator[ir.Se
 @flattening("G1", ir.Concat)
 def concat_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
     """Σ ⊢ concat xs ys ⇒ concat along a dimension deeper by the depth of Σ, of xs' and ys'"""
-    concat = node_of(stm, ir.Concat)
+    concat = ir.node_of(stm, ir.Concat)
     if not walk.nest.space:
         return Unlike("it is outside of all nests")
     (param,) = stm.pat
@@ -248,7 +245,7 @@ def concat_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
         return "an array has another shape at each point of the nest"
     if why := walk.prepare(stm):
         return why
-    expanded = tuple(array_name(walk.expand(array, type_)) for array, type_ in arrays)
+    expanded = tuple(as_name(walk.expand(array, type_)) for array, type_ in arrays)
     walk.flattener.derivation.fired("G1", stm, "concat of the expanded arrays")
     emit_with_nest(walk, stm, walk.nest,
                    ir.Concat(concat.dim + len(walk.nest.space), expanded, concat.size))

@@ -31,8 +31,7 @@ class _TypedMapper(Mapper):
 
     def type(self, type_: Type) -> Type:
         """A type with other sizes and elements."""
-        return array_of(self.atoms(shape_of(type_)), self.prims.get(elem_of(type_),
-                                                                    elem_of(type_)))
+        return array_of(self.atoms(shape_of(type_)), self.prims.get(elem_of(type_), elem_of(type_)))
 
 
 def instance(fun: ir.Fun, match: Match, params: tuple[ir.Param, ...], names: Names,

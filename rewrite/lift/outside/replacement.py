@@ -100,8 +100,7 @@ def _results(rule: OutsideRule, stm: ir.Stm) -> list[VName]:
 def _right_side(rule: OutsideRule, match: Match, stm: ir.Stm, place: Place) -> tuple[ir.Stm, ...]:
     """The right side; its last statements bind what ``stm`` does."""
     wanted, fun = _results(rule, stm), rule.after
-    made = {p.name for each in fun.body.stms for p in each.pat
-            if not isinstance(each.exp, ir.Call)}
+    made = {p.name for each in fun.body.stms for p in each.pat if not isinstance(each.exp, ir.Call)}
     bound = {a: name for a, name in zip(fun.body.result, wanted, strict=True)
              if isinstance(a, VName) and a in made}
     after = instance(fun, match, rule.before.params, place.around.names, bound)

@@ -18,8 +18,7 @@ def accumulated(scope: Scope, stm: ir.Stm) -> tuple[ir.Stm, VName]:
 
     Where maps make the terms, the sums are added to there, element by element.
     """
-    redomap = stm.exp
-    assert isinstance(redomap, ir.Redomap)
+    redomap = ir.node_of(stm, ir.Redomap)
     index = scope.fresh("i", Prim.I64)
     sums = tuple(ir.LoopParam(scope.fresh(p.name, p.type), neutral) for p, neutral in zip(
         stm.pat, (atom for op in redomap.ops for atom in op.neutral), strict=True))

@@ -27,8 +27,7 @@ def interchange_reduce(scope: Scope, stm: ir.Stm, given: Arguments) -> Rewrite |
         A row x that is itself mapped over is taken by columns.
     Source: Mogers 2023, section 6.2.5.8; position counts from 1, the operator's outermost map.
     """
-    redomap = stm.exp
-    assert isinstance(redomap, ir.Redomap)
+    redomap = ir.node_of(stm, ir.Redomap)
     depth = int(number(given, "position").value)
     count = sum(len(op.neutral) for op in redomap.ops)
     if len(stm.pat) != count:

@@ -71,8 +71,7 @@ def _divided(scope: Scope, stm: ir.Stm) -> Rewrite | str:
     cheap = {p.name for each in shared for p in each.pat}
     inside = {p.name for each in first for p in each.pat}
     wanted = needed | {v for each in shared for v in free_vars(each)}
-    crossing = [p for each in first for p in each.pat
-                if p.name in wanted and p.name not in cheap]
+    crossing = [p for each in first for p in each.pat if p.name in wanted and p.name not in cheap]
     names = {p.name for p in exp.lam.params}
     for param in crossing:
         if (inside | names) & {*shape_of(param.type)}:

@@ -65,8 +65,7 @@ def maps_of(stm: ir.Stm, most: int | None = None) -> Maps:
     What stands between two of them is cheap to compute again, and cannot fail.  Their widths and
     the shapes of their results are known outside.
     """
-    exp = stm.exp
-    assert isinstance(exp, ir.Map)
+    exp = ir.node_of(stm, ir.Map)
     return maps_inside((Loop(exp.width, exp.lam.params, exp.arrays),), exp.lam, most)
 
 
@@ -79,8 +78,7 @@ def maps_inside(loops: tuple[Loop, ...], lam: ir.Lambda, most: int | None = None
         if end:
             break
         *before, last = lam.body.stms
-        inner = last.exp
-        assert isinstance(inner, ir.Map)
+        inner = ir.node_of(last, ir.Map)
         bound |= {p.name for s in before for p in s.pat} | {p.name for p in inner.lam.params}
         loops = (*loops[:-1], replace(loops[-1], before=tuple(before)),
                  Loop(inner.width, inner.lam.params, inner.arrays, attrs=last.attrs))
@@ -103,7 +101,6 @@ def _imperfect(lam: ir.Lambda, bound: set[VName]) -> str:
             return f"'{each.pat[0].name.base}' is computed between its maps, and costs too much"
         if may_fail(each.exp):
             return "a check stands between its maps"
-    if {last.exp.width} & inside or any(
-            {*shape_of(type_)} & inside for type_ in last.exp.lam.ret):
+    if {last.exp.width} & inside or any({*shape_of(type_)} & inside for type_ in last.exp.lam.ret):
         return "the map inside has another length for each element"
     return ""

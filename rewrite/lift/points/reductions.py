@@ -33,8 +33,7 @@ def reduction_in(scope: Scope, stm: ir.Stm) -> Reduction | str:
     if isinstance(parts, str):
         return parts
     loops, fold, after = parts
-    redomap = fold.exp
-    assert isinstance(redomap, ir.Redomap)
+    redomap = ir.node_of(fold, ir.Redomap)
     bottom = Loop(redomap.width, redomap.lam.params, redomap.arrays, (), redomap.ops, fold.attrs)
     if not loops:
         bottom = replace(bottom, attrs=())
@@ -46,8 +45,7 @@ def reduction_in(scope: Scope, stm: ir.Stm) -> Reduction | str:
     if after is None:
         return Reduction(nest, stm)
     shape = tuple(loop.width for loop in loops)
-    sums = replace(stm, pat=tuple(scope.fresh(p.name, array_of(shape, p.type))
-                                  for p in fold.pat))
+    sums = replace(stm, pat=tuple(scope.fresh(p.name, array_of(shape, p.type)) for p in fold.pat))
     return Reduction(nest, sums, (_finished(scope, stm, loops, after, fold.pat, sums.pat),))
 
 

@@ -134,8 +134,7 @@ class Reordered:
             read = taken
             if space and shape_of(taken.type):
                 read = self.scope.fresh(taken.name, taken.type)
-                self.copied[place].append(stored(self.scope, taken, read.name, space,
-                                                 self.stm.loc))
+                self.copied[place].append(stored(self.scope, taken, read.name, space, self.stm.loc))
             self.inputs[place].append((read, root))
             root = taken.name
 
@@ -208,8 +207,7 @@ class Reordered:
                 pat = tuple(self.scope.fresh(p.name, t)
                             for p, t in zip(self.stm.pat, ret, strict=True))
                 self.pats.insert(0, pat)
-                body = ir.Body((ir.Stm(pat, exp, attrs, self.stm.loc),),
-                               tuple(p.name for p in pat))
+                body = ir.Body((ir.Stm(pat, exp, attrs, self.stm.loc),), tuple(p.name for p in pat))
 
     def _finish(self, exp: ir.Exp, ret: tuple[Type, ...], made: list[Part],
                 attrs: tuple[str, ...]) -> None:
