@@ -46,6 +46,7 @@ from runelift.codegen.segops.segscan_two_pass import segscan
 from runelift.codegen.segops.transpose import lower_transposition, transposition_of
 from runelift.ir import imp
 from runelift.ir import syntax as ir
+from runelift.ir.analysis.length_sums import sum_of_lengths
 from runelift.ir.analysis.products import Product, is_cheap, product_of
 from runelift.ir.base.errors import CompilerBug
 from runelift.ir.guards import Lengths
@@ -71,6 +72,8 @@ def lower_segop(stm: ir.Stm, env: PlanEnv, names: Names,
     is no kernel for the operation.
     """
     lowering = launches.Lowering(stm, env, names, parameters, lengths=lengths)
+    if (found := sum_of_lengths(stm.exp)) is not None:
+        lowering.added = found.lengths, stm.pat[found.place].name
     match stm.exp:
         case ir.SegMap(ir.Level.GROUP):
             lower_group(lowering, stm.exp)

@@ -50,6 +50,7 @@ class Lowering:
     share.  ``scalars`` are i64s that the steps compute.  ``testing``: kernels test margins of
     arrays, and do not read stored margins.  ``route`` names the branches around what is being
     lowered.  ``lengths`` are facts about the loops of work-items whose bounds elements decide.
+    ``added`` are lengths that the operation adds, and the buffer of their sum.
     """
 
     stm: Stm
@@ -64,6 +65,7 @@ class Lowering:
     testing: bool = False
     route: tuple[str, ...] = ()
     lengths: Lengths | None = None
+    added: tuple[VName, VName] | None = None
 
     def builder(self) -> KernelBuilder:
         """A kernel to be built."""
@@ -180,7 +182,17 @@ class Lowering:
         for array in kernel.local_memory if not fits else ():
             total = total + array.length * array.prim.bytes
         self.steps.append(plan.Launch(kernel, args, groups, group, self.stm.loc, total, shaped,
-                                      ", ".join(self.route)))
+                                      ", ".join(self.route), self._flow(args)))
+
+    def _flow(self, args: Sequence[Atom]) -> plan.FactsFlow | None:
+        """The way of a sum of lengths through a launch, perhaps from or to a temporary buffer."""
+        if self.added is None:
+            return None
+        between = next((name for name in self.temporaries if name in args), None)
+        source, target = (name if name in args else between for name in self.added)
+        if source is None or target is None or source == target:
+            return None
+        return plan.FactsFlow(args.index(source), args.index(target))
 
     def _trips(self, k: KernelBuilder, lengths: Lengths) -> imp.Trips:
         """The iterations of a loop over a segment that one work-item runs."""

@@ -174,7 +174,7 @@ class FactsFlow(NamedTuple):
     """A kernel that finds facts about lengths: the numbers of two arguments.
 
     ``target`` gets facts about the lengths in ``source``, or about lengths that ``source`` has
-    facts about.
+    facts about.  It may have room for the first fact alone.
     """
 
     source: int

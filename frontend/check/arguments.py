@@ -117,6 +117,17 @@ def composed(checker: Checker, call: ast.Exp | None) -> str | None:
                        Span(call.span.source, call.span.start, end))
 
 
+def curried(call: ast.Exp | None, span: Span) -> str | None:
+    """The hint for the derivative of a function of several arguments; None if it is another."""
+    first = call.args[0] if isinstance(call, ast.Apply) else None
+    if not isinstance(call, ast.Apply) or call.fun.span.text not in DERIVATIVES or not isinstance(
+            first, ast.LambdaExp) or first.span != span or len(first.params) < 2:
+        return None
+    params = ", ".join(param.span.text.strip("()") for param in first.params)
+    return Replacement(f"It takes one argument, which may be a tuple: \\({params}) -> e",
+                       f"({params})", first.params[0].span.to(first.params[-1].span))
+
+
 def labelled(call: ast.Exp) -> str | None:
     """The hint for a text beside the value of ``trace``; None if it is another call."""
     if not isinstance(call, ast.Apply) or call.fun.span.text != "trace":

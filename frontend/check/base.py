@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator
@@ -10,11 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from runelift.frontend.check import around, foreign
+from runelift.frontend.check import foreign
 from runelift.frontend.check.aliases import Origin
 from runelift.frontend.check.arguments import (
     DERIVATIVES,
     composed,
+    curried,
     elementwise,
     labelled,
     lacks_inner,
@@ -22,7 +22,7 @@ from runelift.frontend.check.arguments import (
     reordered,
 )
 from runelift.frontend.check.forms import COMPOSITIONS, call_text, tail
-from runelift.frontend.check.types import PRIMS, Abbreviation, Scheme, prelude_scheme
+from runelift.frontend.check.types import Abbreviation, Scheme, prelude_scheme
 from runelift.frontend.check.unify import (
     ConsumingFunction,
     FunctionalType,
@@ -33,6 +33,7 @@ from runelift.frontend.check.unify import (
     Substitution,
     TypeMismatch,
 )
+from runelift.frontend.check.unknown_names import unknown
 from runelift.frontend.check.wording import (
     DECLARED,
     OF_OPERATORS,
@@ -49,16 +50,12 @@ from runelift.frontend.syntax.layered import Layered
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.prelude import (
     FUNCTIONS,
-    member,
-    members,
     signature,
 )
 from runelift.frontend.syntax.types import (
     UNIT,
     Abstract,
-    Array,
     Arrow,
-    Record,
     Sum,
     Type,
     params_in,
@@ -73,7 +70,6 @@ from runelift.ir.base.errors import (
     Label,
     ProgramError,
     Replacement,
-    did_you_mean,
 )
 from runelift.ir.base.source import Span
 from runelift.ir.names import Names, VName
@@ -209,8 +205,8 @@ class Base(ABC):
         except FunctionalType:
             raise self._error(
                 "function-not-allowed", span, f"{call_text(call, span)}A value of functional type "
-                f"cannot be {what} here.", arity(call) or f"Its type is {self._show(found)}: "
-                "an argument may be missing.") from None
+                f"cannot be {what} here.", arity(call) or curried(call, span) or
+                f"Its type is {self._show(found)}: an argument may be missing.") from None
         except IrregularType:
             raise self._irregular(found, span, call) from None
         except TypeMismatch as error:
@@ -494,7 +490,7 @@ class Base(ABC):
             raise self._error(
                 "unknown-name", span, f"Unknown word '{span.text}'." if span.text != name.name
                 else f"'{name}' is not known inside of its own definition.", hint)
-        labels, hints = self._unknown(name, span)
+        labels, hints = unknown(self, name, span)
         raise self._error("unknown-name", span, f"Unknown variable '{name}'.", *hints,
                           labels=labels)
 
@@ -512,69 +508,6 @@ class Base(ABC):
                     found.add(used)
                     todo.append(self.later[used])
         return False
-
-    def _unknown(self, name: ast.QualName, span: Span) -> tuple[tuple[Label, ...], list[str]]:
-        """Hints about the likely meaning of an unknown name."""
-        if (later := self.later.get(str(name))) is not None:
-            return (Label(later.name_span, "defined only here"),), [
-                "Move the definition before its use."]
-        if name.quals:
-            known = members(name.quals[0]) if name.quals[0] in PRIMS else {}
-            if name.name in foreign.MEMBERS and known:
-                return (), [foreign.MEMBERS[name.name]]
-            if (short := foreign.SHORT.get(name.name, "")) in known:
-                return (), [did_you_mean(f"{name.quals[0]}.{short}", span, str(name))]
-            near = difflib.get_close_matches(name.name, known, n=1)
-            return (), [did_you_mean('.'.join((*name.quals, each)), span, str(name))
-                        for each in near]
-        if hints := foreign.bars(span) or around.meant(name.name, span):
-            return (), [foreign.for_floats(each, span) for each in hints]
-        base = self.scope.find(name.name.rstrip("'"))
-        if name.name[-1] == "'" and base is not None and (
-                isinstance(matrix := self.solved.resolve(base.scheme.type), Array)
-                and isinstance(matrix.elem, Array)):
-            new = f"transpose {name.name.rstrip(chr(39))}"
-            return (), [Replacement(f"A matrix is transposed by a function: {new}", f"({new})")]
-        owners = [prim for prim in ("i32", "f32", "f64") if member(prim, name.name) is not None]
-        present = [prim for prim in PRIMS if member(prim, name.name) is not None
-                   and re.search(rf"\b{prim}\b", span.source.text)] if owners else []
-        if len(present) == 1:
-            new = f"{present[0]}.{name}"
-            return (), [Replacement(f"Write {new}.", new)]
-        if owners:
-            return (), [f"Write {' or '.join(f'{prim}.{name}' for prim in owners)}."]
-        short = foreign.SHORT.get(name.name, name.name.removesuffix("f"))
-        short = foreign.SHORT.get(short, short)
-        if short != name.name and member("f32", short) is not None:
-            hint = Replacement(f"Write f32.{short}.", f"f32.{short}")
-            return (), [foreign.for_floats(hint, span)]
-        inside = [each for each in self.scope.top if each.endswith(f".{name}")]
-        if len(inside) == 1:
-            return (), [did_you_mean(inside[0], span, name.name)]
-        if said := self._of_type(name.name, span):
-            return (), [said]
-        plain = (each for each in FUNCTIONS if "." not in each.lstrip("."))
-        names = (*self.scope.values, *self.scope.top, *plain)
-        near = difflib.get_close_matches(name.name, names, n=1, cutoff=0.7)
-        near = near if len(name.name) > 5 or (
-            len(name.name) > 1 and near and near[0][0].lower() == name.name[0].lower()) else []
-        return (), [did_you_mean(each, span, str(name)) for each in near] or (
-            foreign.in_function(name.name, span))
-
-    def _of_type(self, name: str, span: Span) -> str | None:
-        """The hint for the name of a type or of a constructor that is used as a value."""
-        if (type_ := self.abbreviations.get(name)) is not None:
-            body = type_.definition
-            if isinstance(body, Record):
-                fields = ", ".join(f"{label} = ..." for label, _ in body.fields)
-                return f"'{name}' is a type.  Its values are written {{{fields}}}."
-            return (f"'{name}' is a type, {self._show(body)}, and no function: a value is written "
-                    "without it.")
-        for short in self.abbreviations.values():
-            known = short.definition.fields if isinstance(short.definition, Sum) else ()
-            if near := next((c for c, _ in known if c.lower() == name.lower()), None):
-                return did_you_mean(f"#{near}", span, name)
-        return None
 
     def _instantiate(self, scheme: Scheme, name: ast.Name | None = None) -> Type:
         if not (scheme.types or scheme.sizes or scheme.unknown):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TypeAlias
 
@@ -142,11 +143,15 @@ class Patterns(SizeExps):
             raise self._error("bad-pattern", span,
                               f"A pattern of {count} components cannot match "
                               f"a value of type {self._show(head)}.",
-                              *["A function of several arguments has a parameter for each: "
-                                "\\x y -> e"] * _is_parameter(span))
+                              *_parameters(span))
         return list(head.items)
 
 
-def _is_parameter(span: Span) -> bool:
-    """True if a pattern is the parameter of a lambda."""
-    return span.source.text[:span.start].rstrip().endswith("\\")
+def _parameters(span: Span) -> list[str]:
+    """The hint about a pattern that is the parameter of a lambda, which takes no tuple."""
+    before = span.source.text[:span.start].rstrip()
+    if not before.endswith("\\"):
+        return []
+    if re.search(r"\b(map|filter|all|any|partition)\s*\(\\$", before):
+        return ["The elements are no tuples: map f (zip xs ys) gets pairs of two arrays."]
+    return ["A function of several arguments has a parameter for each: \\x y -> e"]

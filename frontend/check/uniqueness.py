@@ -168,7 +168,7 @@ class Walk:
         kept = None if name == origin.name else copied(name, span)
         self.error("use-after-consume", span, f'Using "{name}", {alias} was consumed.',
                    kept or update_of(place) or f"Update a copy: copy {origin.name}.",
-                   *defined(kept), Label(place, "consumed here"))
+                   Label(place, "consumed here"), *defined(kept))
 
     def consume(self, found: Origins, span: Span) -> None:
         """Mark as consumed, or say why that is not allowed."""
@@ -182,12 +182,12 @@ class Walk:
                 place = None if origin.depth < 0 else parameter(origin.name, span)
                 kept = copied(span.text, span)
                 hint = kept or update_of(span) or hint
-                star = "*[n]t" if place is None else f"{origin.name}: *{place.type}"
                 self.error("not-consumable", span,
                            f'Consuming variable "{origin.name}", which is not consumable: '
                            f"{origin.fixed}.",
-                           hint if origin.depth < 0 else reworded(
-                               hint, f"Declare the parameter with a star, {star}, or "
+                           hint if place is None else reworded(
+                               hint, f"Declare the parameter with a star, {origin.name}: "
+                               f"*{place.type}, or "
                                f"{hint[0].lower()}{hint[1:]}"),
                            *defined(kept),
                            *[Label(place.span, "its parameter") for _ in [place] if place])

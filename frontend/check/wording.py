@@ -192,7 +192,7 @@ def _composite(solved: Substitution, wanted: Type, given: Type, text: str, call:
             return ("The module type hides this type: say what it is, as in "
                     f"(S with {wanted.shown.rpartition('.')[2]} = {given}).")
         case Arrow(), Arrow():
-            return _folded(call, given) or arity(call, given)
+            return _folded(call, given) or arity(call, given) or _result(wanted, given)
         case Record(fields), Record(others) if dict(fields).keys() != dict(others).keys():
             return _field_difference(dict(fields), dict(others))
         case _, Arrow(_, Arrow()) if isinstance(call, ast.BinExp) and isinstance(
@@ -231,6 +231,9 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
         case Arrow(), Array(_, Prim.BOOL) if isinstance(call, ast.Apply) and (
                 new := {"any": "or", "all": "and"}.get(call.fun.span.text)):
             return f"Write {new} {argument(text)}."
+        case Array(_, Record(fields)), Array(_, Tuple(items)) if len(fields) == len(items):
+            names = ", ".join(label for label, _ in fields)
+            return rf"Make records of the tuples: map (\({names}) -> {{{names}}}) xs"
         case Array(_, Prim()), Array(_, Array()) if isinstance(call, ast.Apply):
             return f"It takes one row: map {call.fun.span.text} calls it for each row."
         case Array(_, MetaVar() as elem), Array(_, Array()) if isinstance(
@@ -239,8 +242,10 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
             return f"Operators work on single values; {name} ({name} f) goes a level deeper."
         case Array(), (Prim() | MetaVar()) if _joins(call, text) and (
                 given in NUMBERS or _is_one_of(NUMBERS, solved, given)):
-            return Replacement(f"An array of one element is written [{text}].", f"[{text}]")
+            return _repeated(solved, wanted, given, text, call)
         case (Prim() | MetaVar()), Tuple() if isinstance(call, ast.BinExp):
+            if not re.fullmatch(r"[\w']+", text):
+                return f"A component of a tuple is written: ({text}).0"
             return r"A tuple is taken apart by its parameter: \(x, y) -> e"
         case (Prim() | MetaVar()), Array(_, Prim() as elem) if (
                 isinstance(call, ast.Negate) and elem in NUMBERS):
@@ -273,7 +278,7 @@ def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: 
     if wanted is Prim.U8 and isinstance(given, Array) and (char := re.fullmatch(r'"(.)"', text)):
         return Replacement(f"A character stands in single quotes: '{char[1]}'", f"'{char[1]}'")
     if isinstance(call, ast.BinExp) and str(call.op) == "+" and isinstance(given, Array) and (
-            isinstance(call.left, ast.ArrayExp) or isinstance(call.right, ast.ArrayExp)):
+            isinstance(call.left, _ARRAYS) or isinstance(call.right, _ARRAYS)):
         return Replacement("Arrays are joined by ++.", "++", call.op_span)
     if isinstance(call, ast.OpSection) and str(call.op) == "&" and text:
         return "There are no references: leave '&' out."
@@ -290,7 +295,8 @@ def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: 
     if conversion and isinstance(call, ast.Apply) and isinstance(given, Prim) and given in NUMBERS:
         new = f"{conversion[1]}.{given}"
         return Replacement(f"A conversion names both types: {new}", new, call.fun.span)
-    if isinstance(call, ast.Apply) and (zipped := _unzipped(call)):
+    if isinstance(call, ast.Apply) and not isinstance(elem_of(wanted), Record) and (
+            zipped := _unzipped(call)):
         return zipped
     if text.partition(" ")[0] in DERIVATIVES and isinstance(given, Arrow):
         return f"A seed is missing behind its arguments, as 1 in: {text} 1"
@@ -318,6 +324,8 @@ def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: 
 def _for_other_type(name: str, wanted: Type, given: Type) -> str:
     """The function of the given type, where one of another type is called; "" if unclear."""
     old, new = elem_of(wanted), elem_of(given)
+    if new in (Prim.I8, Prim.U8, Prim.I16, Prim.U16):
+        return ""  # a sum of them would be too small
     if not any(old in kind and new in kind and old is not new for kind in (INTS, FLOATS)):
         return ""
     owner, _, part = name.rpartition(".")
@@ -343,6 +351,7 @@ def _like(solved: Substitution, type_: Type) -> str:
     return shown
 
 
+_ARRAYS = (ast.ArrayExp, ast.StringLit)
 _FOLDS = frozenset({"reduce", "reduce_comm", "scan", "foldl", "foldr"})
 _REDUCTIONS = frozenset({"reduce", "reduce_comm", "scan", "hist", "reduce_by_index"})
 _ONE_TYPE = "{} combines two values of one type: convert the elements by map first."
@@ -460,6 +469,16 @@ def _neutral(solved: Substitution, wanted: Tuple | Record, text: str) -> str:
     return Replacement(hint, new) if plain and text == "0" else hint
 
 
+def _result(wanted: Type, given: Type) -> str | None:
+    """The advice about fields that the result of a function has or lacks; None if it is another."""
+    while isinstance(wanted, Arrow) and isinstance(given, Arrow):
+        wanted, given = wanted.codomain, given.codomain
+    if isinstance(wanted, Record) and isinstance(given, Record) and (
+            said := _field_difference(dict(wanted.fields), dict(given.fields))):
+        return f"The function's result: {said[0].lower()}{said[1:]}"
+    return None
+
+
 def _folded(call: ast.Exp | None, operator: Arrow) -> str | None:
     """The advice about an operator that takes another type than it returns; None if unclear."""
     name = call.fun.span.text if isinstance(call, ast.Apply) else ""
@@ -474,6 +493,25 @@ def _folded(call: ast.Exp | None, operator: Arrow) -> str | None:
         return hint
     new = "foldl" if result == left else "foldr"
     return Replacement(f"{hint[:-1]}, or write {new}, which is sequential.", new, call.fun.span)
+
+
+def _repeated(solved: Substitution, wanted: Array, given: Type, text: str, call: ast.Exp | None
+              ) -> str | None:
+    """The advice for a number in place of an array of numbers; None if it is of another type."""
+    if isinstance(given, Prim) and isinstance(wanted.elem, Prim) and given is not wanted.elem:
+        return "A program makes no text of a number." if wanted.elem is Prim.U8 else None
+    size, name = wanted.size.variable, call.fun.span.text if isinstance(call, ast.Apply) else ""
+    if name not in FUNCTIONS and (size is None or size in solved.flexible):
+        return Replacement(f"An array of one element is written [{text}].", f"[{text}]")
+    if not isinstance(call, ast.Apply):
+        return None
+    if re.fullmatch(r"map\d?|filter|zip\d?", call.fun.span.text):
+        return Replacement(f"All indices below it are: iota {argument(text)}",
+                           f"(iota {argument(text)})")
+    if len(call.args) > 2:
+        new = f"map (const {argument(text)}) {argument(call.args[-2].span.text)}"
+        return Replacement(f"An array of equal elements is: {new}", f"({new})")
+    return None
 
 
 def _joins(call: ast.Exp | None, text: str) -> bool:

@@ -160,6 +160,8 @@ _ELEMENT = ("An element is replaced in a copy, or in an array that is yours alon
 _MATCH = "A match is written: match e case p -> e"
 _LOOP = "A loop is written: loop x = a for i < n do e"
 _SECTION = r"A section has one operator, and a function has more: \x -> x > 0 && x < 5"
+_TUPLE_LOOP = "Several values of a loop are a tuple: loop (x, y) = (a, b) for i < n do e"
+_ADDED = "An update says the whole new value: xs with [i] = xs[i] + x"
 _DO = "The body of a loop stands behind 'do'."
 
 _COMMENT = "A comment begins with --."
@@ -196,8 +198,9 @@ _FOREIGN = (
              at=rf"=(?P<value>{_VALUE})\)(\s*=)?(?=\s*(for|while)\b)",
              new=f"{front}{{name}} = {{value}}")
       for blank, front in ((r"\s+", ""), ("", " "))),
-    Advice("Several values of a loop are a tuple: loop (x, y) = (a, b) for i < n do e", at="=",
-           before=r"\bloop\s*\(\s*[\w']+\s*$"),
+    Advice(_TUPLE_LOOP, at="=", before=r"\bloop\s*\(\s*[\w']+\s*$"),
+    Advice(_TUPLE_LOOP, at=",", before=r"\bloop\s+[\w']+(\s*=[^\n\[({]*)?$"),
+    Advice("A tuple stands in parentheses: (a, b)", at=",", before=r"\bdo\s[^\n\[({]*$"),
     Advice(_DO, new=" do", before=r"\b(?:while|for)\b(?:(?!\bdo\b)[^\n():]|\([^\n]*?\))*"
            r"(?P<start>\s*:(?P<end>))(?=\s)(?:(?!\bdo\b)[\s\S])*$"),
     Advice("A parameter has no default value: each call gives it.", at=r"=(?!=)[^()\n]*(?=\))",
@@ -322,6 +325,15 @@ _FOREIGN = (
     Advice(_IMPORT, before=_LINE,
            at=r"#include|(using|use|from|require|library|include)\b", expected="DEF"),
     Advice(_IMPORT, before=r"\bimport\s+$", at=r"[A-Za-z_]"),
+    Advice(_ADDED, new="{xs} with [{i}] = {xs}[{i}] {op}", at=r"(?P<op>[-+*/]|\*\*)=",
+           before=r"(?P<start>\b(?P<xs>[\w']+)\s+with\s*\[(?P<i>[^\]\n]*)\]\s*)$"),
+    Advice(_ADDED, new="{xs}[{i}] = {xs}[{i}] {op}", at=r"(?P<op>[-+*/]|\*\*)=",
+           before=r"\blet\s+(?P<start>(?P<xs>[\w']+)\s*\[(?P<i>[^\]\n]*)\]\s*)$"),
+    Advice("An update is defined so: let xs[i] = x", new="{xs}[{i}]",
+           before=r"\blet\s+(?P<start>(?P<xs>[\w']+)\s+)$", at=r"with\s*\[(?P<i>[^\]\n]*)\]"),
+    Advice("A body stands behind '=': def f (x: t): u = e", new="{last} =",
+           before=r"(^|\n)(def|entry)\s+[\w']+[^=\n]*:\s*(?P<start>(?P<last>[^=:\n]*[^\s=:])[ \t]*"
+                  r"(?P<end>))\n[ \t]+[^=]*$"),
     Advice("An update is written with '=': xs with [i] = x", before=r"\bwith\s*\[[^\]\n]*\]\s*$",
            at=r"<-|:=", new="="),
     Advice("A definition is written with '='.", before=r"\blet\s+[\w']+\s*$", at=r"<-|:=",
@@ -406,7 +418,7 @@ _ADVICE = (
     Advice("Bits are inverted by '!'.", at="~", new="!"),
     Advice("Each size has its own brackets: [n][m]t", before=r":\s*\[\s*[\w']+\s*$", at=","),
     Advice("Parentheses group: (e).  Braces make records: {x = e}",
-           before=r"(=|\bin|\bdo|\bthen|\belse)\s*\{[^{}=,:\n]*$"),
+           before=r"(=|\bin|\bdo|\bthen|\belse)\s*\{[^{}=,:]*$"),
     Advice("The type of a result stands behind a colon: (x: t): u",
            before=r"(^|\n)\s*(def|entry|let)\b[^=\n]*\)\s*$", at="->", new=":"),
     Advice("A definition begins with 'def'.", at=r"=(?!=)", expected="OP", new="def {word}",

@@ -341,7 +341,7 @@ class VersionUnavailable(UserError):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"version {self.version} was asked for, but cannot run here: {self.reason}."
+        return f"version {self.version} cannot run here: {self.reason}."
 
 
 class CompilerBug(RuneliftError):

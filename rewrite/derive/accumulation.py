@@ -28,7 +28,7 @@ def accumulated(walk: Reverse, width: Atom, arrays: tuple[VName, ...],
     """x̄s = accumulate (+) x̄s (λx ȳ → write i v, for each read of xs[i] by a loop) xs ȳs
 
     Provided: the number of iterations varies with the element, and so does a place i, by more than
-    the count.  Maps inside are such loops, too.  All reads of xs are such reads.  The function
+    the count.  Maps and slices are such loops, too.  All reads of xs are such reads.  The function
     makes no array whose size nothing bounds before, as a loop of the host would.
     Because: no array is made for an element.  Where all elements read the same places, sums without
     atomic updates are faster.

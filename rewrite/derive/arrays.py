@@ -75,6 +75,7 @@ def reverse_index(walk: Reverse, stm: ir.Stm) -> Back:
             walk.add_at(exp.array, Entry(places, adjoint, sure=not exp.checked))
             return
         if walk.is_outside(exp.array) and (listed := _places(emit, exp, sizes)):
+            walk.loops_over(exp.array, shape_of(emit.type(listed[0]))[0])
             walk.add_at(exp.array, Entry(listed, adjoint, sure=True))
             return
         total = emit.name(walk.take(exp.array) or emit.zeros(emit.types[exp.array]))

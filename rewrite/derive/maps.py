@@ -62,8 +62,8 @@ def reverse_map(walk: Reverse, stm: ir.Stm) -> Back:
     """ys = map f xs ⇒ x̄s += map (λx ȳ → x̄) xs ȳs
 
     Because: elements do not depend on each other.  An adjoint of a free name is one more result:
-    sums of scalars and whole arrays, a histogram of elements at computed places.  Reads by loops
-    and maps of varying length go to an accumulator.  Where there is an accumulator, only the
+    sums of scalars and whole arrays, a histogram of elements at computed places.  Reads by loops,
+    maps and slices of varying length go to an accumulator.  Where there is an accumulator, only the
     element of a map inside runs again that has the only adjoint.
     Source: Schenck, Rønning, Henriksen and Oancea 2022, "AD for an array language with nested
     parallelism".

@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from runelift.ir import syntax as ir
+from runelift.ir.analysis.length_sums import sum_of_lengths, without_sum
 from runelift.ir.names import Names, VName
 from runelift.ir.operators import one_operation
 from runelift.ir.prim import Prim
@@ -56,13 +57,13 @@ class _Extents:
     derivation: Derivation
     facts: dict[VName, VName] = field(default_factory=dict)
     """The lengths that an array of the host has facts about."""
-    longest: dict[VName, VName] = field(default_factory=dict)
-    """The greatest of the lengths in an array of the host, where it is known."""
+    known: dict[tuple[VName, Fact | None], VName] = field(default_factory=dict)
+    """The known facts about the lengths in an array of the host, and an array of such facts."""
 
     def host_body(self, body: ir.Body) -> ir.Body:
         """Bound sizes in a body that the host runs."""
-        stms, outside = list[ir.Stm](), dict(self.longest)
-        for stm in body.stms:
+        stms, outside = list[ir.Stm](), dict(self.known)
+        for stm in self.with_facts(body.stms):
             if isinstance(stm.exp, ir.SEGOPS):
                 stms += self.kernel(stm, stm.exp)
             elif isinstance(stm.exp, ir.Versions):
@@ -70,7 +71,7 @@ class _Extents:
             else:
                 self.learn(stm)
                 stms.append(map_stm(self.host_bodies(), stm))
-        self.longest = outside
+        self.known = outside
         return ir.Body(tuple(stms), body.result)
 
     def learn(self, stm: ir.Stm) -> None:
@@ -78,8 +79,51 @@ class _Extents:
         match stm.exp:
             case ir.LengthFacts(lengths):
                 self.facts[stm.pat[0].name] = lengths
-            case ir.Index(array, (Const(Fact.LONGEST),)) if array in self.facts:
-                self.longest[self.facts[array]] = stm.pat[0].name
+                self.known[lengths, None] = stm.pat[0].name
+            case ir.Index(array, (Const(fact),)) if array in self.facts:
+                self.known[self.facts[array], Fact(int(fact))] = stm.pat[0].name
+
+    def with_facts(self, stms: tuple[ir.Stm, ...]) -> Iterator[ir.Stm]:
+        """The statements; a sum of lengths becomes a fact if facts are known or needed later."""
+        for k, stm in enumerate(stms):
+            if (known := self.known_fact(stm)) is not None:
+                yield replace(stm, exp=ir.AtomExp(known))
+                continue
+            found = sum_of_lengths(stm.exp)
+            if found is None or not self.has_facts(found.lengths, stms[k + 1:]):
+                yield stm
+                continue
+            yield without_sum(stm, found)
+            if (found.lengths, Fact.TOTAL) not in self.known:
+                facts = ir.Param(self.names.fresh("facts"), array_of((i64(len(Fact)),), Prim.I64))
+                yield ir.Stm((facts,), ir.LengthFacts(found.lengths), loc=stm.loc)
+                for fact in Fact:
+                    param = ir.Param(self.names.fresh(fact.name.lower()), Prim.I64)
+                    yield ir.Stm((param,), ir.Index(facts.name, (i64(fact),)), loc=stm.loc)
+            total = self.known[found.lengths, Fact.TOTAL]
+            yield ir.Stm((stm.pat[found.place],), ir.AtomExp(total), loc=stm.loc)
+
+    def known_fact(self, stm: ir.Stm) -> VName | None:
+        """Facts, or one of them, that a statement asks for though they are known."""
+        match stm.exp:
+            case ir.LengthFacts(lengths) if (lengths, None) in self.known:
+                self.facts[stm.pat[0].name] = lengths
+                return self.known[lengths, None]
+            case ir.Index(array, (Const(fact),)) if array in self.facts:
+                return self.known.get((self.facts[array], Fact(int(fact))))
+        return None
+
+    def has_facts(self, lengths: VName, rest: tuple[ir.Stm, ...]) -> bool:
+        """True if facts about lengths are known, or the ``rest`` needs them."""
+        if (lengths, Fact.TOTAL) in self.known:
+            return True
+        self.known[lengths, Fact.LONGEST] = lengths
+        needed = any(stm.exp == ir.LengthFacts(lengths) or (
+            isinstance(stm.exp, ir.SEGOPS) and any(
+                self.longest_of(stm.exp.space, stm.exp.body, name) == lengths
+                for name in _wanted(stm.exp.space, stm.exp.body))) for stm in rest)
+        del self.known[lengths, Fact.LONGEST]
+        return needed
 
     def host_bodies(self) -> Mapper:
         """The mapper that applies :meth:`host_body` to the bodies of a statement."""
@@ -160,7 +204,7 @@ class _Extents:
             match stm:
                 case ir.Stm((param,), ir.Index(lengths, (index,))) if (
                         param.name == name and [dim.index for dim in space] == [index]):
-                    return self.longest.get(lengths)
+                    return self.known.get((lengths, Fact.LONGEST))
         return None
 
     def kernel_names(self, space: ir.Space, body: ir.Body) -> tuple[ir.Space, ir.Body]:

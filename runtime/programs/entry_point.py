@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from operator import getitem
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from runelift.codegen.plan.plan import Plan
 from runelift.ir.base.brevity import keeps_frames
@@ -115,7 +115,7 @@ class EntryPoint(Differentiable, Displayed):
                 return program.run(name, given, device_arrays=device_arrays)[0]
         return program.run(name, given, device_arrays=device_arrays)[0]
 
-    def __get__(self, instance: object, owner: type | None = None) -> EntryPoint:
+    def __get__(self, instance: object, owner: type | None = None) -> Self:
         """The entry point itself: as an attribute of a class, it gets no ``self``.
 
         With this method, ``help`` shows it as a function.

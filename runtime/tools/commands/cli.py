@@ -93,8 +93,10 @@ class _Parser(argparse.ArgumentParser):
         """The options; one that a command does not know is refused with that command's usage."""
         found, unknown = super().parse_known_args(args, namespace)
         rest = next((each.dest for each in self._actions if each.nargs == "*"), None)
-        if rest is not None and not any(map(_OPTION.match, unknown)):
-            getattr(found, rest).extend(unknown)  # words behind options
+        options = unknown[:unknown.index("--")] if "--" in unknown else unknown
+        if rest is not None and not any(map(_OPTION.match, options)):
+            getattr(found, rest).extend(  # words behind options, or behind --
+                [*options, *unknown[len(options) + 1:]])
             unknown = []
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from runelift.runtime.tools.commands import cli
 
 EXAMPLES = ("runelift completion bash > runelift.bash", "runelift completion fish | source")
 SHELLS = ("bash", "zsh", "fish")
-_FIRST = re.compile(r"[^.;:(]*")
+_FIRST = re.compile(r"[^.;(]*")
 """The first clause of a help."""
 
 
@@ -33,7 +33,7 @@ _FIRST = re.compile(r"[^.;:(]*")
 class Argument:
     """An option, or an argument by its place if it has no ``names``.
 
-    Of the words behind it, ``choices`` are known, or they are names of files.
+    Of the words behind it, ``choices`` are known, or they are names of files, or either.
     """
 
     names: tuple[str, ...]
@@ -83,16 +83,17 @@ def _actions(command: str) -> Sequence[argparse.Action]:
     parser = cli.make_parser(command)
     subparsers, = (each for each in parser._actions
                    if isinstance(each, argparse._SubParsersAction))
-    found: Sequence[argparse.Action] = subparsers.choices[command]._actions
-    return found
+    return [each for each in subparsers.choices[command]._actions
+            if each.help is not argparse.SUPPRESS]  # which are spellings of before
 
 
 def _argument(action: argparse.Action) -> Argument:
     about = "" if action.help is None else " ".join(str(action.help).split()).replace("%%", "%")
     first = _FIRST.match(about)
+    words: Iterable[object] = action.choices or getattr(action, "words", None) or ()
     return Argument(
         tuple(action.option_strings), first[0].strip().replace("'", "") if first else "",
-        action.nargs != 0, tuple(map(str, action.choices or ())),
+        action.nargs != 0, tuple(map(str, words)),
         action.type is Path or "FILE" in str(action.metavar))
 
 
@@ -128,9 +129,9 @@ def bash(found: Sequence[Command]) -> str:
 
 
 def _bash_values(argument: Argument) -> str:
-    if argument.choices:
-        return f"COMPREPLY+=($(compgen -W '{' '.join(argument.choices)}' -- \"$word\"))"
-    return 'COMPREPLY+=($(compgen -f -- "$word"))' if argument.is_file else ":"
+    kinds = [f"-W '{' '.join(argument.choices)}'"] * bool(argument.choices) + (
+        ["-f"] * argument.is_file)
+    return "; ".join(f'COMPREPLY+=($(compgen {kind} -- "$word"))' for kind in kinds) or ":"
 
 
 def zsh(found: Sequence[Command]) -> str:
@@ -157,9 +158,10 @@ def _zsh_option(option: Argument, name: str) -> str:
 
 
 def _zsh_values(argument: Argument) -> str:
-    if argument.choices:
-        return f"({' '.join(argument.choices)})"
-    return "_files" if argument.is_file else " "
+    if argument.choices and argument.is_file:
+        return f"{{compadd -- {' '.join(argument.choices)}; _files}}"
+    return f"({' '.join(argument.choices)})" if argument.choices else (
+        "_files" if argument.is_file else " ")
 
 
 def _zsh_text(text: str) -> str:
@@ -191,5 +193,5 @@ def _fish_values(argument: Argument) -> Iterator[str]:
         yield "-r" if argument.is_file else "-x"
     if argument.choices:
         yield f"-a '{' '.join(argument.choices)}'"
-    elif argument.is_file:
+    if argument.is_file:
         yield "-F"

@@ -54,9 +54,11 @@ EXAMPLES = ("runelift explain examples/matmul.fut", "runelift explain examples/m
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift explain``."""
-    parser.add_argument("words", nargs="*", metavar="[TOPIC] CODE|FILE",
-                        help="the code of an error, as in error[CODE], or a program (.fut), "
-                             f"perhaps with a topic before it: {', '.join(TOPICS)}")
+    words = parser.add_argument(
+        "words", nargs="*", metavar="[TOPIC] CODE|FILE",
+        help="the code of an error, as in error[CODE], or a program (.fut), perhaps with a topic "
+             f"before it: {', '.join(TOPICS)}")
+    vars(words)["words"] = (*TOPICS, *CODES)  # for the completion of shells
     for name in TOPICS[1:]:  # spellings of before
         parser.add_argument(f"--{name}", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--as-device", metavar="DEVICE",

@@ -163,7 +163,7 @@ def _numpy_function(text: str) -> NumpyFunction:
         raise UserError(f"'{path}' fails: {type(error).__name__}: {error}") from error
     if not callable(function):
         raise UserError(f"'{path}' has no function '{name}'.")
-    return NumpyFunction(function, f"{name} of {Path(path).name}")
+    return NumpyFunction(function, name)
 
 
 KEPT = ("device", "tuning", "schedule", "policy", "rules", "fp_contract", "memory")

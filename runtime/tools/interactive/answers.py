@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import time
 from collections.abc import Callable
 from importlib import import_module
@@ -79,7 +80,9 @@ class Answers:
                     "help": self._help, "quit": self._quit}
         found = next((name for name in commands if name.startswith(word)), "") if word else ""
         if not found:
-            raise UserError(f"There is no command ':{word:.40}'.  :help lists the commands.")
+            near = difflib.get_close_matches(word, commands, n=1)
+            raise UserError(f"There is no command ':{word:.40}'.  " + (
+                f"Did you mean ':{near[0]}'?" if near else ":help lists the commands."))
         return commands[found]
 
     def _type(self, text: str) -> str:

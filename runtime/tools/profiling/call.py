@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import textwrap
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from runelift.runtime.tools.profiling.trace import trace
 from runelift.runtime.tools.profiling.way import Call, NumpyFunction
 from runelift.runtime.tools.profiling.ways import commands_in_python
 
-WIDTH = 110
+WIDTH = 100
 """The width of a profile as text."""
 
 
@@ -72,7 +73,8 @@ class CallProfile(Displayed):
         print_profile(self.profile, Console(file=out, width=WIDTH, markup=False, emoji=False,
                                             highlight=False, color_system=None,
                                             force_jupyter=False))
-        return f"{out.getvalue().strip()}\n\n{self.next}"
+        words, _, command = self.next.partition("\n")
+        return f"{out.getvalue().strip()}\n\n{textwrap.fill(words, WIDTH)}\n{command}".rstrip()
 
 
 @takes(runs=COUNT, all_versions=FLAG, numpy=or_none(FUNCTION))

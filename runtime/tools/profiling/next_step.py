@@ -14,8 +14,8 @@ from runelift.runtime.records.statistics import Ratio, median, median_ratio
 
 LEAST = 1.05
 """The least gain that is spoken of."""
-LEAST_TIMES = 2
-"""The least times of a way from which it is sure to gain."""
+LEAST_TIMES, MANY_TIMES, LEAST_OF_FEW = 2, 6, 1.2
+"""The least times of a way from which it is sure to gain, if each gains so much; and many times."""
 AUTOTUNE = "autotune"
 """The kind of a step for datasets with different best versions."""
 FACTOR = 16
@@ -83,7 +83,7 @@ class Commands:
     """Commands to paste into a shell, with a program and options, or into Python.
 
     ``about`` are options for the entry point and device.  ``options`` also choose the data.
-    ``tuning`` is the tuning file in use.
+    ``tuning`` is the tuning file in use.  ``text`` is the program's text in Python.
     """
 
     entry: str
@@ -93,6 +93,7 @@ class Commands:
     options: Sequence[str] = ()
     about: Sequence[str] = ()
     tuning: str = ""
+    text: str = "text"
 
     def of(self, way: MeasuredWay) -> str:
         """The command that makes a call in this way."""
@@ -130,9 +131,9 @@ class Commands:
             case Kind.DEFAULT:
                 return "program.thresholds = {}"
             case Kind.CONSTANT | Kind.WINDOWS:
-                return f"program = runelift.compile(text + {f'{chr(10)}{way.detail}'!r})"
+                return f"program = runelift.compile({self.text} + {f'{chr(10)}{way.detail}'!r})"
             case Kind.LAYOUT:
-                return f"program = runelift.compile(text, schedule={way.detail!r})"
+                return f"program = runelift.compile({self.text}, schedule={way.detail!r})"
             case Kind.LARGER:
                 return f"runelift dataset {way.detail} -o larger.npz"
             case _:
@@ -172,7 +173,8 @@ def _steps(ways: Sequence[MeasuredWay], commands: Commands) -> Iterator[Step]:
             continue
         ratio = way.gain(over)
         left = max(whole - (over.median - way.median), way.median)
-        if ratio.value < LEAST or ratio.low <= 1 or (gain := whole / left) < LEAST:
+        low = 1.0 if len(way.seconds) >= MANY_TIMES else LEAST_OF_FEW
+        if ratio.value < LEAST or ratio.low <= low or (gain := whole / left) < LEAST:
             continue
         yield Step(way.kind, way.name, over.median, way.median, gain,
                    WORDS[way.kind].format(name=way.name), commands.of(way))
@@ -200,7 +202,7 @@ class Next:
                 f"{show_seconds(step.before)}{of}, {times(step.before / step.after)} as fast.")
 
 
-NOTHING = f"Nothing that was tried gains {round(100 * (LEAST - 1))} %."
+NOTHING = f"Nothing that was tried is sure to gain {round(100 * (LEAST - 1))} %."
 
 
 def next_step(found: Mapping[str, Sequence[Step]], autotune: str) -> Next:

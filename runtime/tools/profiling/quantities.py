@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from runelift.ir.prim import Prim
 from runelift.runtime.records.format import show_seconds
-from runelift.runtime.tools.profiling.next_step import Kind, times
+from runelift.runtime.tools.profiling.next_step import WORDS, Kind, times
 from runelift.runtime.tools.profiling.profile import KernelProfile, Profile
 
 NONE = "-"
@@ -16,6 +16,8 @@ IDLE = 0.5
 """The share of kernels below which the device is called idle."""
 AT_ROOF = "at roof"
 """Stands for the share of a kernel that reached more than the peak."""
+DOUBTFUL = 1.2
+"""The gain of a way from which it is told that it may gain, although not for sure."""
 COUNTED = (
     "Times are those of the device, from the start to the end of a command: medians over the runs, "
     "of all launches of a kernel together.",
@@ -118,7 +120,8 @@ def ways(profile: Profile) -> Sequence[tuple[str, ...]]:
 
 def about_ways(profile: Profile) -> Sequence[str]:
     """Sentences about ways: why some did not run, and how NumPy compares."""
-    found = [each.refused for each in profile.ways if each.refused]
+    told = refusals(profile)
+    found = [each.refused for each in profile.ways if each.refused and each.refused not in told]
     kinds = {each.kind: each for each in profile.ways if each.seconds}
     own = kinds.get(Kind.HOST, kinds.get(Kind.DEVICE))
     if Kind.NUMPY in kinds and own is not None:
@@ -126,6 +129,13 @@ def about_ways(profile: Profile) -> Sequence[str]:
         one, other = f"'{kinds[Kind.NUMPY].name}'", f"'{own.name}'"
         slow, fast = (one, other) if ratio >= 1 else (other, one)
         found.append(f"{fast} is {times(max(ratio, 1 / ratio))} as fast as {slow}.")
+    now = kinds.get(Kind.NOW)
+    tried = [] if now is None or profile.steps else [
+        (each.gain(now).value, each.name) for each in profile.ways if each.seconds
+        and each.kind in WORDS and each.kind is not Kind.DEVICE]
+    if tried and max(tried)[0] >= DOUBTFUL:
+        found.append(f"'{max(tried)[1]}' may be {times(max(tried)[0])} as fast, but times vary too "
+                     "much: profile again while no other program runs.")
     if profile.difference:
         found.append(f"The results of NumPy differ: {profile.difference}.")
     return found

@@ -50,15 +50,15 @@ class Column:
 
 COLUMNS = (
     Column("time", lambda k: show_seconds(k.time.median)),
-    Column("predicted", lambda k: predicted_text(k.predicted), 100),
+    Column("predicted", lambda k: predicted_text(k.predicted), 110),
     Column("± MAD", lambda k: show_seconds(k.time.mad), 160),
     Column("share", lambda k: percent(k.share)),
     Column("launches", lambda k: str(k.launches)),
-    Column("bytes", lambda k: marked(k, scaled(k.moved, "B")), 140),
-    Column("bandwidth", lambda k: marked(k, scaled(k.bandwidth, "B/s")), 112),
+    Column("bytes", lambda k: marked(k, scaled(k.moved, "B")), 150),
+    Column("bandwidth", lambda k: marked(k, scaled(k.bandwidth, "B/s")), 120),
     Column("of peak\nB/s", lambda k: share_of_peak(k, k.memory_share)),
-    Column("operations", lambda k: marked(k, scaled(k.operations, "")), 140),
-    Column("rate", lambda k: marked(k, scaled(k.operation_rate, "op/s")), 112),
+    Column("operations", lambda k: marked(k, scaled(k.operations, "")), 150),
+    Column("rate", lambda k: marked(k, scaled(k.operation_rate, "op/s")), 120),
     Column("of peak\nop/s", lambda k: share_of_peak(k, k.compute_share)),
     Column("bound", lambda k: k.bound, 90),
 )

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence, Set
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,7 @@ def measured_ways(call: Call, ran: Set[str], runs: int,
         ways.append(Way(Kind.DEFAULT, "without --force", timed))
     elif call.program.thresholds:
         ways.append(Way(Kind.DEFAULT, "default", partial(timed, thresholds={})))
+    begins("layouts, by predicted times")
     versions, left_out = _versions(call, measured, resident, ran)
     ways += [*versions, *_from_python(call, resident), *_constant(call, resident),
              *windows(call, resident), *layouts(call, resident)]
@@ -240,6 +242,7 @@ def difference_from_numpy(call: Call) -> str:
 
 def commands_in_python(call: Call) -> Commands:
     """Commands for a program in Python."""
-    declared = call.program.compiled.signatures[call.entry]
-    return Commands(call.entry, python_names(declared), ["[" in each.type for each in
-                                                         declared.params])
+    declared, name = call.program.compiled.signatures[call.entry], call.program.compiled.source.name
+    return Commands(call.entry, python_names(declared),
+                    ["[" in each.type for each in declared.params],
+                    text=f"open({name!r}).read()" if Path(name).is_file() else "text")

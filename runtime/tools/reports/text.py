@@ -304,7 +304,8 @@ def failures(entry: EntryTuning, *, failed: bool = True) -> Iterator[str]:
             " before all default versions had been measured" if name in without_time else ""))
     for name, dropped in entry.costs.incomplete.items():
         if dropped:
-            yield f"  note: {name}: {dropped} encounters skipped, as not every version had them"
+            yield (f"  note: {name}: {counted(dropped, 'encounter')} skipped, as not every version "
+                   f"had {'it' if dropped == 1 else 'them'}")
 
 
 def _cell(standing: Standing | None) -> str:

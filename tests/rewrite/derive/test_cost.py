@@ -45,6 +45,9 @@ FAMILIES = {
     "segment_gathers": "let ys = map (** 2) xs in f64.sum (map (\\i -> f64.sum (loop zs = "
                        "replicate 5 0 for j < i % 4 do map2 (\\z k -> z + ys[(i + j * k) % n] * "
                        "xs[i]) zs (iota 5))) (iota n))",
+    "segment_slices": "let ps = map (\\i -> i * 3 / 2) (iota (n / 2 + 1)) let is = map (\\i -> "
+                      "i * 7 % n) (iota n) in f64.sum (map (\\i -> f64.sum (map2 (\\x j -> x * "
+                      "xs[j]) xs[ps[i]:ps[i + 1]] is[ps[i]:ps[i + 1]]) ** 2) (iota (n / 2)))",
     "nearest": "f64.sum (map (\\x -> f64.minimum (map (\\y -> f64.abs (x - y / 2) + y) xs)) xs)",
     "branches": "f64.sum (map (\\x -> if x > 0 then f64.sqrt x * x else x * x * 2) xs)",
     "windows": "f64.sum (map (\\i -> f64.sum (map (** 2) xs[i:i + 4])) (iota (n - 3)))",

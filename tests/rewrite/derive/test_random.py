@@ -57,7 +57,7 @@ class Writer:
             f"(let {v} = {a} in {inner})",
             f"(map (\\x -> {element}) {a})",
             f"(map2 (\\x y -> x * y + {element}) {a} {b})",
-            f"(scan (+) 0 {a})", f"(scan f64.min 9 {a})", f"(scan (*) 1 {a})",
+            f"(scan (+) 0 {a})", f"(scan f64.min f64.inf {a})", f"(scan (*) 1 {a})",
             f"(let {s} = f64.sum {a} in map (* {s}) {b})",
             f"(let {s} = f64.maximum {a} in map (+ {s}) {b})",
             f"(let {s} = reduce (*) 1 {a} in map (+ {s}) {b})",
@@ -66,8 +66,14 @@ class Writer:
             f"{v}[i] * {names[0]}[i])",
             f"(let {v} = {a} let {w} = {b} in scatter (copy {v}) (map (% n) (iota n)) {w})",
             f"(let {v} = {a} in map (\\i -> {v}[(i * 3 + 1) % n] * {v}[i]) (iota n))",
+            f"(let {v} = {a} in map (\\i -> f64.sum (map (\\j -> {v}[(i + j) % n] * {v}[j]) "
+            f"(iota (i % 3)))) (iota n))",
+            f"(let {v} = {a} in map (\\i -> f64.sum (map (\\x -> x * {v}[i]) {v}[i / 2:i])) "
+            "(iota n))",
+            f"(let {v} = {a} in map (\\i -> loop s = {names[-1]}[i] for j < i % 3 do s * 0.5 + "
+            f"f64.sum (map (\\x -> x * {v}[(i + j) % n]) {v})) (iota n))",
             f"(reduce_by_index (copy {a}) (+) 0 is {b})",
-            f"(reduce_by_index (copy {a}) f64.max (-9) is {b})",
+            f"(reduce_by_index (copy {a}) f64.max (-f64.inf) is {b})",
             f"(reduce_by_index (copy {a}) (*) 1 is {b})",
             f"(if {names[0]}[1] > 0.1 then {a} else {b})",
             f"(let {v} = {a} in map (\\x -> f64.sum (map (\\y -> x * y) {v})) {b})",

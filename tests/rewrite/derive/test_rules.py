@@ -73,6 +73,8 @@ REACH: dict[str, str] = {
     "segment_gathers": "let ys = map (** 2) xs in map (\\i -> f64.sum (loop zs = xs[:3] for j < "
                        "i % 4 do map2 (\\z k -> z * ys[(i + j * k) % n] + xs[(i * k) % n]) zs "
                        "(iota 3))) is",
+    "segment_slices": "map (\\i -> f64.sum (map2 (\\x k -> x * xs[k % n]) xs[i % 3:i + 1] "
+                      "is[i % 3:i + 1])) [0, 2, 1, 3, 4, 0]",
     "slices": "map (\\i -> f64.sum (map (** 2) xs[i:i + 3]) * xs[i]) (iota (n - 2))",
     "parts": "let (a, b) = reduce (\\(a, b) (c, d) -> (a + c, b * d)) (0, 1) "
              "(zip xs (map (+ 1) xs)) in [a * b, f64.maximum (map (* 3) xs)]",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.codegen.plan import plan
 from runelift.runtime.versions.forest import plans
 from tests.rewrite.flatten.test_ragged import LENGTHS
 from tests.runtime.memory.test_memory_run import measured
@@ -39,3 +40,41 @@ def test_every_version_takes_what_is_foreseen(name: str) -> None:
             found = program.estimate_memory("main", [lengths], force=force)
             assert not found.unknown, (shape, force, found)
             assert found.bytes == measured(program, "main", [lengths], force), (shape, force)
+
+
+JOINED = {
+    "rows that points write": """let [q] (_, _, _, vs: [q]i64) =
+        flatmap' (\\k -> scan (+) 0 (map (* k) (iota k))) ks
+      in i64.sum (map2 (*) vs (reverse vs))""",
+    "elements": """let [q] (_, _, _, vs: [q]i64) =
+        flatmap' (\\k -> replicate k (k * k)) ks
+      in i64.sum (map2 (*) vs (reverse vs))""",
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_joined_rows_take_what_is_foreseen(name: str) -> None:
+    program = runelift.compile(f"entry main [n] (ks: [n]i64): i64 = {JOINED[name]}",
+                               device="pocl", tuning={})
+    for shape in ("none", "empty at the ends", "huge"):
+        lengths = np.tile(np.array(LENGTHS[shape], np.int64), 33)  # few points come in turn
+        found = program.estimate_memory("main", [lengths])
+        assert not found.unknown, (shape, found)
+        assert found.bytes == measured(program, "main", [lengths], {}), shape
+
+
+@pytest.mark.parametrize("text", [
+    f"i64 = {JOINED['rows that points write']}", """([]i64, [n]i64) =
+      let [q] (_, _, _, vs: [q]i64) = flatmap' (\\k -> replicate k (k * k)) ks
+      in (vs, map (\\k -> i64.sum (map (\\i -> i * k ^ i) (iota k))) ks)"""])
+def test_a_size_is_read_with_the_facts_about_its_lengths(text: str) -> None:
+    """One pass finds all facts, and the host waits for them once."""
+    compiled = runelift.compile(f"entry main [n] (ks: [n]i64): {text}",
+                                device="interpreter").compiled
+    steps = list(plan.all_steps(compiled.plan("main").steps))
+    (first,) = (s for s in steps if isinstance(s, plan.Launch) and s.facts is not None
+                and s.args[s.facts.source].base == "ks")
+    assert first.kernel.kind == "length_facts"
+    reads = [k for k, s in enumerate(steps) if isinstance(s, plan.Read)
+             and s.buffer.base == "facts"]
+    assert reads == list(range(reads[0], reads[0] + len(reads)))

@@ -69,6 +69,8 @@ def test_what_cannot_be_obeyed_is_refused(line: str, told: str, said: Said) -> N
 @pytest.mark.parametrize(("line", "told"), [
     ("dataset '[4]i32' --i32-bounds -5:-5", "[-5i32, -5i32, -5i32, -5i32]"),
     ("doctor --device interpreter", "programs run in the interpreter."),
+    ("run plain.fut -e main -- -3 -4", "-7.0f32"),
+    ("run plain.fut -- -f32.inf 4", "-f32.inf"),
     ("run plain.fut 3 -4 --record", "this run met no choice between versions"),
     ("run plain.fut 3 4 --record --device interpreter", "the interpreter has none"),
     ("run rows.fut [[1]] --record", " 1 launch ("),

@@ -270,6 +270,9 @@ def test_bash_completes() -> None:
     assert completed("runelift", "dump", "--stage", "k") == {"kernels"}
     assert completed("runelift", "dump", "--st") == {"--stage"}
     assert completed("runelift", "cache", "cl") == {"clear"}
+    assert completed("runelift", "explain", "size-m") == {"size-mismatch"}
+    assert completed("runelift", "explain", "exa") == {"examples"}
+    assert completed("runelift", "explain", "--ke") == {"--kernel"}
     assert completed("runelift", "check", "examples/matm") == {"examples/matmul.fut"}
 
 

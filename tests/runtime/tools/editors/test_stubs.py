@@ -23,10 +23,10 @@ entry run (x: i32) = x
 entry np (convert: i32) (out: i32) = convert + out
 entry from' (x: i32) = x
 """
-METHODS = ("__call__", "vjp", "jvp", "grad", "value_and_grad", "hvp", "torch", "jax")
+METHODS = ("__call__", "__get__", "vjp", "jvp", "grad", "value_and_grad", "hvp", "torch", "jax")
 API = """\
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
+from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar, overload
 TYPE_CHECKING = True
 Argnums = int | Sequence[int] | None
 class DeviceArray: ...
@@ -36,6 +36,7 @@ class EntryPoint:
 """ + "".join(f"    def {name}{inspect.signature(getattr(runelift.EntryPoint, name))}: ...\n"
               for name in METHODS) + f"""\
 class Program:
+    def __getattr__{inspect.signature(runelift.Program.__getattr__)}: ...
     def tune{inspect.signature(runelift.Program.tune)}: ...
 def compile(path: str) -> Program: ...
 P =""" + inspect.getsource(functions).partition("\nP =")[2].partition("@takes")[0]

@@ -73,6 +73,8 @@ def test_mistakes_name_places_of_the_input(answers: Answers) -> None:
     answers.answer("def f (x: i32) = x")
     with pytest.raises(ProgramError, match=r"^input:1:7: error\[unknown-name\]"):
         answers.answer("1 + f y")
+    with pytest.raises(UserError, match=r"Did you mean ':kernel'\?"):
+        answers.answer(":kernels 1")
     for wrong in (":nonsense", ":load", ":load /no/such/file.fut", ":type", ":time", ":"):
         with pytest.raises(UserError):
             answers.answer(wrong)

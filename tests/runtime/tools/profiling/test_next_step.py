@@ -7,6 +7,8 @@ import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -28,9 +30,10 @@ from runelift.runtime.tools.profiling.next_step import (
     next_step,
     steps,
 )
-from runelift.runtime.tools.profiling.profile import KernelProfile
-from runelift.runtime.tools.profiling.quantities import share_of_peak
+from runelift.runtime.tools.profiling.profile import ComparedVersion, KernelProfile, Profile
+from runelift.runtime.tools.profiling.quantities import about_ways, refusals, share_of_peak
 from runelift.runtime.tools.profiling.way import Call
+from runelift.runtime.tools.profiling.ways import commands_in_python
 from runelift.runtime.tools.profiling.windows import windowed, windows
 
 SHELL = Commands("f", ["k", "xs"], [False, True], "a b.fut", ["--only", "big", "--entry", "f"],
@@ -92,11 +95,35 @@ def test_what_does_not_gain_for_sure_is_not_named() -> None:
     little, slower = way(Kind.CONSTANT, 0.0096), way(Kind.LARGER, 0.020)
     small_part = way(Kind.VERSION, 0.0098, "V4")
     once = MeasuredWay(Kind.VERSION, "V5", seconds=(0.001,))
-    ways = [NOW, HOST, noisy, failed, little, slower, small_part, once, way(Kind.NUMPY, 0.001)]
+    few = replace(way(Kind.VERSION, 0.0085, "V6"), seconds=(0.0085,) * 3)
+    ways = [NOW, HOST, noisy, failed, little, slower, small_part, once, few,
+            way(Kind.NUMPY, 0.001)]
     assert steps(ways, SHELL) == ()
-    assert next_step({"": ()}, "").text == NOTHING == "Nothing that was tried gains 5 %."
+    assert next_step({"": ()}, "").text == NOTHING == "Nothing that was tried is sure to gain 5 %."
+    assert steps([NOW, HOST, replace(few, seconds=few.seconds * 2)], SHELL)
+    assert steps([NOW, HOST, replace(few, seconds=(0.005,) * 2)], SHELL)
     # without a call with NumPy arrays, nothing says that device arrays gain
     assert steps([NOW, way(Kind.DEVICE, 0.001)], SHELL) == ()
+
+
+def test_why_a_version_does_not_run_is_told_once() -> None:
+    refused = MeasuredWay(Kind.VERSION, "V2", refused="V2 cannot run here: no room.")
+    alone = ComparedVersion("V2", refused="V2 cannot run here: no room.")
+    for compared in ([alone], []):
+        profile = cast(Profile, SimpleNamespace(ways=[refused], compared=compared, difference=None))
+        assert [*refusals(profile), *about_ways(profile)] == ["V2 cannot run here: no room."]
+
+
+def test_a_gain_in_most_rounds_is_told_as_a_doubt() -> None:
+    noisy = replace(way(Kind.CONSTANT, 0.005, "f_k8"), seconds=(0.001, 0.002, 0.002, 0.02))
+    wall = Summary(0.01, 0, 0.01, 4)
+    found = Profile("f", "", "", wall, wall, Peaks(1.0, {}), (), (), cast(Any, None), 0.01,
+                    ways=(NOW, noisy, way(Kind.VERSION, 0.011, "V2")))
+    assert about_ways(found) == ["'f_k8' may be 5.03 times as fast, but times vary too much: "
+                                 "profile again while no other program runs."]
+    sure = steps([NOW, way(Kind.VERSION, 0.005, "V2")], SHELL)
+    for changed in (replace(found, steps=sure), replace(found, ways=(NOW, *found.ways[2:]))):
+        assert about_ways(changed) == []
 
 
 def test_the_greatest_gain_is_named_and_different_versions_are_tuned() -> None:
@@ -199,6 +226,8 @@ MEANS = f"""
 entry means [n] (k: i64) (xs: [n]f32): []f32 =
   tabulate (n - k + 1) (\\i -> f32.sum xs[i:i + k] / f32.i64 k)
 """
+VARYING = {Kind.LARGER, Kind.VERSION}
+"""The kinds of ways that are left out if calls are long, or predicted to be."""
 SCRIPT = """
 import numpy as np
 def means(k, xs): return np.convolve(xs, np.full(k, 1 / k), "valid")
@@ -243,15 +272,26 @@ def test_a_profile_ends_in_one_change_or_in_none(
     made = runelift.compile(program, device="pocl")
     np.testing.assert_array_equal(made.means_k8(xs), made.means(8, xs))
 
-    shown = runelift.profile(made.means, 8, xs, runs=3, numpy=lambda k, xs: xs)
-    assert repr(shown).endswith(shown.next)
+    call = Call(made, "means", [8, np.arange(20)])
+    assert commands_in_python(call).text == f"open({str(program)!r}).read()"
+
+    def means(k: int, xs: object) -> object:
+        return xs
+
+    xs = np.arange(3000, dtype=np.float32) % 7
+    shown = runelift.profile(made.means, 8, xs, runs=3, numpy=means)
+    assert {each.kind: each.name for each in shown.profile.ways if each.kind not in VARYING} == {
+        kind: each["name"] for kind, each in ways.items() if kind not in VARYING}
+    assert " ".join(repr(shown).split()).endswith(" ".join(shown.next.split()))
+    pasted = shown.next.partition("\n")[2]
+    assert all(len(each) <= 100 for each in repr(shown).splitlines() if each != pasted)
     assert "The results of NumPy differ" in repr(shown)
     assert re.match(r"Next: .* times as fast\.\n  \S|Nothing that was tried", shown.next)
     assert "Ways to make the call" in shown._repr_html_()
     (there,) = (each for each in shown.profile.ways if each.kind is Kind.CONSTANT)
     assert PYTHON.of(there) == "program.means_k8(xs)"
 
-    for name, said in (("none", "no function 'none'"), ("broken", "broken of means.py fails"),
+    for name, said in (("none", "no function 'none'"), ("broken", "broken fails"),
                        ("a.b", "SCRIPT.py:NAME")):
         assert main([*command, "--numpy", f"{script}:{name}"]) == 1
         assert said in " ".join(capsys.readouterr().err.split())

@@ -1,0 +1,2 @@
+entry k [n] (xs: *[n]f32) (i: i64): *[n]f32 =
+  let xs with [i] = 2 in xs

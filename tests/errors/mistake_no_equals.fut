@@ -1,0 +1,2 @@
+entry f [n] (xs: [n]f32): f32
+  f32.sum xs
