@@ -40,6 +40,7 @@ EXCUSED = {
 }
 """Imports against the table, all late or by a string, and why."""
 CIRCLES = {
+    "frontend.check.base": "hints about unknown names look into the scope of the checker",
     "frontend.check.infer": "expressions contain patterns, loops, sums and indices, and these "
                             "contain expressions",
     "frontend.check.uniqueness": "loops carry arrays that the check follows",

@@ -120,9 +120,12 @@ def composed(checker: Checker, call: ast.Exp | None) -> str | None:
 def curried(call: ast.Exp | None, span: Span) -> str | None:
     """The hint for the derivative of a function of several arguments; None if it is another."""
     first = call.args[0] if isinstance(call, ast.Apply) else None
-    if not isinstance(call, ast.Apply) or call.fun.span.text not in DERIVATIVES or not isinstance(
-            first, ast.LambdaExp) or first.span != span or len(first.params) < 2:
+    if not isinstance(call, ast.Apply) or call.fun.span.text not in DERIVATIVES or (
+            first is None or first.span != span):
         return None
+    if not isinstance(first, ast.LambdaExp) or len(first.params) < 2:
+        return (f"{call.fun.span.text} takes a function of one argument, which may be a tuple: "
+                f"\\(x, y) -> {first.span.text} x y") if isinstance(first, ast.Name) else None
     params = ", ".join(param.span.text.strip("()") for param in first.params)
     return Replacement(f"It takes one argument, which may be a tuple: \\({params}) -> e",
                        f"({params})", first.params[0].span.to(first.params[-1].span))

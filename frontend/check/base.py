@@ -57,6 +57,7 @@ from runelift.frontend.syntax.types import (
     Abstract,
     Arrow,
     Sum,
+    Tuple,
     Type,
     params_in,
     payload,
@@ -80,6 +81,7 @@ SizeMaker: TypeAlias = Callable[[], Size]
 """Makes the size of an array type that does not name one."""
 
 
+_BREAK = "A loop ends by its condition: loop x = a while c do e"
 _NAME_SIZES = ("A size that is another one for each call must have a name on both sides: name the "
                "parameter in the function's type, and the size in the lambda, as in "
                "(n: i64) -> [n]t -> u and \\n (xs: [n]t) -> e.")
@@ -213,7 +215,11 @@ class Base(ABC):
             self._require_complete(found, span)
             self._require_values(expected, span)
             words = self._wording()
-            advised = hint or self._advice(expected, found, span, call)
+            first = because.text if isinstance(because, Span) else ""
+            advised = hint or (_BREAK if first == "break" else "") or (
+                self._advice(expected, found, span, call))
+            if isinstance(error, ConsumingFunction):
+                advised = "Leave the star out of the parameter's type, and return a new value."
             labels, notes = self._about(call)
             labels += self._reason(expected, span, call, because)
             raise self._error(
@@ -240,6 +246,7 @@ class Base(ABC):
                 *filter(None, [hint]), *declared, *notes,
                 *(padded(because) if what == "an element" else
                   self._filtered(call, span, all((left, right))))
+                or (self._of_dimensions(call, span, left, right) if call is not None else [])
                 or size_advice(self.solved, error.left, error.right, (left, right), what),
                 labels=labels) from None
 
@@ -297,6 +304,23 @@ class Base(ABC):
                         "It is declared as "
                         f"{' '.join([f'#{exp.name}', *(self._show(each) for each in types)])}.")
 
+    def _of_dimensions(self, call: ast.Exp | None, span: Span, left: str, right: str) -> list[str]:
+        """The hints about two size parameters of a function, which are equal only by chance."""
+        heads = re.findall(r"^(?:def|entry)\s+[\w']+((?:\s*\[[\w']+\])+)",
+                           span.source.text[:span.start], re.MULTILINE)
+        own = set(re.findall(r"[\w']+", heads[-1])) if heads else set()
+        if not {left, right} <= own:
+            return []
+        if isinstance(call, ast.Apply) and call.fun.span.text in ("reduce", "scan") and (
+                len(call.args) == 3 and span == call.args[2].span):
+            return ["The neutral element has the sizes of an element of the array."]
+        if span.text.startswith("transpose "):
+            return ["map goes along the rows: it may fit without transpose."]
+        start = span.source.text.rfind(heads[-1]) + len(heads[-1])
+        if re.search(r"\]\s*\[", span.source.text[start:span.start]):
+            return [f"{left} and {right} are two sizes: another dimension may be meant."]
+        return [f"If {left} and {right} are always equal, declare both as [{left}]."]
+
     def _filtered(self, call: ast.Exp | None, span: Span, named: bool) -> list[str]:
         """The hint about an array that has another length because it was filtered."""
         exps = call.args if isinstance(call, ast.Apply) else ()
@@ -315,6 +339,15 @@ class Base(ABC):
         together = "Filter the arrays together: unzip (filter (\\(x, y) -> e) (zip xs ys))."
         return [f"Only the running program knows how many elements {makers[0]} keeps.",
                 *[together] * (makers[0] == "filter")]
+
+    def _component(self, found: Type, span: Span) -> str | None:
+        """The hint about a name of a tuple that stands where a component is meant."""
+        binding, type_ = self.scope.find(span.text), self.solved.resolve(found)
+        value = self._defined(binding.span) if binding is not None else None
+        if not isinstance(type_, Tuple) or value is None:
+            return None
+        names = ", ".join("xyzuvw"[:len(type_.items)]) if len(type_.items) < 7 else "x, y, ..."
+        return f"It is a tuple: let ({names}) = {value.span.text} names its components."
 
     def _hidden(self, found: Type) -> str | None:
         """The hint about a value whose type a module hides: the functions that take it."""
@@ -341,6 +374,7 @@ class Base(ABC):
             said = reordered(self, first) or advice(
                 self.solved, expected, found, span.text, call)
             said = said or composed(self, call) if self._advising == 1 else said
+            said = self._component(found, span) or said if isinstance(call, ast.BinExp) else said
             if self._advising == 1 and (said is None or said == OF_OPERATORS):
                 said = elementwise(self, call) or said
             return said or self._hidden(found) or miscounted(self, first)

@@ -150,6 +150,8 @@ class Patterns(SizeExps):
 def _parameters(span: Span) -> list[str]:
     """The hint about a pattern that is the parameter of a lambda, which takes no tuple."""
     before = span.source.text[:span.start].rstrip()
+    if re.search(r"\b(reduce|reduce_comm|scan|foldl|foldr|map2)\s*\(\\\($", before):
+        return ["A function of two arguments has a parameter for each: \\(a, b) (c, d) -> e"]
     if not before.endswith("\\"):
         return []
     if re.search(r"\b(map|filter|all|any|partition)\s*\(\\$", before):

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from math import isfinite
 
 from runelift.frontend.check.exhaustive import ANOTHER_CASE, uncovered
-from runelift.frontend.check.forms import first_hidden
+from runelift.frontend.check.forms import first_hidden, tail
 from runelift.frontend.check.infer import Inference
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.literals import bounds_hint
 from runelift.frontend.syntax.prelude import EQUALITY
-from runelift.ir.base.errors import Diagnostic, ProgramWarning
+from runelift.ir.base.errors import Diagnostic, Label, ProgramWarning
 from runelift.ir.base.source import Span
 from runelift.ir.prim import Prim
+
+_INNER = "Put the inner match in parentheses: case p -> (match e case q -> x)"
 
 
 class Settling(Inference):
@@ -97,8 +100,14 @@ class Settling(Inference):
         """Check that every match covers every value, and that other patterns cannot fail."""
         for node in self._typed:
             if isinstance(node, ast.MatchExp):
-                self.errors += uncovered([case.pattern for case in node.cases], node.span,
-                                         ANOTHER_CASE)
+                inner = tail(node.cases[-1].body)
+                found = uncovered([case.pattern for case in node.cases], node.span, ANOTHER_CASE)
+                if found and isinstance(inner, ast.MatchExp) and (
+                        inner.span.source.text[inner.span.start - 1] != "("):
+                    found = [replace(each, hints=(_INNER,), labels=(Label(
+                        inner.value.span, "the cases behind it belong to this match"),))
+                        for each in found]
+                self.errors += found
             else:
                 for pattern in _irrefutable(node):
                     self.errors += uncovered([pattern], pattern.span)

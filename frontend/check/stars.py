@@ -128,6 +128,14 @@ def update_of(span: Span) -> str | None:
     return Replacement(f"Update a copy: copy {text}.", f"(copy {text})", span)
 
 
+def written_at_once(name: str, span: Span) -> str | None:
+    """The hint for an update inside of a function that may run many times; None for others."""
+    if not re.match(r"\s*(with\b|\[[^\]\n]*\]\s*=)", span.source.text[span.end:]):
+        return None
+    return (f"Many elements are written at once by scatter {name} is vs; a loop carries the array: "
+            f"loop {name} for i < n do e")
+
+
 def reworded(hint: str, text: str) -> str:
     """A hint in other words, with the same replacement."""
     return Replacement(text, hint.new, hint.span) if isinstance(hint, Replacement) else text

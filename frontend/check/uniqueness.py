@@ -48,6 +48,7 @@ from runelift.frontend.check.stars import (
     unique_parts,
     unique_pattern,
     update_of,
+    written_at_once,
 )
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.layered import Layered
@@ -166,9 +167,12 @@ class Walk:
         alias = ("but it" if name == origin.name else
                  f"which may be an alias of {origin.shown}, but that")
         kept = None if name == origin.name else copied(name, span)
+        if span.start < place.start and place.text != name:  # the loop has another name for it
+            kept = Replacement(f"The loop's own name for it is {place.text}.", place.text, span)
         self.error("use-after-consume", span, f'Using "{name}", {alias} was consumed.',
                    kept or update_of(place) or f"Update a copy: copy {origin.name}.",
-                   Label(place, "consumed here"), *defined(kept))
+                   Label(place, "consumed here"),
+                   *(defined(kept) if kept is not None and span.start > place.start else ()))
 
     def consume(self, found: Origins, span: Span) -> None:
         """Mark as consumed, or say why that is not allowed."""
@@ -195,7 +199,7 @@ class Walk:
                 self.error("consume-free", span,
                            f'Consuming variable "{origin.name}", which is not consumable here: '
                            "it is bound outside of a function or loop that may run many times.",
-                           hint)
+                           written_at_once(origin.name, span) or hint)
             else:
                 self.consumed.setdefault(origin, span)
 

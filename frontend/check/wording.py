@@ -287,6 +287,10 @@ def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: 
     if isinstance(call, ast.Apply) and (isinstance(given, Array) or len(call.args) == 1) and (
             named := _for_other_type(name, wanted, given)):
         return Replacement(f"For {show(elem_of(given))} it is {named}.", named, call.fun.span)
+    if name == "unflatten" and isinstance(call, ast.Apply) and len(call.args) == 3:
+        rows, columns, array = (argument(arg.span.text) for arg in call.args)
+        return ("The sizes stand in the type of its one argument: "
+                f"unflatten ({array} :> [{rows} * {columns}]t)")
     if name == "split" and isinstance(call, ast.Apply) and len(call.args) == 2:
         count, array = (argument(arg.span.text) for arg in call.args)
         new = f"(take {count} {array}, drop {count} {array})"
@@ -499,7 +503,8 @@ def _repeated(solved: Substitution, wanted: Array, given: Type, text: str, call:
               ) -> str | None:
     """The advice for a number in place of an array of numbers; None if it is of another type."""
     if isinstance(given, Prim) and isinstance(wanted.elem, Prim) and given is not wanted.elem:
-        return "A program makes no text of a number." if wanted.elem is Prim.U8 else None
+        return ("A program makes no text of a number: return the number itself."
+                if wanted.elem is Prim.U8 else None)
     size, name = wanted.size.variable, call.fun.span.text if isinstance(call, ast.Apply) else ""
     if name not in FUNCTIONS and (size is None or size in solved.flexible):
         return Replacement(f"An array of one element is written [{text}].", f"[{text}]")

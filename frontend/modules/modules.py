@@ -42,6 +42,7 @@ from runelift.frontend.modules.structures import (
     Specified,
     Structure,
     Unknown,
+    added,
     broken_name,
     find_module,
     find_signature,
@@ -612,6 +613,6 @@ def _pick(find: Callable[[str], T | None], wanted: Iterable[str], what: str,
         if (each := find(name)) is None:
             raise wrong("missing-member", span,
                         f"The module has no {what} '{name}', which its module type asks for.",
-                        f"Add it: {'def' if what == 'value' else what} {name} = ...")
+                        added(what, name, span.text))
         found[name] = each
     return found

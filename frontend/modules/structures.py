@@ -231,6 +231,14 @@ def with_meaning(scope: Structure, table: Structure) -> Structure:
     return found
 
 
+def added(what: str, name: str, module: str) -> str:
+    """The hint to add a member to a module; the module of a type has no place for it."""
+    new = f"{'def' if what == 'value' else what} {name} = ..."
+    if module in {prim.value for prim in Prim}:
+        return f"Write a module that has it: {{ type t = {module} {new} }}"
+    return f"Add it: {new}"
+
+
 def not_shipped(path: str, span: Span, names: Sequence[str]) -> ProgramError:
     """An error: none of the shipped files has this path."""
     near = difflib.get_close_matches(path.removesuffix(".fut"), names, n=1)

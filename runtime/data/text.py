@@ -233,7 +233,7 @@ class Reader:
             [n.value for n in numbers], preferred)
         if not numbers and preferred is None:
             self.fail("The type of an empty array is unknown.", start,
-                      hint="Write it as 'empty([0]i32)'.")
+                      hint="Write it as 'empty([0]i32)'; random data have sizes, as in [100]i32.")
         with np.errstate(over="ignore"):
             flat = np.array([self._fitting(number, prim) for number in numbers], prim.dtype)
         return flat.reshape(shape)
