@@ -270,8 +270,7 @@ class _Walk:
             case module_ast.TypeSpec(span, name, type_params, definition):
                 if definition is not None:
                     self._visit(definition, self._parameters(type_params, (), scope))
-                new.types[name] = self._define(
-                    name, "type", self._place(name, span), span, members)
+                new.types[name] = self._define(name, "type", self._place(name, span), span, members)
             case module_ast.ModSpec(span, name, sig):
                 place = self._define(name, "module", self._place(name, span), span, members)
                 new.modules[name] = place, self.signature(sig, scope)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from runelift.ir import syntax as ir
 from runelift.ir.guards import Guard, Lengths
@@ -19,6 +19,7 @@ from runelift.ir.ragged import Ragged
 from runelift.ir.sizes import Size
 from runelift.ir.types import ArrayType, Atom, Const, Type
 
+Part = TypeVar("Part")
 FLAT = frozenset({ir.AccWrite, ir.ArrayLit, ir.Assert, ir.AtomExp, ir.Call, ir.Concat, ir.Convert,
                   ir.Copy, ir.Index, ir.Iota, ir.LengthFacts, ir.PrimOp,
                   ir.Pad, ir.Rearrange, ir.Replicate, ir.Reshape, ir.SlabSize, ir.Slide, ir.Update})
@@ -388,15 +389,11 @@ def map_inside(exp: ir.Exp, body: Callable[[ir.Body], ir.Body],
     """``exp`` with the bodies and lambdas directly inside it mapped; the same object if equal."""
     if is_flat(exp):
         return exp
-    return map_exp(Mapper(_same, _same_name, body, lam), exp)
+    return map_exp(Mapper(_same, _same, body, lam), exp)
 
 
-def _same(atom: Atom) -> Atom:
-    return atom
-
-
-def _same_name(name: VName) -> VName:
-    return name
+def _same(part: Part) -> Part:
+    return part
 
 
 # Names
@@ -421,19 +418,11 @@ def uses(exp: ir.Exp) -> Iterable[VName]:
             found.append(atom)
         return atom
 
-    _mapped(Mapper(use, _same_name, _same_body, _same_lambda), exp)
+    _mapped(Mapper(use, _same, _same, _same), exp)
     if type(exp) in FLAT:
         return found
     own = set(bound_by(exp))
     return [name for name in found if name not in own]
-
-
-def _same_body(body: ir.Body) -> ir.Body:
-    return body
-
-
-def _same_lambda(lam: ir.Lambda) -> ir.Lambda:
-    return lam
 
 
 def bound_by(exp: ir.Exp) -> Iterator[VName]:
@@ -562,7 +551,7 @@ def _substitution(mapping: Mapping[VName, Atom]) -> Mapper:
     def atom(use: Atom) -> Atom:
         return mapping.get(use, use) if isinstance(use, VName) else use
 
-    m = Mapper(atom, _same_name, lambda body: map_body(m, body), lambda lam: map_lambda(m, lam))
+    m = Mapper(atom, _same, lambda body: map_body(m, body), lambda lam: map_lambda(m, lam))
     return m
 
 

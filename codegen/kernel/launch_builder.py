@@ -463,8 +463,7 @@ def choose(lowering: Lowering, cond: Atom, then_: tuple[plan.Step, ...],
 def _needs_of(branch_: tuple[plan.Step, ...]) -> tuple[plan.Need, ...]:
     """The needs of a branch of an operation that are known before it, or can be."""
     inside = {name for step in plan.all_steps(branch_) for name in plan.sets(step)}
-    inside -= {name for step in branch_ if isinstance(step, GroupShape)
-               for name in step.names()}
+    inside -= {name for step in branch_ if isinstance(step, GroupShape) for name in step.names()}
     return needs((plan.Operation("", (), branch_),), lambda name: name not in inside)
 
 

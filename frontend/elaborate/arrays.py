@@ -82,8 +82,7 @@ class Arrays:
         equal = self.builder.op("eq", Prim.I64, (left, right), span)
         if equal == Const(True, Prim.BOOL):
             return
-        self.builder.emit_stm((), ir.Assert(
-            equal, failures.SIZES, (left, right)), span)
+        self.builder.emit_stm((), ir.Assert(equal, failures.SIZES, (left, right)), span)
 
     def require_length(self, count: Atom, span: Span) -> None:
         """Fail at run time unless ``count`` can be the length of an array."""
@@ -434,8 +433,7 @@ class Arrays:
             if isinstance(rim.type, Prim):
                 node = ir.Pad(0, before, after, rim.atom, self._name(part, span))
             else:
-                parts = (self.replicate(before, rim, span), part,
-                         self.replicate(after, rim, span))
+                parts = (self.replicate(before, rim, span), part, self.replicate(after, rim, span))
                 node = ir.Concat(0, tuple(self._name(each, span) for each in parts
                                           if isinstance(each, Dynamic)), size)
             return self._made(node, type_, "ps", span)

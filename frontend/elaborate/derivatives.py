@@ -61,8 +61,7 @@ def _derived(e: Evaluator, f: Value, x: Value, given: Value, span: Span, *, forw
     bases = ("y",) * count + (("y_tan",) if forward else ("x_adj",)) * (len(types) - count)
     found = [Dynamic(name, type_) for name, type_ in zip(
         e.builder.emit(node, types, bases, span), types, strict=True)]
-    return (rebuild(applied.result, iter(found[:count])),
-            rebuild(second, iter(found[count:])))
+    return (rebuild(applied.result, iter(found[:count])), rebuild(second, iter(found[count:])))
 
 
 def _warn(lam: Lambda, span: Span, *, forward: bool) -> None:

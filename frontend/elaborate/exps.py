@@ -231,8 +231,7 @@ class Evaluator:
                 atoms = tuple(Const(byte, Prim.U8) for byte in text)
                 return array_of_values(self, [Dynamic(a, Prim.U8) for a in atoms], span)
             case ast.TupleExp(_, items):
-                return TupleValue(tuple([self.exp(item, env) for item in items])
-                                  ) if items else UNIT
+                return TupleValue(tuple([self.exp(item, env) for item in items])) if items else UNIT
             case ast.RecordExp(_, fields):
                 values = {name: self.exp(item, env) for name, item in fields}
                 return RecordValue(tuple(sorted(values.items(), key=lambda f: f[0])))

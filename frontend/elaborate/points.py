@@ -67,8 +67,7 @@ def points_of(module: Node) -> Iterator[tuple[ast.AttrExp, Request]]:
 def warn_of_names(module: ast.Flat) -> None:
     """Warn of parameters of points that are named as a variable is: it is not meant."""
     for dec in module.decs:
-        bound = {node.name for node in walk(dec)
-                 if isinstance(node, ast.PatName | ast.SizeParam)}
+        bound = {node.name for node in walk(dec) if isinstance(node, ast.PatName | ast.SizeParam)}
         for node, request in points_of(dec):
             for name in dict.fromkeys(request.names):
                 if name in bound:

@@ -67,8 +67,7 @@ def _check_size(e: Evaluator, wanted: Atom, size: Atom, span: Span) -> None:
         return
     equal = e.builder.op("eq", Prim.I64, (size, wanted), span)
     if equal != TRUE:
-        e.builder.emit_stm((), Assert(
-            equal, failures.SHAPES, (size, wanted)), span)
+        e.builder.emit_stm((), Assert(equal, failures.SHAPES, (size, wanted)), span)
 
 
 def _declared_sizes(e: Evaluator, exp: ast.TypeExp, env: Env) -> list[Atom | None]:

@@ -60,8 +60,7 @@ class Sealing:
                 sealed.modules[name] = self.seal(mod.modules[name], sig.modules[name],
                                                  f"{prefix}{name}.", table)
             else:
-                sealed.values[name] = self._value(mod.values[name], sig.values[name], prefix,
-                                                  table)
+                sealed.values[name] = self._value(mod.values[name], sig.values[name], prefix, table)
         return sealed
 
     def _type(self, actual: ast.QualName, specified: Specified, prefix: str,

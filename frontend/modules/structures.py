@@ -225,8 +225,7 @@ def with_meaning(scope: Structure, table: Structure) -> Structure:
     found = scope.copy()
     found.values = {name: table.values.get(value.name, value) for name, value in
                     scope.values.items()}
-    found.types = {name: table.types.get(type_.name, type_) for name, type_ in
-                   scope.types.items()}
+    found.types = {name: table.types.get(type_.name, type_) for name, type_ in scope.types.items()}
     found.modules = {name: with_meaning(mod, table) if isinstance(mod, Structure) else mod
                      for name, mod in scope.modules.items()}
     return found

@@ -100,8 +100,7 @@ class _Builder(Transformer[Token, Any]):
                        for c in front if isinstance(c, ast.Pattern)
                        or (isinstance(c, Token) and c.type == "NAME"))
         type_params = tuple(c for c in front if isinstance(c, ast.SizeParam | ast.TypeParam))
-        return ast.ValDec(span, name, name_span, entry, type_params, params, ret,
-                          body, attrs)
+        return ast.ValDec(span, name, name_span, entry, type_params, params, ret, body, attrs)
 
     def dec_name(self, span: Span, children: list[Any]) -> tuple[str, Span]:
         (name,) = children

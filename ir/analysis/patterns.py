@@ -138,14 +138,6 @@ def references(kernel: ir.SegOp, type_of: Callable[[VName], Type]) -> list[Refer
     return list(dict.fromkeys(walk.found))
 
 
-def classes(found: Iterable[Reference]) -> dict[VName, Pattern]:
-    """Each array to its access pattern: the most complex pattern of its references."""
-    arrays: dict[VName, Pattern] = {}
-    for each in found:
-        arrays[each.array] = max(each.pattern, arrays.get(each.array, Pattern.NONE))
-    return arrays
-
-
 @dataclass(frozen=True, slots=True)
 class _Open:
     """A dimension of a part, from an index of the array around on; None: from the beginning."""

@@ -8,11 +8,11 @@ from runelift.ir import syntax as ir
 from runelift.ir.analysis.blocks import blocks_of
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import statements_inside
-from runelift.ir.types import ArrayType, Atom, Type, array_of, shape_of, zero
+from runelift.ir.types import Atom, array_of, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import show_nest, whole
 from runelift.rewrite.flatten.parallelism import called_in
-from runelift.rewrite.flatten.rules.common import descend, emit_with_nest, enter, irregular, prim_of
+from runelift.rewrite.flatten.rules.common import descend, emit_with_nest, enter, irregular, zeros
 from runelift.rewrite.flatten.walk import Walk
 
 OUTER = "sequential_outer"
@@ -67,7 +67,7 @@ def loop_of_elements(walk: Walk, stm: ir.Stm) -> str | None:
     totals = tuple(walk.fresh("total", type_) for op in ops for type_ in op.lam.ret)
     filled = soac.lam.ret if isinstance(soac, ir.Scanomap) else soac.lam.ret[folded:]
     arrays = tuple(walk.fresh("filled", array_of((soac.width,), t)) for t in filled)
-    blanks = tuple(_blank(walk, array.type) for array in arrays)
+    blanks = tuple(ir.Stm((walk.fresh("blank", p.type),), zeros(p.type)) for p in arrays)
     stms = [ir.Stm((param,), ir.Index(array, (index.name, *map(whole, shape_of(param.type)))))
             for param, array in zip(soac.lam.params, soac.arrays, strict=True)]
     stms += soac.lam.body.stms
@@ -99,12 +99,6 @@ def loop_of_elements(walk: Walk, stm: ir.Stm) -> str | None:
             walk.statement(blank)
         walk.statement(ir.Stm((*last, *stm.pat), loop, attrs, stm.loc))
     return None
-
-
-def _blank(walk: Walk, type_: Type) -> ir.Stm:
-    """An array whose elements will all be overwritten."""
-    assert isinstance(type_, ArrayType)
-    return ir.Stm((walk.fresh("blank", type_),), ir.Replicate(type_.shape, zero(prim_of(type_))))
 
 
 def _applied(lam: ir.Lambda, args: Sequence[Atom]) -> list[ir.Stm]:

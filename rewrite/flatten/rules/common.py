@@ -15,11 +15,6 @@ from runelift.rewrite.flatten.nest import Nest, base_name
 from runelift.rewrite.flatten.walk import Walk
 
 
-def prim_of(type_: Type) -> Prim:
-    """The primitive type at the bottom of a type."""
-    return type_ if isinstance(type_, Prim) else type_.elem
-
-
 def zeros(type_: Type) -> Exp:
     """A number or an array of a type, in which all numbers are zeros."""
     value = zero(elem_of(type_))

@@ -10,7 +10,7 @@ from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import substitute_body
-from runelift.ir.types import Atom, array_of, as_name, row_of, shape_of
+from runelift.ir.types import Atom, array_of, as_name, elem_of, row_of, shape_of
 from runelift.rewrite.engine.checks import bounds_checks
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, show_nest
@@ -24,7 +24,6 @@ from runelift.rewrite.flatten.rules.common import (
     emit_with_nest,
     enter,
     irregular,
-    prim_of,
     transposed,
     transposition,
     uneven,
@@ -211,7 +210,7 @@ def update_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
         stms += bounds_checks(flattener.names, indices, shape_of(param.type), stm.loc)
     value: Atom = update.value
     if inner and isinstance(value, VName):
-        element = walk.fresh("value", prim_of(param.type))
+        element = walk.fresh("value", elem_of(param.type))
         stms.append(ir.Stm((element,), ir.Index(value, tuple(dim.index for dim in inner))))
         value = element.name
     nest = Nest((*walk.nest.space, *inner), walk.nest.defs)

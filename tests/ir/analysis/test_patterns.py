@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from runelift.ir.analysis.patterns import Accesses, Pattern, accesses, classes, render
+from runelift.ir.analysis.patterns import Accesses, Pattern, accesses, render
 from runelift.ir.base.source import Source
 from runelift.ir.syntax import SegMap, SegRed
 from runelift.runtime.compilation.pipeline import compile_source
@@ -73,7 +73,8 @@ def test_classes(case: str) -> None:
 def test_an_array_has_the_most_complex_class_of_its_references() -> None:
     found = outer_version("def main [n] (xs: [n]f32) =\n"
                           "  tabulate n (\\i -> loop a = xs[i] for k < n do a * a + xs[k])")
-    assert [str(p.title) for p in classes(found.references).values()] == ["InnerPat"]
+    assert {each.array for each in found.references} == {found.references[0].array}
+    assert str(max(each.pattern for each in found.references).title) == "InnerPat"
 
 
 def test_the_elements_of_a_reduction_are_walked() -> None:
