@@ -129,7 +129,7 @@ def update_of(span: Span) -> str | None:
 
 
 def written_at_once(name: str, span: Span) -> str | None:
-    """The hint for an update inside of a function that may run many times; None for others."""
+    """The hint for an update inside of a function that may run many times, or None."""
     if not re.match(r"\s*(with\b|\[[^\]\n]*\]\s*=)", span.source.text[span.end:]):
         return None
     return (f"Many elements are written at once by scatter {name} is vs; a loop carries the array: "
