@@ -8,14 +8,17 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
+import runelift
 from runelift.ir.interpret import interpret
 from runelift.runtime.devices.context import Device
 from runelift.runtime.execution.policy import CallPolicy
+from runelift.runtime.tools.commands.cli import main
 from tests.gpus import gpu
 from tests.random_programs.check import forced, results_with
 from tests.random_programs.derived import DERIVED
 from tests.random_programs.ragged import RAGGED
 from tests.random_programs.writer import Family
+from tests.test_examples import EXAMPLES
 
 CASES = [(family, seed, byte) for seed in range(8) for family in (RAGGED, DERIVED)
          for byte in (0x5A, 0xFF)]
@@ -61,6 +64,16 @@ def test_each_version_writes_what_it_reads(family: Family, seed: int, byte: int,
         expected = interpret(program.compiled.core, "main", args)
         for force in forced(program.tree.entry("main"), seed):
             results_with(program, args, force, None, expected, family.close)
+    assert filled.count
+
+
+@pytest.mark.sweep(keep=["mapscan"])
+@pytest.mark.parametrize("name", ["backprop", "csr", "mapscan", "quicksort", "words"])
+def test_examples_write_what_they_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(EXAMPLES / f"{name}.fut")
+    device = runelift.compile(path, device="pocl").loaded.executable("main").device
+    filled = Filled(monkeypatch, device, 0xFF)
+    assert main(["test", "--all-versions", "--device", "pocl", path]) == 0
     assert filled.count
 
 
