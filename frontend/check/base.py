@@ -22,6 +22,7 @@ from runelift.frontend.check.arguments import (
     reordered,
 )
 from runelift.frontend.check.forms import COMPOSITIONS, call_text, tail
+from runelift.frontend.check.size_hints import column, of_dimensions, padded, size_advice
 from runelift.frontend.check.types import Abbreviation, Scheme, prelude_scheme
 from runelift.frontend.check.unify import (
     ConsumingFunction,
@@ -42,11 +43,10 @@ from runelift.frontend.check.wording import (
     advice,
     arity,
     difference,
-    padded,
-    size_advice,
 )
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.layered import Layered
+from runelift.frontend.syntax.literals import beyond_suffix
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.prelude import (
     FUNCTIONS,
@@ -55,6 +55,7 @@ from runelift.frontend.syntax.prelude import (
 from runelift.frontend.syntax.types import (
     UNIT,
     Abstract,
+    Array,
     Arrow,
     Sum,
     Tuple,
@@ -214,6 +215,7 @@ class Base(ABC):
         except TypeMismatch as error:
             self._require_complete(found, span)
             self._require_values(expected, span)
+            self._require_room(self.solved.resolve(expected), self.solved.resolve(found))
             words = self._wording()
             first = because.text if isinstance(because, Span) else ""
             advised = hint or (_BREAK if first == "break" else "") or (
@@ -237,7 +239,9 @@ class Base(ABC):
                 hint = hint or _NAME_SIZES
             labels, notes = self._about(call)
             labels += self._reason(expected, span, call, because)
-            declared = ([self._declare(found, because.span)] if what == DECLARED
+            own = of_dimensions(call, span, left, right)
+            rows = column(span)
+            declared = ([self._declare(found, because.span)] if what == DECLARED and not rows
                         and isinstance(because, Label) and not self.solved.specified else [])
             raise self._error(
                 "size-mismatch", span, call_text(call, span)
@@ -246,9 +250,33 @@ class Base(ABC):
                 *filter(None, [hint]), *declared, *notes,
                 *(padded(because) if what == "an element" else
                   self._filtered(call, span, all((left, right))))
-                or (self._of_dimensions(call, span, left, right) if call is not None else [])
+                or rows or self._transposed(span, left, right) or own.hints
                 or size_advice(self.solved, error.left, error.right, (left, right), what),
-                labels=labels) from None
+                labels=(*labels, *own.labels)) from None
+
+    def _require_room(self, *types: Type) -> None:
+        """Refuse a number that does not fit its suffix, as the suffix is one of the wrong types."""
+        for exp in self._typed:
+            if isinstance(exp, ast.Literal) and exp.prim in types and (
+                    said := beyond_suffix(exp.span, exp.prim)):
+                raise ProgramError(said)
+
+    def _transposed(self, span: Span, left: str, right: str) -> list[str]:
+        """The hint that a row stands for a column: the elements of a transposed array are meant."""
+        binding, words = self.scope.find(span.text), self._wording()
+        for exp in reversed(self._typed):
+            if binding is None or not isinstance(exp, ast.Apply) or exp.fun.span.text != "map":
+                continue
+            match exp.args:
+                case (ast.LambdaExp(_, (ast.PatName(place),)), array) if (
+                        place == binding.span and array.type is not None):
+                    match self.solved.resolve(array.type):
+                        case Array(rows, Array(columns)) if (
+                                words.size(rows), words.size(columns)) == (left, right):
+                            new = f"transpose {foreign.argument(array.span.text)}"
+                            return [Replacement(f"Columns of {array.span.text} have the size "
+                                                f"{left}: {new}", f"({new})", array.span)]
+        return []
 
     def _require_complete(self, found: Type, span: Span) -> None:
         """Refuse a local name of what lacks an argument where it is defined, not where it is used.
@@ -303,23 +331,6 @@ class Base(ABC):
                         f"value{'s' * (len(types) != 1)}, but here it gets {len(exp.args)}.",
                         "It is declared as "
                         f"{' '.join([f'#{exp.name}', *(self._show(each) for each in types)])}.")
-
-    def _of_dimensions(self, call: ast.Exp | None, span: Span, left: str, right: str) -> list[str]:
-        """The hints about two size parameters of a function, which are equal only by chance."""
-        heads = re.findall(r"^(?:def|entry)\s+[\w']+((?:\s*\[[\w']+\])+)",
-                           span.source.text[:span.start], re.MULTILINE)
-        own = set(re.findall(r"[\w']+", heads[-1])) if heads else set()
-        if not {left, right} <= own:
-            return []
-        if isinstance(call, ast.Apply) and call.fun.span.text in ("reduce", "scan") and (
-                len(call.args) == 3 and span == call.args[2].span):
-            return ["The neutral element has the sizes of an element of the array."]
-        if span.text.startswith("transpose "):
-            return ["map goes along the rows: it may fit without transpose."]
-        start = span.source.text.rfind(heads[-1]) + len(heads[-1])
-        if re.search(r"\]\s*\[", span.source.text[start:span.start]):
-            return [f"{left} and {right} are two sizes: another dimension may be meant."]
-        return [f"If {left} and {right} are always equal, declare both as [{left}]."]
 
     def _filtered(self, call: ast.Exp | None, span: Span, named: bool) -> list[str]:
         """The hint about an array that has another length because it was filtered."""

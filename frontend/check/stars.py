@@ -79,7 +79,7 @@ def copied(name: str, span: Span) -> str | None:
     text, first = span.source.text, _declaration(span)
     begin = max((found.end() for found in re.compile(
         rf"\b(let|loop)\s+{re.escape(name)}\s*(:[^=\n]*)?=\s*").finditer(
-            text, first, span.start)), default=None)
+            text, first, span.start) if found.end() != span.start), default=None)
     value = re.compile(rf"({_PATH})\s*(?=\b(in|let|for|while)\b)").match(text, begin) if (
         begin is not None) else None
     pairs = list(re.compile(r"\bloop\s*\(([^()]*)\)\s*=\s*\(([^()]*)\)").finditer(

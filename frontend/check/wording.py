@@ -28,8 +28,7 @@ from runelift.frontend.syntax.types import (
     Type,
     show,
 )
-from runelift.ir.base.errors import Label, Replacement
-from runelift.ir.base.source import Span
+from runelift.ir.base.errors import Replacement
 from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, SIGNED, Prim
 from runelift.ir.sizes import Size
@@ -148,10 +147,11 @@ def _number(solved: Substitution, wanted: Type, given: Type, text: str, call: as
                     wanted in FLOATS or "." not in text):
             return Replacement(f"Write {literal[1]}{wanted}.", f"{literal[1]}{wanted}")
         case Prim(), Prim() if wanted in NUMBERS and given in NUMBERS:
-            return _written("Convert it", text, f"{wanted}.{given}")
+            return _converted(wanted, given, text, call)
         case Array(_, Prim() as elem), Array(_, Prim() as other) if (
                 elem is not other and elem in NUMBERS and other in NUMBERS):
-            return _written("Convert its elements", text, f"map {elem}.{other}")
+            said = _written("Convert its elements", text, f"map {elem}.{other}")
+            return _cut_off(said) if call is None and elem in INTS and other in FLOATS else said
         case Array(), Array() if isinstance(call, ast.Apply) and call.fun.span.text in _FOLDS:
             return None
         case Array(_, Prim() as elem), Array(_, Prim.BOOL) if elem in NUMBERS:
@@ -174,6 +174,28 @@ def _number(solved: Substitution, wanted: Type, given: Type, text: str, call: as
         case Prim.BOOL, (Prim() | MetaVar()) if given in INTS or given in FLOATS:
             return _written("Compare it with a number", text)
     return None
+
+
+def _converted(wanted: Prim, given: Prim, text: str, call: ast.Exp | None) -> str:
+    """The advice to write a number of the type ``given`` as one of the type ``wanted``."""
+    constant = re.fullmatch(rf"{given}\.(\w+)", text)
+    if constant and member(str(wanted), constant[1]) is not None:
+        return Replacement(f"Write {wanted}.{constant[1]}.", f"{wanted}.{constant[1]}")
+    said = _written("Convert it", text, f"{wanted}.{given}")
+    if call is None and (fold := re.match(r"(reduce|reduce_comm)\s*\(\\", text)):
+        return f"{_ONE_TYPE.format(fold[1])[:-1]}, or write foldl, which is sequential."
+    if wanted not in INTS or given not in FLOATS:
+        return said
+    if isinstance(call, ast.BinExp):
+        left = call.left.span
+        new = _written("Convert the other operand", left.text, f"{given}.{wanted}")
+        return Replacement(new, new.new, left) if isinstance(new, Replacement) else new
+    return _cut_off(said) if call is None else said
+
+
+def _cut_off(advice: str) -> str:
+    """Advice to convert floats to integers where it is unclear which of both types is meant."""
+    return f"If the fraction may be cut off, convert: {advice.partition(': ')[2]}"
 
 
 def _composite(solved: Substitution, wanted: Type, given: Type, text: str, call: ast.Exp | None
@@ -556,37 +578,3 @@ def _written(advice: str, text: str, function: str = "") -> str:
     new = f"{function} {argument(text)}" if function else f"{text} != 0"
     hint = f"{advice}: {new}"
     return hint if lost else Replacement(hint, f"({new})")
-
-
-def padded(first: Span | Label | None) -> list[str]:
-    """The hint for texts of several lengths in an array, of which ``first`` is the first one."""
-    if not isinstance(first, Span) or first.text[:1] != '"':
-        return []
-    hint = "Texts in an array have one length: fill them up with blanks."
-    found = re.compile(r'"[^"\\\n]*"(\s*,\s*"[^"\\\n]*")*').match(first.source.text, first.start)
-    if found is None:
-        return [hint]
-    longest = max(map(len, re.findall(r'"([^"]*)"', found[0])))
-    new = re.sub(r'"([^"]*)"', lambda each: f'"{each[1].ljust(longest)}"', found[0])
-    return [Replacement(hint, new, Span(first.source, first.start, found.end()))]
-
-
-def size_advice(solved: Substitution, left: Size, right: Size, names: tuple[str, str],
-                what: str) -> list[str]:
-    """Advice about two sizes of ``what`` that are not known to be equal."""
-    for size, name in zip((left, right), names, strict=True):
-        if name and (free := sorted(size.variables() & solved.flexible)):
-            return [f"No equation is solved for {free[0].base}: the size of the argument must be "
-                    "written as the declaration says it, which a size coercion can do."]
-    by = (left - right).constant
-    if by and (left.variables() or right.variables()):
-        return [f"They differ by {abs(by)}, so they are never equal: take a slice of one of them."
-                ] * (what != DECLARED)
-    if left.constant is not None and right.constant is not None:
-        return ["All elements of an array have the same size."] if what == "an element" else []
-    shown = [name for name in names if name]
-    hints = [] if len(shown) == 2 else ["A size [] has no name, or is known only to the running "
-                                        "program."]
-    if shown:
-        hints.append(f"If they are equal, say so with a size coercion: e :> [{shown[0]}]t.")
-    return hints

@@ -57,6 +57,18 @@ def bounds_hint(prim: Prim) -> tuple[str, ...]:
     return (f"It has the numbers from {prim.least} to {prim.greatest}.",) if prim.is_int else ()
 
 
+def beyond_suffix(span: Span, prim: Prim) -> Diagnostic | None:
+    """The error that a decimal number does not fit the type of its suffix; None if it does."""
+    written = re.fullmatch(r"([\d_]+)[iu]\d+", span.text)
+    value = int(written[1].replace("_", "")) if written is not None else 0
+    if not prim.is_int or value <= prim.greatest + prim.is_signed:  # -128i8 has a sign before it
+        return None
+    room = [str(each) for each in (Prim.U8, Prim.I16, Prim.U16, Prim.I32, Prim.U32, Prim.I64,
+                                   Prim.U64) if value <= each.greatest and each.bits >= prim.bits]
+    hints = (f"{' or '.join(room[:2])} has room.",) if room else bounds_hint(prim)
+    return Diagnostic("literal-out-of-range", span, f"{value} does not fit {prim}.", hints=hints)
+
+
 def _value(digits: str) -> int | float:
     lower = digits.lower()
     if lower.startswith("0r"):

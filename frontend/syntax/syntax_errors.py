@@ -174,6 +174,8 @@ _UPDATE = "A field is replaced without braces: r with x = e"
 _IMPORT = 'Another file is imported by its path: import "std/sort"'
 _LINE = r"(^|\n)[ \t]*$"
 RANGE = "A range is written 0..<n without its end, or 1...n with it."
+_BOUND = r"[^\[\](),.\n]+"
+"""A number at which a range begins or ends."""
 _VALUE = r"(?:[^(),\n]|\([^()\n]*\))*"
 """The start of a loop."""
 _ALONG = r"(?P<start>\b(?P<f>[\w'.]+)\s*\(\s*(?P<xs>[\w']+)\s*,\s*(axis|dims?)\s*)$"
@@ -212,6 +214,10 @@ _FOREIGN = (
            before=r"(?P<start>\(\s*(?P<first>[<>=!]=?[^()\n&|]*?)\s*(?P<op>&&|\|\|)\s*)$"),
     Advice("A type gets its meaning without 'type': M with t = i32", at=r"type\s+(?=[\w'])", new="",
            before=r"\bwith\s+$"),
+    *(Advice(RANGE, at=r"[\])]", new="({first}...{last})",
+             before=rf"(?<![\w')\]])(?P<start>[\[(]\s*(?P<first>{first})\s*\.\.(?P<last>{last}))$")
+      for first, last in (("1", _BOUND), (_BOUND, rf"{_BOUND}-\s*1\s*"))),
+    Advice(RANGE, before=rf"(?<![\w')\]])[\[(]{_BOUND}\.\.{_BOUND}$", at=r"[\])]"),
     Advice("A range with a step has its second number: 0..2..<n", before=r"(?<!case )\b\d+:$",
            at=r"\d+:"),
     Advice(RANGE, before=r"(?<!case )\b(?P<start>0:)$", at=r"(?=\d)", new="0..<"),

@@ -1,0 +1,87 @@
+"""Hints about sizes that are not known to be equal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from runelift.frontend.check.unify import Substitution
+from runelift.frontend.check.wording import DECLARED
+from runelift.frontend.syntax import ast
+from runelift.ir.base.errors import Label, Replacement
+from runelift.ir.base.source import Span
+from runelift.ir.sizes import Size
+
+
+def padded(first: Span | Label | None) -> list[str]:
+    """The hint for texts of several lengths in an array, of which ``first`` is the first one."""
+    if not isinstance(first, Span) or first.text[:1] != '"':
+        return []
+    hint = "Texts in an array have one length: fill them up with blanks."
+    found = re.compile(r'"[^"\\\n]*"(\s*,\s*"[^"\\\n]*")*').match(first.source.text, first.start)
+    if found is None:
+        return [hint]
+    longest = max(map(len, re.findall(r'"([^"]*)"', found[0])))
+    new = re.sub(r'"([^"]*)"', lambda each: f'"{each[1].ljust(longest)}"', found[0])
+    return [Replacement(hint, new, Span(first.source, first.start, found.end()))]
+
+
+def size_advice(solved: Substitution, left: Size, right: Size, names: tuple[str, str],
+                what: str) -> list[str]:
+    """Advice about two sizes of ``what`` that are not known to be equal."""
+    for size, name in zip((left, right), names, strict=True):
+        if name and (free := sorted(size.variables() & solved.flexible)):
+            return [f"No equation is solved for {free[0].base}: the size of the argument must be "
+                    "written as the declaration says it, which a size coercion can do."]
+    by = (left - right).constant
+    if by and (left.variables() or right.variables()):
+        return [f"They differ by {abs(by)}, so they are never equal: take a slice of one of them."
+                ] * (what != DECLARED)
+    if left.constant is not None and right.constant is not None:
+        return ["All elements of an array have the same size."] if what == "an element" else []
+    shown = [name for name in names if name]
+    hints = [] if len(shown) == 2 else ["A size [] has no name, or is known only to the running "
+                                        "program."]
+    if shown:
+        hints.append(f"If they are equal, say so with a size coercion: e :> [{shown[0]}]t.")
+    return hints
+
+
+class OwnSizes(NamedTuple):
+    """Hints about two size parameters of a declaration, and the place of these."""
+
+    hints: Sequence[str] = ()
+    labels: tuple[Label, ...] = ()
+
+
+def of_dimensions(call: ast.Exp | None, span: Span, left: str, right: str) -> OwnSizes:
+    """The hints about two size parameters of a function, which are equal only by chance."""
+    text = span.source.text
+    heads = list(re.finditer(r"^(?:def|entry)\s+[\w']+\s*((?:\s*\[[\w']+\])+)",
+                             text[:span.start], re.MULTILINE))
+    own = set(re.findall(r"[\w']+", heads[-1][1])) if heads else set()
+    if call is None or not {left, right} <= own:
+        return OwnSizes()
+    if isinstance(call, ast.Apply) and call.fun.span.text in ("reduce", "scan") and (
+            len(call.args) == 3 and span == call.args[2].span):
+        return OwnSizes(["The neutral element has the sizes of an element of the array."])
+    if span.text.startswith("transpose "):
+        return OwnSizes(["map goes along the rows: it may fit without transpose."])
+    if re.search(r"\]\s*\[", text[heads[-1].end():span.start]):
+        return OwnSizes([f"{left} and {right} are two sizes: another dimension may be meant."])
+    place = Span(span.source, heads[-1].start(1), heads[-1].end(1))
+    return OwnSizes([f"If {left} and {right} are always equal, declare both as [{left}]."],
+                    (Label(place, f"{left} and {right} are any two sizes"),))
+
+
+def column(span: Span) -> list[str]:
+    """The hint for ``xss[:][k]``, which is a row; nothing for another text from ``span`` on."""
+    end = span.source.text.find("\n", span.end)
+    found = re.compile(r"\[\s*:\s*\]\[([^\[\]\n]*)\]").search(
+        span.source.text, span.start, end if end >= 0 else len(span.source.text))
+    if found is None:
+        return []
+    new = f"[:, {found[1]}]"
+    return [Replacement(f"Behind [:] an index is of all rows again; a column is {new}.", new,
+                        Span(span.source, found.start(), found.end()))]
