@@ -23,6 +23,7 @@ from runelift.frontend.check.arguments import (
 )
 from runelift.frontend.check.forms import COMPOSITIONS, call_text, tail
 from runelift.frontend.check.size_hints import column, of_dimensions, padded, size_advice
+from runelift.frontend.check.suffixes import require_room, suffixed
 from runelift.frontend.check.types import Abbreviation, Scheme, prelude_scheme
 from runelift.frontend.check.unify import (
     ConsumingFunction,
@@ -46,7 +47,6 @@ from runelift.frontend.check.wording import (
 )
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.layered import Layered
-from runelift.frontend.syntax.literals import beyond_suffix
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.prelude import (
     FUNCTIONS,
@@ -215,10 +215,12 @@ class Base(ABC):
         except TypeMismatch as error:
             self._require_complete(found, span)
             self._require_values(expected, span)
-            self._require_room(self.solved.resolve(expected), self.solved.resolve(found))
+            wanted, given = self.solved.resolve(expected), self.solved.resolve(found)
+            require_room(self._typed, wanted, given)
             words = self._wording()
             first = because.text if isinstance(because, Span) else ""
             advised = hint or (_BREAK if first == "break" else "") or (
+                suffixed(self._typed, self.scope.find, wanted, given, call or because)) or (
                 self._advice(expected, found, span, call))
             if isinstance(error, ConsumingFunction):
                 advised = "Leave the star out of the parameter's type, and return a new value."
@@ -253,13 +255,6 @@ class Base(ABC):
                 or rows or self._transposed(span, left, right) or own.hints
                 or size_advice(self.solved, error.left, error.right, (left, right), what),
                 labels=(*labels, *own.labels)) from None
-
-    def _require_room(self, *types: Type) -> None:
-        """Refuse a number that does not fit its suffix, as the suffix is one of the wrong types."""
-        for exp in self._typed:
-            if isinstance(exp, ast.Literal) and exp.prim in types and (
-                    said := beyond_suffix(exp.span, exp.prim)):
-                raise ProgramError(said)
 
     def _transposed(self, span: Span, left: str, right: str) -> list[str]:
         """The hint that a row stands for a column: the elements of a transposed array are meant."""

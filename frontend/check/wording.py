@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from string import ascii_lowercase
 
 from runelift.frontend.check.arguments import DERIVATIVES, elem_of
@@ -182,15 +183,20 @@ def _converted(wanted: Prim, given: Prim, text: str, call: ast.Exp | None) -> st
     if constant and member(str(wanted), constant[1]) is not None:
         return Replacement(f"Write {wanted}.{constant[1]}.", f"{wanted}.{constant[1]}")
     said = _written("Convert it", text, f"{wanted}.{given}")
-    if call is None and (fold := re.match(r"(reduce|reduce_comm)\s*\(\\", text)):
+    fold = re.search(r"(?:^|\|>\s*)(reduce|reduce_comm)\s*\(\\(?!.*\|>)", text, re.DOTALL)
+    if call is None and fold and {wanted, given} & {*INTS}:
         return f"{_ONE_TYPE.format(fold[1])[:-1]}, or write foldl, which is sequential."
-    if wanted not in INTS or given not in FLOATS:
+    if call is None and wanted in FLOATS and given in INTS and re.search(r"(?<!/)/(?!/)", text):
+        return f"{said}.  Convert the operands of / if the fraction counts."
+    if wanted not in INTS or given not in FLOATS or re.match(
+            rf"{given}\.(floor|ceil|round|trunc)\b", text):
         return said
     if isinstance(call, ast.BinExp):
         left = call.left.span
         new = _written("Convert the other operand", left.text, f"{given}.{wanted}")
         return Replacement(new, new.new, left) if isinstance(new, Replacement) else new
-    return _cut_off(said) if call is None else said
+    of_type = isinstance(call, ast.Apply) and call.fun.span.text.startswith(f"{wanted}.")
+    return _cut_off(said) if call is None or of_type else said
 
 
 def _cut_off(advice: str) -> str:
@@ -570,11 +576,12 @@ def _field_difference(wanted: Mapping[str, Type], given: Mapping[str, Type]) -> 
 def _written(advice: str, text: str, function: str = "") -> str:
     """The advice to apply a function to an expression, or without one to compare it with 0.
 
-    The place of an operation begins behind the parentheses of its first operand, and so is no place
-    for another text then.
+    The place of an operation begins behind the parentheses of its first operand, and ends before
+    the parentheses of its last operand.  It is no place for another text then.
     """
-    lost = text.count(")") - text.count("(")
-    text = "(" * lost + text
+    depths = list(accumulate((c == "(") - (c == ")") for c in text))
+    lost = -min(0, *depths), depths[-1] - min(0, *depths)
+    text = "(" * lost[0] + text + ")" * lost[1]
     new = f"{function} {argument(text)}" if function else f"{text} != 0"
     hint = f"{advice}: {new}"
-    return hint if lost else Replacement(hint, f"({new})")
+    return hint if any(lost) else Replacement(hint, f"({new})")

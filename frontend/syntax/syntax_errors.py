@@ -174,6 +174,17 @@ _UPDATE = "A field is replaced without braces: r with x = e"
 _IMPORT = 'Another file is imported by its path: import "std/sort"'
 _LINE = r"(^|\n)[ \t]*$"
 RANGE = "A range is written 0..<n without its end, or 1...n with it."
+_RESULT = r"(?P<start>\[(?P<e>[^\[\]]*?)\s*)$"
+"""An array's bracket and an expression behind it."""
+_RESULTS = r"An array of results is written: map (\x -> e) xs"
+_COMPREHENSIONS = (
+    (_RESULTS, "", r"(map (\{p} -> {e}) {xs})"),
+    (r"Some elements are taken by filter: map (\x -> e) (filter (\x -> c) xs)",
+     r"\s+if\s+(?P<c>[^\[\]\n]+)", r"(map (\{p} -> {e}) (filter (\{p} -> {c}) {xs}))"),
+    (r"Results of all pairs are: flatten (map (\x -> map (\y -> e) ys) xs)",
+     r"\s+for\s+(?P<q>[\w']+)\s+in\s+(?P<ys>[\w'.]+)",
+     r"(flatten (map (\{p} -> map (\{q} -> {e}) {ys}) {xs}))"))
+"""The hint for each kind of list comprehension of Python, what follows its array, and its cure."""
 _BOUND = r"[^\[\](),.\n]+"
 """A number at which a range begins or ends."""
 _VALUE = r"(?:[^(),\n]|\([^()\n]*\))*"
@@ -390,7 +401,11 @@ _ADVICE = (
            at=r"\.(?!\.)", new="{digits}.0"),
     Advice("A product of matrices is written: map (\\row -> map (\\col -> f32.sum (map2 (*) row "
            "col)) (transpose b)) a", at="@"),
-    Advice(r"An array of results is written: map (\x -> e) xs", before=r"\[[^\[\]]*$", at=r"for\b"),
+    *(Advice(hint, before=_RESULT, new=new.replace("{xs}", array),
+             at=rf"for\s+(?P<p>[\w']+)\s+in\s+(?P<xs>{xs}){more}\s*\]")
+      for hint, more, new in _COMPREHENSIONS
+      for xs, array in ((r"[\w'.]+", "{xs}"), (r"[\w'.]+\([^()\n]*\)", "({xs})"))),
+    Advice(_RESULTS, before=r"\[[^\[\]]*$", at=r"for\b"),
     Advice("A choice is written: if c then a else b",
            before=r"\bif\b(?![^\n]*\bthen\b)[^\n]*[{:][^\n]*$"),
     Advice("An operator that counts up is no part of the language: write i + 1.",

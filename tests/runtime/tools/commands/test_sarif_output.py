@@ -116,7 +116,9 @@ def test_errors_and_warnings_with_their_places() -> None:
         ("unknown-name", "error", 4, 16, 4, 18),  # the letter is one column
         ("syntax-error", "error", 7, 1, 7, 2)]
     first = run["results"][0]
-    assert first["message"]["text"].endswith("\nHint: Convert it: f32.i64 ((x + y) / 2)")
+    assert first["message"]["text"].endswith(
+        "\nHint: Convert it: f32.i64 ((x + y) / 2).  Convert the operands of / if the fraction "
+        "counts.")
     (label,) = first["relatedLocations"]
     assert label["message"]["text"] == "declared here"
     assert label["physicalLocation"]["region"]["startColumn"] == 29
