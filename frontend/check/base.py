@@ -22,7 +22,7 @@ from runelift.frontend.check.arguments import (
     reordered,
 )
 from runelift.frontend.check.forms import COMPOSITIONS, call_text, tail
-from runelift.frontend.check.size_hints import column, of_dimensions, padded, size_advice
+from runelift.frontend.check.size_hints import bracketed, column, of_dimensions, padded, size_advice
 from runelift.frontend.check.suffixes import require_room, suffixed
 from runelift.frontend.check.types import Abbreviation, Scheme, prelude_scheme
 from runelift.frontend.check.unify import (
@@ -219,7 +219,7 @@ class Base(ABC):
             require_room(self._typed, wanted, given)
             words = self._wording()
             first = because.text if isinstance(because, Span) else ""
-            advised = hint or (_BREAK if first == "break" else "") or (
+            advised = bracketed(self._typed) or hint or (_BREAK if first == "break" else "") or (
                 suffixed(self._typed, self.scope.find, wanted, given, call or because)) or (
                 self._advice(expected, found, span, call))
             if isinstance(error, ConsumingFunction):
@@ -239,6 +239,7 @@ class Base(ABC):
             left, right = words.size(error.left), words.size(error.right)
             if isinstance(error, SizeOfCall):
                 hint = hint or _NAME_SIZES
+            one = bracketed(self._typed)
             labels, notes = self._about(call)
             labels += self._reason(expected, span, call, because)
             own = of_dimensions(call, span, left, right)
@@ -249,11 +250,11 @@ class Base(ABC):
                 "size-mismatch", span, call_text(call, span)
                 + f'Sizes "{left or "[]"}" and "{right or "[]"}" do not match. '
                 + words.mismatch(expected, found, what),
-                *filter(None, [hint]), *declared, *notes,
-                *(padded(because) if what == "an element" else
-                  self._filtered(call, span, all((left, right))))
-                or rows or self._transposed(span, left, right) or own.hints
-                or size_advice(self.solved, error.left, error.right, (left, right), what),
+                *filter(None, [one or hint]), *declared, *notes,
+                *(() if one else (padded(because) if what == "an element" else self._filtered(
+                    call, span, all((left, right))))
+                  or rows or self._transposed(span, left, right) or own.hints
+                  or size_advice(self.solved, error.left, error.right, (left, right), what)),
                 labels=(*labels, *own.labels)) from None
 
     def _transposed(self, span: Span, left: str, right: str) -> list[str]:

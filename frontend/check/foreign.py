@@ -202,6 +202,9 @@ ALONE = LAMBDAS | {"<-"}
 """Unknown names that make further names unknown, which need not be told."""
 ENDS = frozenset({"end", "endif", "fi", "done", "od", "begin", "endfor", "endfunction"})
 
+_KEEPING = ("mut", "mutable", "var", "val", "const")
+"""Words behind 'let' that say whether a name keeps its value."""
+
 _CALL = re.compile(r"\s*\(\s*\)")
 
 
@@ -228,7 +231,7 @@ def shipped() -> Mapping[str, str]:
 
 def recursive(name: str, span: Span) -> tuple[Span, str] | None:
     """The place and hint of ``let rec name`` or the like, which declares another name here."""
-    kinds = "|".join(("rec", "mut", *CONVERSIONS))
+    kinds = "|".join(("rec", *_KEEPING, *CONVERSIONS))
     places = list(re.finditer(rf"\b(let|def)\s+({kinds})\s+{re.escape(name)}(?![\w'])",
                               span.source.text[:span.start]))
     inside = re.search(rf"\blet\s+({re.escape(name)})\s[^=]*=((?:(?!\ndef\b|\nentry\b).)*)$",
@@ -244,8 +247,8 @@ def recursive(name: str, span: Span) -> tuple[Span, str] | None:
         new = f"{name}: {CONVERSIONS[found[2]]}"
         return place, Replacement(f"A type stands behind the name: let {new} = e", new,
                                   Span(span.source, found.start(2), found.end()))
-    if found[2] == "mut":
-        return place, Replacement("A name keeps its value: there is no 'mut'.", "")
+    if found[2] in _KEEPING:
+        return place, Replacement(f"A name keeps its value: there is no '{found[2]}'.", "")
     if found[1] == "def":
         return place, Replacement("A declaration may call itself without 'rec'.", "")
     return place, f"A function that calls itself is a declaration of its own: def {name} ... = e"

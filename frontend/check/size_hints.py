@@ -9,6 +9,7 @@ from typing import NamedTuple
 from runelift.frontend.check.unify import Substitution
 from runelift.frontend.check.wording import DECLARED
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.nodes import Node
 from runelift.ir.base.errors import Label, Replacement
 from runelift.ir.base.source import Span
 from runelift.ir.sizes import Size
@@ -73,6 +74,16 @@ def of_dimensions(call: ast.Exp | None, span: Span, left: str, right: str) -> Ow
     place = Span(span.source, heads[-1].start(1), heads[-1].end(1))
     return OwnSizes([f"If {left} and {right} are always equal, declare both as [{left}]."],
                     (Label(place, f"{left} and {right} are any two sizes"),))
+
+
+def bracketed(typed: Sequence[Node]) -> Replacement | None:
+    """The hint for a range in brackets, which is an array of one array; None if there is none."""
+    for exp in typed:
+        match exp:
+            case ast.ArrayExp(_, (ast.Range(inner),)):
+                return Replacement(f"A range is an array without brackets: {inner.text}",
+                                   f"({inner.text})", exp.span)
+    return None
 
 
 def column(span: Span) -> list[str]:

@@ -152,6 +152,10 @@ def _number(solved: Substitution, wanted: Type, given: Type, text: str, call: as
         case Array(_, Prim() as elem), Array(_, Prim() as other) if (
                 elem is not other and elem in NUMBERS and other in NUMBERS):
             said = _written("Convert its elements", text, f"map {elem}.{other}")
+            if isinstance(call, ast.Apply) and (named := re.fullmatch(
+                    rf"([iuf]\d+)\.{elem}", call.args[0].span.text)) and named[1] != other.value:
+                return Replacement(f"A conversion names both types: {named[1]}.{other}",
+                                   f"{named[1]}.{other}", call.args[0].span)
             return _cut_off(said) if call is None and elem in INTS and other in FLOATS else said
         case Array(), Array() if isinstance(call, ast.Apply) and call.fun.span.text in _FOLDS:
             return None
@@ -325,7 +329,8 @@ def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: 
         return Replacement(f"It has no number; write {new}.", new, call.span)
     conversion = re.fullmatch(r"([iuf]\d+)\.([iuf]\d+)", name)
     if conversion and isinstance(call, ast.Apply) and isinstance(given, Prim) and given in NUMBERS:
-        new = f"{conversion[1]}.{given}"
+        to = conversion[2] if given.value == conversion[1] else conversion[1]
+        new = f"{to}.{given}"
         return Replacement(f"A conversion names both types: {new}", new, call.fun.span)
     if isinstance(call, ast.Apply) and not isinstance(elem_of(wanted), Record) and (
             zipped := _unzipped(call)):

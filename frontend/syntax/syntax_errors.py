@@ -225,6 +225,8 @@ _FOREIGN = (
            before=r"(?P<start>\(\s*(?P<first>[<>=!]=?[^()\n&|]*?)\s*(?P<op>&&|\|\|)\s*)$"),
     Advice("A type gets its meaning without 'type': M with t = i32", at=r"type\s+(?=[\w'])", new="",
            before=r"\bwith\s+$"),
+    Advice("A slice has a colon: xs[a:b]", at=r"\]", new=":",
+           before=rf"[\w')\]]\[{_BOUND}(?P<start>\.\.(?P<end>)){_BOUND}$"),
     *(Advice(RANGE, at=r"[\])]", new="({first}...{last})",
              before=rf"(?<![\w')\]])(?P<start>[\[(]\s*(?P<first>{first})\s*\.\.(?P<last>{last}))$")
       for first, last in (("1", _BOUND), (_BOUND, rf"{_BOUND}-\s*1\s*"))),
