@@ -97,10 +97,10 @@ def _imperfect(lam: ir.Lambda, bound: set[VName]) -> str:
     inside = bound | {p.name for s in before for p in s.pat}
     assert isinstance(last.exp, ir.Map)
     for each in before:
-        if not is_cheap(each.exp):
-            return f"'{each.pat[0].name.base}' is computed between its maps, and costs too much"
         if may_fail(each.exp):
             return "a check stands between its maps"
+        if not is_cheap(each.exp):
+            return f"'{each.pat[0].name.base}' is computed between its maps, and costs too much"
     if {last.exp.width} & inside or any({*shape_of(type_)} & inside for type_ in last.exp.lam.ret):
         return "the map inside has another length for each element"
     return ""

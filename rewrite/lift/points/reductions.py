@@ -63,9 +63,10 @@ def _parts(stm: ir.Stm) -> Parts | str:
     if place is None:
         return "no reduction stands in its innermost map"
     for each in stms[:place]:
-        if not is_cheap(each.exp) or may_fail(each.exp):
-            return (f"'{each.pat[0].name.base}' is computed before the reduction, and "
-                    "costs too much or may fail")
+        if may_fail(each.exp):
+            return "a check stands before the reduction"
+        if not is_cheap(each.exp):
+            return f"'{each.pat[0].name.base}' is computed before the reduction, and costs too much"
     fold = stms[place]
     loops = (*maps.loops[:-1], replace(maps.loops[-1], before=stms[:place]))
     if place + 1 == len(stms) and maps.lam.body.result == tuple(p.name for p in fold.pat):

@@ -73,7 +73,10 @@ def measured_ways(call: Call, ran: Set[str], runs: int,
 
 def in_turn(ways: Sequence[Way], runs: int, begins: Callable[[str], None], forest: Forest
             ) -> tuple[MeasuredWay, ...]:
-    """Ways that run in turn, the first one of which is the call as it is now."""
+    """Ways that run in turn, the first one of which is the call as it is now.
+
+    Larger data is random, so a program that refuses it says nothing about the call.
+    """
     refused = dict[Way, str]()
 
     def failed(way: Way, error: RuneliftError) -> None:
@@ -94,7 +97,8 @@ def in_turn(ways: Sequence[Way], runs: int, begins: Callable[[str], None], fores
             turns.choices = [each for each in turns.choices if turns.last[each] <= most]
     return tuple(MeasuredWay(each.kind, each.name, each.detail,
                              () if each in refused else tuple(turns.seconds.get(each, ())),
-                             refused.get(each, "")) for each in ways)
+                             refused.get(each, ""))
+                 for each in ways if each.kind is not Kind.LARGER or each not in refused)
 
 
 def _warm_up(turns: InTurn[Way], way: Way) -> None:

@@ -20,6 +20,13 @@ CHECKED = """
 entry main [n][m] (a: [n][m]i32) (at: [n]i64): [n][m]i32 =
   map2 (\\row i -> let s = row[i] in map (\\x -> x * s) row) a at
 """
+ASSERTED = """
+entry main [n][m] (a: [n][m]i32) (k: [n]i32): [n][m]i32 =
+  map2 (\\row i -> let s = assert (i > 0) i in map (\\x -> x * s) row) a k
+"""
+SQUARES = """
+entry main [n] (k: [n]i64): [n]i64 = map (\\m -> i64.sum (map (\\i -> i * i) (iota m))) k
+"""
 DIVIDED = """
 entry main [n] (a: [n]i32) (b: [n][3]i32): [n]i32 = map2 (\\x r -> #[unsafe] r[i64.i32 x]) a b
 """
@@ -38,12 +45,14 @@ entry main (a: [30]i32): [30]i32 = map (\\x -> x * x) a
 REFUSED: list[tuple[str, str, Given, str]] = [
     ("interchange", COSTLY, {}, "'r' is computed between its maps, and costs too much"),
     ("interchange", CHECKED, {}, "a check stands between its maps"),
+    ("interchange", ASSERTED, {}, "a check stands between its maps"),
     ("interchange", applying.ROW_SUMS, {}, "its function does not end with a map"),
     ("join_split", CONSTANT, {}, "its function does not end with a map"),
     ("ab_tile", COSTLY, {"rows": 2, "columns": 2}, "costs too much"),
     ("split_join", CONSTANT, {"tile": 7}, "7 does not divide 30, 30 % 7 = 2"),
     ("tile_map_reduce", CONSTANT, {"tile": 2}, "no reduction stands in its innermost map"),
     ("tile_map_reduce", TRIANGLE, {"tile": 2}, "the reduction has another length for each element"),
+    ("tile_map_reduce", SQUARES, {"tile": 2}, "a check stands before the reduction"),
     ("tile_map_reduce", ARRAYS, {"tile": 2}, "makes further arrays besides its sums"),
     ("tile_map_reduce", DIFFERENT, {"tile": 2}, "its operator differs between elements"),
     ("interchange_reduce", applying.SUM, {"position": 1}, "its neutral element is not replicated"),

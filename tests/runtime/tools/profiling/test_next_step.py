@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.ir.base.errors import UserError
 from runelift.ir.base.source import Source
 from runelift.ir.imp.work_counts import Work
 from runelift.ir.prim import Prim
@@ -32,8 +33,8 @@ from runelift.runtime.tools.profiling.next_step import (
 )
 from runelift.runtime.tools.profiling.profile import ComparedVersion, KernelProfile, Profile
 from runelift.runtime.tools.profiling.quantities import about_ways, refusals, share_of_peak
-from runelift.runtime.tools.profiling.way import Call
-from runelift.runtime.tools.profiling.ways import commands_in_python
+from runelift.runtime.tools.profiling.way import Call, Way
+from runelift.runtime.tools.profiling.ways import commands_in_python, in_turn
 from runelift.runtime.tools.profiling.windows import windowed, windows
 
 SHELL = Commands("f", ["k", "xs"], [False, True], "a b.fut", ["--only", "big", "--entry", "f"],
@@ -226,6 +227,18 @@ MEANS = f"""
 entry means [n] (k: i64) (xs: [n]f32): []f32 =
   tabulate (n - k + 1) (\\i -> f32.sum xs[i:i + k] / f32.i64 k)
 """
+def test_what_larger_random_data_does_to_a_program_is_not_told() -> None:
+    def fails() -> float:
+        raise UserError("The size of an array is negative.")
+
+    forest = runelift.compile("entry main (x: i32) = x").tree.entry("main")
+    ways = [Way(Kind.NOW, "default", lambda: 0.001), Way(Kind.VERSION, "V2", fails),
+            Way(Kind.LARGER, "a 16th of a call with n = 160", fails)]
+    found = in_turn(ways, 2, lambda _: None, forest)
+    assert [each.kind for each in found] == [Kind.NOW, Kind.VERSION]
+    assert "negative" in found[1].refused
+
+
 VARYING = {Kind.LARGER, Kind.VERSION}
 """The kinds of ways that are left out if calls are long, or predicted to be."""
 SCRIPT = """
