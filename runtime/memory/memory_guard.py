@@ -113,5 +113,5 @@ def _too_little(executable: Executable, least: MemoryEstimate, bound: int) -> Us
     several = " with the versions that need least" if executable.generated.sites else ""
     return UserError(
         f"Entry point '{executable.plan.entry}' needs {show_bytes(least.bytes)} "
-        f"of device memory for these arguments{several}, and "
+        f"({least.bytes:,} bytes) of device memory for these arguments{several}, and "
         f"{show_bytes(bound)} are allowed.  The largest arrays at that time: {largest}.")

@@ -35,7 +35,7 @@ def test_arithmetic(device: str) -> None:
         assert not found
 
 
-@pytest.mark.sweep(every=2)
+@pytest.mark.sweep(every=4)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(("kind", "tolerance"), [("f32", 1e-4), ("f64", 1e-10)])
 def test_transforms(kind: str, tolerance: float, device: str) -> None:

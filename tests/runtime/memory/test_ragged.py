@@ -52,6 +52,7 @@ JOINED = {
 }
 
 
+@pytest.mark.sweep(every=2)
 @pytest.mark.parametrize("name", JOINED)
 def test_joined_rows_take_what_is_foreseen(name: str) -> None:
     program = runelift.compile(f"entry main [n] (ks: [n]i64): i64 = {JOINED[name]}",
