@@ -111,7 +111,8 @@ def _too_little(executable: Executable, least: MemoryEstimate, bound: int) -> Us
     largest = ", ".join(f"{each.name.rpartition('_')[0]} ({show_bytes(each.bytes)})"
                         for each in least.alive[:SHOWN])
     several = " with the versions that need least" if executable.generated.sites else ""
+    exactly = f"({least.bytes:,} bytes) " * (least.bytes >= 1 << 10)
     return UserError(
         f"Entry point '{executable.plan.entry}' needs {show_bytes(least.bytes)} "
-        f"({least.bytes:,} bytes) of device memory for these arguments{several}, and "
+        f"{exactly}of device memory for these arguments{several}, and "
         f"{show_bytes(bound)} are allowed.  The largest arrays at that time: {largest}.")
