@@ -284,7 +284,7 @@ def test_curves_of_one_node_are_least_where_exhaustive_search_says(data: st.Data
     oracle = recorded(Simulated.of(PAIR, table_cost(table)), {"a": [2, 4, 8, 16], "b": [4, 16]})
     found = search(STRATEGIES["instrumentation-literal"], oracle)
     assert regret(oracle.costs, oracle.default, found) == pytest.approx(0)
-    assert found.runs == 4
+    assert found.runs in {3, 4}, "a run that takes too long beside the others is left out"
 
 
 def test_curves_node_by_node_lose_what_the_joint_fit_wins() -> None:
