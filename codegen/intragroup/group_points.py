@@ -24,7 +24,7 @@ from runelift.codegen.kernel.launch_builder import widths
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.passes.failed_checks import GROUP, ITEM
-from runelift.codegen.plan.views import View, lit
+from runelift.codegen.plan.views import View, lit, op
 from runelift.ir import imp
 from runelift.ir import syntax as ir
 from runelift.ir.imp import Exp
@@ -125,8 +125,8 @@ class PointsBuilder(ChunkBuilder):
         if self.all_fine is None:
             self.all_fine = self.names.fresh("fine")
             self.locals.append(imp.LocalArray(self.all_fine, Prim.I32, Size.of(1)))
-        return imp.Apply("lt", Prim.I32, (imp.Lit(Const(0, Prim.I32)),
-                                          imp.Load(self.all_fine, lit(0), Prim.I32)))
+        return op("lt", imp.Lit(Const(0, Prim.I32)), imp.Load(self.all_fine, lit(0), Prim.I32),
+                  prim=Prim.I32)
 
     def _host_decides(self, exp: ir.Loop) -> bool:
         """True if the condition of a loop is computed of scalars of the host alone."""

@@ -70,7 +70,7 @@ def negated(cond: Exp) -> Exp:
 
 def within(index: Exp, size: Exp) -> Exp:
     """True if ``0 <= index < size``."""
-    return imp.Apply("and", Prim.BOOL, (op("le", lit(0), index), op("lt", index, size)))
+    return all_of(op("le", lit(0), index), op("lt", index, size))
 
 
 def volume(shape: Indices) -> Exp:

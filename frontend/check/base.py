@@ -295,6 +295,11 @@ class Base(ABC):
                      and each.pattern.span.start <= place.start
                      and place.end <= each.pattern.span.end), None)
 
+    def _value_of(self, name: str) -> ast.Exp | None:
+        """The value of the pattern that has a name in scope; None if no 'let' has it."""
+        binding = self.scope.find(name)
+        return None if binding is None else self._defined(binding.span)
+
     def _require_seed(self, value: ast.Exp, *labels: Label) -> None:
         """Refuse a derivative without its seed as a value."""
         if isinstance(value, ast.Apply) and (
@@ -333,8 +338,7 @@ class Base(ABC):
         exps = call.args if isinstance(call, ast.Apply) else ()
         texts = [span.text, *(arg.span.text for arg in exps)]
         for name in list(texts):
-            binding = self.scope.find(name)
-            value = self._defined(binding.span) if binding is not None else None
+            value = self._value_of(name)
             texts += [value.span.text] if value is not None else []
         makers = [found[1] for text in texts
                   if (found := re.search(r"(?:^|\|>\s*)(filter|partition2?)\b[^|]*"
@@ -349,8 +353,7 @@ class Base(ABC):
 
     def _component(self, found: Type, span: Span) -> str | None:
         """The hint about a name of a tuple that stands where a component is meant."""
-        binding, type_ = self.scope.find(span.text), self.solved.resolve(found)
-        value = self._defined(binding.span) if binding is not None else None
+        value, type_ = self._value_of(span.text), self.solved.resolve(found)
         if not isinstance(type_, Tuple) or value is None:
             return None
         names = ", ".join("xyzuvw"[:len(type_.items)]) if len(type_.items) < 7 else "x, y, ..."

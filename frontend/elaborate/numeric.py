@@ -18,7 +18,7 @@ Member: TypeAlias = Callable[[Evaluator, Prim], Value]
 
 _PRIMS = frozenset(prim.value for prim in Prim)
 
-_CONSTANTS: dict[str, float] = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan,}
+_CONSTANTS: dict[str, float] = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan}
 
 
 def member(e: Evaluator, prim: Prim, name: str) -> Value | None:

@@ -234,7 +234,7 @@ def with_meaning(scope: Structure, table: Structure) -> Structure:
 def added(what: str, name: str, module: str) -> str:
     """The hint to add a member to a module; the module of a type has no place for it."""
     new = f"{'def' if what == 'value' else what} {name} = ..."
-    if module in {prim.value for prim in Prim}:
+    if module in PRIMS:
         return f"Write a module that has it: {{ type t = {module} {new} }}"
     return f"Add it: {new}"
 

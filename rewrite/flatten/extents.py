@@ -117,13 +117,10 @@ class _Extents:
         """True if facts about lengths are known, or the ``rest`` needs them."""
         if (lengths, Fact.TOTAL) in self.known:
             return True
-        self.known[lengths, Fact.LONGEST] = lengths
-        needed = any(stm.exp == ir.LengthFacts(lengths) or (
+        return any(stm.exp == ir.LengthFacts(lengths) or (
             isinstance(stm.exp, ir.SEGOPS) and any(
-                self.longest_of(stm.exp.space, stm.exp.body, name) == lengths
+                _lengths_with(stm.exp.space, stm.exp.body, name) == lengths
                 for name in _wanted(stm.exp.space, stm.exp.body))) for stm in rest)
-        del self.known[lengths, Fact.LONGEST]
-        return needed
 
     def host_bodies(self) -> Mapper:
         """The mapper that applies :meth:`host_body` to the bodies of a statement."""
@@ -180,7 +177,8 @@ class _Extents:
         for dim in space:
             if dim.index == name:
                 return dim.width, []
-        if (longest := self.longest_of(space, body, name)) is not None:
+        if (lengths := _lengths_with(space, body, name)) is not None and (
+                longest := self.known.get((lengths, Fact.LONGEST))) is not None:
             return longest, []
         inner = self.greatest(body, name)
         if inner is None:
@@ -197,15 +195,6 @@ class _Extents:
             indices = tuple(dim.index for dim in space)
             inner = ir.Body((ir.Stm((element,), ir.Index(most.name, indices)),), (element.name,))
         return (found[-1].pat[0].name if found else None), found
-
-    def longest_of(self, space: ir.Space, body: ir.Body, name: VName) -> VName | None:
-        """The greatest length, if ``name`` is one of the lengths that the host has facts about."""
-        for stm in body.stms:
-            match stm:
-                case ir.Stm((param,), ir.Index(lengths, (index,))) if (
-                        param.name == name and [dim.index for dim in space] == [index]):
-                    return self.known.get((lengths, Fact.LONGEST))
-        return None
 
     def kernel_names(self, space: ir.Space, body: ir.Body) -> tuple[ir.Space, ir.Body]:
         """An index space with fresh names, and the body over it."""
@@ -322,6 +311,16 @@ def _unbounded(body: ir.Body) -> VName | None:
         for inner in bodies_inside(stm.exp):
             if (found := _unbounded(inner)) is not None:
                 return found
+    return None
+
+
+def _lengths_with(space: ir.Space, body: ir.Body, name: VName) -> VName | None:
+    """The array of which ``name`` is the element of each point; None if it is no such element."""
+    for stm in body.stms:
+        match stm:
+            case ir.Stm((param,), ir.Index(lengths, (index,))) if (
+                    param.name == name and [dim.index for dim in space] == [index]):
+                return lengths
     return None
 
 

@@ -259,10 +259,10 @@ class Differentiable:
                             "seed", "call `.vjp(..., seed=...)`: a seed has the type of its result")
 
 
-def _index(number: object) -> int:
+def _index(number: Any) -> int:
     """The number of an argument; -1 for what is none."""
     try:
-        return index(number)  # type: ignore[arg-type]
+        return index(number)
     except TypeError:
         return -1
 

@@ -14,7 +14,6 @@ from functools import partial
 from itertools import count
 from typing import TypeAlias
 
-from runelift.runtime.tools.pages import charts
 from runelift.runtime.tools.pages.document import figure
 from runelift.runtime.tools.pages.markup import Markup, element, joined
 from runelift.runtime.tools.pages.scales import Axis, Scale
@@ -366,7 +365,7 @@ def _cell(x: float, y: float, width: float, value: float | None, low: float, hig
 def courses_figure(title: str, text: str, over: str, best: Axis,
                    courses: Mapping[str, Sequence[tuple[float, float]]], note: str) -> Markup:
     """A step curve for each course by name, over runs or seconds; ``best`` is the other axis."""
-    return figure(charts.curves(
+    return figure(curves(
         title, text, Axis(over, lambda v: f"{v:g}"), best,
-        [charts.Series(name, [(float(x), y) for x, y in course], style, steps=True)
+        [Series(name, [(float(x), y) for x, y in course], style, steps=True)
          for style, (name, course) in enumerate(courses.items())]), note)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from runelift.frontend.check.foreign import argument
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import Node, walk
 from runelift.frontend.syntax.parser import parse
@@ -113,7 +114,7 @@ def _reads(body: ast.Exp, index: str, window: str) -> Iterator[_Read]:
                     ast.SliceExp(start=start, stop=stop, step=None),)):
                 if (_is(start, index) and (size := _offset(stop, index)) is not None
                         and not any(_is(each, index) for each in walk(size))):
-                    yield _Read(node.span, str(array), _written(size), window)
+                    yield _Read(node.span, str(array), argument(size.span.text), window)
             case ast.IndexExp(array=ast.Name(name=array), dims=(ast.Exp() as place,)):
                 found = _width(place, index, bounds)
                 if found is not None:
@@ -138,11 +139,11 @@ def _bounds(body: ast.Exp) -> Iterator[tuple[str, str]]:
     for node in walk(body):
         match node:
             case ast.ForForm(pattern=ast.PatName(name=name), bound=bound):
-                yield name, _written(bound)
+                yield name, argument(bound.span.text)
             case ast.Apply(fun=ast.Name(), args=(
                     ast.LambdaExp(params=(ast.PatName(name=name),)),
                     ast.Apply(fun=ast.Name(name=made), args=(bound,)))) if str(made) == "iota":
-                yield name, _written(bound)
+                yield name, argument(bound.span.text)
 
 
 def _offset(exp: ast.Exp | None, index: str) -> ast.Exp | None:
@@ -156,9 +157,3 @@ def _offset(exp: ast.Exp | None, index: str) -> ast.Exp | None:
 def _is(node: Node | None, name: str) -> bool:
     """Test whether a node is the variable of a name."""
     return isinstance(node, ast.Name) and str(node.name) == name
-
-
-def _written(exp: ast.Exp) -> str:
-    """The text of an expression, as an argument."""
-    text = exp.span.text
-    return text if isinstance(exp, ast.Name | ast.Literal) else f"({text})"
