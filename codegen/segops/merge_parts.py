@@ -89,7 +89,7 @@ class PartOfItem:
     def __init__(self, k: KernelBuilder, parts: Parts, outs: Sequence[View]) -> None:
         """Find the first segment and element of the part, and where it ends."""
         self.k, self.parts, self.path = k, parts, Path(k, parts.exp, outs)
-        steps = imp.Var(parts.steps)
+        steps = k.declare("steps", Prim.I64, self.path.known(imp.Var(parts.steps)))
         self.number = k.declare("part", Prim.I64, launches.GID)
         length = k.declare("chunk", Prim.I64, ceil_quot(steps, imp.Var(parts.count)))
         begin = k.declare("begin", Prim.I64, op("min", op("mul", self.number, length), steps))

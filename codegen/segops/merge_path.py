@@ -90,6 +90,14 @@ class Path:
         """The place of the first element of a segment."""
         return offset(self.k, self.ragged, segment)
 
+    def known(self, steps: Exp) -> Exp:
+        """So many steps, or 0 if the lengths do not have the total that was known at the launch.
+
+        Then nothing is written.  So the host may compare the total after the launch.
+        """
+        return imp.Select(op("eq", self.offset(self.segments), self.elements), steps, lit(0),
+                          Prim.I64)
+
     def bounds(self, steps: Exp) -> tuple[Exp, Exp]:
         """The fewest and the most segments that can have ended after so many steps."""
         return op("max", lit(0), op("sub", steps, self.elements)), op("min", steps, self.segments)
@@ -176,9 +184,9 @@ class Tile:
     def place(self) -> None:
         """Find the first segment and element of the tile, how many there are, and its steps."""
         k, full = self.k, op("mul", LSIZE, self.chunk)
-        begin = k.declare("begin", Prim.I64, op("mul", self.number, full))
-        end = k.declare("end", Prim.I64, op("min", op("add", begin, full),
-                                            imp.Var(self.shape.points)))
+        steps = k.declare("steps", Prim.I64, self.path.known(imp.Var(self.shape.points)))
+        begin = k.declare("begin", Prim.I64, op("min", op("mul", self.number, full), steps))
+        end = k.declare("end", Prim.I64, op("min", op("add", begin, full), steps))
         low, last = self._search([begin, end])
         self.first = imp.Var(k.names.fresh("first"))
         k.emit(imp.Declare(self.first.name, Prim.I64, low, expected=op(

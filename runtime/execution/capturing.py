@@ -7,19 +7,21 @@ A captured command has a number for each buffer, so that it can be issued again 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from typing import Any, cast
 
+from runelift.codegen.emit.signatures import parameters
 from runelift.ir.base.errors import RuneliftError
 from runelift.ir.guards import Kind
+from runelift.ir.imp import BufferParam
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Fact
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.memory import Buffer, OutOfMemory
-from runelift.runtime.execution.commands import Copy, Expect, Launch, RunLoop, Slot
+from runelift.runtime.execution.commands import Command, Copy, Expect, Launch, RunLoop, Slot
 from runelift.runtime.execution.dry_run import DryRun
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.kernels import KernelSite
@@ -31,8 +33,26 @@ MOST_CAPTURED_COMMANDS = 1 << 13
 """Runs of more commands are too long to gain by it."""
 ALL_LENGTHS = frozenset({Kind.ROW, Kind.LANES, Kind.GROUP})
 """The kinds of version whose commands are right whatever the lengths of segments are."""
+MERGES = "merge_"
+"""How kinds of kernel begin that write nothing if the lengths of segments have another total."""
+COMPLETES = "merge_joined"
+"""The kind that completes what others of them have begun."""
 MOST_CAPTURED_BYTES = 1 << 30
 """The most memory of a captured run; a command buffer needs the sum of all its buffers."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Late:
+    """A comparison that may wait until all other commands have been issued.
+
+    ``place`` is the number of commands before it.  ``expect`` is the comparison at that place,
+    ``late`` the one after all commands.  ``total``: commands are right for one total only.
+    """
+
+    place: int
+    expect: Expect
+    late: Expect
+    total: bool
 
 
 class CapturingRun(Run):
@@ -50,7 +70,7 @@ class CapturingRun(Run):
         self._handles: list[Any] = []  # so that nothing else has their identity
         self._unrepeatable = False
         self._read: Sequence[tuple[Buffer, str, int]] = ()
-        self._late = list[Expect]()
+        self._late = list[_Late]()
 
     def command_buffer(self) -> CommandBuffer | None:
         """The command buffer of the run, which is over; None if it cannot be repeated."""
@@ -85,8 +105,13 @@ class CapturingRun(Run):
     def conclude(self, ending: Ending, *values: Any) -> tuple[Any, ...]:
         """Conclude; the epilogue is not captured, but run every time."""
         capture = self._capture
+        for late in reversed(self._late):
+            if late.total and not self._keeps_merged(capture.commands[late.place:]):
+                capture.commands.insert(late.place, late.expect)
+                self._late.remove(late)
         if self._late:
-            capture.commands.append(_together(self._late, fallible=self._fallible))
+            capture.commands.append(_together([each.late for each in self._late],
+                                              fallible=self._fallible))
         capture.ending, capture.fallible = ending, self._fallible
         capture.values = tuple(self._slot(v.handle) if isinstance(v, Buffer) else v for v in values)
         return super().conclude(ending, *values)
@@ -147,30 +172,59 @@ class CapturingRun(Run):
                   local: LocalBytes, sizes: dict[str, int]) -> Iterable[int]:
         """The versions of a site to try; the facts that decided may be compared in the end.
 
-        That is so if the version is right for all lengths of segments, so that it need not wait for
-        the comparison.
+        That is so if the version is right for all lengths of segments, or writes nothing if they
+        have another total.  Then it need not wait for the comparison.
         """
         order = list(super().encounter(number, pars, facts, local, sizes))
-        version = self.executable.generated.sites[number].versions[order[0]] if order else None
-        if version is not None and version.kind in ALL_LENGTHS and version.guard is not None and (
-                version.guard.lengths is not None):
-            names = [size.variable for size in version.guard.lengths.sizes()[1:]
-                     if size.variable is not None]
+        versions = self.executable.generated.sites[number].versions
+        kind = versions[order[0]].kind if order else None
+        lengths = next((each.guard.lengths for each in versions if each.guard is not None
+                        and each.guard.lengths is not None), None)
+        if lengths is not None and (kind in ALL_LENGTHS or kind is Kind.MERGE):
+            names = [size.variable for size in lengths.sizes()[1:] if size.variable is not None]
             self._compare_late([sizes[str(name)] for name in names], partial(
-                self._decides_alike, number, order[0], names, facts, local, sizes))
+                self._decides_alike, number, order[0], names, facts, local, sizes),
+                total=kind is Kind.MERGE)
         return order
 
-    def _compare_late(self, found: Sequence[int],
-                      decides: Callable[[Sequence[Any]], bool]) -> None:
-        """Expect the facts that were just read after all other commands; their buffer stays."""
+    def _compare_late(self, found: Sequence[int], decides: Callable[[Sequence[Any]], bool], *,
+                      total: bool) -> None:
+        """Expect the facts that were just read after all other commands; their buffer stays.
+
+        ``total``: the commands are only right for this total.
+        """
         commands = self._capture.commands
         if not commands or not isinstance(commands[-1], Expect) or self._unrepeatable or (
                 len(found) != len(Fact)):
             return
         wanted = [(self._read[0][0], Prim.I64.value, place) for place in range(len(found))]
         if list(self._read) == wanted and list(commands[-1].values) == list(found):
-            self._late.append(replace(cast(Expect, commands.pop()), decides=decides))
+            known = Fact.TOTAL.value, found[Fact.TOTAL.value]
+            expect = cast(Expect, commands.pop())
+            self._late.append(_Late(len(commands), expect, replace(
+                expect, decides=lambda now: now[known[0]] == known[1] and decides(now))
+                if total else replace(expect, decides=decides), total))
             self._handles.append(self._read[0][0])
+
+    def _keeps_merged(self, commands: Sequence[Command]) -> bool:
+        """True if no other command uses what kernels along a merge path write.
+
+        They write nothing if the lengths have another total, so any element may be there.
+        """
+        merged = set[Any]()
+        for command in commands:
+            if not isinstance(command, Launch):
+                if merged:
+                    return False
+                continue
+            kernel = self.executable.sites[command.number].launch.kernel
+            used = {arg for arg in command.args if isinstance(arg, Slot)}
+            if merged & used and kernel.kind != COMPLETES:
+                return False
+            if kernel.kind.startswith(MERGES):
+                merged |= {arg for param, arg in zip(parameters(kernel), command.args, strict=True)
+                           if isinstance(param, BufferParam) and param.written}
+        return True
 
     def _decides_alike(self, number: int, version: int, names: Sequence[VName], facts: Facts,
                        local: LocalBytes, sizes: Mapping[str, int], found: Sequence[int]) -> bool:

@@ -5,7 +5,8 @@ on each other if one writes into a buffer that the other uses.  Between two wait
 a *level*: one more than the greatest level of a command that it depends on.  Launches of a level
 can share one launch, which has the groups of all of them.  This is list scheduling without costs.
 
-Only small launches share one: a large launch fills the device by itself.
+Small launches share one, and go along with a large launch that needs as much local memory.  Two
+large launches stay apart: each fills the device by itself.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ FAILURES = "failures"
 """Stands for the buffer in which kernels report failures: the order of these is kept."""
 TRIED = 4
 """The most parts of a level that a launch is tried with."""
+SMALL_SHARE = 4
+"""Groups that use this part of the local memory that a group may have keep no other group away.
+
+A compute unit of a GPU has memory for several groups that use all that one may have.
+"""
 
 Parts: TypeAlias = Iterator[Sequence[Any]]
 
@@ -107,12 +113,16 @@ def _fit(executable: Executable, part: Sequence[Launch | Copy]) -> bool:
     """True if one launch can do all, and it is worth it."""
     info = executable.device.info
     launches = [each for each in part if isinstance(each, Launch)]
-    if len(launches) < len(part) or len(part) > MOST_PHASES or any(
-            each.groups > info.num_groups or _waits(executable, each) for each in launches):
+    large = [each for each in launches if each.groups > info.num_groups]
+    if len(launches) < len(part) or len(part) > MOST_PHASES or len(large) > 1 or any(
+            _waits(executable, each) for each in launches):
         return False
     found = in_common_groups(executable.sites, launches)
-    return (found is not None and local_bytes_for(found) + RESERVED_BYTES <= info.local_bytes
-            and found[0].group == max(each.group for each in launches))
+    if found is None or found[0].group != max(each.group for each in launches):
+        return False
+    most = max(local_bytes_for(large), info.local_bytes // SMALL_SHARE) if large else (
+        info.local_bytes - RESERVED_BYTES)
+    return local_bytes_for(found) <= most
 
 
 def _waits(executable: Executable, launch: Launch) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
@@ -41,6 +42,7 @@ from runelift.runtime.tuner.workers.requests import OpenProgram
 from runelift.runtime.tuner.workers.worker import Session
 from runelift.runtime.versions.forest import plans
 from tests import programs
+from tests.gpus import gpu
 
 SHRINKING = """
 entry main [n] (k: i64) (xs: [n]i32): [n]i32 =
@@ -112,9 +114,11 @@ class Alone(Device):
         return 1
 
 
-def _command_buffers(program: Any, entry: str = "main") -> list[Any]:
+def _command_buffers(program: Any, entry: str = "main",
+                     thresholds: Mapping[str, int] | None = None) -> list[Any]:
     """The command buffers of calls, None where there is none."""
-    decisions = program.loaded.executable(entry).decisions.under(program.thresholds, {})
+    decisions = program.loaded.executable(entry).decisions.under(
+        program.thresholds if thresholds is None else thresholds, {})
     return [call.commands for call in decisions.calls.values()]
 
 
@@ -668,6 +672,49 @@ def test_versions_for_all_lengths_are_repeated_for_other_lengths(version: int) -
     (commands,) = _command_buffers(program)
     assert commands.repeats
     assert isinstance(commands._commands[-1], Expect)
+
+
+USED = """
+entry main [n] (ks: [n]i64): [n]i64 =
+  let sums = map (\\k -> i64.sum (map (\\i -> i * i) (iota k))) ks
+  in map (\\i -> sums[n - 1 - i] + 1) (iota n)
+"""
+
+
+def _squares(lengths: Sequence[int]) -> list[int]:
+    return [sum(i * i for i in range(k)) for k in lengths]
+
+
+@pytest.mark.parametrize("like_gpu", [False, True])
+def test_merges_are_repeated_for_other_lengths_of_one_total(like_gpu: bool) -> None:
+    """Kernels along a merge path write nothing for another total, which is compared in the end."""
+    tuning = dict.fromkeys(["main.suff_row_0", "main.suff_group_1"], 1 << 40)
+    program = gpu(RAGGED) if like_gpu else runelift.compile(RAGGED, tuning={})
+    same = [9000, 0, 20], [0, 20, 9000], [9020, 0, 0], [3000, 3000, 3020], [20, 9000, 0]
+    for lengths in same:
+        found, _ = program.run("main", [np.array(lengths)], thresholds=tuning)
+        _agree(found, [_squares(lengths)])
+    (commands,) = _command_buffers(program, thresholds=tuning)
+    assert commands.repeats
+    assert isinstance(commands._commands[-1], Expect)
+    for lengths in ([9000, 9000, 9000], [0, 0, 0], [1, 2, 3], same[0]):
+        found, _ = program.run("main", [np.array(lengths)], thresholds=tuning)
+        _agree(found, [_squares(lengths)])
+    assert not commands.repeats
+
+
+@pytest.mark.parametrize("like_gpu", [False, True])
+def test_what_uses_results_of_a_merge_waits_for_the_comparison(like_gpu: bool) -> None:
+    """A kernel must not see elements that nothing has written."""
+    tuning = dict.fromkeys(["main.suff_row_0", "main.suff_group_1"], 1 << 40)
+    program = gpu(USED) if like_gpu else runelift.compile(USED, tuning={})
+    for lengths in ([9000, 0, 20], [0, 20, 9000], [9000, 20, 0], [9000, 9000, 9000], [1, 0, 0]):
+        found, _ = program.run("main", [np.array(lengths)], thresholds=tuning)
+        _agree(found, [[each + 1 for each in reversed(_squares(lengths))]])
+        if lengths == [9000, 20, 0]:
+            (commands,) = _command_buffers(program, thresholds=tuning)
+            assert not isinstance(commands._commands[-1], Expect)
+    assert not commands.repeats
 
 
 def test_another_decision_is_followed() -> None:
