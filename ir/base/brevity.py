@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 from collections.abc import Sequence
 from types import TracebackType
 
 MOST_LINES = 6
 """The most lines of an error."""
+_MAGIC = re.compile(r"get_ipython\(\)\.run_(cell|line)_magic\('(\w+)', '([^']*)'.*")
+"""A magic, as IPython writes it in Python."""
 _OURS = ("runelift", "IPython", "ipykernel")
 
 
@@ -32,6 +35,9 @@ def callers_line(traceback: TracebackType | None) -> str:
         name = str(frame.f_globals.get("__name__", ""))
         if name.partition(".")[0] not in _OURS and not frame.f_code.co_filename.startswith("<plan"):
             text = linecache.getline(frame.f_code.co_filename, line).strip()
+            if magic := _MAGIC.fullmatch(text):
+                kind, magic_name, rest = magic.groups()
+                text = f"{'%%' if kind == 'cell' else '%'}{magic_name} {rest}".strip()
             found = f" at line {line}" + (f": {text}" if text else "")
         traceback = traceback.tb_next
     return found

@@ -50,7 +50,12 @@ from runelift.runtime.tools.commands.tuning_data import (
 )
 from runelift.runtime.tools.commands.tuning_files import runs_are_for
 from runelift.runtime.tools.commands.tuning_options import configure
-from runelift.runtime.tools.commands.tuning_output import finish_tuning, write_so_far
+from runelift.runtime.tools.commands.tuning_output import (
+    finish_tuning,
+    finished,
+    show_finished,
+    write_so_far,
+)
 from runelift.runtime.tools.commands.tuning_request import (
     SearchedSchedules,
     TuningRequest,
@@ -103,6 +108,9 @@ def finish(request: TuningRequest, result: TuningResult) -> int:
             status: int = import_module(WITHOUT_RECORDS).finish_search(
                 request, result, result.found)
             return status
+    if result.finished is not None:
+        show_finished(request, result.finished)
+        return 0
     print("The program has one version only: there is nothing to tune.",
           file=sys.stderr if request.json else sys.stdout)
     return 0
@@ -122,8 +130,9 @@ def tuned(request: TuningRequest) -> Iterator[TuningResult]:
         with _running(request, searched, started) as (program, runner, pool):
             held_back = kept_out(request, program)
             job = _job(request, program, runner)
-            result = TuningResult(program, searched.searches, started, missing)
-            if not _has_choices(request, program, strategy):
+            done = finished(request, program) if request.resume else None
+            result = TuningResult(program, searched.searches, started, missing, finished=done)
+            if done is not None or not _has_choices(request, program, strategy):
                 yield result
                 return
             if request.import_t4 is not None or measuring_method(strategy) is None:

@@ -45,10 +45,14 @@ from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.policy import TuningPolicy
 from runelift.runtime.tuner.schedules.report import render_schedules, schedule_facts
 from runelift.runtime.tuner.state import State
-from runelift.runtime.versions.tuning_file import GUARDS, tuning_path
+from runelift.runtime.versions.tuning_file import GUARDS, facts_path, read_facts, tuning_path
 
 UNFINISHED = "unfinished"
 """The fact of a file that is written while its tuning goes on."""
+VERDICT = "verdict"
+"""The fact of a tuning that left nothing to do: the lines that it printed."""
+RESUME = "--resume"
+"""The option that goes on with a log; it is no part of a command that is repeated."""
 
 
 def finish_tuning(request: TuningRequest, result: TuningResult, state: State) -> int:
@@ -57,14 +61,14 @@ def finish_tuning(request: TuningRequest, result: TuningResult, state: State) ->
     held_out = {entry.forest.entry: leave_one_out(entry.costs, entry.defaults, entry.aim,
                                                   SizeGuardKind(request.guards))
                 for entry in state.thresholds.entries} if request.leave_one_out else {}
-    about = write_results(request, result, state, held_out)
+    found = changes(state.thresholds, state.parameters, state.guards, state.final)
+    files = written(request, log=not request.replay) if state.measured else "Nothing was written."
+    said = verdict(title(request, program), found, files, whole=request.verbose)
+    about = write_results(request, result, state, held_out, said)
     if request.json:
         print_json(about)
     else:
-        found = changes(state.thresholds, state.parameters, state.guards, state.final)
-        files = written(request, log=not request.replay) if state.measured else (
-            "Nothing was written.")
-        show(verdict(title(request, program), found, files, whole=request.verbose))
+        show(said)
         for line in _failed(state):
             show(f"Not used: {line}")
         if not _is_verbose(request, state):
@@ -90,11 +94,39 @@ def finish_tuning(request: TuningRequest, result: TuningResult, state: State) ->
     return INTERRUPTED
 
 
+def show_finished(request: TuningRequest, facts: Mapping[str, Any]) -> None:
+    """Print the result of a tuning that was finished before, by the facts in its JSON file."""
+    if request.json:
+        print_json(facts)
+        return
+    show(f"Nothing is left to do: this tuning was finished on {facts['written']}.")
+    for line in facts[VERDICT]:
+        show(line)
+
+
+def finished(request: TuningRequest, program: Program) -> dict[str, Any] | None:
+    """The facts of a tuning by an equal command, if it left nothing out and its files are there."""
+    files = [request.tuning_file, facts_path(request.tuning_file), request.html, request.export_t4]
+    if not all(each.exists() for each in files if each is not None):
+        return None
+    facts = read_facts(facts_path(request.tuning_file))
+    wanted = {**about_program(program), **made_by(request), "written": facts.get("written")}
+    return facts if isinstance(facts.get(VERDICT), list) and all(
+        facts.get(key) == value for key, value in wanted.items()) else None
+
+
 def write_results(request: TuningRequest, result: TuningResult, state: State,
-                  held_out: Mapping[str, list[HeldOut]]) -> dict[str, Any]:
-    """Write the files that the options request, and return the content of the JSON file."""
+                  held_out: Mapping[str, list[HeldOut]], said: str = "") -> dict[str, Any]:
+    """Write the files that the options request, and return the content of the JSON file.
+
+    The verdict that is ``said`` is a part of it if nothing is left to do.
+    """
     program = result.program
+    whole = said and state.measured and not (
+        state.interrupted or result.missing or state.wrong
+        or any(each.measurements.left_out for each in state.thresholds.entries))
     about = {**_facts(program, request.tuning_policy, state, held_out),
+             **({VERDICT: said.splitlines()} if whole else {}),
              **facts_of_schedules(result), **made_by(request),
              "missing": dict(result.missing), "seconds": {
                  **state.spent, "all": time.perf_counter() - result.started}}
@@ -154,7 +186,8 @@ def made_by(request: TuningRequest) -> dict[str, Any]:
 
     The keys are ``command``, ``seed`` and ``versions``.
     """
-    return {"command": command_line(), "seed": request.seed, "versions": versions()}
+    command = [each for each in command_line() if each != RESUME]
+    return {"command": command, "seed": request.seed, "versions": versions()}
 
 
 def _failed(state: State) -> list[str]:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import require_file
@@ -147,7 +147,8 @@ class TuningResult:
 
     It was ``started`` at a time of :func:`time.perf_counter`.  Datasets are ``missing`` for the
     reasons given.  A tuning by records has a ``state``.  A search or an import has ``found`` a
-    configuration for each entry point.  Neither is there if there was nothing to tune.
+    configuration for each entry point.  Neither is there if there was nothing to tune, or if the
+    tuning was ``finished`` before: these are the facts of its JSON file.
     """
 
     program: Program
@@ -156,6 +157,7 @@ class TuningResult:
     missing: Mapping[str, str] = field(default_factory=dict)
     state: State | None = None
     found: Sequence[SearchTuning] | None = None
+    finished: Mapping[str, Any] | None = None
 
 
 def check(request: TuningRequest, strategy: Strategy) -> None:

@@ -81,6 +81,59 @@ _SIGNS = {
     "OPEN": _rule("IMMEDIATE_TOKEN", content=_sign("[")),
 }
 """Terminals that are words or signs; no blank stands before a bracket that indexes."""
+_FIELDS: dict[str, dict[str, str]] = {
+    "val_dec": {"dec_name": "name", "op": "name", "type_param": "type_parameter",
+                "pat_atom": "parameter", "NAME": "parameter", "_infix_pat": "parameter",
+                "pat_var": "parameter", "type": "type", "exp": "body"},
+    "type_dec": {"NAME": "name", "type_param": "type_parameter", "type": "type"},
+    "mod_dec": {"NAME": "name", "mod_param": "parameter", "sig": "type", "mod_exp": "body"},
+    "mod_lambda": {"mod_param": "parameter", "sig_term": "type", "mod_exp": "body"},
+    "mod_param": {"NAME": "name", "sig": "type"},
+    "sig_dec": {"NAME": "name", "sig": "body"},
+    "sig_param": {"NAME": "name", "sig": "type"},
+    "val_spec": {"spec_name": "name", "type_param": "type_parameter", "type": "type"},
+    "type_spec": {"NAME": "name", "type_param": "type_parameter", "type": "type"},
+    "mod_spec": {"NAME": "name", "sig": "type"},
+    "import_dec": {"STRING": "path"},
+    "mod_import": {"STRING": "path"},
+    "type_arrow": {"type_term": "parameter", "named_domain": "parameter", "type": "result"},
+    "named_domain": {"NAME": "name", "type": "type"},
+    "type_app": {"qual_name": "name", "type_arg": "argument"},
+    "type_array": {"exp": "size", "type_atom": "element", "type_app": "element",
+                   "type_sum": "element", "type_unique": "element"},
+    "type_field": {"NAME": "name", "INT": "name", "type": "type"},
+    "pat_ascript": {"pat_atom": "pattern", "pat_op": "pattern", "pat_apply": "pattern",
+                    "type": "type"},
+    "pat_field": {"NAME": "name", "INT": "name", "pat": "pattern"},
+    "typed_field": {"NAME": "name", "type": "type"},
+    "ascript": {"exp": "value", "type": "type"},
+    "coerce": {"exp": "value", "type": "type"},
+    "app": {"atom": "function argument"},
+    "app_lambda": {"atom": "function argument", "lambda_exp": "argument"},
+    "field": {"NAME": "name", "INT": "name", "exp": "value"},
+    "project": {"atom": "value", "FIELD": "member"},
+    "index": {"atom": "value", "dims": "indices"},
+    "let_pat": {"size_param": "size", "pat": "pattern", "exp": "value"},
+    "let_fun": {"NAME": "name", "let_size": "type_parameter", "type_var": "type_parameter",
+                "pat_atom": "parameter", "type_param": "type_parameter", "type": "type",
+                "exp": "body"},
+    "let_with": {"NAME": "name", "exp": "value"},
+    "_let_body": {"exp": "result", "let_pat": "result", "let_fun": "result",
+                  "let_with": "result"},
+    "if_exp": {"exp": "condition consequence alternative"},
+    "loop": {"pat": "pattern", "exp": "value body"},
+    "for_form": {"pat_name": "pattern", "exp": "bound"},
+    "for_in": {"pat": "pattern", "exp": "value"},
+    "while_form": {"exp": "condition"},
+    "lambda_exp": {"pat_atom": "parameter", "type_term": "type", "exp": "body"},
+    "match_exp": {"exp": "value", "case": "case"},
+    "case": {"pat": "pattern", "exp": "body"},
+}
+"""The fields of parts by rule.
+
+Of several names for one symbol, each is for one place in the rule, and the last one for all
+that follow.
+"""
 _LEFT_OUT = {"NUMBERS", "BROKEN", "broken_dec"}
 """Rules and terminals that make our own parser faster, or go on behind errors."""
 
@@ -99,6 +152,7 @@ class _Translation:
         self._hidden = {name.strip("?") for name, alternatives in productions.items()
                         if name.startswith("?") or any(alias for _, alias in alternatives)}
         self.rules: dict[str, Rule] = {}
+        self._fields: dict[str, list[str]] = {}
         self._of_rule: dict[str, Rule] = {}
         for name, alternatives in productions.items():
             self._add(name, alternatives)
@@ -109,6 +163,8 @@ class _Translation:
         nodes: dict[str, list[Rule]] = {}
         for body, alias in alternatives:
             node = _node(plain, body, alias) if name != plain else alias or plain
+            self._fields = {part: names.split()
+                            for part, names in _FIELDS.get(alias or plain, {}).items()}
             nodes.setdefault(node, []).append(self._translated(body))
         passed = nodes.pop("", [])
         if plain in self._hidden:
@@ -136,9 +192,13 @@ class _Translation:
                 return _sign(json.loads(parts[0]))
             case "name":
                 name = str(parts[0])
-                return _SIGNS.get(name) or _symbol(
+                rule = _SIGNS.get(name) or _symbol(
                     _TOKENS[name][0] if name in _TOKENS else
                     f"_{name}" if name in self._hidden else name)
+                if not (fields := self._fields.get(name)):
+                    return rule
+                return _rule("FIELD", name=fields.pop(0) if len(fields) > 1 else fields[0],
+                             content=rule)
         raise ValueError(f"Lark's {tree.data} has no counterpart")
 
     def _sequence(self, members: list[Rule]) -> Rule:

@@ -45,6 +45,14 @@ def _words(line: str) -> list[str]:
         raise UserError(f"%%runelift: {str(error).lower()} in '{line.strip()}'.") from None
 
 
+def as_shown(shell: Any, cell: str) -> str:
+    """The text of a cell with its lines where a reader sees them: below the lines of magics."""
+    typed = [*shell.history_manager.input_hist_raw[-1:], ""][0].rstrip()
+    own = cell.rstrip()
+    above = typed[:-len(own)].count("\n") if own and typed.endswith(own) else 1
+    return "\n" * above + cell
+
+
 def load_ipython_extension(shell: Any) -> None:
     """Register ``%%runelift`` with IPython."""
     def runelift(line: str, cell: str) -> Program:
@@ -55,8 +63,9 @@ def load_ipython_extension(shell: Any) -> None:
             if args.name is not None and not args.name.isidentifier():
                 raise UserError(f"%%runelift: '{args.name}' is no name of Python.")
         with entries_are_names():
-            program = compile(Source("<cell>", cell), device=args.device, policy=args.policy,
-                              tuning=args.tuning, rules=args.rules)
+            program = compile(
+                Source("<cell>", as_shown(shell, cell)), device=args.device, policy=args.policy,
+                tuning=args.tuning, rules=args.rules)
         shell.user_ns.update({name: program[name] for name in program.entries})
         if args.name is not None:
             shell.user_ns[args.name] = program

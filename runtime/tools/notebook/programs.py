@@ -61,7 +61,7 @@ def _program(program: Program) -> Iterator[Markup]:
         yield from _versions(program)
     else:
         yield note("program.tree has the versions.")
-    yield folded("Source", [_box(program.compiled.source.text, "source")])
+    yield folded("Source", [_box(program.compiled.source.text.lstrip("\n"), "source")])
 
 
 def _versions(program: Program) -> Iterator[Markup]:

@@ -30,6 +30,7 @@ class Kind(StrEnum):
     VERSION = "version"
     CONSTANT = "constant"
     LAYOUT = "layout"
+    TILES = "tiles"
     WINDOWS = "windows"
     LARGER = "larger"
     HOST = "host"
@@ -114,10 +115,10 @@ class Commands:
             case Kind.CONSTANT | Kind.WINDOWS:
                 text, path = shlex.quote(way.detail), shlex.quote(self.program)
                 return f"printf '\\n%s\\n' {text} >> {path}"
-            case Kind.LAYOUT:
-                made = shlex.join([*bench, *self.options, "--schedule", "layout.schedule"])
-                lines = shlex.join(way.detail.splitlines())
-                return f"printf '%s\\n' {lines} > layout.schedule && {made}"
+            case Kind.LAYOUT | Kind.TILES:
+                file, lines = f"{way.kind}.schedule", shlex.join(way.detail.splitlines())
+                made = shlex.join([*bench, *self.options, "--schedule", file])
+                return f"printf '%s\\n' {lines} > {file} && {made}"
             case Kind.LARGER:
                 made = shlex.join([*bench, *self.about, "--input", "larger.data"])
                 return f"runelift dataset {way.detail} -o larger.data && {made}"
@@ -132,7 +133,7 @@ class Commands:
                 return "program.thresholds = {}"
             case Kind.CONSTANT | Kind.WINDOWS:
                 return f"program = runelift.compile({self.text} + {f'{chr(10)}{way.detail}'!r})"
-            case Kind.LAYOUT:
+            case Kind.LAYOUT | Kind.TILES:
                 return f"program = runelift.compile({self.text}, schedule={way.detail!r})"
             case Kind.LARGER:
                 return f"runelift dataset {way.detail} -o larger.npz"
@@ -148,6 +149,7 @@ WORDS: Mapping[Kind, str] = {
     Kind.CONSTANT: "call {name} as a constant",
     Kind.WINDOWS: "call {name}",
     Kind.LAYOUT: "{name} (a schedule)",
+    Kind.TILES: "{name} (a schedule)",
     Kind.LARGER: "give more data in a call ({name})",
     Kind.DEVICE: "keep arrays on the device between calls from Python",
 }

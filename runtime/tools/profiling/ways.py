@@ -21,9 +21,9 @@ from runelift.runtime.execution.device_array import DeviceArray
 from runelift.runtime.programs.entry_point import python_names
 from runelift.runtime.programs.program import Program
 from runelift.runtime.records.format import show_seconds
-from runelift.runtime.tools.profiling.layouts import layouts
 from runelift.runtime.tools.profiling.next_step import FACTOR, Commands, Kind, MeasuredWay
 from runelift.runtime.tools.profiling.profile import SECONDS
+from runelift.runtime.tools.profiling.schedules import schedules
 from runelift.runtime.tools.profiling.way import Call, Way
 from runelift.runtime.tools.profiling.windows import windows
 from runelift.runtime.tuner.measure.in_turn import InTurn
@@ -63,10 +63,10 @@ def measured_ways(call: Call, ran: Set[str], runs: int,
         ways.append(Way(Kind.DEFAULT, "without --force", timed))
     elif call.program.thresholds:
         ways.append(Way(Kind.DEFAULT, "default", partial(timed, thresholds={})))
-    begins("layouts, by predicted times")
+    begins("layouts and tiles, by predicted times")
     versions, left_out = _versions(call, measured, resident, ran)
     ways += [*versions, *_from_python(call, resident), *_constant(call, resident),
-             *windows(call, resident), *layouts(call, resident)]
+             *windows(call, resident), *schedules(call, resident)]
     ways += _larger(call, timed(force=required))
     return (*in_turn(ways, runs, begins, call.program.tree.entry(call.entry)), *left_out)
 

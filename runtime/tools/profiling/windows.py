@@ -1,4 +1,7 @@
-"""An entry point where a map over indices becomes a map over windows, ``lift.slide``."""
+"""An entry point where a map over indices becomes a map over windows.
+
+Windows are of one dimension, ``lift.slide``, or of two, ``lift.slide2d``.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,8 @@ def windows(call: Call, resident: Sequence[Any]) -> Iterator[Way]:
         arguments = measured.place(resident)
         own, other = (program.run(each, arguments)[0] for each in (call.entry, name))
         if first_difference(own, other) is None:
-            yield Way(Kind.WINDOWS, f"{name}, with lift.slide",
+            made = "lift.slide2d" if "(lift.slide2d " in text else "lift.slide"
+            yield Way(Kind.WINDOWS, f"{name}, with {made}",
                       partial(measured.time, name, arguments), detail)
     except (UserError, CompilerLimitation):
         return
@@ -52,7 +56,8 @@ def windowed(source: Source, entry: str, name: str) -> str | None:
     dec = next((each for each in parse(source).decs
                 if isinstance(each, ast.ValDec) and each.name == entry), None)
     for exp in () if dec is None else walk(dec.body):
-        if dec is None or (found := _over_windows(exp)) is None:
+        found = next(filter(None, (_over_windows(exp, *each) for each in _over_indices(exp))), None)
+        if dec is None or found is None:
             continue
         if exp is dec.body and isinstance(dec.ret, ast.TypeArray) and dec.ret.size is not None:
             found += f" :> {dec.ret.span.text}"
@@ -64,19 +69,41 @@ def windowed(source: Source, entry: str, name: str) -> str | None:
 
 
 class _Read(NamedTuple):
-    """A read at an index: of which array, how wide its windows are, and the window instead.
+    """A read at indices: of which array, how wide its windows are, and the window instead.
 
-    ``width`` is a number if that is known, or else an expression.
+    A width is a number if that is known, or else an expression.  ``uses`` counts the indices.
     """
 
     span: Span
     array: str
-    width: int | str
+    widths: tuple[int | str, ...]
     instead: str
+    uses: int
 
 
-def _over_windows(exp: Node) -> str | None:
-    """A map over indices as a map over windows; None if it is no such map."""
+def _over_windows(exp: Node, fun: ast.LambdaExp, names: Sequence[str]) -> str | None:
+    """A map of a function of one or two indices as a map over windows; None if it has none."""
+    uses = sum(isinstance(each, ast.Name) and str(each.name) in names for each in walk(fun.body))
+    window = "window" if "window" not in fun.span.text else "window_"
+    reads = sorted(_reads(fun.body, names, window), key=lambda each: each.span.start)
+    widths = [_common(each) for each in zip(*(each.widths for each in reads), strict=True)]
+    if (len({each.array for each in reads}) != 1 or sum(each.uses for each in reads) != uses
+            or 0 in widths or {*widths} == {1}):
+        return None
+    source, text = exp.span.source.text, ""
+    end = source.index("->", fun.params[-1].span.end) + 2
+    for each in reads:
+        text += f"{source[end:each.span.start]}{each.instead}"
+        end = each.span.end
+    text = f"\\{window} ->{text}{source[end:fun.span.end]}"
+    sizes = " 1 ".join(map(str, widths))
+    one, two = f"map ({text})", f"map (map ({text}))"
+    return (f"{one} (lift.slide {sizes} 1 {reads[0].array})" if len(names) == 1 else
+            f"{two} (lift.slide2d {sizes} 1 {reads[0].array})")
+
+
+def _over_indices(exp: Node) -> Iterator[tuple[ast.LambdaExp, tuple[str, ...]]]:
+    """The functions that maps apply to two indices or one, with the names of these."""
     match exp:
         case ast.Apply(fun=ast.Name(name=mapped), args=(
                 ast.LambdaExp(params=(ast.PatName(name=index),), ret=None) as fun,
@@ -86,44 +113,49 @@ def _over_windows(exp: Node) -> str | None:
                 _, ast.LambdaExp(params=(ast.PatName(name=index),), ret=None) as fun)) if (
                 str(mapped) == "tabulate"):
             pass
+        case ast.Apply(fun=ast.Name(name=mapped), args=(_, _, ast.LambdaExp(
+                params=(ast.PatName(name=index), ast.PatName(name=second)), ret=None) as fun)) if (
+                str(mapped) == "tabulate_2d"):
+            yield fun, (index, second)
+            return
         case _:
-            return None
-    uses = [each for each in walk(fun.body) if _is(each, index)]
-    window = "window" if "window" not in fun.span.text else "window_"
-    reads = sorted(_reads(fun.body, index, window), key=lambda each: each.span.start)
-    wide = {each.width for each in reads if isinstance(each.width, str)}
-    known = [each.width for each in reads if isinstance(each.width, int)]
-    width = wide.pop() if len(wide) == 1 and not known else max(known, default=0) if not wide else 0
-    if len({each.array for each in reads}) != 1 or len(reads) != len(uses) - sum(
-            each.instead == window for each in reads) or width in (0, 1):
-        return None
-    text, end = "", exp.span.source.text.index("->", fun.params[0].span.end) + 2
-    for each in reads:
-        text += f"{exp.span.source.text[end:each.span.start]}{each.instead}"
-        end = each.span.end
-    text += exp.span.source.text[end:fun.span.end]
-    return f"map (\\{window} ->{text}) (lift.slide {width} 1 {reads[0].array})"
+            return
+    for inner, names in _over_indices(fun.body):
+        if len(names) == 1:
+            yield inner, (index, *names)
+    yield fun, (index,)
 
 
-def _reads(body: ast.Exp, index: str, window: str) -> Iterator[_Read]:
-    """The reads of arrays by an index, or by an index and an offset that is not negative."""
+def _common(widths: Sequence[int | str]) -> int | str:
+    """The width of windows for all reads of an array; 0 if there is none."""
+    named = {each for each in widths if isinstance(each, str)}
+    known = [each for each in widths if isinstance(each, int)]
+    return max(known, default=0) if not named else named.pop() if (
+        len(named) == 1 and not known) else 0
+
+
+def _reads(body: ast.Exp, names: Sequence[str], window: str) -> Iterator[_Read]:
+    """The reads of arrays by all indices, or by indices and offsets that are not negative."""
     bounds = dict(_bounds(body))
     for node in walk(body):
         match node:
-            case ast.IndexExp(array=ast.Name(name=array), dims=(
-                    ast.SliceExp(start=start, stop=stop, step=None),)):
-                if (_is(start, index) and (size := _offset(stop, index)) is not None
-                        and not any(_is(each, index) for each in walk(size))):
-                    yield _Read(node.span, str(array), argument(size.span.text), window)
-            case ast.IndexExp(array=ast.Name(name=array), dims=(ast.Exp() as place,)):
-                found = _width(place, index, bounds)
-                if found is not None:
-                    width, text = found
-                    yield _Read(node.span, str(array), width, f"{window}[{text}]")
+            case ast.IndexExp(array=ast.Name(name=array), dims=dims) if len(dims) == len(names):
+                found = [_width(dim, name, bounds) for dim, name in zip(dims, names, strict=True)]
+                known = [each for each in found if each is not None]
+                slices = [isinstance(each, ast.SliceExp) for each in dims]
+                if len(known) == len(names) and (all(slices) or not any(slices)):
+                    places = ", ".join(text for _, text in known)
+                    yield _Read(node.span, str(array), tuple(width for width, _ in known),
+                                window if all(slices) else f"{window}[{places}]",
+                                len(names) * (2 if all(slices) else 1))
 
 
-def _width(place: ast.Exp, index: str, bounds: Mapping[str, str]) -> tuple[int | str, str] | None:
-    """The width of windows that an index needs, and the index inside of the window."""
+def _width(place: Node, index: str, bounds: Mapping[str, str]) -> tuple[int | str, str] | None:
+    """The width of windows that an index or a slice needs, and the index inside of the window."""
+    if isinstance(place, ast.SliceExp):
+        size = _offset(place.stop, index) if _is(place.start, index) else None
+        return None if place.step is not None or size is None or any(
+            _is(each, index) for each in walk(size)) else (argument(size.span.text), "")
     if _is(place, index):
         return 1, "0"
     match _offset(place, index):
@@ -146,7 +178,7 @@ def _bounds(body: ast.Exp) -> Iterator[tuple[str, str]]:
                 yield name, argument(bound.span.text)
 
 
-def _offset(exp: ast.Exp | None, index: str) -> ast.Exp | None:
+def _offset(exp: Node | None, index: str) -> ast.Exp | None:
     """The other part of a sum with an index."""
     match exp:
         case ast.BinExp(op=op, left=left, right=right) if str(op) == "+":

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from runelift.runtime.tuner.replay.replay_records import (
     ReplayRecord,
 )
 from runelift.runtime.tuner.thresholds import tune_thresholds
-from tests.runtime.tuner.simulated import Simulated, bimodal, job_for, site
+from tests.runtime.tuner.simulated import Simulated, bimodal, job_for, site, stop_clock
 
 CHAIN = [site("s", ("t0", []), ("t1", []), (None, []))]
 OUTSIDE = 0.5
@@ -50,6 +49,7 @@ class Bimodal(Simulated):
         found = super().record(entry, args, force=force, thresholds=thresholds)
         factor = bimodal(self.random)
         span = (found.span - OUTSIDE) * factor
+        self.clock += span
         return replace(found, span=span, wall=span, busy=found.busy * factor, encounters=tuple(
             e._replace(time=e.time * factor, busy=e.busy * factor) for e in found.encounters))
 
@@ -80,8 +80,7 @@ def test_what_is_shipped_is_not_slower(spread: float, method: MeasuringMethod,
                  for index in range(3) for par in PARS}
         sim = Bimodal.of(CHAIN, lambda where, index, par, times=times: float(times[index, par]))
         sim.random = random
-        monkeypatch.setattr("runelift.runtime.tuner.measure.paired_comparison.time",
-                            SimpleNamespace(perf_counter=lambda sim=sim: sim.clock))
+        stop_clock(monkeypatch, lambda sim=sim: sim.clock)  # type: ignore[misc]
         datasets = [Dataset(str(par), "main", lambda par=par: [par])  # type: ignore[misc]
                     for par in PARS]
         tuned = tune_thresholds(job_for(sim, datasets, method=method)).thresholds

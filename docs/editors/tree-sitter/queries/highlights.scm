@@ -18,29 +18,29 @@
 
 ; Names by what they stand for
 
-(val_dec (dec_name (identifier) @function))
-(val_dec (identifier) @variable.parameter (op))
+(val_dec name: (dec_name (identifier) @function))
+(val_dec parameter: (identifier) @variable.parameter)
 (pat_var (identifier) @variable.parameter)
-(val_spec (spec_name (identifier) @function))
-(let_fun . "let" . (identifier) @function)
-(app . (identifier) @function.call)
-(app_lambda . (identifier) @function.call)
+(val_spec name: (spec_name (identifier) @function))
+(let_fun name: (identifier) @function)
+(app function: (identifier) @function.call)
+(app_lambda function: (identifier) @function.call)
 (pat_name (identifier) @variable.parameter)
 [(size_param (identifier) @variable.parameter) (let_size (identifier) @variable.parameter)]
 (type_size (identifier) @variable.parameter)
-(named_domain (identifier) @variable.parameter)
+(named_domain name: (identifier) @variable.parameter)
 (type_variable) @type
 (type_name (qual_name) @type)
-(type_app (qual_name) @type)
-(type_dec (identifier) @type)
-(type_spec (identifier) @type)
-[(sig_dec (identifier) @type) (sig_name (qual_name) @type)]
-[(mod_dec (identifier) @module) (mod_spec (identifier) @module) (mod_name (qual_name) @module)]
-[(mod_param (identifier) @module) (sig_param (identifier) @module)]
-[(project (member) @variable.member) (section_path (member) @variable.member)]
+(type_app name: (qual_name) @type)
+(type_dec name: (identifier) @type)
+(type_spec name: (identifier) @type)
+[(sig_dec name: (identifier) @type) (sig_name (qual_name) @type)]
+[(mod_dec name: (identifier) @module) (mod_spec name: (identifier) @module) (mod_name (qual_name) @module)]
+[(mod_param name: (identifier) @module) (sig_param name: (identifier) @module)]
+[(project member: (member) @variable.member) (section_path (member) @variable.member)]
 [(update (member) @variable.member) (let_with (member) @variable.member)]
-[(field . (identifier) @variable.member) (type_field (identifier) @variable.member)]
-[(pat_field . (identifier) @variable.member) (typed_field . (identifier) @variable.member)]
+[(field name: (identifier) @variable.member) (type_field name: (identifier) @variable.member)]
+[(pat_field name: (identifier) @variable.member) (typed_field name: (identifier) @variable.member)]
 
 (comment) @comment
 ((comment) @comment.documentation (#match? @comment.documentation "^-- [|]"))

@@ -4,6 +4,6 @@
 (pat_var (identifier) @local.definition.parameter)
 (size_param (identifier) @local.definition.parameter)
 (dec_name (identifier) @local.definition.function)
-(let_fun . "let" . (identifier) @local.definition.function)
+(let_fun name: (identifier) @local.definition.function)
 
 (identifier) @local.reference

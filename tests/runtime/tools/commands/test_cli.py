@@ -781,6 +781,43 @@ def test_autotune_and_what_follows(run: Run, program: Path, tmp_path: Path) -> N
 
 
 @needs_oclgrind
+def test_a_finished_tuning_has_nothing_to_resume(run: Run, program: Path, tmp_path: Path) -> None:
+    """Its verdict is told again; whatever is missing is done."""
+    command = ("autotune", program, "--device", "oclgrind", "--runs", "1", "--no-verify",
+               "--no-parameters")
+    first = run(*command)
+    log, facts = tmp_path / "sum.fut.tuning.log", tmp_path / "sum.fut.tuning.json"
+    files = {each: each.read_bytes() for each in (log, facts)}
+    again = run(*command, "--resume")
+    assert (again.status, again.err) == (0, "")
+    said, *verdict = again.out.splitlines()
+    assert said.startswith("Nothing is left to do: this tuning was finished on 20")
+    assert verdict
+    assert verdict == first.out.splitlines()[:len(verdict)]
+    assert files == {each: each.read_bytes() for each in files}
+    found = json.loads(run(*command, "--json", "--resume").out)["result"]
+    assert found["seconds"]["all"] > 0
+    assert json.loads(run(*command, "--json", "--resume").out)["result"] == found
+
+    def goes_on(*options: object) -> bool:
+        found = run(*command, *options, "--resume")
+        assert found.status == 0, found.err
+        return "Nothing is left to do" not in found.out
+
+    assert goes_on("-v"), "another command"
+    assert goes_on()
+    assert not goes_on()
+    (tmp_path / "sum.fut.tuning").unlink()
+    assert goes_on(), "a file is missing"
+    program.write_text(program.read_text() + "\n-- more\n")
+    assert goes_on(), "another program"
+    interrupted = json.loads(facts.read_text())
+    del interrupted["verdict"]
+    facts.write_text(json.dumps(interrupted))
+    assert goes_on(), "not finished"
+
+
+@needs_oclgrind
 def test_autotune_by_replay(run: Run, program: Path, tmp_path: Path) -> None:
     found = run("autotune", program, "--device", "oclgrind", "--strategy", "replay:rounds=1",
                 "--no-verify", "--verbose")
@@ -829,6 +866,7 @@ def test_interrupted_autotune_writes_what_it_has(
     assert (tmp_path / "sum.fut.tuning").exists()
     facts = json.loads((tmp_path / "sum.fut.tuning.json").read_text())
     assert facts["interrupted"]
+    assert "verdict" not in facts  # so --resume goes on
     assert list(facts["entries"]["main"]["datasets"]) == ["wide"]
 
 

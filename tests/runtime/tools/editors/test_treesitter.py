@@ -88,10 +88,12 @@ def test_blanks_and_signs_decide(language: Language) -> None:
 
     assert [tree(text) for text in ("f [1]", "f[1]", "f -1", "(-1)", "(+ 1)", "(.a[0])", "a.b",
                                     "M.(b)", "\"\\\"--\"", "0..<2")] == [
-        "(app (identifier) (array (integer)))", "(index (identifier) (dims (integer)))",
+        "(app function: (identifier) argument: (array (integer)))",
+        "(index value: (identifier) indices: (dims (integer)))",
         "(chain (identifier) (op) (integer))", "(atom_in_parens (negate (integer)))",
         "(section_right (section_operator (operator)) (integer))",
-        "(section_path (member) (dims (integer)))", "(project (identifier) (member))",
+        "(section_path (member) (dims (integer)))",
+        "(project value: (identifier) member: (member))",
         "(local_open (identifier) (identifier))", "(string)",
         "(range (integer) (range_operator) (integer))"]
 
@@ -119,6 +121,57 @@ def test_queries_give_words_and_names_their_classes(language: Language) -> None:
     assert {"n", "xs", "is", "y", "total", "main"} == {
         name for kind, names in captures("locals").items() if kind.startswith("local.definition")
         for name in names}
+
+
+@pytest.mark.parametrize(("program", "fields"), [
+    ("def f [n] 'a (xs: [n]a) y : i32 = 1",
+     {"name": "f", "type_parameter": "[n] 'a", "parameter": "(xs: [n]a) y", "type": "i32",
+      "body": "1"}),
+    ("def (a, b) <+> c = a", {"name": "<+>", "parameter": "(a, b) c", "body": "a"}),
+    ("type^ t 'a = #one a", {"name": "t", "type_parameter": "'a", "type": "#one a"}),
+    ("module M (P: S) : T = P", {"name": "M", "parameter": "(P: S)", "type": "T", "body": "P"}),
+    ("module type S = { val x : i32 }", {"name": "S", "body": "{ val x : i32 }"}),
+    ('import "lib/a"', {"path": '"lib/a"'}),
+    ("def x = let f [n] (a: [n]b) : c = d in f",
+     {"name": "f", "type_parameter": "[n]", "parameter": "(a: [n]b)", "type": "c", "body": "d",
+      "result": "f"}),
+    ("def x = let [n] (a: [n]b) = c in a",
+     {"size": "[n]", "pattern": "(a: [n]b)", "value": "c", "result": "a"}),
+    ("def x = let a[1] = b let c = d in c",
+     {"name": "a", "value": "b", "result": "let c = d in c"}),
+    ("def x = \\(a: b) c: d -> e", {"parameter": "(a: b) c", "type": "d", "body": "e"}),
+    ("def x = f a b", {"function": "f", "argument": "a b"}),
+    ("def x = f a \\b -> c", {"function": "f", "argument": "a \\b -> c"}),
+    ("def x = if a then b else c", {"condition": "a", "consequence": "b", "alternative": "c"}),
+    ("def x = loop a = b for i < n do c", {"pattern": "a", "value": "b", "body": "c"}),
+    ("def x = loop a while b do c", {"pattern": "a", "body": "c"}),
+    ("def x = match a case b -> c", {"value": "a", "case": "case b -> c"}),
+    ("def x = a : []i32", {"value": "a", "type": "[]i32"}),
+    ("def x = a.b", {"value": "a", "member": ".b"}),
+    ("def x = a[0, i:j]", {"value": "a", "indices": "0, i:j"})])
+def test_parts_have_fields(language: Language, program: str, fields: dict[str, str]) -> None:
+    (node,) = Parser(language).parse(program.encode()).root_node.children
+    if program.startswith("def x ="):
+        node = node.child_by_field_name("body")
+    assert node is not None
+    assert not node.has_error
+    found = dict[str, list[str]]()
+    for place, child in enumerate(node.children):
+        if (field := node.field_name_for_child(place)) is not None:
+            found.setdefault(field, []).append((child.text or b"").decode())
+    assert {field: " ".join(texts) for field, texts in found.items()} == fields
+
+
+def test_fields_are_those_of_rules() -> None:
+    """Each field of the table is in the grammar: no rule or symbol of it has another name."""
+    made = json.loads(treesitter.text())["rules"]
+    used = {name: set(re.findall(r'"FIELD", "name": "(\w+)"', json.dumps(rule)))
+            for name, rule in made.items()}
+    hidden = set().union(*(fields for name, fields in used.items() if name.startswith("_")))
+    for rule, parts in treesitter._FIELDS.items():
+        wanted = set(" ".join(parts.values()).split())
+        assert rule in made
+        assert wanted <= used[rule] | hidden
 
 
 def test_files_name_files_that_exist() -> None:

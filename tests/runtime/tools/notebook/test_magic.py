@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -45,14 +47,16 @@ def test_wrong_options_are_errors_of_ours(shell: InteractiveShell, line: str, sa
                     "Argument 'x' should be i32, but has type text."]),
     ("1\nat(np.arange(3, dtype=np.int32), 3)", [
         "ProgramFailure at line 2: at(np.arange(3, dtype=np.int32), 3)",
-        "<cell>:2:43: error[index-out-of-bounds]: Index [3] out of bounds for array of shape [3].",
-        "   2 | entry at [n] (xs: [n]i32) (i: i64): i32 = xs[i]",
+        "<cell>:3:43: error[index-out-of-bounds]: Index [3] out of bounds for array of shape [3].",
+        "   3 | entry at [n] (xs: [n]i32) (i: i64): i32 = xs[i]",
         "     |                                           ^"]),
     ("%%runelift\nentry f (x: i32) = y", [
-        "ProgramError at line 1: get_ipython().run_cell_magic('runelift', '', "
-        "'entry f (x: i32) = y\\n')",
-        "<cell>:1:20: error[unknown-name]: Unknown variable 'y'.",
-        "   1 | entry f (x: i32) = y", "     |                    ^"])])
+        "ProgramError at line 1: %%runelift",
+        "<cell>:2:20: error[unknown-name]: Unknown variable 'y'.",
+        "   2 | entry f (x: i32) = y", "     |                    ^"]),
+    ("%%runelift 1x\nentry f (x: i32) = x", [
+        "UserError at line 1: %%runelift 1x", "%%runelift: '1x' is no name of Python."]),
+])
 def test_errors_have_few_lines_and_no_frames(shell: InteractiveShell, code: str, said: list[str],
                                              capsys: pytest.CaptureFixture[str]) -> None:
     shell.user_ns["np"] = np
@@ -62,3 +66,25 @@ def test_errors_have_few_lines_and_no_frames(shell: InteractiveShell, code: str,
     shown = capsys.readouterr().out.strip("\n").splitlines()
     assert shown == said
     assert len(shown) <= MOST_LINES
+
+
+@pytest.mark.parametrize("cell", [
+    "%%runelift\nentry f (x: i32) = x +",
+    "%%runelift --device interpreter\n\nentry f (x: i32) =\n\n  x + y\n\n",
+    "%%time\n%%runelift\n-- ==\n\nentry f (x: i32) = z",
+    "\n\n%%runelift\nentry f (x: i32) = x + 1.5f32",
+    "%%runelift\nentry f [n] (xs: [n]i32): [n]i32 = map (\\x -> x + ???) xs",
+    "%%runelift\nentry f [n] (xs: [n]i32) =\n  map i64 xs"])
+def test_lines_are_those_of_the_cell(shell: InteractiveShell, cell: str,
+                                     capsys: pytest.CaptureFixture[str]) -> None:
+    """Errors and warnings have a line's number and text, counted from the first line of a cell."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        shell.run_cell(cell, store_history=True)
+    said = "\n".join([capsys.readouterr().out, *(str(each.message) for each in warned)])
+    places = re.findall(r"<cell>:(\d+):(\d+): .*\n +(\d+) \| (.*)\n +\| ( *)\^", said)
+    assert places, said
+    for line, column, shown, text, blanks in places:
+        assert line == shown
+        assert cell.splitlines()[int(line) - 1] == text
+        assert len(blanks) == int(column) - 1

@@ -18,10 +18,10 @@ from runelift.ir.base.errors import UserError
 from runelift.ir.base.source import Source
 from runelift.ir.imp.work_counts import Work
 from runelift.ir.prim import Prim
+from runelift.rewrite.lift.points import BOOK
 from runelift.runtime.cost.peaks import Peaks
 from runelift.runtime.records.statistics import Summary
 from runelift.runtime.tools.commands.cli import main
-from runelift.runtime.tools.profiling.layouts import layouts
 from runelift.runtime.tools.profiling.next_step import (
     NOTHING,
     Commands,
@@ -33,6 +33,7 @@ from runelift.runtime.tools.profiling.next_step import (
 )
 from runelift.runtime.tools.profiling.profile import ComparedVersion, KernelProfile, Profile
 from runelift.runtime.tools.profiling.quantities import about_ways, refusals, share_of_peak
+from runelift.runtime.tools.profiling.schedules import KINDS, MOST, STORED, schedules
 from runelift.runtime.tools.profiling.way import Call, Way
 from runelift.runtime.tools.profiling.ways import commands_in_python, in_turn
 from runelift.runtime.tools.profiling.windows import windowed, windows
@@ -68,6 +69,11 @@ NOW, HOST = way(Kind.NOW, 0.010, "default"), way(Kind.HOST, 0.014)
      "printf '%s\\n' 'f.x layout(10)' fuse 'f.r p()' > layout.schedule && "
      "runelift bench 'a b.fut' --only big --entry f --schedule layout.schedule",
      "program = runelift.compile(text, schedule='f.x layout(10)\\nfuse\\nf.r p()\\n')"),
+    (way(Kind.TILES, 0.005, "rewrite a loop of line 4 by split_join(16)", "f.x split_join(16)\n"),
+     "rewrite a loop of line 4 by split_join(16) (a schedule)",
+     "printf '%s\\n' 'f.x split_join(16)' > tiles.schedule && "
+     "runelift bench 'a b.fut' --only big --entry f --schedule tiles.schedule",
+     "program = runelift.compile(text, schedule='f.x split_join(16)\\n')"),
     (way(Kind.LARGER, 0.005, "a 16th of a call with n = 160", "8i64 '[160]f32'"),
      "give more data in a call (a 16th of a call with n = 160)",
      "runelift dataset 8i64 '[160]f32' -o larger.data && "
@@ -167,15 +173,39 @@ entry rows [n][m] (xss: [n][m]f32): [n]f32 = map f32.sum xss
 def test_arrays_are_stored_otherwise_where_that_is_predicted_to_gain() -> None:
     program = runelift.compile(STRIDED, device="pocl")
     xss = np.arange(128 * 1024, dtype=np.float32).reshape(128, 1024) % 7
-    ways = [*layouts(Call(program, "main", [xss]), [xss])]
+    ways = [*schedules(Call(program, "main", [xss]), [xss])]
     found = {each.name: each.detail for each in ways}
     assert found["store 'xss[:, ::8]' of line 3, transposed"] == "main.x layout(10)\n"
     for detail in found.values():
         scheduled = runelift.compile(STRIDED, device="pocl", schedule=detail)
         np.testing.assert_array_equal(scheduled.main(xss), program.main(xss))
-    assert not [*layouts(Call(program, "rows", [xss]), [xss])]
-    assert not [*layouts(Call(program, "main", [xss], {"main.versions_0": 0}), [xss])]
-    assert all(each.kind is Kind.LAYOUT and each.time() > 0 for each in ways)
+    assert {each.kind for each in schedules(Call(program, "rows", [xss]), [xss])} <= {Kind.TILES}
+    assert not [*schedules(Call(program, "main", [xss], {"main.versions_0": 0}), [xss])]
+    assert all(each.time() > 0 for each in ways)
+    assert {each.name.partition(" ")[0] for each in ways if each.kind is Kind.LAYOUT} == {"store"}
+
+
+FORCES = """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x -> f32.sum (map (\\y -> 1 / ((x - y) * (x - y) + 0.1)) xs)) xs
+"""
+
+
+def test_loops_are_tiled_where_that_is_predicted_to_gain() -> None:
+    program = runelift.compile(FORCES, device="pocl")
+    xs = (np.arange(2000) % 64).astype(np.float32) / 8
+    ways = [*schedules(Call(program, "main", [xs]), [xs])]
+    assert 0 < len(ways) <= MOST
+    assert all(each.kind is Kind.TILES and each.time() > 0 for each in ways)
+    assert {each.name.partition("(")[0] for each in ways} == {
+        "rewrite a loop of line 3 by tile_map_reduce"}
+    for detail in {each.detail for each in ways}:
+        scheduled = runelift.compile(FORCES, device="pocl", schedule=detail)
+        np.testing.assert_allclose(scheduled.main(xs), program.main(xs), rtol=1e-4)
+
+
+def test_each_point_of_the_table_is_one_that_steps_may_have() -> None:
+    assert KINDS.keys() - {STORED} <= BOOK.keys()
 
 
 INDICES = r"""
@@ -189,6 +219,19 @@ entry offsets [n] (xs: [n]f32): [n-2]f32 = map (\i -> (xs[i] + xs[i+2]) / 2) (io
 entry before [n] (xs: [n]f32): []f32 = map (\i -> xs[i] + xs[i64.max 0 (i-1)]) (iota n)
 entry counts [n] (xs: [n]f32): []f32 = map (\i -> xs[i] + xs[i+1] * f32.i64 i) (iota (n-1))
 entry two [n] (xs: [n]f32) (ys: [n]f32): []f32 = map (\i -> xs[i] + ys[i+1]) (iota (n-1))
+entry planes [n][m] (k: i64) (xss: [n][m]f32): [][]f32 =
+  tabulate_2d (n - k + 1) (m - 1) (\i j -> f32.sum (flatten xss[i:i+k, j:j + 2]))
+entry cross [n][m] (xss: [n][m]f32): [n-2][m-2]f32 =
+  tabulate_2d (n-2) (m-2) (\i c -> xss[i, c+1] + xss[i+2, c+1] + xss[i+1, c] * xss[1+i, c+2])
+entry rows_below [n][m] (xss: [n][m]f32): [n-1][m]f32 =
+  tabulate (n-1) (\i -> map (\j -> xss[i,j] - xss[i+1,j]) (iota m))
+entry filtered [n][m] (ws: [3][2]f32) (xss: [n][m]f32): [n-2][m-1]f32 =
+  map (\i -> map (\j -> loop s = 0 for a < 3 do loop s for b < 2 do s + ws[a,b] * xss[i+a,j+b])
+                (iota (m-1))) (iota (n-2))
+entry table [n] (k: i64) (xs: [n]f32): [][]f32 =
+  map (\i -> map (\j -> f32.i64 j * xs[i+1]) (iota k)) (iota (n-1))
+entry turned [n][m] (xss: [n][m]f32): [][]f32 = tabulate_2d m n (\i j -> xss[j, i])
+entry diagonal [n][m] (xss: [n][m]f32): [][]f32 = tabulate_2d n m (\i j -> xss[i, i])
 entry fewer [n] (xs: [n]f32): []f32 = map (\i -> xs[i] + xs[i+1]) (iota (n-5))
 """
 
@@ -196,23 +239,37 @@ entry fewer [n] (xs: [n]f32): []f32 = map (\i -> xs[i] + xs[i+1]) (iota (n-5))
 def test_maps_over_indices_are_tried_as_maps_over_windows() -> None:
     source = Source("indices.fut", INDICES)
     texts = {name: windowed(source, name, f"{name}_slide") or "" for name in (
-        "slices", "counted", "loops", "offsets", "before", "counts", "two", "fewer")}
-    assert [name for name, each in texts.items() if not each] == ["before", "counts", "two"]
+        "slices", "counted", "loops", "offsets", "before", "counts", "two", "planes", "cross",
+        "rows_below", "filtered", "table", "turned", "diagonal", "fewer")}
+    assert [name for name, each in texts.items() if not each] == [
+        "before", "counts", "two", "turned", "diagonal"]
     assert texts["slices"] == (
         "entry slices_slide [n] (k: i64) (xs: [n]f32): []f32 = "
         "map (\\window -> f32.sum window / f32.i64 k) (lift.slide k 1 xs)")
     assert "ws[j] * window[j]) (iota k))) (lift.slide k 1 xs) :> [n-k+1]f32" in texts["counted"]
     assert "s + window[j]) (lift.slide (k + 1) 1 xs)" in texts["loops"]
     assert "(window[0] + window[2]) / 2) (lift.slide 3 1 xs) :> [n-2]f32" in texts["offsets"]
+    assert "map (map (\\window -> f32.sum (flatten window))) (lift.slide2d k 1 2 1 xss)" in (
+        texts["planes"])
+    assert "window[0, 1] + window[2, 1] + window[1, 0] * window[1, 2])) (lift.slide2d 3 1 3 1" in (
+        texts["cross"])
+    assert "window[0, 0] - window[1, 0])) (lift.slide2d 2 1 1 1 xss) :> [n-1][m]f32" in (
+        texts["rows_below"])
+    assert "s + ws[a,b] * window[a, b])) (lift.slide2d 3 1 2 1 xss)" in texts["filtered"]
+    assert "f32.i64 j * window[1]) (iota k)) (lift.slide 2 1 xs)" in texts["table"]
     program = runelift.compile(source, device="pocl")
     made = runelift.compile(INDICES + "\n".join(texts.values()), device="pocl")
     xs = np.arange(50, dtype=np.float32)
+    xss = (np.arange(63, dtype=np.float32) % 5).reshape(9, 7)
     for name, args in (("slices", (8, xs)), ("counted", (xs[:6], xs)), ("loops", (3, xs)),
-                       ("offsets", (xs,))):
+                       ("offsets", (xs,)), ("table", (4, xs)), ("planes", (3, xss)),
+                       ("cross", (xss,)), ("rows_below", (xss,)), ("filtered", (xss[:3, :2], xss))):
         np.testing.assert_array_equal(made[f"{name}_slide"](*args), program[name](*args))
     (found,) = windows(Call(program, "slices", [8, xs]), [8, xs])
     assert (found.name, found.detail) == ("slices_slide, with lift.slide", texts["slices"])
     assert found.time() > 0
+    (found,) = windows(Call(program, "cross", [xss]), [xss])
+    assert found.name == "cross_slide, with lift.slide2d"
     (there,) = windows(Call(made, "slices", [8, xs]), [8, xs])
     assert there.detail == "program.slices_slide(k, xs)"
     assert not [*windows(Call(program, "fewer", [xs]), [xs])]  # there are more windows
