@@ -32,7 +32,11 @@ class Trial:
             yield each if hints == each.hints else replace(each, hints=hints)
 
     def _hint(self, hint: str, span: Span) -> str:
+        """A hint that cures, perhaps with parentheses around its text; "" if there is none."""
         while isinstance(hint, Replacement) and not self._cures(hint.new, hint.span or span):
+            grouped = f"({hint.new})"
+            if " " in hint.new and self._cures(grouped, hint.span or span):
+                return Replacement(hint, grouped, hint.span)
             hint = hint.otherwise
         return hint
 

@@ -12,8 +12,8 @@ from functools import cache
 from importlib.resources import files
 
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.syntax_errors import RANGE
-from runelift.frontend.syntax.types import Array, Type
+from runelift.frontend.syntax.advice import RANGE
+from runelift.frontend.syntax.types import Array, Record, Type
 from runelift.ir.base.errors import Replacement
 from runelift.ir.base.source import Span
 from runelift.ir.prim import NUMBERS, Prim
@@ -34,7 +34,11 @@ SPELLINGS: Mapping[str, str] = {
 """Names and operators with another spelling here."""
 
 OPERATORS: Mapping[str, str] = {"and": "&&", "or": "||", "mod": "%", "div": "/", "xor": "^",
-                                "is": "==", "rem": "%%", "quot": "//"}
+                                "is": "==", "rem": "%%", "quot": "//",
+                                "andalso": "&&", "orelse": "||", "band": "&", "bor": "|",
+                                "shl": "<<", "lsl": "<<", "shr": ">>", "lsr": ">>>", "asr": ">>",
+                                "eq": "==", "ne": "!=", "lt": "<", "gt": ">", "le": "<=",
+                                "ge": ">="}
 """Words that are operators elsewhere."""
 
 SHIPPED: Mapping[str, tuple[str, str]] = {
@@ -148,7 +152,7 @@ TYPES: Mapping[str, str] = {
     "String": "[]u8", "Int": "i64", "Float": "f32", "Double": "f64", "Bool": "bool",
     "boolean": "bool", "size_t": "i64", "void": "()", "usize": "i64", "isize": "i64",
     "integer": "i64", "Integer": "i64", "int_": "i64", "uint": "u32", "half": "f16", "str": "[]u8",
-    "numeric": "f64", "number": "f64", "Number": "f64", "logical": "bool", "unit": "()",
+    "of": "", "numeric": "f64", "number": "f64", "Number": "f64", "logical": "bool", "unit": "()",
     **dict.fromkeys(("List", "Array", "Vec", "Vector", "vector", "Seq", "list", "array", "slice"),
                     "[]i32 or []f32"),
     **dict.fromkeys(("Tensor", "Matrix", "matrix", "ndarray"), "[][]f32 or [][]f64"),
@@ -314,6 +318,13 @@ def misapplied(exp: ast.Apply, type_: Type) -> str:
             exp.span.source.text[exp.fun.span.end] == "("):
         new = f"{text}[{first.text.strip('()')}]"
         return Replacement(f"An element is written: {new}", new, exp.span)
+    if isinstance(type_, Record) and isinstance(exp.args[0], ast.RecordExp):
+        new = f"{text} with {first.text.strip('{} ')}"
+        return Replacement("A field is replaced without braces: r with x = e", new, exp.span)
+    if isinstance(exp.args[0], ast.TupleExp) and not exp.args[0].items:
+        return Replacement(f"It takes no arguments: {text}", text, exp.fun.span.to(first))
+    if "\n" in exp.span.source.text[exp.fun.span.end:first.start]:
+        return "The next line goes on with this one: 'in' or an operator may be missing before it."
     return "An operator may be missing between them."
 
 
@@ -410,8 +421,31 @@ def bounds(span: Span) -> str | None:
                        Span(span.source, before.start(2), before.end(2)))
 
 
+_VECTOR = re.compile(r"(d?vec|float|double|int|uint|long)([234])")
+"""The name of a type of so many numbers."""
+_VECTORS = {"vec": "f32", "dvec": "f64", "float": "f32", "double": "f64", "int": "i32",
+            "uint": "u32", "long": "i64"}
+
+
+def is_type(name: str) -> bool:
+    """True if other languages have a type of this name."""
+    return name in TYPES or _VECTOR.fullmatch(name) is not None or name in _OPTIONAL
+
+
+_OPTIONAL = frozenset({"Maybe", "Option", "Optional", "option", "maybe", "optional", "Either",
+                       "Result"})
+
+
 def type_meant(name: str, span: Span) -> tuple[str, ...]:
-    """Hints about the name of a type of other languages, one of :data:`TYPES`."""
+    """Hints about the name of a type of other languages (:func:`is_type`)."""
+    if name in _OPTIONAL:
+        return ("Declare a sum type: type maybe 't = #none | #some t",)
+    if vector := _VECTOR.fullmatch(name):
+        new = f"({', '.join([_VECTORS[vector[1]]] * int(vector[2]))})"
+        return (Replacement(f"Write {new}.", new, Span(span.source, span.start,
+                                                       span.start + len(name))),)
+    if name == "of":
+        return ("The types of a constructor's values stand behind it: #a i32",)
     types = TYPES[name].split(" or ")
     hint = f"Write {TYPES[name]}."
     return (Replacement(hint, types[0]) if len(types) == 1 and span.text == name else hint,)
