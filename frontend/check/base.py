@@ -255,7 +255,8 @@ class Base(ABC):
                 *(() if one else (padded(because) if what == "an element" else self._filtered(
                     call, span, all((left, right))))
                   or rows or self._transposed(span, left, right) or own.hints
-                  or size_advice(self.solved, error.left, error.right, (left, right), what)),
+                  or size_advice(self.solved, error.left, error.right, (left, right), what,
+                                 span)),
                 labels=(*labels, *own.labels)) from None
 
     def _transposed(self, span: Span, left: str, right: str) -> list[str]:

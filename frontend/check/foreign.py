@@ -98,7 +98,11 @@ ADVICE: Mapping[str, str] = {
     "linspace": "Write map (\\i -> a + f64.i64 i * (b - a) / f64.i64 (n - 1)) (iota n).",
     "zeros": "Write replicate n 0.", "ones": "Write replicate n 1.", "full": "Write replicate n x.",
     "where": "Write map3 (\\c x y -> if c then x else y) cs xs ys, or filter.",
-    "clip": "Write map (\\x -> f32.max low (f32.min x high)) xs.",
+    **dict.fromkeys(("clip", "clamp"), "A value x is kept in bounds: f32.max low (f32.min x high)"),
+    "elif": "Write 'else if'.", "subtract": "A function that subtracts is \\x -> x - 1",
+    "assert": "It takes a condition in parentheses, and a value behind it: assert (n > 0) x",
+    **dict.fromkeys(("eye", "identity"),
+                    "Write tabulate_2d n n (\\i j -> if i == j then 1 else 0)."),
     "enumerate": "Write zip (indices xs) xs.",
     "bincount": "Write hist (+) 0 k is (map (const 1) is).",
     "unsafe": "Write #[unsafe] before the expression.",
@@ -493,11 +497,12 @@ def _shape(array: Array, record: str, span: Span) -> str:
     while isinstance(elem, Array):
         sizes.append(elem.size.variable.base if elem.size.variable else "")
         elem = elem.elem
-    sizes = [each if each.replace("_", "").isalnum() else "" for each in sizes]
+    named = set(re.findall(r"[\w']+", " ".join(re.findall(r"\[([\w']+)\]", span.source.text))))
+    sizes = [each if each in named else "" for each in sizes]
     sizes[0] = sizes[0] or f"length {argument(record)}"
     index = re.compile(r"\[\s*(\d)\s*\]").match(span.source.text, span.end)
     if index and int(index[1]) < len(sizes) and (new := sizes[int(index[1])]):
-        return Replacement(f"The size is {new}.", new if new.isalnum() else f"({new})",
+        return Replacement(f"The size is {new}.", new if new.isidentifier() else f"({new})",
                            Span(span.source, span.start, index.end()))
     if all(sizes):
         return f"Its size{'s are' if len(sizes) > 1 else ' is'} {' and '.join(sizes)}."

@@ -408,6 +408,12 @@ def arity(call: ast.Exp | None, function: Type | None = None) -> str | None:
         function, params = function.codomain, params + 1
     if arrays == int(named[2] or 2 - maps) or (params and params != arrays):
         return None
+    if maps and arrays > 1 and isinstance(call.args[0], ast.LambdaExp) and len(
+            call.args[0].params) == 1 and isinstance(call.args[0].params[0], ast.PatTuple):
+        zipped = " ".join([f"zip{arrays}" if arrays > 2 else "zip",
+                           *(argument(arg.span.text) for arg in call.args[1:])])
+        new = f"map {argument(call.args[0].span.text)} ({zipped})"
+        return Replacement(f"A function of tuples goes along {zipped}.", new, call.span)
     what = "several arrays" if maps and arrays > 1 else f"{arrays} array{'s' * (arrays > 1)}"
     return _counted(call.fun, named[1], what, arrays)
 

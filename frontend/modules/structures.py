@@ -265,7 +265,7 @@ def type_member(prim: str, name: str) -> ast.QualName | None:
     return None
 
 
-MOST_MEMBERS = 10
+MOST_MEMBERS = 16
 """The most members of a module that a hint names."""
 
 
@@ -366,12 +366,13 @@ def member_value(mod: Mod, name: ast.QualName, span: Span) -> ast.QualName:
         raise wrong("not-a-structure", span, f"The module of '{name}' is parametric: it has no "
                     "members before it is applied.", "Apply it: module M = F N")
     members = list(mod.values) if isinstance(mod, Structure) else []
-    inner = [f"{owner}.{name.name}" for owner, each in (
+    inner = [".".join((*name.quals, owner, name.name)) for owner, each in (
         mod.modules.items() if isinstance(mod, Structure) else ())
         if isinstance(each, Structure) and each.value(name.name) is not None]
-    near = inner or difflib.get_close_matches(name.name, members, 1)
+    near = difflib.get_close_matches(name.name, members, 1)
     shown = ", ".join([*members[:MOST_MEMBERS], *["..."] * (len(members) > MOST_MEMBERS)])
     raise wrong("unknown-name", span, f"Unknown variable '{name}'.",
+                did_you_mean(inner[0], span, str(name)) if inner else
                 did_you_mean(near[0], span, str(name), str(ast.QualName(name.quals, near[0])))
                 if near else f"The module has {shown or 'no variables'}.")
 
