@@ -55,7 +55,7 @@ class Trial:
         except ProgramError as error:
             end = span.start + len(new)
             return not any(each.span.source.text == text and each.span.start <= end
-                           and span.start <= each.span.end
+                           and span.start < each.span.end
                            and not (each.code == "unknown-name" and each.span.text in span.text)
                            for each in error.diagnostics)
         except CompilerLimitation:

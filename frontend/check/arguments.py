@@ -117,9 +117,12 @@ def _in_call(call: ast.BinExp, new: str, hint: str) -> str | None:
     """
     text, place = call.span.source.text, call.span
     found = re.fullmatch(r"map (\(.*\)) ([\w']+)", new)
-    before = re.search(r"\b(?:map|filter|all|any|partition)\s+\($", text[:place.start])
+    before = re.search(r"\b(map|filter|all|any|partition|length)\s*\($", text[:place.start])
     if found is None or before is None or text[place.end:place.end + 1] != ")":
         return None
+    if before[1] == "length":
+        kept = f"filter {found[1]} {found[2]}"
+        return Replacement(f"The elements that are so are: {kept}", kept, place)
     given = re.compile(rf"\)\s*{re.escape(found[2])}(?![\w'.\[])").match(text, place.end)
     shown = found[1] if given else f"{found[1]} {found[2]}"
     return Replacement(hint if not given else f"Operators work on single values: {shown}", shown,

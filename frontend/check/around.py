@@ -13,6 +13,7 @@ from runelift.frontend.check.foreign import (
     SHIPPED,
     SHORT,
     SPELLINGS,
+    SUFFIXES,
     argument,
     shipped,
 )
@@ -28,7 +29,6 @@ _MODULES = frozenset({"List", "Array", "Seq", "Float",
 _OF_ARRAYS = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum",
               "prod": "product"}
 _ARRAYS = frozenset({"c", "array", "list", "vec", "vector", "tensor", "Array", "Vector"})
-_SUFFIXES = {"f": "f32", "d": "f64", "l": "i64", "ll": "i64", "u": "u32", "ul": "u64", "ull": "u64"}
 _RANGES = frozenset({"range", "arange", "irange"})
 
 
@@ -44,7 +44,7 @@ _TEMPLATES = {
     "elem": "any (== {0}) {1}", "square": "{0} * {0}", "sqr": "{0} * {0}",
     "replicateM": "replicate {0} {1}", "lerp": "{0} + ({1} - {0}) * {2}",
 }
-"""What is written for a call of a name of other languages; the number of an argument in braces."""
+"""Expressions for calls of functions of other languages; braces have the number of an argument."""
 
 
 def call_behind(span: Span, count: int) -> tuple[list[str], int] | None:
@@ -99,11 +99,14 @@ def _around(name: str, span: Span) -> list[str]:
             r"(?:\b(?:fn|fun|function|lambda)\s+)?(\(\s*([\w', ]+)\)|[\w']+)\s*$", before)):
         new = "\\" + " ".join((params[2] or params[1]).replace(",", " ").split()) + " ->"
         return [Replacement(FUNCTION, new, Span(source, params.start(), span.end))]
-    if (type_ := _SUFFIXES.get(name.lower())) and (
+    if (type_ := SUFFIXES.get(name.lower())) and (
             number := re.search(r"(?<![\w'.])\d[\d_]*(\.\d+)?([eE]-?\d+)?$", before)):
         new = number[0] + type_
         return [Replacement(f"A number of a type is written {new}.", new,
                             Span(source, number.start(), span.end))]
+    if name == "static_cast" and (cast := re.match(rf"<(\w+)>({_ATOM})", behind)) and (
+            cast[1] in CONVERSIONS):
+        return [f"A conversion names both types, as in {CONVERSIONS[cast[1]]}.f64 x."]
     if name in _RANGES and (drawn_from := _range(behind)) is not None:
         new, length = drawn_from
         alone = re.search(r"\bin\s*$", before) or re.search(r"\(\s*$", before)
@@ -209,5 +212,8 @@ def converted(name: str, found: Type, arg: ast.Exp, call: Span) -> list[str]:
         return meant(name, call)
     if found.value == to:
         return [Replacement(f"It is {found} already.", arg.span.text, call)]
-    new = f"{to}.{found} {argument(arg.span.text)}"
-    return [Replacement(f"Convert it: {new}", new, call)]
+    hint: str = ""
+    for each in ("i32", to) if name == "int" else (to,):
+        new = f"{each}.{found} {argument(arg.span.text)}"
+        hint = Replacement(f"Convert it: {new}", new, call, hint)
+    return [hint]

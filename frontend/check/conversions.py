@@ -68,6 +68,9 @@ def of_number(solved: Substitution, wanted: Type, given: Type, text: str, call: 
             return Replacement(f"{call.op} is of the bits of integers: {new}", new, call.span)
         case MetaVar(), Prim() if given in FLOATS and is_one_of(INTS, solved, wanted):
             return written("Convert it", text, f"i64.{given}")
+        case MetaVar(), Prim.BOOL if isinstance(call, ast.BinExp) and (
+                new := {"&": "&&", "|": "||", "^": "!="}.get(str(call.op))):
+            return Replacement(f"Conditions are connected by {new}.", new, call.op_span)
         case (Prim() | MetaVar()), Prim.BOOL if isinstance(call, ast.BinExp) and (
                 wanted in NUMBERS or is_one_of(NUMBERS, solved, wanted)):
             return written("Convert it", text,

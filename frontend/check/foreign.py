@@ -204,6 +204,10 @@ SHORT = {"MAX": "highest", "MIN": "lowest", "INFINITY": "inf", "NAN": "nan", "EP
          "NaN": "nan", "fabs": "abs", "fmax": "max", "fmin": "min", "truncate": "trunc"}
 """Members of types of numbers here, by other names for them."""
 
+SUFFIXES = {"f": "f32", "d": "f64", "l": "i64", "ll": "i64", "u": "u32", "ul": "u64", "lu": "u64",
+            "ull": "u64"}
+"""The types of numbers with the suffixes of other languages."""
+
 LAMBDAS = frozenset({"lambda", "function", "fn", "fun", "func", "=>"})
 """Words that functions without a name begin with."""
 ALONE = LAMBDAS | {"<-"}
@@ -293,15 +297,21 @@ def comment(span: Span, *, unknown: bool) -> Span | None:
 def misapplied(exp: ast.Apply, type_: Type) -> str:
     """The hint for a value of a type that is applied as if it were a function."""
     first, text = exp.args[0].span, exp.fun.span.text
+    if first.text == "is" and len(exp.args) > 2 and exp.args[1].span.text == "not":
+        return Replacement("The operator is !=.", "!=", first.to(exp.args[1].span))
+    if isinstance(exp.fun, ast.StringLit) or isinstance(exp.args[0], ast.StringLit):
+        return "A comment begins with --." if '""' in exp.span.text else "Texts are joined by ++."
     if first.text in OPERATORS:
         new = OPERATORS[first.text]
         return Replacement(f"The operator is {new}.", new)
     if first.text == "as" and len(exp.args) > 1 and isinstance(type_, Prim):
         new = f"{CONVERSIONS.get(exp.args[1].span.text, 'f32')}.{type_} {argument(text)}"
         return Replacement(f"Convert it: {new}", new, exp.fun.span.to(exp.args[1].span))
-    if isinstance(exp.fun, ast.Literal) and first.text in ("f", "F", "d", "l", "L", "u"):
-        new = text + {"f": "f32", "d": "f64", "u": "u32"}.get(first.text.lower(), "i64")
-        return Replacement(f"A number of a type is written {new}.", new, exp.span)
+    if isinstance(exp.fun, ast.Literal) and first.start == exp.fun.span.end and (
+            suffix := SUFFIXES.get(first.text.lower())):
+        new = text + suffix
+        return Replacement(f"A number of a type is written {new}.", new, exp.span, Replacement(
+            f"A number is written without '{first.text}' here.", text, exp.span))
     if isinstance(exp.fun, ast.Literal | ast.Name) and (
             (isinstance(exp.fun, ast.Literal) and isinstance(exp.args[0], ast.Literal))
             or re.search(r"(?<![\w')\]])\[\s*$", exp.span.source.text[:exp.span.start])):

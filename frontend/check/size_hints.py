@@ -52,6 +52,8 @@ def size_advice(solved: Substitution, left: Size, right: Size, names: tuple[str,
                 ] * (what != DECLARED)
     if left.constant is not None and right.constant is not None:
         return ["All elements of an array have the same size."] if what == "an element" else []
+    if all(names) and len((left - right).variables()) == 1:
+        return []  # equal for few numbers only
     shown = [name for name in names if name]
     hints = [] if len(shown) == 2 else ["A size [] has no name, or is known only to the running "
                                         "program."]
@@ -100,8 +102,10 @@ def bracketed(typed: Sequence[Node]) -> Replacement | None:
 def column(span: Span) -> list[str]:
     """The hint for ``xss[:][k]``, which is a row; nothing for another text from ``span`` on."""
     end = span.source.text.find("\n", span.end)
-    found = re.compile(r"\[\s*:\s*\]\[([^\[\]\n]*)\]").search(
-        span.source.text, span.start, end if end >= 0 else len(span.source.text))
+    pattern = re.compile(r"\[\s*:\s*\]\[([^\[\]\n]*)\]")
+    before = span.source.text.rfind("\n", 0, span.start) + 1
+    found = pattern.search(span.source.text, span.start, end if end >= 0 else len(
+        span.source.text)) or pattern.search(span.source.text, before, span.start)
     if found is None:
         return []
     new = f"[:, {found[1]}]"

@@ -241,6 +241,8 @@ class TypeReader:
             for each in near or difflib.get_close_matches(name, known, n=1)))
         if said := foreign.bounds(span) or (None if hints else foreign.consed(name, span)):
             hints = (said,)
+        if not hints and re.search(r"->\s*[\w.\[\]]+\s*:\s*$", span.source.text[:span.start]):
+            hints = (r"The type of a result stands before the arrow: \(x: t): u -> e",)
         if not hints and len(name) == 1:
             hints = (f"If it stands for any type, declare it as a type parameter: '{name}",)
         raise ProgramError(Diagnostic("unknown-type", span, f'Unknown type "{name}".',
@@ -254,7 +256,7 @@ def accumulator(array: ty.Type) -> ty.Type:
 
 def _with_arguments(span: Span, name: str, short: Abbreviation,
                     args: Sequence[ast.TypeExp | ast.SizeArg]) -> tuple[str, ...]:
-    """The hint to write the arguments of a type, where ``args`` are others.
+    """The hint to write the arguments of a type that it declares, where it has ``args``.
 
     Sizes without arguments are the size parameters of the function, or unknown.
     """

@@ -91,8 +91,9 @@ def _type_of(checker: Base, text: str) -> Type | None:
 
 def _of_argument(checker: Base, name: str, present: Sequence[str], span: Span
                  ) -> Replacement | None:
-    """The hint that a function is a member of a type of numbers: that of its argument, or else the
-    one that is ``present`` in the program and cures.
+    """The hint that a function is a member of a type of numbers.
+
+    That is the type of its argument, or else the one that is ``present`` in the program and cures.
     """
     one = around.call_behind(span, 1) or around.call_behind(span, 2)
     type_ = None if one is None else _type_of(checker, one[0][0])

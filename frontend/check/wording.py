@@ -54,6 +54,7 @@ OF_ROLE = {"the next value of the loop":
 """Advice about an expression of a wrong type, by its role."""
 
 
+_APART = r"A tuple is taken apart by its parameter: \(x, y) -> e"
 OF_OPERATORS = "Operators work on single values; map and map2 apply them to all elements."
 
 
@@ -212,10 +213,15 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
         case Array(), (Prim() | MetaVar()) if _joins(call, text) and (
                 given in NUMBERS or is_one_of(NUMBERS, solved, given)):
             return _repeated(solved, wanted, given, text, call)
-        case (Prim() | MetaVar()), Tuple() if isinstance(call, ast.BinExp):
+        case (Prim() | MetaVar()), Tuple(items) if isinstance(call, ast.BinExp):
+            if isinstance(call.left, ast.Name) and isinstance(call.right, ast.Name):
+                new = ", ".join(f"{call.left.span.text}.{k} {call.op} {call.right.span.text}.{k}"
+                                for k in range(len(items)))
+                return Replacement(f"Operators work on single values: ({new})", f"({new})",
+                                   call.span, _APART)
             if not re.fullmatch(r"[\w']+", text):
                 return f"A component of a tuple is written: ({text}).0"
-            return r"A tuple is taken apart by its parameter: \(x, y) -> e"
+            return _APART
         case (Prim() | MetaVar()), Array(_, Prim() as elem) if (
                 isinstance(call, ast.Negate) and elem in NUMBERS):
             new = f"map {elem}.neg {argument(text)}"
