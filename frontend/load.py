@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from runelift.frontend.modules.modules import flatten_modules
 from runelift.frontend.signatures import signatures
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.parser import parse, parse_recovering
+from runelift.frontend.tried import Trial
 from runelift.ir.base.deep import deeply
 from runelift.ir.base.errors import (
     CompilerLimitation,
@@ -86,11 +87,21 @@ def checked(source: Source, further: Callable[[module_ast.Module], ast.ValDec] |
     ``further`` makes a declaration for its end, which is the only entry point then.
     """
     if further is None:
-        return checked_module(parse_recovering(source))
+        try:
+            return checked_module(parse_recovering(source))
+        except ProgramError as error:
+            with warnings.catch_warnings(action="ignore", category=ProgramWarning):
+                raise ProgramError(*tried(error.diagnostics, source)) from None
     module = parse(source)
     dec = further(module)
     module.decs += (dec,)
     return checked_module(module, dec.name)
+
+
+def tried(diagnostics: Iterable[Diagnostic], source: Source) -> Iterator[Diagnostic]:
+    """The mistakes in a program, with hints that cure (:mod:`runelift.frontend.tried`)."""
+    trial = Trial(source, lambda changed: checked_module(parse_recovering(changed)))
+    return trial.told(diagnostics)
 
 
 def checked_module(module: module_ast.Module, only: str = "", memory: Memory | None = None

@@ -20,7 +20,7 @@ from runelift.frontend.check.unify import (
 )
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.prelude import EQUALITY, OPERATORS
-from runelift.frontend.syntax.types import Array, Arrow, Type, metas, show
+from runelift.frontend.syntax.types import Array, Arrow, Tuple, Type, metas, show
 from runelift.ir.base.errors import Diagnostic, ProgramError, Replacement
 from runelift.ir.base.source import Span
 from runelift.ir.prim import FLOATS
@@ -29,6 +29,9 @@ MOST_ARGUMENTS = 5
 """The most arguments of a call that are tried in other orders."""
 DERIVATIVES = frozenset({"vjp", "vjp2", "jvp", "jvp2", "mjp", "mjp2", "jmp", "jmp2"})
 """The functions that take a function, its argument and a seed."""
+
+NEUTRAL = {"reduce": 1, "reduce_comm": 1, "scan": 1, "hist": 1, "reduce_by_index": 2}
+"""The place of the neutral element among the arguments of a function, from 0."""
 
 
 class Checker(Protocol):
@@ -42,7 +45,10 @@ class Checker(Protocol):
 
 
 def reordered(checker: Checker, call: ast.Exp | None) -> str | None:
-    """The hint of the one order in which the arguments of a call fit; None if there is no such."""
+    """The hint of the order in which the arguments of a call fit; None if there is no such.
+
+    Of several orders it is the one with the fewest exchanged pairs, if one alone has so few.
+    """
     if not isinstance(call, ast.Apply) or not 2 <= len(call.args) <= MOST_ARGUMENTS:
         return None
     typed = _typed(checker, call)
@@ -58,6 +64,8 @@ def reordered(checker: Checker, call: ast.Exp | None) -> str | None:
     best = [order for order in fitting if not any(
         each.consumes and isinstance(call.args[k], ast.Name)
         for each, k in zip(wanted, order, strict=True))] or fitting
+    exchanged = [sum(a > b for a, b in combinations(order, 2)) for order in best]
+    best = [order for order, count in zip(best, exchanged, strict=True) if count == min(exchanged)]
     if len(best) != 1:
         return None
     new = _call(call, (call.args[k] for k in best[0]))
@@ -91,7 +99,34 @@ def elementwise(checker: Checker, call: ast.Exp | None) -> str | None:
         new = f"{new} {a if left else b}"
     hint = f"Operators work on single values: {new}"
     text = call.span.text
-    return Replacement(hint, f"({new})", call.span) if text.count("(") == text.count(")") else hint
+    if text.count("(") != text.count(")"):
+        return hint
+    joined = f"{a} ++ {b}"
+    other = Replacement(f"Arrays are joined by ++: {joined}", joined, call.span) if (
+        op == "+" and left and right) else ""
+    if OPERATORS.get(op, ("", None, False))[2]:
+        other = Replacement(f"An array of comparisons is one by 'and': and ({new})",
+                            f"(and ({new}))", call.span)
+    return _in_call(call, new, hint) or Replacement(hint, f"({new})", call.span, other)
+
+
+def _in_call(call: ast.BinExp, new: str, hint: str) -> str | None:
+    """The hint for ``map (xs + 1) xs`` or ``any (xs < 0)``: a function of an element is meant.
+
+    ``new`` maps the function.  None for an operation that stands elsewhere.
+    """
+    text, place = call.span.source.text, call.span
+    found = re.fullmatch(r"map (\(.*\)) ([\w']+)", new)
+    before = re.search(r"\b(map|filter|all|any|partition|length)\s*\($", text[:place.start])
+    if found is None or before is None or text[place.end:place.end + 1] != ")":
+        return None
+    if before[1] == "length":
+        kept = f"filter {found[1]} {found[2]}"
+        return Replacement(f"The elements that are so are: {kept}", kept, place)
+    given = re.compile(rf"\)\s*{re.escape(found[2])}(?![\w'.\[])").match(text, place.end)
+    shown = found[1] if given else f"{found[1]} {found[2]}"
+    return Replacement(hint if not given else f"Operators work on single values: {shown}", shown,
+                       Span(place.source, place.start - 1, place.end + 1))
 
 
 def composed(checker: Checker, call: ast.Exp | None) -> str | None:
@@ -117,18 +152,32 @@ def composed(checker: Checker, call: ast.Exp | None) -> str | None:
                        Span(call.span.source, call.span.start, end))
 
 
-def curried(call: ast.Exp | None, span: Span) -> str | None:
-    """The hint for the derivative of a function of several arguments; None if it is another."""
+def curried(checker: Checker, call: ast.Exp | None, span: Span) -> str | None:
+    """The hint for a function of several arguments where one of a tuple is meant; None if unclear.
+
+    That is in a derivative, or mapped to an array of tuples.
+    """
     first = call.args[0] if isinstance(call, ast.Apply) else None
-    if not isinstance(call, ast.Apply) or call.fun.span.text not in DERIVATIVES or (
-            first is None or first.span != span):
+    if not isinstance(call, ast.Apply) or first is None or first.span != span:
+        return None
+    if call.fun.span.text == "map" and len(call.args) == 2:
+        typed = _types(checker, ast.Apply(call.span, call.args[1], ()))
+        array = checker.solved.resolve(typed[0]) if typed is not None else None
+        if not isinstance(array, Array) or not isinstance(array.elem, Tuple):
+            return None
+        names = [*"xyzuvw"][:len(array.elem.items)]
+        op = re.fullmatch(r"\(\s*(\S+)\s*\)", span.text)
+        body = f" {op[1]} ".join(names) if op else " ".join([span.text, *names])
+        new = f"\\({', '.join(names)}) -> {body}"
+        return Replacement(f"Its argument is a tuple: {new}", f"({new})", span)
+    if call.fun.span.text not in DERIVATIVES:
         return None
     if not isinstance(first, ast.LambdaExp) or len(first.params) < 2:
         return (f"{call.fun.span.text} takes a function of one argument, which may be a tuple: "
                 f"\\(x, y) -> {first.span.text} x y") if isinstance(first, ast.Name) else None
     params = ", ".join(param.span.text.strip("()") for param in first.params)
-    return Replacement(f"It takes one argument, which may be a tuple: \\({params}) -> e",
-                       f"({params})", first.params[0].span.to(first.params[-1].span))
+    hint = f"It takes one argument, which may be a tuple: \\({params}) -> e"
+    return Replacement(hint, f"({params})", first.params[0].span.to(first.params[-1].span), hint)
 
 
 def labelled(call: ast.Exp) -> str | None:
@@ -165,10 +214,15 @@ def miscounted(checker: Checker, call: ast.Exp | None) -> str | None:
     if typed is None:
         return None
     domains, given = typed
-    for skipped in reversed(range(len(domains) - 1)):
+    neutral = NEUTRAL.get(call.fun.span.text, -1)
+    if neutral < len(call.args) and isinstance(call.args[neutral], ast.Literal):
+        neutral = -1  # that is one
+    for skipped in sorted(range(len(domains) - 1), key=lambda k: (k != neutral, -k)):
         others = [*domains[:skipped], *domains[skipped + 1:]]
         if len(others) == len(given) and _fit(checker, others, given):
             param, text = domains[skipped], call.args[skipped].span.text
+            if skipped == neutral:
+                return f"The neutral element is missing before {text}, behind the operator."
             name = f"{param.param.base}, " if param.param is not None else ""
             type_ = checker.solved.resolve(param.domain)
             kind = "a function" if isinstance(type_, Arrow) else (

@@ -13,6 +13,7 @@ from runelift.frontend.check.foreign import (
     SHIPPED,
     SHORT,
     SPELLINGS,
+    SUFFIXES,
     argument,
     shipped,
 )
@@ -28,13 +29,52 @@ _MODULES = frozenset({"List", "Array", "Seq", "Float",
 _OF_ARRAYS = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum",
               "prod": "product"}
 _ARRAYS = frozenset({"c", "array", "list", "vec", "vector", "tensor", "Array", "Vector"})
-_SUFFIXES = {"f": "f32", "d": "f64", "l": "i64", "ll": "i64", "u": "u32", "ul": "u64", "ull": "u64"}
 _RANGES = frozenset({"range", "arange", "irange"})
+
+
+_ATOM = r"[\w'.]+(?:\[[^\[\]\n]*\])?|\((?:[^()\n]|\([^()\n]*\))*\)"
+"""An argument in a call."""
+_TEMPLATES = {
+    **dict.fromkeys(("pow", "power", "powf"), "{0} ** {1}"), "fst": "{0}.0", "snd": "{0}.1",
+    **dict.fromkeys(("div", "quot"), "{0} / {1}"), "mod": "{0} % {1}", "rem": "{0} %% {1}",
+    "cumsum": "scan (+) 0 {0}", "cumprod": "scan (*) 1 {0}", "subtract": "{1} - {0}",
+    "zeros": "replicate {0} 0", "ones": "replicate {0} 1", "full": "replicate {0} {1}",
+    "arange": "iota {0}", "range": "0..<{0}",
+    "enumerate": "zip (indices {0}) {0}", "concatMap": "flatten (map {0} {1})",
+    "elem": "any (== {0}) {1}", "square": "{0} * {0}", "sqr": "{0} * {0}",
+    "replicateM": "replicate {0} {1}", "lerp": "{0} + ({1} - {0}) * {2}",
+}
+"""Expressions for calls of functions of other languages; braces have the number of an argument."""
+
+
+def call_behind(span: Span, count: int) -> tuple[list[str], int] | None:
+    """So many arguments behind a function, ``f(x, y)`` or ``f x y``, and their end; None if not."""
+    text, place = span.source.text, span.end
+    listed = re.compile(rf"\(\s*({_ATOM}|[^(),\n]+)" + rf"\s*,\s*({_ATOM}|[^(),\n]+)" * (count - 1)
+                        + r"\s*\)").match(text, place)
+    found = listed if listed is not None and (count > 1 or text[place] == "(") else re.compile(
+        rf"[ \t]+({_ATOM})" * count + r"(?![\w'.(]|[ \t]*[\w'(])").match(text, place)
+    if found is None:
+        return None
+    texts = [each.strip() for each in found.groups()]
+    return [each if re.fullmatch(_ATOM, each) else f"({each})" for each in texts], found.end()
+
+
+def _written(name: str, span: Span) -> list[str]:
+    """The hint for a call of another language's function with its arguments; none if unclear."""
+    template = _TEMPLATES.get(name, "")
+    count = len(set(re.findall(r"\{\d\}", template)))
+    found = call_behind(span, count) if count else None
+    if found is None or span.text != name:
+        return []
+    new = template.format(*found[0])
+    return [Replacement(f"Write {new}.", new, Span(span.source, span.start, found[1]),
+                        ADVICE.get(name, ""))]
 
 
 def meant(name: str, span: Span) -> list[str]:
     """Hints about a name of other languages at a place; none if it is not known."""
-    if said := _around(name, span):
+    if said := _around(name, span) or _written(name, span):
         return said
     if (spelling := SPELLINGS.get(name)) is not None:
         return [Replacement(f"Write {spelling}.", spelling)
@@ -55,14 +95,18 @@ def _around(name: str, span: Span) -> list[str]:
     source, before, behind = span.source, span.source.text[:span.start], span.source.text[span.end:]
     if name in _MODULES and re.match(r"\.\w", behind):
         return _of_module(name, span)
-    if name == "=>" and (params := re.search(r"(\(\s*([\w', ]+)\)|[\w']+)\s*$", before)):
+    if name == "=>" and (params := re.search(
+            r"(?:\b(?:fn|fun|function|lambda)\s+)?(\(\s*([\w', ]+)\)|[\w']+)\s*$", before)):
         new = "\\" + " ".join((params[2] or params[1]).replace(",", " ").split()) + " ->"
         return [Replacement(FUNCTION, new, Span(source, params.start(), span.end))]
-    if (type_ := _SUFFIXES.get(name.lower())) and (
+    if (type_ := SUFFIXES.get(name.lower())) and (
             number := re.search(r"(?<![\w'.])\d[\d_]*(\.\d+)?([eE]-?\d+)?$", before)):
         new = number[0] + type_
         return [Replacement(f"A number of a type is written {new}.", new,
                             Span(source, number.start(), span.end))]
+    if name == "static_cast" and (cast := re.match(rf"<(\w+)>({_ATOM})", behind)) and (
+            cast[1] in CONVERSIONS):
+        return [f"A conversion names both types, as in {CONVERSIONS[cast[1]]}.f64 x."]
     if name in _RANGES and (drawn_from := _range(behind)) is not None:
         new, length = drawn_from
         alone = re.search(r"\bin\s*$", before) or re.search(r"\(\s*$", before)
@@ -168,5 +212,8 @@ def converted(name: str, found: Type, arg: ast.Exp, call: Span) -> list[str]:
         return meant(name, call)
     if found.value == to:
         return [Replacement(f"It is {found} already.", arg.span.text, call)]
-    new = f"{to}.{found} {argument(arg.span.text)}"
-    return [Replacement(f"Convert it: {new}", new, call)]
+    hint: str = ""
+    for each in ("i32", to) if name == "int" else (to,):
+        new = f"{each}.{found} {argument(arg.span.text)}"
+        hint = Replacement(f"Convert it: {new}", new, call, hint)
+    return [hint]

@@ -21,6 +21,7 @@ from runelift.frontend.check.arguments import (
     miscounted,
     reordered,
 )
+from runelift.frontend.check.conversions import either
 from runelift.frontend.check.forms import COMPOSITIONS, call_text, tail
 from runelift.frontend.check.size_hints import bracketed, column, of_dimensions, padded, size_advice
 from runelift.frontend.check.suffixes import require_room, suffixed
@@ -208,7 +209,7 @@ class Base(ABC):
         except FunctionalType:
             raise self._error(
                 "function-not-allowed", span, f"{call_text(call, span)}A value of functional type "
-                f"cannot be {what} here.", arity(call) or curried(call, span) or
+                f"cannot be {what} here.", arity(call) or curried(self, call, span) or
                 f"Its type is {self._show(found)}: an argument may be missing.") from None
         except IrregularType:
             raise self._irregular(found, span, call) from None
@@ -254,7 +255,8 @@ class Base(ABC):
                 *(() if one else (padded(because) if what == "an element" else self._filtered(
                     call, span, all((left, right))))
                   or rows or self._transposed(span, left, right) or own.hints
-                  or size_advice(self.solved, error.left, error.right, (left, right), what)),
+                  or size_advice(self.solved, error.left, error.right, (left, right), what,
+                                 span)),
                 labels=(*labels, *own.labels)) from None
 
     def _transposed(self, span: Span, left: str, right: str) -> list[str]:
@@ -381,8 +383,8 @@ class Base(ABC):
         first = call if given and not self._advising else None
         self._advising += 1
         try:
-            said = reordered(self, first) or advice(
-                self.solved, expected, found, span.text, call)
+            said = either(reordered(self, first), advice(
+                self.solved, expected, found, span.text, call))
             said = said or composed(self, call) if self._advising == 1 else said
             said = self._component(found, span) or said if isinstance(call, ast.BinExp) else said
             if self._advising == 1 and (said is None or said == OF_OPERATORS):
@@ -442,10 +444,11 @@ class Base(ABC):
                 shown = f'"{exp.span.text}"'
         labels, hints = self._about(exp)
         behind = args[number]
-        if isinstance(behind, ast.Name) and behind.span.text in foreign.ENDS and (
-                not self._is_known(behind.span.text)):
-            self._lookup(behind.name, behind.span)
         operator = foreign.OPERATORS.get(behind.span.text)
+        if isinstance(behind, ast.Name) and operator is None and not self._is_known(
+                behind.span.text) and behind.span.text != "as" and (
+                    behind.span.source.text[behind.span.start - 1].isspace()):
+            self._lookup(behind.name, behind.span)
         if number == 0:
             return self._error(
                 "not-a-function", args[0].span, f'Cannot apply {shown} to "{args[0].span.text}". '

@@ -12,8 +12,8 @@ from functools import cache
 from importlib.resources import files
 
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.syntax_errors import RANGE
-from runelift.frontend.syntax.types import Array, Type
+from runelift.frontend.syntax.advice import RANGE
+from runelift.frontend.syntax.types import Array, Record, Type
 from runelift.ir.base.errors import Replacement
 from runelift.ir.base.source import Span
 from runelift.ir.prim import NUMBERS, Prim
@@ -34,7 +34,11 @@ SPELLINGS: Mapping[str, str] = {
 """Names and operators with another spelling here."""
 
 OPERATORS: Mapping[str, str] = {"and": "&&", "or": "||", "mod": "%", "div": "/", "xor": "^",
-                                "is": "==", "rem": "%%", "quot": "//"}
+                                "is": "==", "rem": "%%", "quot": "//",
+                                "andalso": "&&", "orelse": "||", "band": "&", "bor": "|",
+                                "shl": "<<", "lsl": "<<", "shr": ">>", "lsr": ">>>", "asr": ">>",
+                                "eq": "==", "ne": "!=", "lt": "<", "gt": ">", "le": "<=",
+                                "ge": ">="}
 """Words that are operators elsewhere."""
 
 SHIPPED: Mapping[str, tuple[str, str]] = {
@@ -94,7 +98,11 @@ ADVICE: Mapping[str, str] = {
     "linspace": "Write map (\\i -> a + f64.i64 i * (b - a) / f64.i64 (n - 1)) (iota n).",
     "zeros": "Write replicate n 0.", "ones": "Write replicate n 1.", "full": "Write replicate n x.",
     "where": "Write map3 (\\c x y -> if c then x else y) cs xs ys, or filter.",
-    "clip": "Write map (\\x -> f32.max low (f32.min x high)) xs.",
+    **dict.fromkeys(("clip", "clamp"), "A value x is kept in bounds: f32.max low (f32.min x high)"),
+    "elif": "Write 'else if'.", "subtract": "A function that subtracts is \\x -> x - 1",
+    "assert": "It takes a condition in parentheses, and a value behind it: assert (n > 0) x",
+    **dict.fromkeys(("eye", "identity"),
+                    "Write tabulate_2d n n (\\i j -> if i == j then 1 else 0)."),
     "enumerate": "Write zip (indices xs) xs.",
     "bincount": "Write hist (+) 0 k is (map (const 1) is).",
     "unsafe": "Write #[unsafe] before the expression.",
@@ -148,7 +156,7 @@ TYPES: Mapping[str, str] = {
     "String": "[]u8", "Int": "i64", "Float": "f32", "Double": "f64", "Bool": "bool",
     "boolean": "bool", "size_t": "i64", "void": "()", "usize": "i64", "isize": "i64",
     "integer": "i64", "Integer": "i64", "int_": "i64", "uint": "u32", "half": "f16", "str": "[]u8",
-    "numeric": "f64", "number": "f64", "Number": "f64", "logical": "bool", "unit": "()",
+    "of": "", "numeric": "f64", "number": "f64", "Number": "f64", "logical": "bool", "unit": "()",
     **dict.fromkeys(("List", "Array", "Vec", "Vector", "vector", "Seq", "list", "array", "slice"),
                     "[]i32 or []f32"),
     **dict.fromkeys(("Tensor", "Matrix", "matrix", "ndarray"), "[][]f32 or [][]f64"),
@@ -195,6 +203,10 @@ SHORT = {"MAX": "highest", "MIN": "lowest", "INFINITY": "inf", "NAN": "nan", "EP
          "arctan2": "atan2", "PI": "pi", "ceiling": "ceil", "rsqrt": "recip", "Inf": "inf",
          "NaN": "nan", "fabs": "abs", "fmax": "max", "fmin": "min", "truncate": "trunc"}
 """Members of types of numbers here, by other names for them."""
+
+SUFFIXES = {"f": "f32", "d": "f64", "l": "i64", "ll": "i64", "u": "u32", "ul": "u64", "lu": "u64",
+            "ull": "u64"}
+"""The types of numbers with the suffixes of other languages."""
 
 LAMBDAS = frozenset({"lambda", "function", "fn", "fun", "func", "=>"})
 """Words that functions without a name begin with."""
@@ -285,15 +297,21 @@ def comment(span: Span, *, unknown: bool) -> Span | None:
 def misapplied(exp: ast.Apply, type_: Type) -> str:
     """The hint for a value of a type that is applied as if it were a function."""
     first, text = exp.args[0].span, exp.fun.span.text
+    if first.text == "is" and len(exp.args) > 2 and exp.args[1].span.text == "not":
+        return Replacement("The operator is !=.", "!=", first.to(exp.args[1].span))
+    if isinstance(exp.fun, ast.StringLit) or isinstance(exp.args[0], ast.StringLit):
+        return "A comment begins with --." if '""' in exp.span.text else "Texts are joined by ++."
     if first.text in OPERATORS:
         new = OPERATORS[first.text]
         return Replacement(f"The operator is {new}.", new)
     if first.text == "as" and len(exp.args) > 1 and isinstance(type_, Prim):
         new = f"{CONVERSIONS.get(exp.args[1].span.text, 'f32')}.{type_} {argument(text)}"
         return Replacement(f"Convert it: {new}", new, exp.fun.span.to(exp.args[1].span))
-    if isinstance(exp.fun, ast.Literal) and first.text in ("f", "F", "d", "l", "L", "u"):
-        new = text + {"f": "f32", "d": "f64", "u": "u32"}.get(first.text.lower(), "i64")
-        return Replacement(f"A number of a type is written {new}.", new, exp.span)
+    if isinstance(exp.fun, ast.Literal) and first.start == exp.fun.span.end and (
+            suffix := SUFFIXES.get(first.text.lower())):
+        new = text + suffix
+        return Replacement(f"A number of a type is written {new}.", new, exp.span, Replacement(
+            f"A number is written without '{first.text}' here.", text, exp.span))
     if isinstance(exp.fun, ast.Literal | ast.Name) and (
             (isinstance(exp.fun, ast.Literal) and isinstance(exp.args[0], ast.Literal))
             or re.search(r"(?<![\w')\]])\[\s*$", exp.span.source.text[:exp.span.start])):
@@ -314,6 +332,13 @@ def misapplied(exp: ast.Apply, type_: Type) -> str:
             exp.span.source.text[exp.fun.span.end] == "("):
         new = f"{text}[{first.text.strip('()')}]"
         return Replacement(f"An element is written: {new}", new, exp.span)
+    if isinstance(type_, Record) and isinstance(exp.args[0], ast.RecordExp):
+        new = f"{text} with {first.text.strip('{} ')}"
+        return Replacement("A field is replaced without braces: r with x = e", new, exp.span)
+    if isinstance(exp.args[0], ast.TupleExp) and not exp.args[0].items:
+        return Replacement(f"It takes no arguments: {text}", text, exp.fun.span.to(first))
+    if "\n" in exp.span.source.text[exp.fun.span.end:first.start]:
+        return "The next line goes on with this one: 'in' or an operator may be missing before it."
     return "An operator may be missing between them."
 
 
@@ -410,8 +435,31 @@ def bounds(span: Span) -> str | None:
                        Span(span.source, before.start(2), before.end(2)))
 
 
+_VECTOR = re.compile(r"(d?vec|float|double|int|uint|long)([234])")
+"""The name of a type of so many numbers."""
+_VECTORS = {"vec": "f32", "dvec": "f64", "float": "f32", "double": "f64", "int": "i32",
+            "uint": "u32", "long": "i64"}
+
+
+def is_type(name: str) -> bool:
+    """True if other languages have a type of this name."""
+    return name in TYPES or _VECTOR.fullmatch(name) is not None or name in _OPTIONAL
+
+
+_OPTIONAL = frozenset({"Maybe", "Option", "Optional", "option", "maybe", "optional", "Either",
+                       "Result"})
+
+
 def type_meant(name: str, span: Span) -> tuple[str, ...]:
-    """Hints about the name of a type of other languages, one of :data:`TYPES`."""
+    """Hints about the name of a type of other languages (:func:`is_type`)."""
+    if name in _OPTIONAL:
+        return ("Declare a sum type: type maybe 't = #none | #some t",)
+    if vector := _VECTOR.fullmatch(name):
+        new = f"({', '.join([_VECTORS[vector[1]]] * int(vector[2]))})"
+        return (Replacement(f"Write {new}.", new, Span(span.source, span.start,
+                                                       span.start + len(name))),)
+    if name == "of":
+        return ("The types of a constructor's values stand behind it: #a i32",)
     types = TYPES[name].split(" or ")
     hint = f"Write {TYPES[name]}."
     return (Replacement(hint, types[0]) if len(types) == 1 and span.text == name else hint,)
@@ -459,11 +507,12 @@ def _shape(array: Array, record: str, span: Span) -> str:
     while isinstance(elem, Array):
         sizes.append(elem.size.variable.base if elem.size.variable else "")
         elem = elem.elem
-    sizes = [each if each.replace("_", "").isalnum() else "" for each in sizes]
+    named = set(re.findall(r"[\w']+", " ".join(re.findall(r"\[([\w']+)\]", span.source.text))))
+    sizes = [each if each in named else "" for each in sizes]
     sizes[0] = sizes[0] or f"length {argument(record)}"
     index = re.compile(r"\[\s*(\d)\s*\]").match(span.source.text, span.end)
     if index and int(index[1]) < len(sizes) and (new := sizes[int(index[1])]):
-        return Replacement(f"The size is {new}.", new if new.isalnum() else f"({new})",
+        return Replacement(f"The size is {new}.", new if new.isidentifier() else f"({new})",
                            Span(span.source, span.start, index.end()))
     if all(sizes):
         return f"Its size{'s are' if len(sizes) > 1 else ' is'} {' and '.join(sizes)}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator
 
 from runelift.frontend.check import foreign
@@ -78,7 +79,12 @@ class Indexing(Patterns):
         if isinstance(type_, Arrow) and self._is_known(name):
             new = f"{record.span.text} <-< {name}"
             return [Replacement(f"Functions are composed: {new}", new, span)]
+        if isinstance(type_, Arrow) and re.search(r"\s\.$", span.text.removesuffix(name)):
+            new = f"{record.span.text} (.{name})"
+            return [Replacement(f"A function that takes a field is written (.{name}).", new, span)]
         head = self.solved.resolve(type_)
+        if isinstance(head, Prim) and self._hidden_module(record):
+            return ["Give it another name, so that the module keeps its own."]
         if isinstance(head, Prim) and member(head.value, name) is not None:
             return [foreign.called(f"{head}.{name}", record.span.text, span)]
         if name in ("backward", "grad"):
@@ -109,6 +115,8 @@ class Indexing(Patterns):
                                   f"There are {len(dims)} indices, but the array has only {rank} "
                                   f"dimension{'s' * (rank != 1)}." if rank else
                                   f"A value of type {self._show(head)} cannot be indexed.",
+                                  *[f"An array of such is of type []{head}."] * (
+                                      isinstance(head, Prim) and not rank),
                                   *["A component is written: e.0"] * isinstance(head, Tuple),
                                   *["A field is written: e.x"] * isinstance(head, Record))
             if isinstance(dim, ast.SliceExp):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from runelift.frontend.check.foreign import argument
 from runelift.frontend.check.unify import Substitution
 from runelift.frontend.check.wording import DECLARED
 from runelift.frontend.syntax import ast
@@ -28,19 +29,31 @@ def padded(first: Span | Label | None) -> list[str]:
     return [Replacement(hint, new, Span(first.source, first.start, found.end()))]
 
 
+_COUNTED_BACK = re.compile(r"\[([^\[\]:]*):-(\d+)\]$")
+"""A slice to the last elements but some, as in other languages."""
+
+
 def size_advice(solved: Substitution, left: Size, right: Size, names: tuple[str, str],
-                what: str) -> list[str]:
-    """Advice about two sizes of ``what`` that are not known to be equal."""
+                what: str, span: Span) -> list[str]:
+    """Advice about two sizes of ``what`` at a place that are not known to be equal."""
     for size, name in zip((left, right), names, strict=True):
         if name and (free := sorted(size.variables() & solved.flexible)):
             return [f"No equation is solved for {free[0].base}: the size of the argument must be "
                     "written as the declaration says it, which a size coercion can do."]
+    if counted_back := _COUNTED_BACK.search(span.text):
+        array, (first, back) = span.text[:counted_back.start()], counted_back.groups()
+        said = f"A bound counts from the first element: [{first}:length {argument(array)} - {back}]"
+        new = f"init {argument(array)}"
+        return [Replacement(f"All elements but the last are: {new}", f"({new})", span, said)
+                if not first and back == "1" else said]
     by = (left - right).constant
     if by and (left.variables() or right.variables()):
         return [f"They differ by {abs(by)}, so they are never equal: take a slice of one of them."
                 ] * (what != DECLARED)
     if left.constant is not None and right.constant is not None:
         return ["All elements of an array have the same size."] if what == "an element" else []
+    if all(names) and len((left - right).variables()) == 1:
+        return []  # equal for few numbers only
     shown = [name for name in names if name]
     hints = [] if len(shown) == 2 else ["A size [] has no name, or is known only to the running "
                                         "program."]
@@ -89,8 +102,10 @@ def bracketed(typed: Sequence[Node]) -> Replacement | None:
 def column(span: Span) -> list[str]:
     """The hint for ``xss[:][k]``, which is a row; nothing for another text from ``span`` on."""
     end = span.source.text.find("\n", span.end)
-    found = re.compile(r"\[\s*:\s*\]\[([^\[\]\n]*)\]").search(
-        span.source.text, span.start, end if end >= 0 else len(span.source.text))
+    pattern = re.compile(r"\[\s*:\s*\]\[([^\[\]\n]*)\]")
+    before = span.source.text.rfind("\n", 0, span.start) + 1
+    found = pattern.search(span.source.text, span.start, end if end >= 0 else len(
+        span.source.text)) or pattern.search(span.source.text, before, span.start)
     if found is None:
         return []
     new = f"[:, {found[1]}]"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from runelift.frontend.check.forms import tail
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.types import Sum, Tuple, Type, payload, show
-from runelift.ir.base.errors import Diagnostic, ProgramError, did_you_mean
+from runelift.ir.base.errors import Diagnostic, ProgramError, Replacement, did_you_mean
 from runelift.ir.base.source import Span
 
 if TYPE_CHECKING:
@@ -77,6 +77,13 @@ def _bad_constructor(pattern: ast.PatConstr, type_: Sum, span: Span) -> ProgramE
             "bad-pattern", span, f"The type {show(type_)} has no constructor '#{pattern.name}'.",
             hints=tuple(did_you_mean(f"#{each}", span, f"#{pattern.name}") for each in near)))
     count = len(payload(known[pattern.name]))
+    if len(pattern.items) == 1 and isinstance(tuple_ := pattern.items[0], ast.PatTuple) and (
+            len(tuple_.items) == count):
+        new = " ".join([f"#{pattern.name}", *(item.span.text for item in tuple_.items)])
+        hint = f"Its values stand behind it, without a tuple: {new}"
+        return ProgramError(Diagnostic(
+            "bad-pattern", span, f"'#{pattern.name}' has {count} values, but the pattern has 1.",
+            hints=(Replacement(hint, new),)))
     return ProgramError(Diagnostic(
         "bad-pattern", span, f"'#{pattern.name}' has {count} value{'s' * (count != 1)}, but the "
         f"pattern has {len(pattern.items)}.", hints=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sized
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeAlias
@@ -215,7 +215,7 @@ class TypeReader:
                 raise ProgramError(Diagnostic(
                     "type-arguments", span, f"Type '{name}' takes "
                     f"{_counted(short.sizes, short.types)}, not {_counted(sizes, types)}.",
-                    hints=_with_sizes(span, name, short) if not args else ()))
+                    hints=_with_arguments(span, name, short, args)))
             given = [self._size(a.size) for a in sizes], [self.read(a) for a in types]
             if short.hidden:
                 return ty.Abstract.of(name, *given)
@@ -235,11 +235,14 @@ class TypeReader:
         if name in self.broken:
             raise ProgramError()
         known = [*self.variables, *self.abbreviations, *PRIMS]
-        near = difflib.get_close_matches(name, known, n=1)
-        hints = (foreign.type_meant(name, span) if name in foreign.TYPES else
-                 tuple(did_you_mean(each, span, name) for each in near))
+        near = [each for each in self.abbreviations if each.lower() == name.lower()]
+        hints = (foreign.type_meant(name, span) if not near and foreign.is_type(name) else tuple(
+            did_you_mean(each, span, name)
+            for each in near or difflib.get_close_matches(name, known, n=1)))
         if said := foreign.bounds(span) or (None if hints else foreign.consed(name, span)):
             hints = (said,)
+        if not hints and re.search(r"->\s*[\w.\[\]]+\s*:\s*$", span.source.text[:span.start]):
+            hints = (r"The type of a result stands before the arrow: \(x: t): u -> e",)
         if not hints and len(name) == 1:
             hints = (f"If it stands for any type, declare it as a type parameter: '{name}",)
         raise ProgramError(Diagnostic("unknown-type", span, f'Unknown type "{name}".',
@@ -251,14 +254,27 @@ def accumulator(array: ty.Type) -> ty.Type:
     return ty.Abstract.of(ACCUMULATOR, (), (array,))
 
 
-def _with_sizes(span: Span, name: str, short: Abbreviation) -> tuple[str, ...]:
-    """The hint to write the sizes of a type: the size parameters of the function, or unknown."""
-    if short.types:
-        return ()
+def _with_arguments(span: Span, name: str, short: Abbreviation,
+                    args: Sequence[ast.TypeExp | ast.SizeArg]) -> tuple[str, ...]:
+    """The hint to write the arguments of a type that it declares, where it has ``args``.
+
+    Sizes without arguments are the size parameters of the function, or unknown.
+    """
+    if short.types and not args:
+        types = [f"'{each.base}" for each in short.types]
+        return (f"Its types stand behind it: {' '.join([name, *['[n]' for _ in short.sizes]])} "
+                f"with a type for {' and '.join(types)}.",)
     head = re.search(r"(?:^|\n)[ \t]*(?:def|entry|let)[ \t]+[\w']+((?:\s*\[[\w']+\])+)[^=]*$",
                      span.source.text[:span.start])
     known = re.findall(r"[\w']+", head[1]) if head is not None else []
     wanted = [each.base for each in short.sizes]
+    if len(args) == len(wanted) + len(short.types) and short.sizes:
+        texts = [each.span.text for each in args]
+        new = " ".join([name, *(text if text[0] == "[" else f"[{text}]"
+                                for text in texts[:len(wanted)]), *texts[len(wanted):]])
+        return (Replacement(f"A size stands in brackets: {new}", new, span),)
+    if args or short.types:
+        return ()
     if not set(wanted) <= set(known):
         wanted = [""] * len(wanted)
     new = " ".join([name, *(f"[{each}]" for each in wanted)])

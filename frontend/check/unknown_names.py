@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from runelift.frontend.check import around, foreign
+from runelift.frontend.check.arguments import elem_of
 from runelift.frontend.check.types import PRIMS
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.prelude import FUNCTIONS, member, members
-from runelift.frontend.syntax.types import Array, Record, Sum
+from runelift.frontend.syntax.attributes import KNOWN
+from runelift.frontend.syntax.prelude import FUNCTIONS, LIBRARY_MODULES, member, members
+from runelift.frontend.syntax.types import Array, Record, Sum, Type
 from runelift.ir.base.errors import Label, Replacement, did_you_mean
 from runelift.ir.base.source import Span
+from runelift.ir.prim import NUMBERS, Prim
 
 if TYPE_CHECKING:
     from runelift.frontend.check.base import Base
@@ -29,6 +33,9 @@ def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label,
             return (), [foreign.MEMBERS[name.name]]
         if (short := foreign.SHORT.get(name.name, "")) in known:
             return (), [did_you_mean(f"{name.quals[0]}.{short}", span, str(name))]
+        prim = foreign.CONVERSIONS.get(name.name) or foreign.TYPES.get(name.name, "")
+        if known and prim in PRIMS:
+            return (), [did_you_mean(f"{name.quals[0]}.{prim}", span, str(name))]
         near = ['.'.join((*name.quals, each))
                 for each in difflib.get_close_matches(name.name, known, n=1)]
         return (), [did_you_mean(each, span, str(name)) for each in near]
@@ -43,23 +50,29 @@ def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label,
     owners = [prim for prim in ("i32", "f32", "f64") if member(prim, name.name) is not None]
     present = [prim for prim in PRIMS if member(prim, name.name) is not None
                and re.search(rf"\b{prim}\b", span.source.text)] if owners else []
-    if len(present) == 1:
-        new = f"{present[0]}.{name}"
-        return (), [Replacement(f"Write {new}.", new)]
+    if said := _of_argument(checker, name.name, present, span):
+        return (), [said]
     if owners:
         return (), [f"Write {' or '.join(f'{prim}.{name}' for prim in owners)}."]
     short = foreign.SHORT.get(name.name, name.name.removesuffix("f"))
     short = foreign.SHORT.get(short, short)
     if short != name.name and member("f32", short) is not None:
-        hint = Replacement(f"Write f32.{short}.", f"f32.{short}")
-        return (), [foreign.for_floats(hint, span)]
-    if said := _of_module(checker, name.name, span):
+        prim = foreign.for_floats("f32", span)
+        return (), [_of_type_of_numbers(checker, f"{prim}.{short}", span)]
+    if said := (_of_module(checker, name.name, span) or _of_form(checker, name.name, span)
+                or _converting(checker, name.name, span) or _in_brackets(name.name, span)):
         return (), [said]
     inside = [each for each in checker.scope.top if each.endswith(f".{name}")]
     if len(inside) == 1:
         return (), [did_you_mean(inside[0], span, name.name)]
     if said := _of_type(checker, name.name, span):
         return (), [said]
+    alike = [each for each in (*checker.scope.values, *checker.scope.top)
+             if each.lower() == name.name.lower()]
+    if len(alike) == 1:
+        return (), [did_you_mean(alike[0], span, name.name)]
+    if name.name in LIBRARY_MODULES["lift"]:
+        return (), [did_you_mean(f"lift.{name.name}", span, name.name)]
     plain = (each for each in FUNCTIONS if "." not in each.lstrip("."))
     names = (*checker.scope.values, *checker.scope.top, *plain)
     near = difflib.get_close_matches(name.name, names, n=1, cutoff=0.7)
@@ -68,6 +81,116 @@ def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label,
         len(name.name) > 1 and near and near[0][0].lower() == name.name[0].lower()) else []
     return (), [did_you_mean(each, span, str(name)) for each in near] or (
         foreign.in_function(name.name, span))
+
+
+def _type_of(checker: Base, text: str) -> Type | None:
+    """The type of a name in scope; None if there is no such."""
+    binding = checker.scope.find(text)
+    return None if binding is None else checker.solved.resolve(binding.scheme.type)
+
+
+def _of_argument(checker: Base, name: str, present: Sequence[str], span: Span
+                 ) -> Replacement | None:
+    """The hint that a function is a member of a type of numbers.
+
+    That is the type of its argument, or else the one that is ``present`` in the program and cures.
+    """
+    one = around.call_behind(span, 1) or around.call_behind(span, 2)
+    type_ = None if one is None else _type_of(checker, one[0][0])
+    elem = None if type_ is None else elem_of(type_)
+    if elem in NUMBERS and member(str(elem), name) is not None:
+        present = [str(elem)]
+    elif elem is Prim.BOOL and name == "sum" and len(present) > 1:
+        present = ["i64"]
+    if len(present) == 1:
+        return _of_type_of_numbers(checker, f"{present[0]}.{name}", span)
+    if one is None or len(present) < 2:
+        return None
+    place = Span(span.source, span.start, one[1])
+    texts = [f"{prim}.{name}{place.text[len(span.text):]}" for prim in present]
+    plain = f"Write {' or '.join(f'{prim}.{name}' for prim in present)}."
+    return _candidates([(f"Write {each}.", each) for each in texts], place, plain)
+
+
+def _of_type_of_numbers(checker: Base, new: str, span: Span) -> Replacement:
+    """The hint for ``max xs`` or ``max(a, b)``: ``new``, with its arguments if they tell more."""
+    prim, _, member_ = new.partition(".")
+    hint = Replacement(f"Write {new}.", new)
+    one = around.call_behind(span, 1)
+    type_ = None if one is None else _type_of(checker, one[0][0])
+    if one is not None and isinstance(type_, Array):
+        place, text = Span(span.source, span.start, one[1]), one[0][0]
+        whole = {"max": "maximum", "min": "minimum"}.get(member_, member_)
+        if whole in ("maximum", "minimum", "sum", "product"):
+            if type_.elem is Prim.BOOL and whole == "sum":
+                text = f"(map {prim}.bool {text})"
+            rows = isinstance(type_.elem, Array)
+            parts = [f"{prim}.{whole} {text}"] if not rows else [
+                f"map {prim}.{whole} {text}", f"{prim}.{whole} (flatten {text})"]
+            return _candidates([(f"Write {each}.", each) for each in parts], place)
+        if isinstance(type_.elem, Prim):
+            mapped = f"map {new} {text}"
+            return Replacement(f"It takes single values: {mapped}", mapped, place, hint)
+    for count in (2, 3):
+        if (several := around.call_behind(span, count)) is not None and (
+                span.source.text[span.end] == "("):
+            called = " ".join([new, *several[0]])
+            return Replacement(f"Write {called}.", called,
+                               Span(span.source, span.start, several[1]), hint)
+    return hint
+
+
+def _candidates(said: Sequence[tuple[str, str]], place: Span, plain: str = "") -> Replacement:
+    """The first of several hints whose text cures, or else a ``plain`` one."""
+    hint, new = said[0]
+    rest = _candidates(said[1:], place, plain) if len(said) > 1 else plain
+    return Replacement(hint, new, place, rest)
+
+
+def _of_form(checker: Base, name: str, span: Span) -> str | None:
+    """The hint for ``x r`` of a record with the field, ``let a[3] = e``, or ``loop x for``."""
+    if re.search(r"\blet\s+$", span.source.text[:span.start]) and (
+            sizes := re.compile(r"(\[[^\[\]\n]*\])+(?=\s*=\s*[\[{])").match(
+                span.source.text, span.end)):
+        return Replacement(f"A name is defined without the sizes of its value: let {name} = e",
+                           name, Span(span.source, span.start, sizes.end()))
+    if re.search(r"\bloop\s+$", span.source.text[:span.start]):
+        return f"A loop says what it begins with: loop {name} = a for i < n do e"
+    one = around.call_behind(span, 1)
+    type_ = None if one is None else _type_of(checker, one[0][0])
+    if one is None or not isinstance(type_, Record) or name not in dict(type_.fields):
+        return None
+    new = f"{one[0][0]}.{name}"
+    return Replacement(f"A field is written: {new}", new, Span(span.source, span.start, one[1]))
+
+
+_CONVERTING = re.compile(r"(?:to_?|as_?|from_?\w+_?to_?|\w+_to_?|\w+2)(f16|f32|f64|[iu]\d+|int\d*|"
+                         r"float\d*|double)", re.IGNORECASE)
+
+
+def _converting(checker: Base, name: str, span: Span) -> str | None:
+    """The hint for a conversion such as ``to_f32 x``."""
+    found, one = _CONVERTING.fullmatch(name), around.call_behind(span, 1)
+    if found is None:
+        return None
+    to = foreign.CONVERSIONS.get(found[1].lower()) or foreign.TYPES.get(found[1].lower(), "")
+    type_ = None if one is None else _type_of(checker, one[0][0])
+    if one is None or not isinstance(type_, Prim) or to not in PRIMS:
+        return "A conversion names both types: f32.i64 x"
+    new = f"{to}.{type_} {one[0][0]}"
+    return Replacement(f"A conversion names both types: {new}", new,
+                       Span(span.source, span.start, one[1]))
+
+
+def _in_brackets(name: str, span: Span) -> str | None:
+    """The hint for an attribute without its sign, as in ``[unroll] loop ...``."""
+    text = span.source.text
+    if name not in KNOWN or text[span.start - 1:span.start] != "[" or not re.compile(
+            r"\]\s*[\w(]").match(text, span.end):
+        return None
+    new = f"#[{name}]"
+    return Replacement(f"An attribute is written {new}.", new,
+                       Span(span.source, span.start - 1, span.end + 1))
 
 
 def _of_module(checker: Base, name: str, span: Span) -> str | None:

@@ -9,10 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate
 from string import ascii_lowercase
 
 from runelift.frontend.check.arguments import DERIVATIVES, elem_of
+from runelift.frontend.check.conversions import (
+    FOLDS,
+    ONE_TYPE,
+    is_float,
+    is_one_of,
+    of_number,
+)
 from runelift.frontend.check.foreign import ADVICE, argument, bars, shipped
 from runelift.frontend.check.unify import NAMELESS, Substitution
 from runelift.frontend.syntax import ast
@@ -48,6 +54,7 @@ OF_ROLE = {"the next value of the loop":
 """Advice about an expression of a wrong type, by its role."""
 
 
+_APART = r"A tuple is taken apart by its parameter: \(x, y) -> e"
 OF_OPERATORS = "Operators work on single values; map and map2 apply them to all elements."
 
 
@@ -135,77 +142,8 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
         return said
     if said := _argument(solved, wanted, given, text, call):
         return said
-    return (_number(solved, wanted, given, text, call) or _composite(
+    return (of_number(solved, wanted, given, text, call) or _composite(
         solved, wanted, given, text, call) or _of_array(solved, wanted, given, text, call))
-
-
-def _number(solved: Substitution, wanted: Type, given: Type, text: str, call: ast.Exp | None
-            ) -> str | None:
-    """The advice to convert a number; None if it is about something else."""
-    match wanted, given:
-        case Prim(), Prim() if wanted in NUMBERS and (
-                literal := re.fullmatch(r"(\d+(?:\.\d+)?)[iuf]\d+", text)) and (
-                    wanted in FLOATS or "." not in text):
-            return Replacement(f"Write {literal[1]}{wanted}.", f"{literal[1]}{wanted}")
-        case Prim(), Prim() if wanted in NUMBERS and given in NUMBERS:
-            return _converted(wanted, given, text, call)
-        case Array(_, Prim() as elem), Array(_, Prim() as other) if (
-                elem is not other and elem in NUMBERS and other in NUMBERS):
-            said = _written("Convert its elements", text, f"map {elem}.{other}")
-            if isinstance(call, ast.Apply) and (named := re.fullmatch(
-                    rf"([iuf]\d+)\.{elem}", call.args[0].span.text)) and named[1] != other.value:
-                return Replacement(f"A conversion names both types: {named[1]}.{other}",
-                                   f"{named[1]}.{other}", call.args[0].span)
-            return _cut_off(said) if call is None and elem in INTS and other in FLOATS else said
-        case Array(), Array() if isinstance(call, ast.Apply) and call.fun.span.text in _FOLDS:
-            return None
-        case Array(_, Prim() as elem), Array(_, Prim.BOOL) if elem in NUMBERS:
-            return _written("Convert its elements", text, f"map {elem}.bool")
-        case Array(_, Prim.BOOL), Array(_, Prim() as other) if other in NUMBERS:
-            return _written("Compare its elements with a number", text, "map (!= 0)")
-        case Prim(), MetaVar() if (wanted in INTS and isinstance(call, ast.BinExp)
-                                   and _is_float(solved, given)):
-            return f"Convert the other operand: f64.{wanted} {argument(call.left.span.text)}"
-        case MetaVar(), Prim() if given in INTS and _is_float(solved, wanted):
-            return _written("Convert it", text, f"f64.{given}")
-        case MetaVar(), MetaVar() if _is_one_of(INTS, solved, wanted) and _is_float(solved, given):
-            return "An integer has no point."
-        case MetaVar(), Prim() if given in FLOATS and _is_one_of(INTS, solved, wanted):
-            return _written("Convert it", text, f"i64.{given}")
-        case (Prim() | MetaVar()), Prim.BOOL if isinstance(call, ast.BinExp) and (
-                wanted in NUMBERS or _is_one_of(NUMBERS, solved, wanted)):
-            return _written("Convert it", text,
-                            f"{wanted if isinstance(wanted, Prim) else 'i32'}.bool")
-        case Prim.BOOL, (Prim() | MetaVar()) if given in INTS or given in FLOATS:
-            return _written("Compare it with a number", text)
-    return None
-
-
-def _converted(wanted: Prim, given: Prim, text: str, call: ast.Exp | None) -> str:
-    """The advice to write a number of the type ``given`` as one of the type ``wanted``."""
-    constant = re.fullmatch(rf"{given}\.(\w+)", text)
-    if constant and member(str(wanted), constant[1]) is not None:
-        return Replacement(f"Write {wanted}.{constant[1]}.", f"{wanted}.{constant[1]}")
-    said = _written("Convert it", text, f"{wanted}.{given}")
-    fold = re.search(r"(?:^|\|>\s*)(reduce|reduce_comm)\s*\(\\(?!.*\|>)", text, re.DOTALL)
-    if call is None and fold and {wanted, given} & {*INTS}:
-        return f"{_ONE_TYPE.format(fold[1])[:-1]}, or write foldl, which is sequential."
-    if call is None and wanted in FLOATS and given in INTS and re.search(r"(?<!/)/(?!/)", text):
-        return f"{said}.  Convert the operands of / if the fraction counts."
-    if wanted not in INTS or given not in FLOATS or re.match(
-            rf"{given}\.(floor|ceil|round|trunc)\b", text):
-        return said
-    if isinstance(call, ast.BinExp):
-        left = call.left.span
-        new = _written("Convert the other operand", left.text, f"{given}.{wanted}")
-        return Replacement(new, new.new, left) if isinstance(new, Replacement) else new
-    of_type = isinstance(call, ast.Apply) and call.fun.span.text.startswith(f"{wanted}.")
-    return _cut_off(said) if call is None or of_type else said
-
-
-def _cut_off(advice: str) -> str:
-    """Advice to convert floats to integers where it is unclear which of both types is meant."""
-    return f"If the fraction may be cut off, convert: {advice.partition(': ')[2]}"
 
 
 def _composite(solved: Substitution, wanted: Type, given: Type, text: str, call: ast.Exp | None
@@ -217,7 +155,7 @@ def _composite(solved: Substitution, wanted: Type, given: Type, text: str, call:
         case Record(fields), Tuple():
             return f"A record is written {{{', '.join(f'{label} = ...' for label, _ in fields)}}}."
         case Tuple() | Record(), (Prim() | MetaVar()) if isinstance(call, ast.Apply) and (
-                call.fun.span.text in _FOLDS and text == call.args[-1 - (
+                call.fun.span.text in FOLDS and text == call.args[-1 - (
                     len(call.args) == 3)].span.text):
             return _neutral(solved, wanted, text)
         case Abstract(), Prim():
@@ -251,15 +189,15 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
     """The advice about arrays and the operands of operators; None if unclear."""
     match wanted, given:
         case (Prim() | MetaVar()), Array() if isinstance(call, ast.Apply) and (
-                call.fun.span.text in _FOLDS and len(call.args) == 2):
+                call.fun.span.text in FOLDS and len(call.args) == 2):
             return "The neutral element stands between the operator and the array."
         case Array(_, Tuple(items)), Array(_, Tuple(others)) if isinstance(
                 call, ast.Apply) and re.fullmatch(r"unzip\d?", call.fun.span.text) and len(
                     items) != len(others):
             return _counted(call.fun, "unzip", f"tuples of {len(others)}", len(others))
         case Array(), Array() if isinstance(call, ast.Apply) and isinstance(
-                call.args[0], ast.LambdaExp) and call.fun.span.text in _FOLDS:
-            return _ONE_TYPE.format(call.fun.span.text)
+                call.args[0], ast.LambdaExp) and call.fun.span.text in FOLDS:
+            return ONE_TYPE.format(call.fun.span.text)
         case Arrow(), Array(_, Prim.BOOL) if isinstance(call, ast.Apply) and (
                 new := {"any": "or", "all": "and"}.get(call.fun.span.text)):
             return f"Write {new} {argument(text)}."
@@ -269,16 +207,21 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
         case Array(_, Prim()), Array(_, Array()) if isinstance(call, ast.Apply):
             return f"It takes one row: map {call.fun.span.text} calls it for each row."
         case Array(_, MetaVar() as elem), Array(_, Array()) if isinstance(
-                call, ast.Apply) and _is_one_of(NUMBERS, solved, elem):
+                call, ast.Apply) and is_one_of(NUMBERS, solved, elem):
             name = call.fun.span.text
             return f"Operators work on single values; {name} ({name} f) goes a level deeper."
         case Array(), (Prim() | MetaVar()) if _joins(call, text) and (
-                given in NUMBERS or _is_one_of(NUMBERS, solved, given)):
+                given in NUMBERS or is_one_of(NUMBERS, solved, given)):
             return _repeated(solved, wanted, given, text, call)
-        case (Prim() | MetaVar()), Tuple() if isinstance(call, ast.BinExp):
+        case (Prim() | MetaVar()), Tuple(items) if isinstance(call, ast.BinExp):
+            if isinstance(call.left, ast.Name) and isinstance(call.right, ast.Name):
+                new = ", ".join(f"{call.left.span.text}.{k} {call.op} {call.right.span.text}.{k}"
+                                for k in range(len(items)))
+                return Replacement(f"Operators work on single values: ({new})", f"({new})",
+                                   call.span, _APART)
             if not re.fullmatch(r"[\w']+", text):
                 return f"A component of a tuple is written: ({text}).0"
-            return r"A tuple is taken apart by its parameter: \(x, y) -> e"
+            return _APART
         case (Prim() | MetaVar()), Array(_, Prim() as elem) if (
                 isinstance(call, ast.Negate) and elem in NUMBERS):
             new = f"map {elem}.neg {argument(text)}"
@@ -309,8 +252,12 @@ def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: 
                                f"{new}imum", call.fun.span)
     if wanted is Prim.U8 and isinstance(given, Array) and (char := re.fullmatch(r'"(.)"', text)):
         return Replacement(f"A character stands in single quotes: '{char[1]}'", f"'{char[1]}'")
-    if isinstance(call, ast.BinExp) and str(call.op) == "+" and isinstance(given, Array) and (
-            isinstance(call.left, _ARRAYS) or isinstance(call.right, _ARRAYS)):
+    if isinstance(call, ast.BinExp) and wanted in NUMBERS and (
+            quoted := re.fullmatch(r'"(-?\d[\d.]*)"', text)):
+        return Replacement(f"A number has no quotes: {quoted[1]}", quoted[1])
+    if isinstance(call, ast.BinExp) and str(call.op) in ("+", "^", "&", "<>") and isinstance(
+            given, Array) and wanted not in NUMBERS and (
+                isinstance(call.left, _ARRAYS) or isinstance(call.right, _ARRAYS)):
         return Replacement("Arrays are joined by ++.", "++", call.op_span)
     if isinstance(call, ast.OpSection) and str(call.op) == "&" and text:
         return "There are no references: leave '&' out."
@@ -335,6 +282,9 @@ def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: 
     if isinstance(call, ast.Apply) and not isinstance(elem_of(wanted), Record) and (
             zipped := _unzipped(call)):
         return zipped
+    if text.startswith("jvp ") and call is None and isinstance(wanted, Array):
+        new = re.sub(r"^jvp (\([^()]*\)|\S+) (\([^()]*\)|\S+) .*$", r"vjp \1 \2 1", text)
+        return Replacement(f"jvp goes along one direction, and the gradient is: {new}", new)
     if text.partition(" ")[0] in DERIVATIVES and isinstance(given, Arrow):
         return f"A seed is missing behind its arguments, as 1 in: {text} 1"
     if isinstance(call, ast.Apply) and isinstance(given, Array) and given.elem == wanted and (
@@ -375,7 +325,7 @@ def _for_other_type(name: str, wanted: Type, given: Type) -> str:
 def _like(solved: Substitution, type_: Type) -> str:
     """A type with an example of a value."""
     shown = show(type_, lambda size: size.render(lambda v: v.base),
-                 lambda meta: "f64" if _is_float(solved, meta) else "i32")
+                 lambda meta: "f64" if is_float(solved, meta) else "i32")
     match type_:
         case Array(size, Prim()) if size.variable is not None and size.variable.base != NAMELESS:
             return f"{shown}: replicate {size.variable.base} 1"
@@ -389,9 +339,7 @@ def _like(solved: Substitution, type_: Type) -> str:
 
 
 _ARRAYS = (ast.ArrayExp, ast.StringLit)
-_FOLDS = frozenset({"reduce", "reduce_comm", "scan", "foldl", "foldr"})
 _REDUCTIONS = frozenset({"reduce", "reduce_comm", "scan", "hist", "reduce_by_index"})
-_ONE_TYPE = "{} combines two values of one type: convert the elements by map first."
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 
 
@@ -430,7 +378,7 @@ def _negated(call: ast.BinExp, left: Type) -> str | None:
 
 def _power(solved: Substitution, call: ast.BinExp, operand: Type) -> str | None:
     """The advice for ``x ^ 2`` of numbers that are no integers: it is no power."""
-    if str(call.op) == "^" and (operand in FLOATS or _is_float(solved, operand)):
+    if str(call.op) == "^" and (operand in FLOATS or is_float(solved, operand)):
         return Replacement("A power is written **, and ^ is an operation on bits.", "**",
                            call.op_span)
     return None
@@ -466,13 +414,19 @@ def arity(call: ast.Exp | None, function: Type | None = None) -> str | None:
         function, params = function.codomain, params + 1
     if arrays == int(named[2] or 2 - maps) or (params and params != arrays):
         return None
+    if maps and arrays > 1 and isinstance(call.args[0], ast.LambdaExp) and len(
+            call.args[0].params) == 1 and isinstance(call.args[0].params[0], ast.PatTuple):
+        zipped = " ".join([f"zip{arrays}" if arrays > 2 else "zip",
+                           *(argument(arg.span.text) for arg in call.args[1:])])
+        new = f"map {argument(call.args[0].span.text)} ({zipped})"
+        return Replacement(f"A function of tuples goes along {zipped}.", new, call.span)
     what = "several arrays" if maps and arrays > 1 else f"{arrays} array{'s' * (arrays > 1)}"
     return _counted(call.fun, named[1], what, arrays)
 
 
 def without_neutral(fun: ast.Exp) -> str:
     """The advice for ``xs |> reduce (+)``; nothing for another function behind a pipe."""
-    if isinstance(fun, ast.Apply) and fun.fun.span.text in _FOLDS and len(fun.args) == 1:
+    if isinstance(fun, ast.Apply) and fun.fun.span.text in FOLDS and len(fun.args) == 1:
         return f"The neutral element stands behind the operator: {fun.span.text} 0"
     return ""
 
@@ -502,7 +456,7 @@ def _neutral(solved: Substitution, wanted: Tuple | Record, text: str) -> str:
     new = f"({', '.join([text] * len(parts))})" if isinstance(wanted, Tuple) else (
         f"{{{', '.join(f'{label} = {text}' for label, _ in wanted.fields)}}}")
     hint = f"The neutral element has the parts of an element, as in {new}."
-    plain = all(part in NUMBERS or _is_one_of(NUMBERS, solved, part) for part in parts)
+    plain = all(part in NUMBERS or is_one_of(NUMBERS, solved, part) for part in parts)
     return Replacement(hint, new) if plain and text == "0" else hint
 
 
@@ -525,8 +479,8 @@ def _folded(call: ast.Exp | None, operator: Arrow) -> str | None:
     left, right, result = operator.domain, operator.codomain.domain, operator.codomain.codomain
     if left == right or result not in (left, right):
         return None
-    hint = _ONE_TYPE.format(name)
-    if name not in _FOLDS or name == "scan":
+    hint = ONE_TYPE.format(name)
+    if name not in FOLDS or name == "scan":
         return hint
     new = "foldl" if result == left else "foldr"
     return Replacement(f"{hint[:-1]}, or write {new}, which is sequential.", new, call.fun.span)
@@ -559,17 +513,6 @@ def _joins(call: ast.Exp | None, text: str) -> bool:
     return isinstance(call, ast.Apply) and len(call.args) > 1 and text == call.args[-1].span.text
 
 
-def _is_one_of(prims: Collection[Prim], solved: Substitution, type_: Type) -> bool:
-    """True if a type that is yet to be found is one of ``prims``."""
-    return isinstance(type_, MetaVar) and (
-        solved.allowed.get(type_.id) or {Prim.BOOL}) <= {*prims}
-
-
-def _is_float(solved: Substitution, type_: Type) -> bool:
-    """True if a type that is yet to be found is one of floats."""
-    return isinstance(type_, MetaVar) and solved.allowed.get(type_.id) == frozenset(FLOATS)
-
-
 def _field_difference(wanted: Mapping[str, Type], given: Mapping[str, Type]) -> str:
     """The fields that are missing, and the fields that should not be there."""
     missing, extra = sorted(wanted.keys() - given.keys()), sorted(given.keys() - wanted.keys())
@@ -578,15 +521,3 @@ def _field_difference(wanted: Mapping[str, Type], given: Mapping[str, Type]) -> 
     return "  ".join(said)
 
 
-def _written(advice: str, text: str, function: str = "") -> str:
-    """The advice to apply a function to an expression, or without one to compare it with 0.
-
-    The place of an operation begins behind the parentheses of its first operand, and ends before
-    the parentheses of its last operand.  It is no place for another text then.
-    """
-    depths = list(accumulate((c == "(") - (c == ")") for c in text))
-    lost = -min(0, *depths), depths[-1] - min(0, *depths)
-    text = "(" * lost[0] + text + ")" * lost[1]
-    new = f"{function} {argument(text)}" if function else f"{text} != 0"
-    hint = f"{advice}: {new}"
-    return hint if any(lost) else Replacement(hint, f"({new})")

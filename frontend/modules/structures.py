@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -264,6 +265,10 @@ def type_member(prim: str, name: str) -> ast.QualName | None:
     return None
 
 
+MOST_MEMBERS = 16
+"""The most members of a module that a hint names."""
+
+
 def is_predefined(name: str) -> bool:
     """True if every program has a value, type or module of this name."""
     return (name in PRIMS or name in LIBRARY_MODULES or name in OPERATORS or name in EQUALITY
@@ -285,19 +290,39 @@ def find_module(path: tuple[str, ...], scope: Structure, span: Span) -> Mod:
             near = difflib.get_close_matches(part, mod.modules, 1) if isinstance(
                 mod, Structure) else []
             raise wrong("unknown-module", span, f"Unknown module '{'.'.join(path[:k + 1])}'.",
-                        *_broadcast(span), *(
+                        *_broadcast(span, is_local=k == 0 and bool(scope.local.get(part))),
+                        *_braces(part, span), *(
                             did_you_mean(n, span, ".".join(path[:k + 1]), ".".join((*path[:k], n)))
                             for n in near))
         mod = known(inner)
     return mod
 
 
-def _broadcast(span: Span) -> list[str]:
-    """The hint for ``f.(xs)``, where ``span`` has the text of the function; none for other text."""
-    if span.source.text[span.end:span.end + 2] != ".(":
+def _broadcast(span: Span, *, is_local: bool) -> list[str]:
+    """The hint for ``f.(xs)`` or ``xs.(i)``, where ``span`` has the name; none for other text.
+
+    ``is_local``: the name is one of a parameter or the like.
+    """
+    found = re.compile(r"\.\(([^()\n]*)\)").match(span.source.text, span.end)
+    if found is None:
         return []
-    return [Replacement(f"A function of each element is mapped: map {span.text} xs",
-                        f"map {span.text} (", Span(span.source, span.start, span.end + 2))]
+    whole = Span(span.source, span.start, found.end())
+    if is_local or found[1].isdigit():
+        new = f"{span.text}[{found[1]}]"
+        return [Replacement(f"An element is written: {new}", new, whole)]
+    plain = found[1].replace(".", "").replace("_", "").isalnum()
+    new = f"map {span.text} {found[1] if plain else f'({found[1]})'}"
+    return [Replacement(f"A function of each element is mapped: {new}", f"({new})", whole)]
+
+
+def _braces(word: str, span: Span) -> list[str]:
+    """The hint for ``struct ... end`` or the like; none for another word."""
+    if word not in ("struct", "sig"):
+        return []
+    hint = "A module stands in braces: module m = { ... }"
+    found = re.compile(r"(\s(?:(?!\bstruct\b)[\s\S])*?)\bend\b").match(span.source.text, span.end)
+    return [hint if found is None else Replacement(
+        hint, f"{{{found[1]}}}", Span(span.source, span.start, found.end()))]
 
 
 def known(mod: Mod | Unknown) -> Mod:
@@ -341,10 +366,15 @@ def member_value(mod: Mod, name: ast.QualName, span: Span) -> ast.QualName:
         raise wrong("not-a-structure", span, f"The module of '{name}' is parametric: it has no "
                     "members before it is applied.", "Apply it: module M = F N")
     members = list(mod.values) if isinstance(mod, Structure) else []
+    inner = [".".join((*name.quals, owner, name.name)) for owner, each in (
+        mod.modules.items() if isinstance(mod, Structure) else ())
+        if isinstance(each, Structure) and each.value(name.name) is not None]
     near = difflib.get_close_matches(name.name, members, 1)
+    shown = ", ".join([*members[:MOST_MEMBERS], *["..."] * (len(members) > MOST_MEMBERS)])
     raise wrong("unknown-name", span, f"Unknown variable '{name}'.",
+                did_you_mean(inner[0], span, str(name)) if inner else
                 did_you_mean(near[0], span, str(name), str(ast.QualName(name.quals, near[0])))
-                if near else f"The module has {', '.join(members) or 'no variables'}.")
+                if near else f"The module has {shown or 'no variables'}.")
 
 
 def find_type(name: ast.QualName, scope: Structure, span: Span) -> ast.QualName:

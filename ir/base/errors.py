@@ -59,21 +59,25 @@ class Label:
 class Replacement(str):
     """A hint that is followed by writing ``new`` in place of the text that the error is about.
 
-    The text is that of ``span`` if the hint has one, else that of the diagnostic.
+    The text is that of ``span`` if the hint has one, else that of the diagnostic.  ``otherwise`` is
+    the hint to give if the program is wrong at that place with the new text, too.
     """
 
     new: str
     span: Span | None
+    otherwise: str
 
-    def __new__(cls, hint: str, new: str, span: Span | None = None) -> Replacement:
+    def __new__(cls, hint: str, new: str, span: Span | None = None, otherwise: str = ""
+                ) -> Replacement:
         """Make a hint with the text ``new`` that a tool may put in place of the span."""
         made = super().__new__(cls, hint)
         made.new = new
         made.span = span
+        made.otherwise = otherwise
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (str(self), self.new, self.span)
+        return type(self), (str(self), self.new, self.span, self.otherwise)
 
 
 def did_you_mean(near: str, span: Span, old: str, new: str | None = None) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from runelift.frontend.load import check
@@ -68,7 +68,7 @@ def execute(args: argparse.Namespace) -> int:
 
 DOUBTFUL = frozenset({"size-mismatch"})
 """Errors whose hints have a choice, which people make."""
-MOST_ROUNDS = 10
+MOST_ROUNDS = 30
 """The most checks of a program: a mistake may hide another one."""
 
 
@@ -80,12 +80,25 @@ def fix(path: Path) -> int:
         edits = _edits(source, diagnostics_of(source))
         if not edits:
             break
-        text = source.text
-        for span, new in reversed(edits):
-            text = text[:span.start] + new + text[span.end:]
+        text, count = _edited(source, edits), len(edits)
+        if count > 1 and _errors(Source(source.name, text)) > _errors(source) - count:
+            text, count = _edited(source, edits[:1]), 1  # one may have cured two mistakes
         write_atomically(path, text, path.stat().st_mode & 0o777)
-        changed += len(edits)
+        changed += count
     return changed
+
+
+def _edited(source: Source, edits: Sequence[tuple[Span, str]]) -> str:
+    """The text of a program with other texts at some places."""
+    text = source.text
+    for span, new in reversed(edits):
+        text = text[:span.start] + new + text[span.end:]
+    return text
+
+
+def _errors(source: Source) -> int:
+    """The number of errors in a program."""
+    return sum(each.severity == "error" for each in diagnostics_of(source))
 
 
 def diagnostics_of(source: Source) -> list[Diagnostic]:

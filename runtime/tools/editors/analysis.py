@@ -13,7 +13,7 @@ from typing import TextIO
 from runelift.frontend.check import Memory
 from runelift.frontend.check.unify import NAMELESS
 from runelift.frontend.elaborate import elaborate
-from runelift.frontend.load import CHECKED, checked_module
+from runelift.frontend.load import CHECKED, checked_module, tried
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.parser import parse_recovering
@@ -149,12 +149,19 @@ def check(read: Analysis, memory: Memory | None = None) -> Analysis:
     found = Analysis(read.source, read.module, None, read.diagnostics, silent=read.silent)
     with _listening(found):
         _check(found, module, memory)
+    with _listening(Analysis(read.source, None, None)):  # no warnings about programs that are tried
+        found.diagnostics = _tried(found.diagnostics, read.source)
     return found
 
 
 @deeply
 def _parsed(source: Source, before: module_ast.Module | None) -> module_ast.Module:
     return parse_recovering(source) if before is None else reparse(source, before)
+
+
+@deeply
+def _tried(diagnostics: tuple[Diagnostic, ...], source: Source) -> tuple[Diagnostic, ...]:
+    return tuple(tried(diagnostics, source))
 
 
 @deeply

@@ -1,0 +1,155 @@
+"""Advice about numbers of a wrong type: conversions, comparisons, and which operand to convert."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from itertools import accumulate
+
+from runelift.frontend.check.foreign import argument
+from runelift.frontend.check.unify import Substitution
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.prelude import member
+from runelift.frontend.syntax.types import Array, MetaVar, Type
+from runelift.ir.base.errors import Replacement
+from runelift.ir.base.source import Span
+from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
+
+ONE_TYPE = "{} combines two values of one type: convert the elements by map first."
+FOLDS = frozenset({"reduce", "reduce_comm", "scan", "foldl", "foldr"})
+
+
+def either(order: str | None, said: str | None) -> str | None:
+    """The hint that arguments fit in another ``order``, or what is said of one of them.
+
+    An integer of another type is rather converted.
+    """
+    if isinstance(order, Replacement) and isinstance(said, Replacement) and re.match(
+            r"Convert it(s elements)?: (map )?i64\.[iu]\d", said):
+        return Replacement(said, said.new, said.span, order)
+    return order or said
+
+
+def of_number(solved: Substitution, wanted: Type, given: Type, text: str, call: ast.Exp | None
+            ) -> str | None:
+    """The advice to convert a number; None if it is about something else."""
+    match wanted, given:
+        case Prim(), Prim() if wanted in NUMBERS and (
+                literal := re.fullmatch(r"(\d+(?:\.\d+)?)[iuf]\d+", text)) and (
+                    wanted in FLOATS or "." not in text):
+            return Replacement(f"Write {literal[1]}{wanted}.", f"{literal[1]}{wanted}")
+        case Prim(), Prim() if wanted in NUMBERS and given in NUMBERS:
+            return _converted(wanted, given, text, call)
+        case Array(_, Prim() as elem), Array(_, Prim() as other) if (
+                elem is not other and elem in NUMBERS and other in NUMBERS):
+            said = written("Convert its elements", text, f"map {elem}.{other}")
+            if isinstance(call, ast.Apply) and (named := re.fullmatch(
+                    rf"([iuf]\d+)\.{elem}", call.args[0].span.text)) and named[1] != other.value:
+                return Replacement(f"A conversion names both types: {named[1]}.{other}",
+                                   f"{named[1]}.{other}", call.args[0].span)
+            return _cut_off(said) if call is None and elem in INTS and other in FLOATS else said
+        case Array(), Array() if isinstance(call, ast.Apply) and call.fun.span.text in FOLDS:
+            return None
+        case Array(_, Prim() as elem), Array(_, Prim.BOOL) if elem in NUMBERS:
+            return written("Convert its elements", text, f"map {elem}.bool")
+        case Array(_, Prim.BOOL), Array(_, Prim() as other) if other in NUMBERS:
+            return written("Compare its elements with a number", text, "map (!= 0)")
+        case Prim(), MetaVar() if (wanted in INTS and isinstance(call, ast.BinExp)
+                                   and is_float(solved, given)):
+            return _float_of(call.left.span.text, wanted, "Convert the other operand",
+                             call.left.span)
+        case MetaVar(), Prim() if given in INTS and is_float(solved, wanted):
+            return _float_of(text, given)
+        case MetaVar(), MetaVar() if is_one_of(INTS, solved, wanted) and is_float(solved, given):
+            return "An integer has no point."
+        case MetaVar(), Prim() if given in FLOATS and isinstance(call, ast.BinExp) and (
+                by := {"<<": "*", ">>": "/"}.get(str(call.op))):
+            new = f"{argument(call.left.span.text)} {by} 2 ** {argument(call.right.span.text)}"
+            return Replacement(f"{call.op} is of the bits of integers: {new}", new, call.span)
+        case MetaVar(), Prim() if given in FLOATS and is_one_of(INTS, solved, wanted):
+            return written("Convert it", text, f"i64.{given}")
+        case MetaVar(), Prim.BOOL if isinstance(call, ast.BinExp) and (
+                new := {"&": "&&", "|": "||", "^": "!="}.get(str(call.op))):
+            return Replacement(f"Conditions are connected by {new}.", new, call.op_span)
+        case (Prim() | MetaVar()), Prim.BOOL if isinstance(call, ast.BinExp) and (
+                wanted in NUMBERS or is_one_of(NUMBERS, solved, wanted)):
+            return written("Convert it", text,
+                            f"{wanted if isinstance(wanted, Prim) else 'i32'}.bool")
+        case Prim.BOOL, (Prim() | MetaVar()) if given in INTS or given in FLOATS:
+            return written("Compare it with a number", text)
+    return None
+
+
+def _float_of(text: str, given: Prim, advice: str = "Convert it", span: Span | None = None) -> str:
+    """The advice to write an integer as a float, of 64 bits or else of 32."""
+    wide, narrow = (written(advice, text, f"{prim}.{given}") for prim in (Prim.F64, Prim.F32))
+    if not isinstance(wide, Replacement) or not isinstance(narrow, Replacement):
+        return wide
+    return Replacement(wide, wide.new, span, Replacement(narrow, narrow.new, span, str(wide)))
+
+
+def _in_fold(call: ast.BinExp) -> str:
+    """The advice about an operation in the function of a fold; "" for another operation."""
+    before = call.span.source.text[:call.span.start]
+    found = re.search(r"\b(reduce|reduce_comm|scan|foldl|foldr)\s*\(\\[^\n]*->[^\n]*$", before)
+    if found is None:
+        return ""
+    order = {"foldl": r"\acc x -> e", "foldr": r"\x acc -> e"}.get(found[1])
+    return f"The function of {found[1]} is written {order}." if order else (
+        ONE_TYPE.format(found[1]))
+
+
+def _converted(wanted: Prim, given: Prim, text: str, call: ast.Exp | None) -> str:
+    """The advice to write a number of the type ``given`` as one of the type ``wanted``."""
+    constant = re.fullmatch(rf"{given}\.(\w+)", text)
+    if constant and member(str(wanted), constant[1]) is not None:
+        return Replacement(f"Write {wanted}.{constant[1]}.", f"{wanted}.{constant[1]}")
+    said = written("Convert it", text, f"{wanted}.{given}")
+    cuts = wanted in INTS and given in FLOATS and not re.match(
+        rf"{given}\.(floor|ceil|round|trunc)\b", text)
+    fold = re.search(r"(?:^|\|>\s*)(reduce|reduce_comm)\s*\(\\(?!.*\|>)", text, re.DOTALL)
+    if call is None and fold and {wanted, given} & {*INTS}:
+        return f"{ONE_TYPE.format(fold[1])[:-1]}, or write foldl, which is sequential."
+    if call is None and wanted in FLOATS and given in INTS and re.search(r"(?<!/)/(?!/)", text):
+        return f"{said}.  Convert the operands of / if the fraction counts."
+    if isinstance(call, ast.BinExp):
+        left = call.left.span
+        other = written("Convert the other operand", left.text, f"{given}.{wanted}")
+        if isinstance(other, Replacement):
+            other = Replacement(other, other.new, left, _in_fold(call))
+        return other if cuts else said if not isinstance(said, Replacement) else (
+            Replacement(said, said.new, said.span, other))
+    if not cuts:
+        return said
+    of_type = isinstance(call, ast.Apply) and call.fun.span.text.startswith(f"{wanted}.")
+    return _cut_off(said) if call is None or of_type else said
+
+
+def _cut_off(advice: str) -> str:
+    """Advice to convert floats to integers where it is unclear which of both types is meant."""
+    return f"If the fraction may be cut off, convert: {advice.partition(': ')[2]}"
+
+
+def is_one_of(prims: Collection[Prim], solved: Substitution, type_: Type) -> bool:
+    """True if a type that is yet to be found is one of ``prims``."""
+    return isinstance(type_, MetaVar) and (
+        solved.allowed.get(type_.id) or {Prim.BOOL}) <= {*prims}
+
+
+def is_float(solved: Substitution, type_: Type) -> bool:
+    """True if a type that is yet to be found is one of floats."""
+    return isinstance(type_, MetaVar) and solved.allowed.get(type_.id) == frozenset(FLOATS)
+
+
+def written(advice: str, text: str, function: str = "") -> str:
+    """The advice to apply a function to an expression, or without one to compare it with 0.
+
+    The place of an operation begins behind the parentheses of its first operand, and ends before
+    the parentheses of its last operand.  It is no place for another text then.
+    """
+    depths = list(accumulate((c == "(") - (c == ")") for c in text))
+    lost = -min(0, *depths), depths[-1] - min(0, *depths)
+    text = "(" * lost[0] + text + ")" * lost[1]
+    new = f"{function} {argument(text)}" if function else f"{text} != 0"
+    hint = f"{advice}: {new}"
+    return hint if any(lost) else Replacement(hint, f"({new})")

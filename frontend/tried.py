@@ -1,0 +1,63 @@
+"""Hints are tried before they are told: a text that leaves an error in its place is no cure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from runelift.ir.base.errors import (
+    CompilerLimitation,
+    Diagnostic,
+    ProgramError,
+    Replacement,
+)
+from runelift.ir.base.source import Source, Span
+
+MOST_TRIED = 40_000
+"""The most characters of programs that are checked again for the hints of one report."""
+
+
+class Trial:
+    """Programs with the texts of hints in them; ``check`` raises what is wrong with a program."""
+
+    def __init__(self, source: Source, check: Callable[[Source], object]) -> None:
+        self._source = source
+        self._check = check
+        self._left = MOST_TRIED
+
+    def told(self, diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+        """The diagnostics, without hints that do not cure, or with what these say otherwise."""
+        for each in diagnostics:
+            hints = tuple(filter(None, (self._hint(hint, each.span) for hint in each.hints)))
+            yield each if hints == each.hints else replace(each, hints=hints)
+
+    def _hint(self, hint: str, span: Span) -> str:
+        """A hint that cures, perhaps with parentheses around its text; "" if there is none."""
+        while isinstance(hint, Replacement) and not self._cures(hint.new, hint.span or span):
+            grouped = f"({hint.new})"
+            if " " in hint.new and self._cures(grouped, hint.span or span):
+                return Replacement(hint, grouped, hint.span)
+            hint = hint.otherwise
+        return hint
+
+    def _cures(self, new: str, span: Span) -> bool:
+        """True if no error is at the place of a new text; also if that would take too long.
+
+        A name that was unknown before may still be unknown there.
+        """
+        old = self._source.text
+        if span.source != self._source or len(old) > self._left:
+            return True
+        self._left -= len(old)
+        text = old[:span.start] + new + old[span.end:]
+        try:
+            self._check(Source(self._source.name, text))
+        except ProgramError as error:
+            end = span.start + len(new)
+            return not any(each.span.source.text == text and each.span.start <= end
+                           and span.start < each.span.end
+                           and not (each.code == "unknown-name" and each.span.text in span.text)
+                           for each in error.diagnostics)
+        except CompilerLimitation:
+            pass
+        return True
