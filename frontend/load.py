@@ -56,7 +56,7 @@ CHECKED = Effort(calls=10_000, components=1000)
 
 
 @deeply
-def check(source: Source, *, promises: bool = False) -> None:
+def check(source: Source, *, promises: bool = False) -> ast.Flat:
     """Report what is wrong with a program, but no more than a bounded time after its types.
 
     Programs that inlining makes large are followed as far as that.  Operators that break a promise
@@ -77,6 +77,7 @@ def check(source: Source, *, promises: bool = False) -> None:
             if promises and found:
                 raise ProgramError(*(replace(each, severity="error") for each in found))
             warn(found)
+    return module
 
 
 @deeply

@@ -43,7 +43,7 @@ def i64(value: int) -> Const:
 
 def zero(prim: Prim) -> Const:
     """The constant 0 of a type, which is false for bool."""
-    return Const(prim.dtype.type(0).item(), prim)
+    return Const(False if prim is Prim.BOOL else 0.0 if prim.is_float else 0, prim)
 
 
 TRUE = Const(True, Prim.BOOL)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
@@ -49,7 +49,9 @@ def with_ends(code: Sequence[Stm], asked: Iterable[VName], names: Names,
 
     ``asked``: the variables that checks ask for.  ``fine`` makes the condition of each mark.
     """
-    return [*_Ends(_doubtful(code, asked), names, fine).block(code)]
+    failing = set[int]()
+    _note_failing(code, failing)
+    return [*_Ends(code, asked, names, fine, failing).block(code)]
 
 
 def with_notes(code: Sequence[Stm], note: Stm) -> list[Stm]:
@@ -69,54 +71,75 @@ def _doubtful(code: Sequence[Stm], asked: Iterable[VName]) -> set[VName]:
     They are what checks ask for, elements of which that is computed, and what is computed from
     these.  Indices of loops and of work-items are right in any case.
     """
-    stms = statements(code)
-    elements = _computed(stms, set())
-    found, left = set(asked), set(asked)
+    uses = [(stm, name, variables(exp), memories(exp)) for stm in statements(code)
+            if (name := _computes(stm)) is not None for exp in expressions(stm)]
+    users = dict[VName, list[VName]]()
+    for _, name, names, mems in uses:
+        for used in names | mems:
+            users.setdefault(used, []).append(name)
+    elements = _reached((name for _, name, _, mems in uses if mems), users)
+    inputs = dict[VName, list[VName]]()
+    for stm, name, names, _ in uses:
+        if isinstance(stm, imp.Declare | imp.Assign):
+            inputs.setdefault(name, []).extend(names & elements if name in elements else names)
+    found = _reached(asked, inputs)
+    return _reached(found, users) if found else elements
+
+
+def _computes(stm: Stm) -> VName | None:
+    """The variable or memory whose value a statement computes."""
+    match stm:
+        case (imp.Declare(name) | imp.Assign(name) | imp.Shuffle(name) | imp.Peek(name)
+              | imp.Store(name) | imp.Atomic(mem=name) | imp.AtomicUpdate(name)):
+            return name
+    return None
+
+
+def _reached(names: Iterable[VName], edges: Mapping[VName, Iterable[VName]]) -> set[VName]:
+    """The names, and all names to which edges lead from them."""
+    found, left = set[VName](), list(names)
     while left:
-        left = {name for stm in stms if isinstance(stm, imp.Declare | imp.Assign)
-                and stm.name in left for exp in expressions(stm) for name in variables(exp)
-                if name in elements or stm.name not in elements} - found
-        found |= left
-    return _computed(stms, found)
-
-
-def _computed(stms: Sequence[Stm], names: set[VName]) -> set[VName]:
-    """The names, and all names computed from them; from any element if no names are given."""
-    found, before = set(names), -1
-    while before < len(found):
-        before = len(found)
-        for stm in stms:
-            match stm:
-                case (imp.Declare(name) | imp.Assign(name) | imp.Shuffle(name) | imp.Peek(name)
-                      | imp.Store(name) | imp.Atomic(mem=name) | imp.AtomicUpdate(name)):
-                    if any(_meets(exp, found) or (not names and memories(exp))
-                           for exp in expressions(stm)):
-                        found.add(name)
+        if (name := left.pop()) not in found:
+            found.add(name)
+            left += edges.get(name, ())
     return found
 
 
-def _meets(exp: Exp, names: set[VName]) -> bool:
-    """True if an expression uses some of the variables and memories."""
-    return not names.isdisjoint(variables(exp) | memories(exp))
+def _note_failing(code: Iterable[Stm], found: set[int]) -> bool:
+    """Add the statements with a check in them to ``found``, by identity; True if there are any."""
+    failing = False
+    for stm in code:
+        inside = [_note_failing(block, found) for block in blocks(stm)]
+        if isinstance(stm, imp.Fail) or True in inside:
+            found.add(id(stm))
+            failing = True
+    return failing
 
 
 def _is_marked(exp: Exp) -> bool:
     return isinstance(exp, imp.Select) and exp.cond in (ITEM, GROUP)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Ends:
-    """Decides about marks; ``doubtful`` values may be wrong where a check has failed."""
+    """Decides about marks in ``code``; ``failing`` statements have checks in them."""
 
-    doubtful: set[VName]
+    code: Sequence[Stm]
+    asked: Iterable[VName]
     names: Names
     fine: Mapping[imp.Var, Callable[[], Exp]]
+    failing: set[int]
+
+    @cached_property
+    def doubtful(self) -> set[VName]:
+        """The values that may be wrong where a check has failed."""
+        return _doubtful(self.code, self.asked)
 
     def block(self, code: Sequence[Stm], failed: bool = False) -> tuple[Stm, ...]:
         """A block; ``failed`` if a check may have failed before it."""
         found = list[Stm]()
         for stm in code:
-            fails = any(isinstance(s, imp.Fail) for s in statements((stm,)))
+            fails = id(stm) in self.failing
             if any(map(_is_marked, subexpressions(*expressions(stm)))):
                 decide = partial(self._decided, found if failed else None)
                 stm = map_statement(stm, decide, lambda inner: inner)
@@ -143,7 +166,7 @@ class _Ends:
         if not isinstance(exp, imp.Select) or not _is_marked(exp):
             return map_parts(exp, partial(self._decided, before))
         length = self._decided(None, exp.then_)
-        if before is None or not _meets(length, self.doubtful):
+        if before is None or self.doubtful.isdisjoint(variables(length) | memories(length)):
             return length
         assert isinstance(exp.cond, imp.Var)
         held = self.names.fresh("length")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
 
-from lark import Token, Transformer
+from lark import Token, Tree
 
 from runelift.frontend.syntax import ast, module_ast, paths
 from runelift.frontend.syntax.attributes import is_known
@@ -49,25 +49,27 @@ _MEANINGLESS = object()
 def built(source: Source, tree: Any) -> tuple[Any, tuple[Diagnostic, ...]]:
     """The node of a parser's tree, and the errors that are found when it is made."""
     builder = _Builder(source)
-    node = builder.transform(tree)
+    node = builder.node(tree)
     return node, tuple(builder.errors)
 
 
-class _Builder(Transformer[Token, Any]):
+class _Builder:
     """From the children of productions to nodes: a method for each that is not in ``_NODES``.
 
     A declaration with errors becomes a :class:`~.module_ast.BrokenDec`.
     """
 
     def __init__(self, source: Source) -> None:
-        super().__init__()
         self.source = source
         self.errors: list[Diagnostic] = []
 
-    def _call_userfunc(self, tree: Any, new_children: Any = None) -> Any:
-        children = new_children if new_children is not None else tree.children
-        meta = tree.meta
-        span = Span(self.source, getattr(meta, "start_pos", 0), getattr(meta, "end_pos", 0))
+    def node(self, tree: Any) -> Any:
+        """The node of a tree, and what stands for it in the node around."""
+        children = [self.node(child) if isinstance(child, Tree) else child
+                    for child in tree.children]
+        extent = tree._meta
+        span = (Span(self.source, 0, 0) if extent is None
+                else Span(self.source, extent.start_pos, extent.end_pos))
         if self.errors and _MEANINGLESS in children:
             return module_ast.BrokenDec(span) if tree.data in _DECLARATIONS else _MEANINGLESS
         if (node := _NODES.get(tree.data)) is not None:

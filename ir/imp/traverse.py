@@ -83,20 +83,17 @@ def parts(exp: Exp) -> tuple[Exp, ...]:
 
 def subexpressions(*exps: Exp) -> list[Exp]:
     """Expressions with all their subexpressions, each before its parts."""
-    found: list[Exp] = []
-    left = [*reversed(exps)]
-    while left:
-        each = left.pop()
-        found.append(each)
+    found = [*exps]
+    for place, each in enumerate(found, 1):
         inside = _PARTS.get(type(each))
         if inside is not None:
-            left += inside(each)[::-1]
+            found[place:place] = inside(each)
     return found
 
 
 def evaluated(stms: Iterable[Stm]) -> list[Exp]:
     """The expressions that statements evaluate outside of their blocks, and all their parts."""
-    return subexpressions(*[exp for stm in stms for exp in expressions(stm)])
+    return [each for stm in stms for exp in expressions(stm) for each in subexpressions(exp)]
 
 
 def loaded(code: Iterable[Stm]) -> set[VName]:
@@ -119,6 +116,8 @@ def asked(code: Iterable[Stm]) -> Iterator[imp.Id]:
 
 def variables(exp: Exp) -> set[VName]:
     """The scalar variables of an expression."""
+    if isinstance(exp, imp.Var):  # most often
+        return {exp.name}
     return {e.name for e in subexpressions(exp) if isinstance(e, imp.Var)}
 
 

@@ -6,6 +6,7 @@ Prints nothing when there is none.  Programs get JSON, or SARIF, which services 
 from __future__ import annotations
 
 import argparse
+import re
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -21,7 +22,6 @@ from runelift.runtime.tools.commands.options import (
     programs_in,
 )
 from runelift.runtime.tools.commands.styles import show
-from runelift.runtime.tools.testing.block_mistakes import mistakes
 
 EXAMPLES = ("runelift check examples/matmul.fut",
             "runelift check examples",
@@ -54,8 +54,7 @@ def execute(args: argparse.Namespace) -> int:
                 show(f"{path}: {fixed} place{'s' * (fixed != 1)} changed.")
         try:
             source = read_source(path)
-            check(source, promises=args.promises)
-            for each in mistakes(source):
+            for each in _checked(source, promises=args.promises):
                 warnings.warn(ProgramWarning(each), stacklevel=1)
         except ProgramError as error:
             wrong += error.diagnostics
@@ -64,6 +63,20 @@ def execute(args: argparse.Namespace) -> int:
     if args.json or args.sarif:
         print_json(None)
     return 0
+
+
+_TEST_BLOCK = re.compile(r"^[ \t]*--[ \t]*==", re.MULTILINE)
+
+
+def _checked(source: Source, *, promises: bool = False) -> list[Diagnostic]:
+    """Check a program; the mistakes in its test blocks."""
+    module = check(source, promises=promises)
+    if _TEST_BLOCK.search(source.text) is None:
+        return []
+    # late: start-up; values of test blocks need NumPy
+    from runelift.runtime.tools.testing.block_mistakes import mistakes
+
+    return mistakes(source, module)
 
 
 DOUBTFUL = frozenset({"size-mismatch"})
@@ -106,8 +119,7 @@ def diagnostics_of(source: Source) -> list[Diagnostic]:
     with warnings.catch_warnings(record=True, action="always") as caught:
         found = list[Diagnostic]()
         try:
-            check(source)
-            found += mistakes(source)
+            found += _checked(source)
         except ProgramError as error:
             found += error.diagnostics
     return found + [each.message.diagnostic for each in caught

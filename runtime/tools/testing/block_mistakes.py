@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from runelift.frontend.load import checked
 from runelift.frontend.signatures import signatures
+from runelift.frontend.syntax import ast
 from runelift.ir.base.errors import Code, Diagnostic, ProgramError, Replacement, did_you_mean
 from runelift.ir.base.source import Source, Span
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
@@ -24,15 +24,13 @@ from runelift.runtime.tools.testing.test_blocks import Case, Failure, parse_bloc
 _NUMBER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?:[iuf]\d+)?(?![\w.])")
 
 
-def mistakes(source: Source) -> list[Diagnostic]:
-    """Warnings of the test blocks of a program that is right; each mistake once."""
-    if not re.search(r"^[ \t]*--[ \t]*==", source.text, re.MULTILINE):
-        return []
+def mistakes(source: Source, module: ast.Flat) -> list[Diagnostic]:
+    """Warnings of the test blocks of a program that is right, ``module``; each mistake once."""
     try:
         blocks = parse_blocks(source)
     except ProgramError as error:
         return [replace(each, severity="warning") for each in error.diagnostics]
-    known = signatures(checked(source))
+    known = signatures(module)
     found = [each for block in blocks if block.error is None for case in block.cases
              for entry in case.entries if (each := mistake(source, case, entry, known)) is not None]
     return list({each.span.start: each for each in found}.values())

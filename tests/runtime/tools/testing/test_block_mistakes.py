@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from runelift.frontend.load import checked
 from runelift.ir.base.errors import Replacement
 from runelift.ir.base.source import Source
 from runelift.runtime.tools.commands.cli import main
@@ -16,9 +17,10 @@ PROGRAM = "entry scaled [n] (k: i64) (xs: [n]f32): [n]f32 = map (* f32.i64 k) xs
 
 def said(block: str) -> list[tuple[int, str, str]]:
     """The line, the text and the edit of each mistake of a block before the program."""
+    source = Source("a.fut", block + PROGRAM)
     return [(each.span.line, each.span.text,
              next((hint.new for hint in each.hints if isinstance(hint, Replacement)), ""))
-            for each in mistakes(Source("a.fut", block + PROGRAM))]
+            for each in mistakes(source, checked(source))]
 
 
 @pytest.mark.parametrize(("block", "expected"), [
