@@ -16,7 +16,7 @@ from runelift.runtime.devices import forked
 from runelift.runtime.devices.direct_launch import DirectReads
 from runelift.runtime.devices.driver.icd import take_context
 from runelift.runtime.devices.info import MOST_GROUPS, DeviceInfo
-from runelift.runtime.devices.memory import Buffer, Pool
+from runelift.runtime.devices.memory import Buffer, Pool, UnwrittenPool
 from runelift.runtime.devices.probe_results import proven
 from runelift.runtime.devices.readback import PinnedCells
 from runelift.runtime.devices.scan_status import ScanStatus
@@ -62,7 +62,8 @@ class Device:
         self.context = cl.Context([info.handle]) if made is None else cl.Context.from_int_ptr(
             made, retain=False)
         self.plain: Any = cl.CommandQueue(self.context)
-        self.pool = Pool(self.context, info)
+        self.pool = UnwrittenPool(self.context, info, self._forget) if info.is_simulator else Pool(
+            self.context, info)
         self.failure_code = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
         self.failure_args = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 8 * FAILURE_ARGS)
         self.failure: tuple[Any, Any] = self.failure_code, self.failure_args
@@ -97,9 +98,8 @@ class Device:
     def clear_failure(self, queue: Any) -> None:
         """Make the next run start without a failure."""
         cl.enqueue_copy(queue, self.failure_code, self._no_failure)
-        cl.enqueue_fill_buffer(queue, self.counters.handle, np.zeros(1, np.int32), 0,
-                               self.counters.size)
-        cl.enqueue_fill_buffer(queue, self.arrived, np.zeros(1, np.int32), 0, 4)
+        cl.enqueue_copy(queue, self.counters.handle, np.zeros(self.counters.size, np.uint8))
+        cl.enqueue_copy(queue, self.arrived, np.zeros(1, np.int32))
         self._arrivals = 0
         self.scan_status.forget()
 
@@ -123,6 +123,10 @@ class Device:
         """
         self.check()
         return _enqueue_write(self.plain, buffer.handle, values, is_blocking=waits)
+
+    def _forget(self, handle: Any) -> None:
+        """Make Oclgrind count a buffer as never written, by a write of no bytes."""
+        _enqueue_write(self.plain, handle, np.empty(0, np.uint8), is_blocking=True)
 
     @cached_property
     def profiled(self) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import pyopencl as cl
@@ -182,3 +183,29 @@ class Pool:
             for handle in handles:
                 handle.release()
         self.free.clear()
+
+
+class UnwrittenPool(Pool):
+    """A pool whose memory counts as never written whenever it is given out.
+
+    ``forget`` makes Oclgrind forget what it knows of a buffer.  Oclgrind 19.10 notes which bytes
+    were written, for as many bytes as the host wrote last.  Freed memory keeps its notes.  So a
+    larger array in such memory seems never written, and a smaller one seems written before it is.
+    """
+
+    def __init__(self, context: Any, device: DeviceInfo, forget: Callable[[Any], None]) -> None:
+        super().__init__(context, device)
+        self._forget = forget
+
+    def allocate(self, size: int) -> Buffer:
+        """A buffer of at least ``size`` bytes, never written."""
+        buffer = super().allocate(size)
+        self._forget(buffer.handle)
+        return buffer
+
+    def take(self, size: int, count: int) -> list[Any]:
+        """So many pieces of a size, never written."""
+        taken = super().take(size, count)
+        for handle in taken:
+            self._forget(handle)
+        return taken

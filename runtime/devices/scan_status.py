@@ -32,8 +32,7 @@ class ScanStatus:
         if buffer is None or buffer.size < 8 * words or self._epochs > EPOCHS:
             size = 8 * max(2 * words, LEAST_WORDS)
             buffer = Buffer(cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size), size, None)
-            cl.enqueue_fill_buffer(self._queue, buffer.handle, np.zeros(1, np.uint64), 0, size)
-            self._queue.finish()
+            cl.enqueue_copy(self._queue, buffer.handle, np.zeros(size, np.uint8))
             self._buffer, self._epochs = buffer, 0
         self._epochs += 1
         return buffer

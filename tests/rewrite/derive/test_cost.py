@@ -48,6 +48,12 @@ FAMILIES = {
     "segment_slices": "let ps = map (\\i -> i * 3 / 2) (iota (n / 2 + 1)) let is = map (\\i -> "
                       "i * 7 % n) (iota n) in f64.sum (map (\\i -> f64.sum (map2 (\\x j -> x * "
                       "xs[j]) xs[ps[i]:ps[i + 1]] is[ps[i]:ps[i + 1]]) ** 2) (iota (n / 2)))",
+    "segment_operators": "f64.sum (map (\\i -> reduce (\\x y -> x + y + x * y) 0 (map (\\j -> "
+                         "xs[(i + j * 7) % n]) (iota (i % 4)))) (iota n))",
+    "segment_free_operators": "f64.sum (map (\\i -> reduce (\\x y -> x + y + xs[i] * x * y) 0 "
+                              "(map (\\j -> xs[(i + j * 7) % n]) (iota (i % 4)))) (iota n))",
+    "segment_scans": "f64.sum (map (\\i -> f64.sum (scan (\\x y -> x + y + x * y) 0 (map (\\j -> "
+                     "xs[(i + j * 7) % n]) (iota (i % 4))))) (iota n))",
     "nearest": "f64.sum (map (\\x -> f64.minimum (map (\\y -> f64.abs (x - y / 2) + y) xs)) xs)",
     "branches": "f64.sum (map (\\x -> if x > 0 then f64.sqrt x * x else x * x * 2) xs)",
     "windows": "f64.sum (map (\\i -> f64.sum (map (** 2) xs[i:i + 4])) (iota (n - 3)))",

@@ -12,6 +12,7 @@ import pytest
 from runelift.ir.base.source import Source
 from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tools.testing.sanitizer import Report, Teller, Told, reports
+from tests.test_examples import EXAMPLES
 
 ROOT = Path(__file__).parents[4]
 RACE = """
@@ -170,6 +171,12 @@ def test_a_program_that_is_right(tmp_path: Path, capsys: pytest.CaptureFixture[s
     (path := tmp_path / "right.fut").write_text(RIGHT)
     assert main(["test", "--sanitize", "--all-versions", str(path)]) == 0
     assert "1 passed, 0 failed" in capsys.readouterr().out
+
+
+@pytest.mark.sweep(keep=["backprop"])
+@pytest.mark.parametrize("name", ["backprop", "csr", "mapscan"])
+def test_examples_that_use_memory_again(name: str) -> None:
+    assert main(["test", "--sanitize", "--all-versions", str(EXAMPLES / f"{name}.fut")]) == 0
 
 
 def test_nothing_to_sanitize(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
