@@ -12,6 +12,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, cast
 
+from runelift.ir.base import failures
 from runelift.ir.base.errors import RuneliftError
 from runelift.ir.guards import Kind
 from runelift.ir.names import VName
@@ -148,7 +149,8 @@ class CapturingRun(Run):
         """The versions of a site to try; the facts that decided may be compared in the end.
 
         That is so if the version is right for all lengths of segments, so that it need not wait for
-        the comparison.
+        the comparison.  Only ``row`` looks for wrong lengths itself.  Others wait if a check made
+        before may have failed; for them, lengths below 0 are 0.
         """
         order = list(super().encounter(number, pars, facts, local, sizes))
         version = self.executable.generated.sites[number].versions[order[0]] if order else None
@@ -157,19 +159,35 @@ class CapturingRun(Run):
             names = [size.variable for size in version.guard.lengths.sizes()[1:]
                      if size.variable is not None]
             self._compare_late([sizes[str(name)] for name in names], partial(
-                self._decides_alike, number, order[0], names, facts, local, sizes))
+                self._decides_alike, number, order[0], names, facts, local, sizes),
+                safe=version.kind is Kind.ROW or self._only_signs())
         return order
 
-    def _compare_late(self, found: Sequence[int],
-                      decides: Callable[[Sequence[Any]], bool]) -> None:
-        """Expect the facts that were just read after all other commands; their buffer stays."""
+    def _only_signs(self) -> bool:
+        """True if kernels so far find no other failure than a size below 0."""
+        sites = [self.executable.sites[each.number] for each in self._capture.commands
+                 if isinstance(each, Launch)]
+        return all(failure.message == failures.SIZE for site in sites
+                   for failure in site.launch.kernel.failures)
+
+    def _compare_late(self, found: Sequence[int], decides: Callable[[Sequence[Any]], bool], *,
+                      safe: bool) -> None:
+        """Expect the facts that were just read after all other commands; their buffer stays.
+
+        Unless the commands are ``safe``, they wait where a check of lengths may have failed.
+        """
         commands = self._capture.commands
         if not commands or not isinstance(commands[-1], Expect) or self._unrepeatable or (
                 len(found) != len(Fact)):
             return
         wanted = [(self._read[0][0], Prim.I64.value, place) for place in range(len(found))]
-        if list(self._read) == wanted and list(commands[-1].values) == list(found):
-            self._late.append(replace(cast(Expect, commands.pop()), decides=decides))
+        if list(self._read) != wanted or list(commands[-1].values) != list(found):
+            return
+        expected = replace(cast(Expect, commands.pop()), decides=decides)
+        if expected.fallible and not safe:
+            commands.append(expected)
+        else:
+            self._late.append(expected)
             self._handles.append(self._read[0][0])
 
     def _decides_alike(self, number: int, version: int, names: Sequence[VName], facts: Facts,
