@@ -96,11 +96,14 @@ def lower_segop(stm: ir.Stm, env: PlanEnv, names: Names,
     return lowering.done()
 
 
-def lower_length_facts(stm: ir.Stm, exp: ir.LengthFacts, segments: Size, env: PlanEnv, names: Names,
-                       parameters: Parameters) -> tuple[plan.Step, ...]:
-    """The kernels and launches that find facts about the lengths of ``segments`` segments."""
+def lower_length_facts(stm: ir.Stm, exp: ir.LengthFacts, checks: ir.SegMap | None, segments: Size,
+                       env: PlanEnv, names: Names, parameters: Parameters) -> tuple[plan.Step, ...]:
+    """The kernels and launches that find facts about the lengths of ``segments`` segments.
+
+    They also make ``checks`` at each segment.
+    """
     lowering = launches.Lowering(stm, env, names, parameters)
-    lower_facts(lowering, exp.lengths, segments)
+    lower_facts(lowering, exp.lengths, segments, checks)
     return lowering.done()
 
 

@@ -93,7 +93,9 @@ class HostBuilder(Control):
             self.later.append(after)
             if isinstance(stm.exp, ir.SegMap):
                 self.place_results(followed, place)
-            if (packing := packed.get(id(stm))) is not None:
+            if self.checks_lengths(stm, *(each for each, _ in followed[place + 1:place + 2])):
+                self.checks = ir.node_of(stm, ir.SegMap)
+            elif (packing := packed.get(id(stm))) is not None:
                 self.packed(stm, packing)
             else:
                 self.statement(stm)

@@ -44,12 +44,20 @@ class SegOps(LazyCopies):
         self.types |= {p.variable: Prim.I64 for p in found}
         self.emit(plan.Operation(parameters.operation, found, steps))
 
+    def checks_lengths(self, stm: ir.Stm, following: ir.Stm | None = None) -> bool:
+        """True for checks at points with lengths whose facts the ``following`` statement finds."""
+        match stm.exp, following and following.exp:
+            case ir.SegMap(ir.Level.GRID, (dim,)), ir.LengthFacts(lengths):
+                return not stm.pat and shape_of(self.type(lengths)) == (dim.width,)
+        return False
+
     def length_facts(self, stm: ir.Stm, exp: ir.LengthFacts) -> None:
-        """Add the steps that find facts about lengths."""
+        """Add the steps that find facts about lengths, with the checks that stand before."""
         self.allocate(stm.pat[0])
+        checks, self.checks = self.checks, None
         segments = self.size(shape_of(self.type(exp.lengths))[0])
         self.lowered(stm.pat, lambda parameters: lower_length_facts(
-            stm, exp, segments, self, self.names, parameters))
+            stm, exp, checks, segments, self, self.names, parameters))
 
     def segment_length(self, stm: ir.Stm, likely: Atom) -> None:
         """Add an operation that computes the length of segments between checkpoints."""

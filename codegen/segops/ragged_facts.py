@@ -24,6 +24,7 @@ from runelift.ir.operators import one_operation, side_by_side
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Fact
 from runelift.ir.sizes import Size, ceil_div, greatest, least
+from runelift.ir.syntax import SegMap
 from runelift.ir.types import i64
 
 LENGTHS_PER_ITEM = 16
@@ -32,8 +33,12 @@ LENGTHS_PER_CORE = 8192
 """The least lengths for which a processor gets a further work-item."""
 
 
-def lower_facts(lowering: launches.Lowering, lengths: VName, segments: Size) -> None:
-    """Add the kernels that write the facts about ``lengths`` to the only result, a [4]i64."""
+def lower_facts(lowering: launches.Lowering, lengths: VName, segments: Size,
+                checks: SegMap | None = None) -> None:
+    """Add the kernels that write the facts about ``lengths`` to the only result, a [4]i64.
+
+    The first kernel also makes ``checks`` at each segment, so that they cost no launch.
+    """
     share = lowering.group * LENGTHS_PER_ITEM if lowering.interleave else Size.of(LENGTHS_PER_CORE)
     count = lowering.scalar("count", greatest(Size.of(1), least(
         lowering.groups, ceil_div(segments, share))))
@@ -43,7 +48,7 @@ def lower_facts(lowering: launches.Lowering, lengths: VName, segments: Size) -> 
     k = lowering.builder_of_groups()
     all_facts = side_by_side([one_operation(k.names, _OPERATORS[fact], i64(0)) for fact in Fact])
     arrays = launches.local_arrays(k, [all_facts], group)
-    found_here = total_of_group(k, all_facts, arrays[0], _totals(k, lengths))
+    found_here = total_of_group(k, all_facts, arrays[0], _totals(k, lengths, checks))
     (out,) = lowering.results
 
     def write(facts: Sequence[Exp]) -> imp.Stm:
@@ -87,11 +92,14 @@ def _announce(lowering: launches.Lowering, source: VName, target: VName | None) 
         launch.args.index(source), launch.args.index(target)))
 
 
-def _totals(k: KernelBuilder, lengths: VName) -> list[imp.Var]:
+def _totals(k: KernelBuilder, lengths: VName, checks: SegMap | None) -> list[imp.Var]:
     """Emit the pass of a work-item over its lengths; the facts that it finds."""
     totals = {fact: k.declare(fact.name.lower(), Prim.I64, lit(0)) for fact in Fact}
 
     def length(number: Exp) -> None:
+        if checks is not None:
+            launches.bind_point(k, checks.space, [number])
+            k.body(checks.body)
         found = k.declare("length", Prim.I64, op("max", k.array(lengths).read([number]), lit(0)))
         for fact, value in _values(found).items():
             total = totals[fact]

@@ -51,6 +51,9 @@ def segments_of(walk: Walk, width: VName) -> Segments:
     count = number_of_points(walk)
     if len(walk.nest.space) > 1:
         lengths = walk.emitted("len", array_of((count,), Prim.I64), ir.Reshape((count,), lengths))
+    if facts is None:
+        # the host waits for the total, and ends there if a length is wrong
+        walk.make_known(frozenset(), checks=True)
     if facts is None and not walk.flattener.lifted:
         facts = _facts(walk, lengths)
     if facts is not None:

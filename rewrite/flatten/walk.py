@@ -116,7 +116,7 @@ class Walk:
         if self._is_picked(exp):
             exp = self._pick(exp)
         elif not (is_cheap(exp) or short) or (isinstance(exp, ir.PrimOp) and exp.may_trap
-                                              and any(map(_must_run, self.pending))):
+                                              and self.waits_for_checks):
             return False  # what a check before it refuses must not fail otherwise
         chain = frozenset[VName]().union(*(self._arithmetic.get(v, ()) for v in free))
         if isinstance(exp, ir.PrimOp):
@@ -295,7 +295,7 @@ class Walk:
         With ``checks``, all that waits runs if a check is among it.
         """
         bound = {name for held in self.pending for name in _bound(held)}
-        if not bound & free and not (checks and any(map(_must_run, self.pending))):
+        if not bound & free and not (checks and self.waits_for_checks):
             return None
         irregular = [p for held in self.pending for p in held.pat
                      if (p.name in free or self.is_used_later(p.name))
@@ -305,6 +305,11 @@ class Walk:
         self.need(bound & free)
         self.flush()
         return None
+
+    @property
+    def waits_for_checks(self) -> bool:
+        """True if a check is among the pending statements."""
+        return any(map(_must_run, self.pending))
 
     def regular(self, type_: Type) -> bool:
         """True if the sizes of ``type_`` are known outside of Σ."""

@@ -13,6 +13,7 @@ from itertools import chain, islice
 from typing import Any, cast
 
 from runelift.codegen.emit.signatures import parameters
+from runelift.ir.base import failures
 from runelift.ir.base.errors import RuneliftError
 from runelift.ir.guards import Kind
 from runelift.ir.imp import BufferParam
@@ -45,13 +46,11 @@ MOST_CAPTURED_BYTES = 1 << 30
 class _Late:
     """A comparison that may wait until all other commands have been issued.
 
-    ``place`` is the number of commands before it.  ``expect`` is the comparison at that place,
-    ``late`` the one after all commands.  ``total``: commands are right for one total only.
+    ``place`` is the number of commands before it.  ``total``: commands are right for one total.
     """
 
     place: int
     expect: Expect
-    late: Expect
     total: bool
 
 
@@ -110,7 +109,7 @@ class CapturingRun(Run):
                 capture.commands.insert(late.place, late.expect)
                 self._late.remove(late)
         if self._late:
-            capture.commands.append(_together([each.late for each in self._late],
+            capture.commands.append(_together([each.expect for each in self._late],
                                               fallible=self._fallible))
         capture.ending, capture.fallible = ending, self._fallible
         capture.values = tuple(self._slot(v.handle) if isinstance(v, Buffer) else v for v in values)
@@ -173,7 +172,9 @@ class CapturingRun(Run):
         """The versions of a site to try; the facts that decided may be compared in the end.
 
         That is so if the version is right for all lengths of segments, or writes nothing if they
-        have another total.  Then it need not wait for the comparison.
+        have another total.  Then it need not wait for the comparison.  Only ``row`` looks for wrong
+        lengths itself.  Others wait if a check made before may have failed; for them, lengths below
+        0 are 0.
         """
         order = list(super().encounter(number, pars, facts, local, sizes))
         versions = self.executable.generated.sites[number].versions
@@ -184,14 +185,22 @@ class CapturingRun(Run):
             names = [size.variable for size in lengths.sizes()[1:] if size.variable is not None]
             self._compare_late([sizes[str(name)] for name in names], partial(
                 self._decides_alike, number, order[0], names, facts, local, sizes),
-                total=kind is Kind.MERGE)
+                total=kind is Kind.MERGE, safe=kind is Kind.ROW or self._only_signs())
         return order
 
+    def _only_signs(self) -> bool:
+        """True if kernels so far find no other failure than a size below 0."""
+        sites = [self.executable.sites[each.number] for each in self._capture.commands
+                 if isinstance(each, Launch)]
+        return all(failure.message == failures.SIZE for site in sites
+                   for failure in site.launch.kernel.failures)
+
     def _compare_late(self, found: Sequence[int], decides: Callable[[Sequence[Any]], bool], *,
-                      total: bool) -> None:
+                      total: bool, safe: bool) -> None:
         """Expect the facts that were just read after all other commands; their buffer stays.
 
-        ``total``: the commands are only right for this total.
+        ``total``: the commands are only right for this total.  Unless they are ``safe``, they wait
+        where a check of lengths may have failed.
         """
         commands = self._capture.commands
         if not commands or not isinstance(commands[-1], Expect) or self._unrepeatable or (
@@ -199,11 +208,13 @@ class CapturingRun(Run):
             return
         wanted = [(self._read[0][0], Prim.I64.value, place) for place in range(len(found))]
         if list(self._read) == wanted and list(commands[-1].values) == list(found):
-            known = Fact.TOTAL.value, found[Fact.TOTAL.value]
-            expect = cast(Expect, commands.pop())
-            self._late.append(_Late(len(commands), expect, replace(
-                expect, decides=lambda now: now[known[0]] == known[1] and decides(now))
-                if total else replace(expect, decides=decides), total))
+            known = found[Fact.TOTAL]
+            expect = replace(cast(Expect, commands.pop()), decides=(
+                lambda now: now[Fact.TOTAL] == known and decides(now)) if total else decides)
+            if expect.fallible and not safe:
+                commands.append(expect)
+            else:
+                self._late.append(_Late(len(commands), expect, total))
             self._handles.append(self._read[0][0])
 
     def _keeps_merged(self, commands: Sequence[Command]) -> bool:

@@ -84,7 +84,7 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
                    kinds: list[Kind]) -> str | None:
     """Emit the facts and the versions; the reason if there is only one version."""
     soac, flattener = ir.node_of(stm, ir.Map), walk.flattener
-    facts = _facts(walk, nest, soac.lam, widths)
+    facts, lam = _facts(walk, nest, soac.lam, widths)
     found = [facts.nest.segments[width] for width in facts.nest.segments]
     found_at = dict(zip(widths, found, strict=True))
     lengths = Lengths(nest.par, *(
@@ -104,13 +104,13 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
         for kind in kinds:
             if kind is Kind.ROW:
                 continue
-            body, parallel = _shared(walk.flattener, soac.lam, nest, found_at, SHARINGS[kind])
+            body, parallel = _shared(walk.flattener, lam, nest, found_at, SHARINGS[kind])
             if not parallel:
                 flattener.derivation.refused("G3r", stm, "nothing inside can be distributed")
                 break
             if kind is kinds[-1]:
                 if len(kinds) > 1 and stores_elements(body, found):
-                    slabs = _slabs(walk, soac.lam, nest, found_at, host, body)
+                    slabs = _slabs(walk, lam, nest, found_at, host, body)
                     alternatives.append(ir.Version(flattener.guard(
                         stm, Kind.SLABS, len(nest.space), Size.of(0), lengths), Kind.SLABS, slabs))
                 alternatives.append(ir.Version(None, kind if _is_shared(body) else Kind.FLAT, body))
@@ -127,34 +127,63 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
     return None
 
 
-def _facts(walk: Walk, nest: Nest, lam: ir.Lambda, widths: list[VName]) -> Walk:
+def _facts(walk: Walk, nest: Nest, lam: ir.Lambda, widths: list[VName]) -> tuple[Walk, ir.Lambda]:
     """A walk over what the widths need, with their descriptors in its nest.
 
-    The names of the statements are fresh, as versions contain the statements again.
+    It also makes the checks that stand before the first operation on elements: the host ends there
+    before a version runs on wrong lengths.  The lambda is without these checks.  The names of the
+    statements are fresh, as versions contain the statements again.
     """
-    copy = walk.flattener.copy_body(ir.Body(_with_checks(lam.body.stms, widths), tuple(widths)))
+    ahead = _ahead(lam.body.stms, widths)
+    copy = walk.flattener.copy_body(ir.Body(ahead, tuple(widths)))
     facts = Walk(walk.flattener, nest)
     facts.look_ahead(frozenset(a for a in copy.result if isinstance(a, VName)))
     for stm in copy.stms:
         facts.statement(stm)
+        if _is_check(stm):
+            facts.check_definitions(ir.Stm((), ir.AtomExp(stm.pat[0].name)) if stm.pat else stm)
     for atom in copy.result:
         assert isinstance(atom, VName)
         with_facts(facts, atom)
-    return facts
+    if facts.waits_for_checks:
+        return facts, lam
+    made = set(map(id, ahead))
+    rest = tuple(_unchecked(stm) if id(stm) in made else stm for stm in lam.body.stms
+                 if not (id(stm) in made and isinstance(stm.exp, ir.Assert)))
+    return facts, replace(lam, body=replace(lam.body, stms=rest))
 
 
-def _with_checks(stms: tuple[ir.Stm, ...], widths: list[VName]) -> tuple[ir.Stm, ...]:
-    """The statements that widths need, and the checks that stand before one that may fail.
+def _ahead(stms: tuple[ir.Stm, ...], widths: list[VName]) -> tuple[ir.Stm, ...]:
+    """The statements that widths need, and the checks before what else may fail.
 
-    So a division by the step of a range fails by the check of the range.
+    So a point at which two checks fail reports the first of them.
     """
-    wanted, chosen, fails = set(widths), list[ir.Stm](), False
-    for stm in reversed(stms):
-        if any(p.name in wanted for p in stm.pat) or (fails and isinstance(stm.exp, ir.Assert)):
-            wanted |= free_vars(stm)
+    wanted, elements, chosen = set(widths), set[VName](), list[ir.Stm]()
+    scalar_code = ir.PrimOp | ir.Convert | ir.Index | ir.AtomExp | ir.Assert
+    for stm in stms:
+        if isinstance(stm.exp, scalar_code) and elements.isdisjoint(free_vars(stm)):
             chosen.append(stm)
-            fails = fails or may_fail(stm.exp)
-    return tuple(reversed(chosen))
+        elif may_fail(stm.exp):
+            break
+        else:
+            elements.update(p.name for p in stm.pat)
+    found = list[ir.Stm]()
+    for stm in reversed(chosen):
+        if _is_check(stm) or any(p.name in wanted for p in stm.pat):
+            wanted |= free_vars(stm)
+            found.append(stm)
+    return tuple(reversed(found))
+
+
+def _is_check(stm: ir.Stm) -> bool:
+    """True for an assertion, and for an access that may be out of bounds."""
+    return isinstance(stm.exp, ir.Assert) or (isinstance(stm.exp, ir.Index) and stm.exp.checked)
+
+
+def _unchecked(stm: ir.Stm) -> ir.Stm:
+    """A statement without the check of its access."""
+    return replace(stm, exp=replace(stm.exp, checked=False)) if isinstance(
+        stm.exp, ir.Index) else stm
 
 
 def _shared(flattener: Flattener, lam: ir.Lambda, nest: Nest, found: Mapping[VName, Segments],

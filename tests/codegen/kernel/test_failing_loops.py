@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -53,7 +54,29 @@ entry for_group [n] (ks: [n]i64): [n]i64 = map (\k -> let x = ks[k] in
 entry for_elements [n] (ks: [n]i64): [n]i64 = map (\k ->
   let x = i64.sum (map (\j -> assert (j != k) (long (j == k))) (iota 40))
   in loop s = 0 for i < x + 2 do i64.sum (map (\j -> j * s ^ i) (iota 40))) ks
+
+entry rows_slice [n] (ks: [n]i64): [n]i64 =
+  map (\k -> i64.sum ks[k % 3:k % 3 + long (k == 99)]) ks
+entry rows_assertion [n] (ks: [n]i64): [n]i64 =
+  map (\k -> i64.sum (map (^ k) (iota (assert (k < 9) (k + long (k == 99)))))) ks
+entry rows_access [n] (ks: [n]i64): [n]i64 =
+  map (\k -> i64.sum (map (^ k) (iota (ks[k] + long (k == 99))))) ks
+entry rows_of_two_lengths [n] (ks: [n]i64): [n]i64 =
+  map (\k -> i64.sum (map (^ k) (iota (k % 5))) + i64.sum ks[k % 3:k % 3 + long (k == 99)]) ks
+entry rows_scanned [n] (ks: [n]i64): [n]i64 =
+  map (\k -> i64.sum (map i64.abs (scan (+) 0 ks[k % 3:k % 3 + long (k == 99)]))) ks
+entry rows_filtered [n] (ks: [n]i64): [n]i64 =
+  map (\k -> length (filter (> 2) ks[k % 3:k % 3 + long (k == 99)])) ks
+entry rows_inside [n] (ks: [n]i64): [n]i64 =
+  map (\k -> i64.sum (map (\j -> i64.sum ks[j:j + long (k == 99)]) (iota (k % 5)))) ks
+entry rows_joined [n] (ks: [n]i64): i64 =
+  let [m] (_, _, _, data: [m]i64) = flatmap' (\k ->
+    let e = k % 3 + long (k == 99) in filter (!= k) ks[k % 3:e]) ks
+  in i64.sum data
 """
+ROWS = ("rows_slice", "rows_assertion", "rows_access", "rows_of_two_lengths", "rows_scanned",
+        "rows_filtered", "rows_inside", "rows_joined")
+LOOPS = tuple(name for name in re.findall(r"entry (\w+)", SOURCE) if name not in ROWS)
 RUN = f"""
 import sys
 import numpy as np
@@ -61,7 +84,7 @@ import runelift
 from runelift.ir.base.errors import ProgramFailure
 from runelift.runtime.versions.forest import plans
 program = runelift.compile({SOURCE!r}, device=sys.argv[1])
-for entry in sys.argv[2:] or program.entries:
+for entry in sys.argv[2:]:
     for force in plans(program.tree.entry(entry)):
         try:
             found = program.run(entry, [np.array([3, 0, 99, 1])], force=force)
@@ -72,10 +95,13 @@ for entry in sys.argv[2:] or program.entries:
 
 
 @pytest.mark.parametrize(("device", "entries", "runs"), [
-    ("oclgrind", (), 21), ("pocl", ("for_group", "for_elements"), 5)])
+    ("oclgrind", LOOPS, 21), ("pocl", ("for_group", "for_elements"), 5), ("pocl", ROWS, 27)])
 def test_a_loop_is_left_where_a_check_fails(simulator: str, device: str,
                                             entries: tuple[str, ...], runs: int) -> None:
-    """In a process with a limit of time, as the loops would not end otherwise."""
+    """In a process with a limit of time, as the loops would not end otherwise.
+
+    Rows of wrong lengths fail before any version runs on them.
+    """
     done = subprocess.run([sys.executable, "-c", RUN, device, *entries], capture_output=True,
                           text=True, timeout=100, check=True)
     lines = done.stdout.splitlines()

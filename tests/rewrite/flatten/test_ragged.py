@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.codegen.plan import plan
 from runelift.ir import syntax as ir
 from runelift.ir.base.errors import CompilerLimitation, ProgramFailure, RunTooLarge
 from runelift.ir.guards import Kind
@@ -192,6 +193,18 @@ def test_every_version_fails_alike(name: str, simulator: str) -> None:
     for force in plans(program.tree.entry("main")):
         with pytest.raises(ProgramFailure, match=message):
             program.run("main", args, force=force)
+
+
+@pytest.mark.parametrize("name", ["csr", "squares", "mirrored"])
+def test_the_pass_over_lengths_makes_their_checks(name: str) -> None:
+    """So wrong lengths cost no launch, and versions but ``row`` make no check of their own."""
+    plan_ = runelift.compile(PROGRAMS[name], device="interpreter").compiled.plan("main")
+    found = list(plan.kernels(plan_.steps))
+    assert not any(kernel.name.startswith("segmap_effect") for kernel in found)
+    (facts,) = (k for k in found if k.name.startswith("length_facts_facts"))
+    assert facts.failures
+    assert not any(failure.message == facts.failures[0].message for kernel in found
+                   if kernel.name.startswith(("ragged_", "merge_")) for failure in kernel.failures)
 
 
 def test_what_empty_segments_do_not_read_fails_all_the_same(simulator: str) -> None:

@@ -717,6 +717,31 @@ def test_what_uses_results_of_a_merge_waits_for_the_comparison(like_gpu: bool) -
     assert not commands.repeats
 
 
+SLICES = """
+entry main [n][k] (ends: [n]i64) (xs: [k]i64): [n]i64 = map (\\e -> i64.sum xs[1:e]) ends
+"""
+
+
+@pytest.mark.parametrize(("version", "late"), [("row", True), ("group", False), ("merge", False)])
+def test_versions_that_trust_lengths_wait_for_their_check(version: str, *, late: bool) -> None:
+    """The pass over lengths makes the check; only ``row`` makes it again, and need not wait."""
+    program = runelift.compile(SLICES, tuning={
+        f"main.suff_{name}_{k}": 1 if name == version else 1 << 40
+        for k, name in enumerate(["row", "group"])})
+    xs = np.arange(9)
+    for _ in range(3):
+        found, _ = program.run("main", [np.array([4, 1, 9]), xs])
+        _agree(found, [[6, 0, 36]])
+    (commands,) = _command_buffers(program)
+    kinds = [type(each) for each in commands._commands]
+    assert (kinds.index(Expect) == len(kinds) - 1) == late
+    for wrong in (10, 1 << 50, -1):
+        with pytest.raises(ProgramFailure, match=rf"Index \[1:{wrong}\] out of bounds .* \[9\]"):
+            program.run("main", [np.array([4, wrong, 9]), xs])
+    found, _ = program.run("main", [np.array([9, 2, 1]), xs])
+    _agree(found, [[36, 1, 0]])
+
+
 def test_another_decision_is_followed() -> None:
     program = runelift.compile(RAGGED, tuning={
         "main.suff_row_0": 3, "main.suff_group_1": 1 << 40})
