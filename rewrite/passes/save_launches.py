@@ -223,7 +223,7 @@ def scan_with_map(body: ir.Body, place: int, names: Names) -> Stms | None:
 
 def _can_meet(early: Sequence[ir.Stm], scan: ir.Stm, late: Sequence[ir.Stm], reader: ir.Stm,
               defs: Mapping[VName, ir.Stm]) -> bool:
-    """True if a scan may move behind ``early`` statements, and a map in front of ``late`` ones."""
+    """True if a scan may move behind ``early`` statements, and a map before ``late`` statements."""
     for stm, over in ((scan, early), (reader, late)):
         read = {root_of(name, defs) for name in free_vars(stm)}
         if any(root_of(name, defs) in read for each in over for name in consumed_by(each)):
