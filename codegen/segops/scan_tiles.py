@@ -426,7 +426,8 @@ class ScanTile:
 
         Elements ``step`` apart follow each other.
         """
-        k = self.k
+        k, post = self.k, self.exp.post
+        short = post is None or len(post.body.stms) <= MOST_REPEATED_STATEMENTS
         outs = self.outs if self.scan.packed else [
             out.reshape((self.points,)) for out in self.results]
 
@@ -448,10 +449,10 @@ class ScanTile:
                     place.advance(step)
 
             with k.block() as code:
-                self._each(element)
+                self._each(element, unroll=short)
             k.emit(*(begin if walked else ()), *code)
 
-        if self.scan.packed is not None:
+        if self.scan.packed is not None or not short:
             chunk(guarded=True)
             return
         with k.block() as inside:

@@ -203,7 +203,7 @@ def scan_with_map(body: ir.Body, place: int, names: Names) -> Stms | None:
         scan = stms[number]
         results = {p.name for p in scan.pat}
         if (not isinstance(scan.exp, ir.SegScan) or results.isdisjoint(elements.values())
-                or results & others or ALONE & (set(scan.attrs) ^ set(reader.attrs))
+                or results & others or ALONE & {*scan.attrs, *reader.attrs}
                 or any(d.ragged is not None for d in scan.exp.space)
                 or [d.extent for d in scan.exp.space] != [d.extent for d in exp.space]):
             continue

@@ -53,6 +53,13 @@ entry main [n] (xs: [n]i32): [][][]i32 =
     "may_fail": """
 entry main [n] (xs: [n]i32): [n]i32 =
   map (\\y -> xs[i64.i32 y % n]) (scan (+) 0 (map i32.abs xs))""",
+    "looped": """
+entry main [n] (xs: [n]i32): [n]i32 =
+  loop xs for i < 5 do map2 (\\y x -> y * 3 - x ^ i) (scan (+) 0 xs) (reverse xs)""",
+    "long": """
+entry main [n] (xs: [n]i32): [n][2]i32 =
+  let f x y = loop z = x for i < 7 do if z % 3 == i then z * y + i else z - y
+  in transpose [map2 f (scan (+) 0 xs) xs, xs]""",
     "moved": """
 entry main [n] (xs: [n]i32): ([n]i32, [n]i32, i32) =
   let ys = scan (+) 0 xs
@@ -72,6 +79,8 @@ entry main [n] (xs: [n]i32): [n]i32 =
   map (\\y -> loop z = y for _i < n do z * z % 101) (scan (+) 0 xs)""",
     "arrays": """
 entry main [n] (xs: [n]i32): [n][2]i32 = map (\\y -> [y, y + 1]) (scan (+) 0 xs)""",
+    "attributed": """
+entry main [n] (xs: [n]i32): [n]i32 = let ys = scan (+) 0 xs in #[opaque] (map (+ 1) ys)""",
     "in_place": """
 entry main [n] (xs: *[n]i32): *[n]i32 =
   let ys = map (+ 1) (scan (+) 0 (xs[:n / 2]))
