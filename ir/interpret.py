@@ -271,9 +271,10 @@ class Interpreter:
             case ir.SegRed(_, space, ops, body, ret):
                 return self._segments(space, ops, self._points(space, body, ret, env), env,
                                       self._reduce)
-            case ir.SegScan(_, space, ops, body, ret):
-                return self._segments(space, ops, self._points(space, body, ret, env), env,
-                                      self._scan)
+            case ir.SegScan(_, space, ops, body, ret, post):
+                scanned = self._segments(space, ops, self._points(space, body, ret, env), env,
+                                         self._scan)
+                return scanned if post is None else self._after(space, post, scanned, env)
             case ir.SegScatter(_, space, dests, body):
                 values = self._points(space, body, _dest_types(dests, env), env)
                 rank = 1 if ragged_of(space) else len(space)
@@ -473,6 +474,16 @@ class Interpreter:
         if fold == self._scan:
             return _stack_like(segments, mapped[:operands], outer) + mapped[operands:]
         return _stack(segments, types, outer, env) + mapped[operands:]
+
+    def _after(self, space: ir.Space, post: ir.Lambda, scanned: list[Value], env: Env
+               ) -> list[Value]:
+        """The results of a scan whose first arrays go through ``post``, point by point."""
+        widths, scope = tuple(_size(dim.width, env) for dim in space), dict(env)
+        first, rows = scanned[:len(post.params)], list[list[Value]]()
+        for point in itertools.product(*map(range, widths)):
+            scope.update(zip((dim.index for dim in space), map(np.int64, point), strict=True))
+            rows.append(self.call(post, [array[point] for array in first], scope))
+        return [*_stack(rows, post.ret, widths, env), *scanned[len(first):]]
 
     def _seg_hist(self, space: ir.Space, ops: tuple[ir.HistOp, ...], body: ir.Body,
                   env: Env) -> list[Value]:

@@ -315,7 +315,9 @@ class Reader(Transformer[Token, Any]):
 
     def segscan(self, level: Token, space: tuple[ir.SegDim, ...], ret: tuple[Type, ...],
                 *parts: Any) -> ir.Exp:
-        return ir.SegScan(_level(level), space, parts[:-1], parts[-1], ret)
+        post = parts[-1] if isinstance(parts[-1], ir.Lambda) else None
+        *ops, body = parts[:-1] if post else parts
+        return ir.SegScan(_level(level), space, tuple(ops), body, ret, post)
 
     def segscatter(self, level: Token, dests: tuple[ir.Dest, ...], space: tuple[ir.SegDim, ...],
                    body: ir.Body) -> ir.Exp:

@@ -240,6 +240,9 @@ def _exp(exp: ir.Exp) -> Lines:
             yield f"{type(exp).__name__.lower()}.{level.value} {_space(space)} : {_types(ret)}"
             yield from _indent(_operators(ops))
             yield from _indent(_block(_body(body)))
+            if isinstance(exp, ir.SegScan) and exp.post is not None:
+                yield f"{_PAD}post"
+                yield from _indent(_lambda(exp.post))
         case ir.SegScatter(level, space, dests, body):
             targets = ", ".join(f"{d.array}@{d.rank}" for d in dests)
             yield f"segscatter.{level.value} ({targets}) {_space(space)}"

@@ -656,13 +656,24 @@ class SegRed:
 
 @dataclass(frozen=True, slots=True)
 class SegScan:
-    """As :class:`SegRed`, with inclusive scans; all results have all widths."""
+    """As :class:`SegRed`, with inclusive scans; all results have all widths.
+
+    ``post`` is applied to the scanned values of each point, and may use its indices.  Its results
+    then take the place of the scanned values.  Spaces with it are not ragged.
+    """
 
     level: Level
     space: Space
     ops: tuple[Operator, ...]
     body: Body
     ret: tuple[Type, ...]
+    post: Lambda | None = None
+
+    @property
+    def stored(self) -> tuple[Type, ...]:
+        """The types of the results at a point."""
+        return self.ret if self.post is None else (
+            *self.post.ret, *self.ret[len(self.post.params):])
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,8 @@ def lambdas_of(exp: ir.Exp) -> tuple[ir.Lambda, ...]:
             return (*(op.op.lam for op in ops), lam)
         case ir.Accumulate(ops=ops, lam=lam):
             return (*(op.lam for op in ops), lam)
+        case ir.SegScan(ops=ops, post=ir.Lambda() as post):
+            return (*(op.lam for op in ops), post)
         case ir.SegRed(ops=ops) | ir.SegScan(ops=ops) | ir.SegAccumulate(ops=ops):
             return tuple(op.lam for op in ops)
         case ir.SegHist(ops=ops):
@@ -295,9 +297,9 @@ def _mapped(m: Mapper, exp: ir.Exp) -> ir.Exp:
         case ir.SegRed(level, space, ops, body, ret):
             return ir.SegRed(level, m.space(space), tuple(map(m.operator, ops)), m.body(body),
                           m.types(ret))
-        case ir.SegScan(level, space, ops, body, ret):
+        case ir.SegScan(level, space, ops, body, ret, post):
             return ir.SegScan(level, m.space(space), tuple(map(m.operator, ops)), m.body(body),
-                           m.types(ret))
+                           m.types(ret), post and m.lam(post))
         case ir.SegScatter(level, space, dests, body):
             return ir.SegScatter(level, m.space(space), _dests(m, dests), m.body(body))
         case ir.SegHist(level, space, hist_ops, body):

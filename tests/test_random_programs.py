@@ -25,6 +25,7 @@ from tests.random_programs.halves import HALVES
 from tests.random_programs.nests import LARGE, NESTS, nests
 from tests.random_programs.ragged import LARGE as LARGE_ROWS
 from tests.random_programs.ragged import RAGGED, ragged
+from tests.random_programs.scans import SCANS
 from tests.random_programs.updates import UPDATES
 
 PROGRAMS = int(os.environ.get("RUNELIFT_RANDOM_PROGRAMS", "160"))
@@ -52,6 +53,12 @@ def test_random_programs_on_wider_arrays(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(1, 1 + SEEDS // 2))
 def test_random_groups(seed: int) -> None:
     check(GROUPS, seed, "pocl")
+
+
+@pytest.mark.sweep(every=4)
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_random_scans(seed: int) -> None:
+    check(SCANS, seed, "pocl")
 
 
 @pytest.mark.sweep(every=3)

@@ -252,15 +252,29 @@ def _in_registers(lowering: launches.Lowering, make: Callable[[], None]) -> None
 
 
 def _rows_by_groups(lowering: launches.Lowering, exp: ir.SegRed | ir.SegScan) -> None:
-    """Add an intra-group version of the segments; a group takes several short segments."""
+    """Add an intra-group version of the segments; a group takes several short segments.
+
+    A post-map of a scan is a map of the group there, which keeps the scanned values in registers.
+    """
     *outer, last = exp.space
     reduced = sum(len(op.lam.ret) for op in exp.ops) if isinstance(exp, ir.SegRed) else 0
-    ret = (*exp.ret[:reduced], *(array_of((last.width,), type_) for type_ in exp.ret[reduced:]))
-    pat = tuple(ir.Param(lowering.names.fresh(out.name), type_)
-                for out, type_ in zip(lowering.stm.pat, ret, strict=True))
-    inside = ir.Stm(pat, replace(exp, level=ir.Level.LOCAL, space=(last,)), loc=lowering.stm.loc)
+    post = exp.post if isinstance(exp, ir.SegScan) else None
+    plain = replace(exp, post=None) if isinstance(exp, ir.SegScan) else exp
+    pat = tuple(ir.Param(lowering.names.fresh("row"), type_) for type_ in (
+        *exp.ret[:reduced], *(array_of((last.width,), type_) for type_ in exp.ret[reduced:])))
+    stms: list[ir.Stm] = [ir.Stm(
+        pat, replace(plain, level=ir.Level.LOCAL, space=(last,)), loc=lowering.stm.loc)]
+    if post is not None:
+        reads = (ir.Stm((param,), ir.Index(row.name, (last.index,)))
+                 for param, row in zip(post.params, pat, strict=False))
+        made = tuple(ir.Param(lowering.names.fresh("row"), array_of((last.width,), type_))
+                     for type_ in post.ret)
+        stms.append(ir.Stm(made, ir.SegMap(ir.Level.LOCAL, (last,), ir.Body(
+            (*reads, *post.body.stms), post.body.result), post.ret), loc=lowering.stm.loc))
+        pat = (*made, *pat[len(post.params):])
     lower_group(lowering, ir.SegMap(
-        ir.Level.GROUP, tuple(outer), ir.Body((inside,), tuple(p.name for p in pat)), ret))
+        ir.Level.GROUP, tuple(outer), ir.Body(tuple(stms), tuple(p.name for p in pat)),
+        tuple(p.type for p in pat)))
 
 
 def _segscatter(lowering: launches.Lowering, exp: ir.SegScatter) -> None:

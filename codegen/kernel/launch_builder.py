@@ -25,7 +25,7 @@ from runelift.ir.imp.traverse import evaluated, statements, variables
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least, product
-from runelift.ir.syntax import Body, Operator, Param, Space, Stm
+from runelift.ir.syntax import Body, Lambda, Operator, Param, Space, Stm
 from runelift.ir.types import Atom, Type, as_name, elem_of, i64
 
 LID, LSIZE = imp.WorkItem(imp.Id.LOCAL_ID), imp.WorkItem(imp.Id.LOCAL_SIZE)
@@ -396,6 +396,15 @@ def writes(outs: Sequence[View], indices: Sequence[Exp], totals: Sequence[Sequen
     """The stores of totals, per operator and value, in the first of ``outs``."""
     return tuple(out.write(indices, total) for out, total in zip(
         outs, (t for ts in totals for t in ts), strict=False))
+
+
+def store_scanned(k: KernelBuilder, post: Lambda | None, outs: Sequence[View],
+                  indices: Sequence[Exp], totals: Sequence[Sequence[Exp]]) -> None:
+    """Write the scanned values of a point, or what a post-map makes of them, to the first outs."""
+    values: list[Value] = [t for ts in totals for t in ts]
+    if post is not None:
+        values = k.apply(post, values)
+    store_results(k, outs[:len(values)], indices, values)
 
 
 def elements(mems: Sequence[VName], place: Exp, prims: Sequence[Prim]) -> list[Exp]:

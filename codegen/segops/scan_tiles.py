@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.collectives import group_scan, truth
+from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import PADDING, padded
 from runelift.codegen.passes.barriers import insert_barriers
@@ -110,12 +111,16 @@ class ScanTile:
     """
 
     def __init__(self, lowering: launches.Lowering, scan: Scan) -> None:
+        assert isinstance(scan.exp, SegScan)
         self.lowering = lowering
         self.scan = scan
+        self.exp = scan.exp
         self.k = lowering.builder()
         self.k.constants = [scan.tile_shape.group, scan.tile_shape.staged, scan.tile_shape.chunk,
                             scan.subgroup]
         self.outs = lowering.results
+        first = len(scan.exp.stored) - len(scan.exp.ret) + len(scan.values())
+        self.results, self.mapped = self.outs[:first], self.outs[first:]
         self.number = imp.Var(lowering.names.fresh("tile"))
         self.chunk = imp.Var(scan.tile_shape.chunk)
         self.points = imp.Var(scan.tile_shape.points)
@@ -189,12 +194,21 @@ class ScanTile:
         An array as large as the space has the element at its flat ``position``.  So simple bodies
         need no indices, which would take longer to count than the scan.
         """
-        k, space = self.k, self.scan.exp.space
+        def values() -> Sequence[Value]:
+            found, count = self.k.body(self.exp.body), len(self.held)
+            if stored and self.scan.packed is None:
+                launches.store_results(self.k, self.mapped, indices, found[count:])
+            return found[:count]
+
+        return self._at(indices, position, values)
+
+    def _at(self, indices: Sequence[Exp], position: Exp, values: Callable[[], Sequence[Value]]
+            ) -> list[Exp]:
+        """Scalars that a point makes, in terms of its flat ``position`` where that is simpler."""
+        k, space = self.k, self.exp.space
         with k.block() as code:
             launches.bind_point(k, space, indices)
-            values, count = k.body(self.scan.exp.body), len(self.held)
-            if stored and self.scan.packed is None:
-                launches.store_results(k, self.outs[count:], indices, values[count:])
+            made = [v for v in values() if not isinstance(v, View)]
             bound = [k.scalar(dim.index) for dim in space]
         place = flat_index(bound, self.shape)
 
@@ -204,7 +218,7 @@ class ScanTile:
         def inside(stm: imp.Stm) -> imp.Stm:
             return map_statement(stm, at_position, inside)
 
-        found = [at_position(v) for v in values[:count] if not isinstance(v, View)]
+        found = [at_position(value) for value in made]
         code = [*map(inside, code)]
         used = (*evaluated(statements(code)), *subexpressions(*found))
         unused = [index for index in bound if index not in used]
@@ -269,8 +283,7 @@ class ScanTile:
             nonlocal walked
             with k.block() as inside:
                 self._put(offset, elements(place.indices(), position))
-            walked = any(isinstance(exp, imp.Var) and exp in place.variables()
-                         for exp in evaluated(statements(inside)))
+            walked = place.is_read(inside)
             if guarded:
                 with k.block() as outside:
                     self._put(offset, [k.scalar(a) for o in self.scan.exp.ops for a in o.neutral])
@@ -399,43 +412,67 @@ class ScanTile:
                 imp.Store(stage, self._cell(offset), imp.Load(held, offset, p), p)
                 for held, stage, p in zip(self.held, self.stages, prims, strict=True))))
             k.emit(imp.Barrier(imp.Space.LOCAL))
-            self._write(lambda offset: op("add", self.base, self._strided(offset)), self.stages,
-                        lambda offset: padded(self._strided(offset)))
+            self._write(lambda offset: op("add", self.base, self._strided(offset)), launches.LSIZE,
+                        lambda offset: launches.elements(
+                            self.stages, padded(self._strided(offset)), prims))
         with k.block() as directly:
-            self._write(lambda offset: op("add", self.start, offset), self.held,
-                        lambda offset: offset)
+            self._write(lambda offset: op("add", self.start, offset), lit(1),
+                        lambda offset: launches.elements(self.held, offset, prims))
         k.emit(imp.If(self.staged, tuple(by_stage), tuple(directly)))
 
-    def _write(self, position: Callable[[Exp], Exp], memories: Sequence[VName],
-               cell: Callable[[Exp], Exp]) -> None:
-        """Emit, for each offset of a chunk, a write of the results from ``memories``."""
-        k = self.k
-        if self.scan.packed is not None:
-            self._each(lambda offset: self._pack(position(offset), memories, cell(offset)))
+    def _write(self, position: Callable[[Exp], Exp], step: Exp,
+               values: Callable[[Exp], list[Exp]]) -> None:
+        """Emit, for each offset of a chunk, a write of the results of the scanned ``values``.
+
+        Elements ``step`` apart follow each other.
+        """
+        k, post = self.k, self.exp.post
+        short = post is None or len(post.body.stms) <= MOST_REPEATED_STATEMENTS
+        outs = self.outs if self.scan.packed else [
+            out.reshape((self.points,)) for out in self.results]
+
+        def chunk(*, guarded: bool) -> None:
+            with k.block() as begin:
+                place = _Walk(k, self.shape, position(lit(0)))
+            walked = False
+
+            def element(offset: Exp) -> None:
+                nonlocal walked
+                at = k.declare("p", Prim.I64, position(offset))
+                with k.block() as writes:
+                    self._result(outs, place.indices() if len(self.shape) > 1 else [at], at,
+                                 values(offset))
+                k.emit(*((imp.If(op("lt", at, self.points), tuple(writes)),) if guarded
+                         else writes))
+                walked = place.is_read(writes)
+                if walked:
+                    place.advance(step)
+
+            with k.block() as code:
+                self._each(element, unroll=short)
+            k.emit(*(begin if walked else ()), *code)
+
+        if self.scan.packed is not None or not short:
+            chunk(guarded=True)
             return
-        outs = [out.reshape((self.points,)) for out in self.outs[: len(self.held)]]
-
-        def element(offset: Exp, *, guarded: bool) -> None:
-            place = k.declare("p", Prim.I64, position(offset))
-            writes = tuple(out.write([place], imp.Load(m, cell(offset), p))
-                           for out, m, p in zip(outs, memories, self.scan.values(), strict=True))
-            k.emit(*((imp.If(op("lt", place, self.points), writes),) if guarded else writes))
-
         with k.block() as inside:
-            self._each(lambda offset: element(offset, guarded=False))
+            chunk(guarded=False)
         with k.block() as last:
-            self._each(lambda offset: element(offset, guarded=True))
+            chunk(guarded=True)
         k.emit(imp.If(self.whole, tuple(inside), tuple(last)))
 
-    def _pack(self, position: Exp, memories: Sequence[VName], cell: Exp) -> None:
-        """Do what a packed scan does with an element of the scan."""
-        k, packed = self.k, self.scan.packed
-        assert packed is not None
-        assert isinstance(self.scan.exp, SegScan)
-        place = k.declare("p", Prim.I64, position)
-        with k.when(op("lt", place, self.points)):
-            packed.element(k, self.scan.exp, self.outs, place,
-                           launches.elements(memories, cell, self.scan.values()))
+    def _result(self, outs: Sequence[View], indices: Sequence[Exp], position: imp.Var,
+                scanned: Sequence[Exp]) -> None:
+        """Do with the scanned values of an element what the scan wants: mostly, write them."""
+        k, post = self.k, self.exp.post
+        if self.scan.packed is not None:
+            self.scan.packed.element(k, self.exp, outs, position, scanned)
+            return
+        if post is not None:
+            values: list[Value] = [k.declare("x", p, value) for p, value in zip(
+                self.scan.values(), scanned, strict=True)]
+            scanned = self._at(indices, position, lambda: k.apply(post, values))
+        k.emit(*launches.writes(outs, [position], [scanned]))
 
 
 def _small(count: Exp) -> Exp:
@@ -449,7 +486,7 @@ class _Walk:
     A walk that is ``alone`` stays within its row.
     """
 
-    def __init__(self, k: KernelBuilder, shape: Sequence[Exp], position: imp.Var,
+    def __init__(self, k: KernelBuilder, shape: Sequence[Exp], position: Exp,
                  alone: bool = False) -> None:
         self.k = k
         self.shape = shape
@@ -459,9 +496,11 @@ class _Walk:
             self.row = k.declare("row", Prim.I64, op("quot", position, shape[-1]))
             self.column = k.declare("column", Prim.I64, op("rem", position, shape[-1]))
 
-    def variables(self) -> tuple[imp.Var, ...]:
-        """The row and the column, if they are counted."""
-        return () if len(self.shape) == 1 else (self.row, self.column)
+    def is_read(self, code: Sequence[imp.Stm]) -> bool:
+        """True if code needs the row or the column, which are counted then."""
+        counted = () if len(self.shape) == 1 else (self.row, self.column)
+        return any(isinstance(exp, imp.Var) and exp in counted
+                   for exp in evaluated(statements(code)))
 
     def indices(self) -> list[Exp]:
         """The indices of the present element."""

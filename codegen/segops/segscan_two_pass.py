@@ -68,7 +68,7 @@ def segscan(lowering: launches.Lowering, exp: SegScan,
     if side_by_side and lowering.interleave and all(isinstance(t, Prim) for t in exp.ret):
         medium, tiles = launches.branch(lowering, side_by_side, "rows side by side"), long
         least_of = min(MOST_SIDE_BY_SIDE, SIDE_BY_SIDE_BYTES // sum(
-            elem_of(type_).bytes for type_ in exp.ret))
+            elem_of(t).bytes for t in (*exp.ret, *(exp.post.ret if exp.post else ()))))
         most = i64(TINY)
         long = launches.branch(lowering, lambda: launches.choose_by_length(
             lowering, length, medium, tiles, i64(least_of)))
@@ -87,10 +87,11 @@ def _segscan_items(lowering: launches.Lowering, exp: SegScan) -> None:
             indices = [*outer, index]
             launches.bind_point(k, exp.space, indices)
             values = k.body(exp.body)
-            count = sum(len(t) for t in totals)
-            launches.store_results(k, outs[count:], indices, values[count:])
+            count = sum(map(len, totals))
+            launches.store_results(k, outs[len(outs) - len(values[count:]):], indices,
+                                   values[count:])
             k.accumulate_all(exp.ops, totals, values)
-            k.emit(*launches.writes(outs, indices, totals))
+            launches.store_scanned(k, exp.post, outs, indices, totals)
 
         k.loop(k.scalar(exp.space[-1].width), element, base="e")
 

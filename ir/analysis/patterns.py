@@ -135,6 +135,9 @@ def references(kernel: ir.SegOp, type_of: Callable[[VName], Type]) -> list[Refer
     env |= {c: _counter(c) for c in counters}
     walk = _Walk(type_of, env, made=set(bound_by(kernel)) - env.keys())
     walk.body(kernel.body)
+    if isinstance(kernel, ir.SegScan) and kernel.post is not None:
+        walk.made |= {p.name for p in kernel.post.params}
+        walk.body(kernel.post.body)
     return list(dict.fromkeys(walk.found))
 
 

@@ -21,19 +21,31 @@ from typing import TypeAlias
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.consumption import consumed_by, root_of
 from runelift.ir.analysis.placement import SCRATCH
+from runelift.ir.analysis.products import is_cheap
 from runelift.ir.names import Names, VName
 from runelift.ir.points import settings
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import body_of, free_vars, map_inside, stm_of, substitute_body
+from runelift.ir.traverse import (
+    body_of,
+    free_vars,
+    map_inside,
+    needed_for,
+    rename_body,
+    stm_of,
+    substitute_body,
+)
 from runelift.ir.types import Atom, elem_of, shape_of, zero
 from runelift.rewrite.engine.outward import each_body
 from runelift.rewrite.engine.pick import pick
 from runelift.rewrite.engine.rule import Rewriting, Rule, rule
-from runelift.rewrite.engine.scalar_code import body_may_fail, is_scalar_code
+from runelift.rewrite.engine.scalar_code import body_may_fail, is_scalar_code, may_fail
 from runelift.rewrite.passes.fuse import ALONE
 from runelift.rewrite.passes.sink import sink_elements
 
 Stms: TypeAlias = tuple[ir.Stm, ...]
+
+IN_PLACE = (ir.Update, ir.Concat, ir.Rearrange)
+"""Expressions for which maps make their results in place, and scans do not."""
 
 
 def save_launches(program: ir.Program, rewriting: Rewriting) -> ir.Program:
@@ -51,7 +63,7 @@ class _Walk:
         """A body of the host, inner bodies first; ``own`` are the parameters of its loop."""
         stms = [stm_of(stm, self._inside(stm.exp)) for stm in body.stms]
         body = body_of(body, stms, body.result)
-        for each in (scatter_with_map, copy_beside, fill_together):
+        for each in (scatter_with_map, scan_with_map, copy_beside, fill_together):
             body = self._everywhere(each, body)
         if self.rewriting.permits(sink_elements):
             sunk: Stms | None = sink_elements.apply(body, own, self.rewriting.names)
@@ -165,6 +177,93 @@ def _scattered(made: ir.Stm, scatter: ir.Stm, elements: Mapping[VName, VName],
     yield replace(scatter, pat=(*scatter.pat, *needed), exp=replace(
         two, dests=tuple(dests),
         body=ir.Body((*first.stms, *second.stms), (*second.result, *written))))
+
+
+@rule(ir.SegMap)
+def scan_with_map(body: ir.Body, place: int, names: Names) -> Stms | None:
+    """ys = segscan ⊕ f; zs = segmap g ys[i] ⇒ (ys, zs) = segscan ⊕ f post (λy → (y, g y))
+
+    Provided: the map reads ys at the very point only, and nothing that is made of ys.  It is scalar
+    code, and no update or other layout takes its results.  No failure moves past another.
+    Because: the scan has each y in a register.  If nothing else needs ys, it is not in memory.
+    Source: Futhark 0.26, `SegPostOp`.
+    """
+    stms, reader = body.stms, body.stms[place]
+    exp = ir.node_of(reader, ir.SegMap)
+    elements = _elements(exp.body, exp.space)
+    others = free_vars(replace(reader, exp=replace(exp, body=ir.Body(
+        _without(exp.body.stms, elements), exp.body.result))))
+    made = {p.name for p in reader.pat}
+    if (exp.level is not ir.Level.GRID or settings(reader) or not is_scalar_code(exp.body.stms)
+            or not all(isinstance(t, Prim) for t in exp.ret)
+            or any(isinstance(each.exp, IN_PLACE) and made & free_vars(each)
+                   for each in stms[place + 1:])):
+        return None
+    for number in range(place - 1, -1, -1):
+        scan = stms[number]
+        results = {p.name for p in scan.pat}
+        if (not isinstance(scan.exp, ir.SegScan) or results.isdisjoint(elements.values())
+                or results & others or ALONE & {*scan.attrs, *reader.attrs}
+                or any(d.ragged is not None for d in scan.exp.space)
+                or [d.extent for d in scan.exp.space] != [d.extent for d in exp.space]):
+            continue
+        early, late = list[ir.Stm](), list[ir.Stm]()
+        for each in stms[number + 1:place]:
+            needs = free_vars(each)
+            (early if results.isdisjoint(needs) else late).append(each)
+            if late and late[-1] is each:
+                results |= {p.name for p in each.pat}
+        joined = _scanned(scan, reader, elements, free_vars(
+            ir.Body((*late, *stms[place + 1:]), body.result)), names)
+        if joined is not None and results.isdisjoint(free_vars(joined)) and _can_meet(
+                early, scan, late, reader, {p.name: stm for stm in stms for p in stm.pat}):
+            return (*stms[:number], *early, joined, *late, *stms[place + 1:])
+    return None
+
+
+def _can_meet(early: Sequence[ir.Stm], scan: ir.Stm, late: Sequence[ir.Stm], reader: ir.Stm,
+              defs: Mapping[VName, ir.Stm]) -> bool:
+    """True if a scan may move behind ``early`` statements, and a map before ``late`` statements."""
+    for stm, over in ((scan, early), (reader, late)):
+        read = {root_of(name, defs) for name in free_vars(stm)}
+        if any(root_of(name, defs) in read for each in over for name in consumed_by(each)):
+            return False
+        if may_fail(stm.exp) and not all(_is_calm(each.exp) for each in over):
+            return False
+    return not any(isinstance(each.exp, ir.Assert) for each in late)
+
+
+def _scanned(scan: ir.Stm, reader: ir.Stm, elements: Mapping[VName, VName], later: Set[VName],
+             names: Names) -> ir.Stm | None:
+    """The scan with the map behind it, and the results that are needed ``later``.
+
+    None if the map reads what the scan's body computes besides, and that is not to be repeated.
+    """
+    one, two = ir.node_of(scan, ir.SegScan), ir.node_of(reader, ir.SegMap)
+    count = sum(len(op.neutral) for op in one.ops)
+    params = tuple(ir.Param(names.fresh("scanned"), t) for t in one.ret[:count])
+    post = one.post or ir.Lambda(params, ir.Body((), tuple(p.name for p in params)),
+                                 one.ret[:count])
+    value = {p.name: atom for p, atom in zip(scan.pat, post.body.result, strict=False)}
+    stms, mapped = list(post.body.stms), scan.pat[len(value):]
+    if not {p.name for p in mapped}.isdisjoint(elements.values()):
+        if not is_cheap(one.body) or body_may_fail(one.body):
+            return None
+        again = rename_body(one.body, names)
+        value |= {p.name: atom for p, atom in zip(mapped, again.result[count:], strict=True)}
+        stms += needed_for(again.stms, (value[a] for a in elements.values() if a in value))
+    then = substitute_body(two.body, {d.index: own.index for d, own in zip(
+        two.space, one.space, strict=True)})
+    fed = {element: value[array] for element, array in elements.items() if array in value}
+    then = substitute_body(ir.Body(_without(then.stms, fed), then.result), fed)
+    stored = [p for p in scan.pat[:len(post.ret)] if p.name in later]
+    results = (*(value[p.name] for p in stored), *then.result)
+    kept = [p.name in later for p in mapped]
+    own = [True] * count + kept
+    return replace(scan, pat=(*stored, *reader.pat, *pick(mapped, kept)), exp=replace(
+        one, body=ir.Body(one.body.stms, pick(one.body.result, own)), ret=pick(one.ret, own),
+        post=ir.Lambda(post.params, ir.Body((*stms, *then.stms), results),
+                       (*(elem_of(p.type) for p in stored), *two.ret))))
 
 
 @rule(ir.Copy)

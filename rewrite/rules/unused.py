@@ -208,11 +208,12 @@ def unused_hist_result(scope: Scope, stm: ir.Stm) -> Replacement:
 def unused_segmented_result(scope: Scope, stm: ir.Stm) -> Replacement:
     """(ys, _) = segmap Σ {in (a, b)} ⇒ ys = segmap Σ {in a}
 
-    Provided: what is dropped is no operand of an operator.
+    Provided: what is dropped is no operand of an operator, and the operation no scan with a
+    post-map.
     """
     match stm.exp:
         case (ir.SegMap(body=body, ret=ret) | ir.SegRed(body=body, ret=ret)
-              | ir.SegScan(body=body, ret=ret)):
+              | ir.SegScan(body=body, ret=ret, post=None)):
             ops = () if isinstance(stm.exp, ir.SegMap) else stm.exp.ops
             count = sum(len(op.neutral) for op in ops)
             used = [k < count or u for k, u in enumerate(used_results(stm.pat, scope.live))]

@@ -34,12 +34,13 @@ from tests.random_programs.halves import HALVES
 from tests.random_programs.nests import LARGE, NESTS, nests
 from tests.random_programs.ragged import LARGE as LARGE_ROWS
 from tests.random_programs.ragged import RAGGED, ragged
+from tests.random_programs.scans import SCANS
 from tests.random_programs.updates import UPDATES
 from tests.random_programs.writer import Family
 from tests.replays import results_agree
 
 FAMILIES = {"nests": NESTS, "wide": nests(LARGE), "groups": GROUPS, "updates": UPDATES,
-            "halves": HALVES, "derived": DERIVED, "ragged": RAGGED,
+            "halves": HALVES, "derived": DERIVED, "scans": SCANS, "ragged": RAGGED,
             "ragged_wide": ragged(LARGE_ROWS, 4)}
 REPLAYED = 4
 """Of so many programs, one is also run with all versions at each encounter."""

@@ -243,6 +243,10 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
         "entry main [n] (xs: [n]i32) (is: [n]i64): [n]i32 = "
         "let (ks, ys) = unzip (map2 (\\x i -> (i % 3, x * 2)) xs is) "
         "let zs = scatter (replicate n 7) ks ys in scatter zs (map (+ 1) is) ys", [XS, IS]),
+    "scan_with_map": (
+        VECTOR + "let ks = map (% 3) xs let ys = scan (+) 0 ks "
+        "in (map3 (\\i k y -> if k == 1 then y - k else i32.i64 i) (iota n) ks ys, "
+        "if n > 1 then ys[n - 1] else 5)", [XS]),
     "copy_beside": (
         "entry main [n] (xs: [n]i32) (is: [n]i64): ([n]i32, [n]i32) = "
         "let ys = scan (+) 0 xs in (ys, scatter (copy xs) is (map2 (+) xs ys))", [XS, IS]),

@@ -27,6 +27,8 @@ entry main [n][m] (xss: [n][m]i32): [n][m]i32 =
 """
 PROGRAMS = {
     "scans": SCANS,
+    "post": "entry main [n][m] (xss: [n][m]i32): [n][m]i32 = map (\\xs -> map2 (\\i y -> "
+            "y * i32.i64 i + xs[m - 1 - i]) (iota m) (scan (+) 0 xs)) xss",
     "sums": "entry main [n][m] (xss: [n][m]i32): [n]i32 = map i32.sum xss",
     "bins": "entry main [n] (xs: [n]i64): [4]i32 = "
             "reduce_by_index (replicate 4 0) (+) 0 (map (& 3) xs) (map i32.i64 xs)",
