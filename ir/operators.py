@@ -1,4 +1,4 @@
-"""Operators of reductions and scans that are single operations, or several side by side."""
+"""Operators of reductions and scans: single operations, or several side by side; identities."""
 
 from __future__ import annotations
 
@@ -19,6 +19,16 @@ def one_operation(names: Names, op: str, neutral: Const, result: str = "c") -> O
     left, right, out = (Param(names.fresh(base), prim) for base in ("a", "b", result))
     body = Body((Stm((out,), PrimOp(op, prim, (left.name, right.name))),), (out.name,))
     return Operator(Lambda((left, right), body, (prim,)), (neutral,), comm=True)
+
+
+def identity(params: tuple[Param, ...]) -> Lambda:
+    """The lambda that returns its parameters."""
+    return Lambda(params, Body((), tuple(p.name for p in params)), tuple(p.type for p in params))
+
+
+def is_identity(lam: Lambda) -> bool:
+    """True if a lambda returns its parameters, in order."""
+    return not lam.body.stms and lam.body.result == tuple(p.name for p in lam.params)
 
 
 def side_by_side(operators: Sequence[Operator]) -> Operator:

@@ -747,6 +747,7 @@ class Versions:
 
 Derivative: TypeAlias = Jvp | Vjp | WithVjp
 DERIVATIVES = (Jvp, Vjp, WithVjp)
+Fold: TypeAlias = Redomap | Scanomap
 Soac: TypeAlias = Map | Redomap | Scanomap | Scatter | Hist
 SegOp: TypeAlias = SegMap | SegRed | SegScan | SegScatter | SegHist | SegAccumulate
 SOACS = (Map, Redomap, Scanomap, Scatter, Hist)

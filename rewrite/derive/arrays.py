@@ -5,62 +5,66 @@ from __future__ import annotations
 
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.operands import CONSTANT, LINEAR, operands, with_operands
+from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.types import Atom, array_of, elem_of, i64, shape_of, zero
 from runelift.rewrite.derive.emitter import Emitter
-from runelift.rewrite.derive.walk import Back, Entry, Forward, Reverse, View
+from runelift.rewrite.derive.walk import (
+    Back,
+    Entry,
+    Forward,
+    Reverse,
+    View,
+    forward,
+    transposed,
+)
 from runelift.rewrite.engine.rule import rule
 from runelift.rewrite.engine.scope import is_whole, whole
 
 
-@rule(*LINEAR)
-def forward_linear(walk: Forward, stm: ir.Stm) -> bool:
+@forward(*LINEAR)
+def forward_linear(walk: Forward, stm: ir.Stm, exp: ir.Exp) -> None:
     """y = f(x, ...) ⇒ ẏ = f(ẋ, ...)
 
     Provided: f is linear: an index, an update, a layout, a literal, a copy or a replication.
     Because: places and sizes have no tangents.
     """
     walk.emit.add(stm)
-    if all(tangent is None for tangent in walk.tangents(operands(stm.exp))):
-        return True
+    if all(tangent is None for tangent in walk.tangents(operands(exp))):
+        return
 
     def full(atom: Atom) -> Atom:
         found = walk.full(atom)
         return walk.emit.name(found) if shape_of(walk.emit.type(atom)) else found
 
-    exp = with_operands(stm.exp, full)
     (param,) = stm.pat
-    walk.tan[param.name] = walk.emit.one(exp, param.type, param.name.base + "_tan")
-    return True
+    walk.tan[param.name] = walk.emit.one(with_operands(exp, full), param.type,
+                                         param.name.base + "_tan")
 
 
-@rule(*CONSTANT)
-def forward_constant(walk: Forward, stm: ir.Stm) -> bool:
+@forward(*CONSTANT)
+def forward_constant(walk: Forward, stm: ir.Stm, exp: ir.Exp) -> None:
     """is = iota n ⇒ no tangent
 
     Because: sizes and conditions have no derivative.
     """
     walk.emit.add(stm)
-    return True
 
 
-@rule(ir.AtomExp, ir.Copy)
-def reverse_copy(walk: Reverse, stm: ir.Stm) -> Back:
+@transposed(ir.AtomExp, ir.Copy)
+def reverse_copy(walk: Reverse, stm: ir.Stm, exp: ir.AtomExp | ir.Copy, adjoint: Atom) -> None:
     """y = copy x ⇒ x̄ += ȳ"""
-    walk.emit.add(stm)
-    (source,) = operands(stm.exp)
-    return lambda: walk.add(source, walk.take(stm.pat[0].name))
+    (source,) = operands(exp)
+    walk.add(source, adjoint)
 
 
 @rule(ir.Index)
-def reverse_index(walk: Reverse, stm: ir.Stm) -> Back:
+def reverse_index(walk: Reverse, stm: ir.Stm, exp: ir.Index) -> Back:
     """y = xs[i] ⇒ x̄s[i] += ȳ, ys = xs[slice] ⇒ x̄s = x̄s with [slice] <- x̄s[slice] + ȳs
 
     Because: an index that stands before whole dimensions makes a sparse adjoint, so that no array
     is written for an element.  An index that failed adds nothing.
     """
-    exp = stm.exp
-    assert isinstance(exp, ir.Index)
     walk.emit.add(stm)
     sizes = shape_of(walk.emit.types[exp.array])
     places = tuple(dim for dim in exp.dims if not isinstance(dim, ir.SliceDim))
@@ -102,25 +106,18 @@ def _places(emit: Emitter, exp: ir.Index, sizes: tuple[Atom, ...]) -> tuple[Atom
         else ir.Replicate((count,), dim), type_, "places") for dim in exp.dims[:depth])
 
 
-@rule(ir.Update)
-def reverse_update(walk: Reverse, stm: ir.Stm) -> Back:
+@transposed(ir.Update)
+def reverse_update(walk: Reverse, stm: ir.Stm, exp: ir.Update, adjoint: VName) -> None:
     """r = a with [d] <- v ⇒ v̄ += r̄[d], ā += r̄ with [d] <- 0
 
     Because: the old cells do not matter for the result.
     """
-    exp = stm.exp
-    assert isinstance(exp, ir.Update)
-    walk.emit.add(stm)
-
-    def back() -> None:
-        emit, adjoint = walk.emit, walk.take_array(stm)
-        if walk.varies(exp.value):
-            walk.add(exp.value, emit.index(adjoint, *exp.dims, checked=exp.checked))
-        if walk.varies(exp.array):
-            walk.add(exp.array, emit.update(adjoint, exp.dims, _nothing(emit, exp),
-                                            checked=exp.checked))
-
-    return back
+    emit = walk.emit
+    if walk.varies(exp.value):
+        walk.add(exp.value, emit.index(adjoint, *exp.dims, checked=exp.checked))
+    if walk.varies(exp.array):
+        walk.add(exp.array, emit.update(adjoint, exp.dims, _nothing(emit, exp),
+                                        checked=exp.checked))
 
 
 def _nothing(emit: Emitter, exp: ir.Update) -> Atom:
@@ -129,138 +126,80 @@ def _nothing(emit: Emitter, exp: ir.Update) -> Atom:
     return emit.zeros(array_of(kept, elem_of(emit.types[exp.array])))
 
 
-@rule(ir.ArrayLit)
-def reverse_literal(walk: Reverse, stm: ir.Stm) -> Back:
+@transposed(ir.ArrayLit)
+def reverse_literal(walk: Reverse, stm: ir.Stm, exp: ir.ArrayLit, adjoint: VName) -> None:
     """xs = [a, b, ...] ⇒ ā += x̄s[0], b̄ += x̄s[1], ..."""
-    exp = stm.exp
-    assert isinstance(exp, ir.ArrayLit)
-    walk.emit.add(stm)
-
-    def back() -> None:
-        adjoint = walk.take_array(stm)
-        for place, elem in enumerate(exp.elems):
-            if walk.varies(elem):
-                walk.add(elem, walk.emit.index(adjoint, i64(place)))
-
-    return back
+    for place, elem in enumerate(exp.elems):
+        if walk.varies(elem):
+            walk.add(elem, walk.emit.index(adjoint, i64(place)))
 
 
-@rule(ir.Concat)
-def reverse_concat(walk: Reverse, stm: ir.Stm) -> Back:
+@transposed(ir.Concat)
+def reverse_concat(walk: Reverse, stm: ir.Stm, exp: ir.Concat, adjoint: VName) -> None:
     """zs = xs ++ ys ⇒ x̄s += z̄s[:n], ȳs += z̄s[n:]"""
-    exp = stm.exp
-    assert isinstance(exp, ir.Concat)
-    walk.emit.add(stm)
-
-    def back() -> None:
-        emit, adjoint = walk.emit, walk.take_array(stm)
-        front = [whole(size) for size in shape_of(emit.types[adjoint])[:exp.dim]]
-        start: Atom = i64(0)
-        for array in exp.arrays:
-            count = shape_of(emit.types[array])[exp.dim]
-            if walk.varies(array):
-                walk.add(array, emit.index(adjoint, *front, ir.SliceDim(start, count, i64(1))))
-            start = emit.size_op("add", start, count)
-
-    return back
+    emit = walk.emit
+    front = [whole(size) for size in shape_of(emit.types[adjoint])[:exp.dim]]
+    start: Atom = i64(0)
+    for array in exp.arrays:
+        count = shape_of(emit.types[array])[exp.dim]
+        if walk.varies(array):
+            walk.add(array, emit.index(adjoint, *front, ir.SliceDim(start, count, i64(1))))
+        start = emit.size_op("add", start, count)
 
 
-@rule(ir.Rearrange)
-def reverse_rearrange(walk: Reverse, stm: ir.Stm) -> Back:
+@transposed(ir.Rearrange)
+def reverse_rearrange(walk: Reverse, stm: ir.Stm, exp: ir.Rearrange, adjoint: VName) -> None:
     """ys = rearrange p xs ⇒ x̄s += rearrange p⁻¹ ȳs"""
-    exp = stm.exp
-    assert isinstance(exp, ir.Rearrange)
-    walk.emit.add(stm)
-
-    def back() -> None:
-        adjoint = walk.take_array(stm)
-        inverse = [exp.perm.index(k) for k in range(len(exp.perm))]
-        walk.add(exp.array, walk.emit.rearranged(adjoint, inverse))
-
-    return back
+    inverse = [exp.perm.index(k) for k in range(len(exp.perm))]
+    walk.add(exp.array, walk.emit.rearranged(adjoint, inverse))
 
 
-@rule(ir.Reshape)
-def reverse_reshape(walk: Reverse, stm: ir.Stm) -> Back:
+@transposed(ir.Reshape)
+def reverse_reshape(walk: Reverse, stm: ir.Stm, exp: ir.Reshape, adjoint: VName) -> None:
     """ys = reshape s xs ⇒ x̄s += reshape (shape xs) ȳs"""
-    exp = stm.exp
-    assert isinstance(exp, ir.Reshape)
-    walk.emit.add(stm)
-
-    def back() -> None:
-        adjoint = walk.take_array(stm)
-        walk.add(exp.array, walk.emit.reshaped(adjoint, shape_of(walk.emit.types[exp.array])))
-
-    return back
+    walk.add(exp.array, walk.emit.reshaped(adjoint, shape_of(walk.emit.types[exp.array])))
 
 
-@rule(ir.Replicate)
-def reverse_replicate(walk: Reverse, stm: ir.Stm) -> Back:
+@transposed(ir.Replicate)
+def reverse_replicate(walk: Reverse, stm: ir.Stm, exp: ir.Replicate, adjoint: VName) -> None:
     """ys = replicate n x ⇒ x̄ += reduce (+) 0 ȳs"""
-    exp = stm.exp
-    assert isinstance(exp, ir.Replicate)
-    walk.emit.add(stm)
-
-    def back() -> None:
-        adjoint = walk.take_array(stm)
-        walk.add(exp.value, walk.emit.summed(adjoint, len(exp.shape)))
-
-    return back
+    walk.add(exp.value, walk.emit.summed(adjoint, len(exp.shape)))
 
 
-@rule(ir.Slide)
-def reverse_slide(walk: Reverse, stm: ir.Stm) -> Back:
+@transposed(ir.Slide)
+def reverse_slide(walk: Reverse, stm: ir.Stm, exp: ir.Slide, adjoint: VName) -> None:
     """ws = slide s xs ⇒ x̄s[i * s + k] += w̄s[i, k]"""
-    exp = stm.exp
-    assert isinstance(exp, ir.Slide)
-    walk.emit.add(stm)
+    emit = walk.emit
+    type_ = emit.types[exp.array]
+    outer, dim = list(range(exp.dim)), exp.dim
+    first = emit.rearranged(adjoint, [dim, dim + 1, *outer])
 
-    def back() -> None:
-        emit, adjoint = walk.emit, walk.take_array(stm)
-        type_ = emit.types[exp.array]
-        outer, dim = list(range(exp.dim)), exp.dim
-        first = emit.rearranged(adjoint, [dim, dim + 1, *outer])
+    def row(i: Atom) -> tuple[Atom]:
+        start = emit.size_op("mul", i, exp.step)
+        return (emit.one(ir.Iota(exp.size, start, i64(1), Prim.I64),
+                         array_of((exp.size,), Prim.I64)),)
 
-        def row(i: Atom) -> tuple[Atom]:
-            start = emit.size_op("mul", i, exp.step)
-            return (emit.one(ir.Iota(exp.size, start, i64(1), Prim.I64),
-                             array_of((exp.size,), Prim.I64)),)
-
-        places = emit.map([emit.counting(exp.count)], row, "places")[0]
-        shape = shape_of(type_)
-        turned = array_of((shape[dim], *shape[:dim], *shape[dim + 1:]), elem_of(type_))
-        total = walk.added(emit.zeros(turned), turned, Entry((places,), first, sure=True))
-        walk.add(exp.array, emit.rearranged(emit.name(total), [*range(1, dim + 1), 0]))
-
-    return back
+    places = emit.map([emit.counting(exp.count)], row, "places")[0]
+    shape = shape_of(type_)
+    turned = array_of((shape[dim], *shape[:dim], *shape[dim + 1:]), elem_of(type_))
+    total = walk.added(emit.zeros(turned), turned, Entry((places,), first, sure=True))
+    walk.add(exp.array, emit.rearranged(emit.name(total), [*range(1, dim + 1), 0]))
 
 
-@rule(ir.Pad)
-def reverse_pad(walk: Reverse, stm: ir.Stm) -> Back:
+@transposed(ir.Pad)
+def reverse_pad(walk: Reverse, stm: ir.Stm, exp: ir.Pad, adjoint: VName) -> None:
     """ys = pad a b v xs ⇒ x̄s += pad (-a) (-b) 0 ȳs, v̄ += the sum of both margins of ȳs"""
-    exp = stm.exp
-    assert isinstance(exp, ir.Pad)
-    walk.emit.add(stm)
-
-    def back() -> None:
-        emit, adjoint = walk.emit, walk.take_array(stm)
-        before, after = (emit.size_op("sub", i64(0), size) for size in (exp.before, exp.after))
-        type_ = emit.types[exp.array]
-        middle = ir.Pad(exp.dim, before, after, zero(elem_of(type_)), adjoint)
-        walk.add(exp.array, emit.one(middle, type_, "middle"))
-        if walk.varies(exp.value):
-            sizes = shape_of(emit.types[adjoint])
-            front = [whole(size) for size in sizes[:exp.dim]]
-            before, after = (emit.size_op("max", i64(0), size)
-                             for size in (exp.before, exp.after))
-            end = emit.size_op("sub", sizes[exp.dim], after)
-            for start, count in ((i64(0), before), (end, after)):
-                part = emit.index(adjoint, *front, ir.SliceDim(start, count, i64(1)))
-                walk.add(exp.value, emit.summed(part, len(sizes)))
-
-    return back
-
-
-ARRAY_FORWARD = (forward_linear, forward_constant)
-ARRAY_REVERSE = (reverse_copy, reverse_index, reverse_update, reverse_literal, reverse_concat,
-                 reverse_rearrange, reverse_reshape, reverse_replicate, reverse_slide, reverse_pad)
+    emit = walk.emit
+    before, after = (emit.size_op("sub", i64(0), size) for size in (exp.before, exp.after))
+    type_ = emit.types[exp.array]
+    middle = ir.Pad(exp.dim, before, after, zero(elem_of(type_)), adjoint)
+    walk.add(exp.array, emit.one(middle, type_, "middle"))
+    if walk.varies(exp.value):
+        sizes = shape_of(emit.types[adjoint])
+        front = [whole(size) for size in sizes[:exp.dim]]
+        before, after = (emit.size_op("max", i64(0), size)
+                         for size in (exp.before, exp.after))
+        end = emit.size_op("sub", sizes[exp.dim], after)
+        for start, count in ((i64(0), before), (end, after)):
+            part = emit.index(adjoint, *front, ir.SliceDim(start, count, i64(1)))
+            walk.add(exp.value, emit.summed(part, len(sizes)))

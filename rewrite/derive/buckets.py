@@ -4,24 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import free_vars
 from runelift.ir.types import FALSE, TRUE, Atom, array_of, i64, row_of, shape_of
 from runelift.rewrite.derive.emitter import Emitter
-from runelift.rewrite.derive.histograms import in_range
 from runelift.rewrite.derive.operators import is_plain
 from runelift.rewrite.derive.reductions import chain, flipped, scanned
 from runelift.rewrite.derive.walk import Back, Reverse
 from runelift.rewrite.derive.writes import scattered
+from runelift.rewrite.engine.pick import pick
 from runelift.rewrite.engine.rule import rule
 
 
 @rule(ir.Hist)
-def reverse_buckets(walk: Reverse, stm: ir.Stm) -> Back | None:
+def reverse_buckets(walk: Reverse, stm: ir.Stm, exp: ir.Hist) -> Back | None:
     """h = hist ⊕ d is vs ⇒ v̄s = v̄ of (d[b] ⊕ l) ⊕ v ⊕ r by h̄[b], d̄[b] = d̄ of d ⊕ t by h̄[b]
 
     Provided: values are scalars, and the operator has no varying free names.  Values are sorted by
@@ -29,11 +27,7 @@ def reverse_buckets(walk: Reverse, stm: ir.Stm) -> Back | None:
     Source: Bruun, Larsen, Hinnerskov and Oancea 2023, "Reverse-mode AD of multi-reduce and scan in
     Futhark".
     """
-    exp = stm.exp
-    assert isinstance(exp, ir.Hist)
-    op = exp.ops[0].op
-    if not (is_plain(exp) and all(isinstance(type_, Prim) for type_ in op.lam.ret)
-            and walk.varied.isdisjoint(free_vars(op.lam))):
+    if not (is_plain(exp) and walk.is_scalar(exp.ops[0].op)):
         return None
     walk.emit.add(stm)
 
@@ -50,35 +44,29 @@ def reverse_buckets(walk: Reverse, stm: ir.Stm) -> Back | None:
 def _old(walk: Reverse, exp: ir.Hist, seeds: Sequence[VName | None]) -> None:
     """Add to the adjoints of the destinations."""
     emit, (hist,), count = walk.emit, exp.ops, len(exp.ops[0].dests)
-    active = [walk.varies(d) for d in hist.dests]
+    active = [*map(walk.varies, hist.dests), *[False] * count]
     if not any(active):
         return
     blanks = [emit.one(ir.Replicate((hist.bins,), a), array_of((hist.bins,), emit.type(a)))
               for a in hist.op.neutral]
-    op = replace(hist.op, lam=emit.copied(hist.op.lam))
+    op = emit.again(hist.op)
     node = ir.Hist(exp.width, (ir.HistOp(hist.bins, tuple(blanks), op),),
                    emit.copied(exp.lam), exp.arrays)
     totals = emit.bind(node, map(emit.type, blanks), "totals")
 
     def element(*rows: VName) -> list[Atom]:
         given = iter(rows[2 * count:])
-        found = walk.applied(hist.op.lam, rows[:2 * count],
-                             [None if seed is None else next(given) for seed in seeds],
-                             [*active, *[False] * count])
-        return [walk.dense(n, found[n])
-                for n, has in zip(list(found)[:count], active, strict=True) if has]
+        return walk.applied(hist.op.lam, rows[:2 * count],
+                            [None if seed is None else next(given) for seed in seeds], active)
 
-    results = emit.map([*hist.dests, *totals, *(s for s in seeds if s is not None)], element)
-    for dest, result in zip((d for d, has in zip(hist.dests, active, strict=True) if has),
-                            results, strict=True):
-        walk.add(dest, result)
+    walk.add_each(hist.dests, emit.map(
+        [*hist.dests, *totals, *(s for s in seeds if s is not None)], element))
 
 
 def _values(walk: Reverse, exp: ir.Hist, seeds: Sequence[VName | None]) -> None:
     """Add to the adjoints of the values."""
     emit, (hist,), (bins, *values) = walk.emit, exp.ops, exp.arrays
-    op, count = hist.op, len(values)
-    active = [walk.varies(v) for v in values]
+    op, others, active = hist.op, [False] * len(values), list(map(walk.varies, values))
     order = _sorted(emit, bins, hist.bins)
 
     def taken(array: VName) -> VName:
@@ -97,18 +85,14 @@ def _values(walk: Reverse, exp: ir.Hist, seeds: Sequence[VName | None]) -> None:
             right = [emit.index(a, behind) for a in rights]
             given = [None if s is None else emit.index(s, bin_) for s in seeds]
             old = [emit.index(d, bin_) for d in hist.dests]
-            found = walk.applied(chain(emit, op, 3), (*old, *left, *xs, *right), given,
-                                 [*[False] * (2 * count), *active, *[False] * count])
-            names = list(found)[2 * count:3 * count]
-            return [walk.dense(n, found[n]) for n, has in zip(names, active, strict=True) if has]
+            return walk.applied(chain(emit, op, 3), (*old, *left, *xs, *right), given,
+                                [*others, *others, *active, *others])
 
-        types = [t for t, has in zip(op.lam.ret, active, strict=True) if has]
-        return list(emit.choice(in_range(emit, bin_, hist.bins), inside,
-                                lambda: [emit.zeros(t) for t in types]))
+        return list(emit.choice(emit.inside((bin_,), (hist.bins,)), inside, lambda: [
+            *map(emit.zeros, pick(op.lam.ret, active))]))
 
     results = emit.map([emit.counting(exp.width), keys, *inputs], element, "adjs")
-    for array, result in zip((v for v, has in zip(values, active, strict=True) if has),
-                             results, strict=True):
+    for array, result in zip(pick(values, active), results, strict=True):
         blank = emit.name(emit.zeros(emit.types[result]))
         walk.add(array, scattered(emit, blank, [order], result))
 
@@ -153,7 +137,7 @@ def _sorted(emit: Emitter, bins: VName, count: Atom) -> VName:
     """
     width = shape_of(emit.types[bins])[0]
     keys = emit.map([bins], lambda b: emit.choice(
-        in_range(emit, b, count), lambda: (b,), lambda: (count,)), "keys")[0]
+        emit.inside((b,), (count,)), lambda: (b,), lambda: (count,)), "keys")[0]
     zeros = emit.size_op("sub", i64(64), emit.size_op("clz", count))
     order, index = emit.fresh("order", emit.types[bins]), emit.fresh("bit", Prim.I64)
     with emit.block() as stms:

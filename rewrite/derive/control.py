@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from runelift.ir import syntax as ir
@@ -23,81 +23,54 @@ from runelift.rewrite.derive.walk import (
     Reverse,
     Written,
     blank,
+    forward,
+    transposed,
 )
+from runelift.rewrite.engine.pick import pick
 from runelift.rewrite.engine.rule import rule
 
 
-@rule(ir.If)
-def forward_branch(walk: Forward, stm: ir.Stm) -> bool:
+@forward(ir.If)
+def forward_branch(walk: Forward, stm: ir.Stm, exp: ir.If) -> None:
     """y = if c then a else b ⇒ y, ẏ = if c then (a, ȧ) else (b, ḃ)"""
-    exp = stm.exp
-    assert isinstance(exp, ir.If)
     both = [walk.lam(ir.Lambda((), body, exp.ret), ()) for body in (exp.then_, exp.else_)]
     wanted = [any(t is not None for t in pair)
               for pair in zip(*(each.results for each in both), strict=True)]
     bodies = []
-    types = [p.type for p in stm.pat]
     for derived, body in zip(both, (exp.then_, exp.else_), strict=True):
-        own = [t if r is None else walk.emit.type(r)
-               for t, r in zip(types, body.result, strict=True)]
+        own = [p.type if r is None else walk.emit.type(r)
+               for p, r in zip(stm.pat, body.result, strict=True)]
         stms, tangents = walk.filled(derived, own, wanted)
         bodies.append(ir.Body(stms, (*body.result, *tangents)))
-    pat = walk.pattern(stm, wanted)
-    more = tuple(t for t, want in zip(exp.ret, wanted, strict=True) if want)
-    walk.emit.stms.append(replace(stm, pat=(*stm.pat, *pat), exp=ir.If(
-        exp.cond, bodies[0], bodies[1], (*exp.ret, *more))))
-    return True
+    walk.add_both(stm, walk.pattern(stm, wanted), ir.If(
+        exp.cond, bodies[0], bodies[1], (*exp.ret, *pick(exp.ret, wanted))))
 
 
-@rule(ir.Loop)
-def forward_loop(walk: Forward, stm: ir.Stm) -> bool:
+@forward(ir.Loop)
+def forward_loop(walk: Forward, stm: ir.Stm, exp: ir.Loop) -> None:
     """ys = loop x = a do e ⇒ ys, ẏs = loop (x, ẋ) = (a, ȧ) do (e, ė)
 
     Because: the parameters that have tangents are a fixed point.
     """
-    exp = stm.exp
-    assert isinstance(exp, ir.Loop)
     params = tuple(p.param for p in exp.params)
     types = tuple(p.type for p in params)
-    active = [walk.tangent(p.init) is not None for p in exp.params]
-    while True:
-        derived = walk.lam(ir.Lambda(params, exp.body, types), active)
-        after = [a or t is not None for a, t in zip(active, derived.results, strict=True)]
-        if after == active:
-            break
-        active = after
+    derived, active = walk.fixed_point(ir.Lambda(params, exp.body, types), [
+        walk.tangent(p.init) is not None for p in exp.params])
     stms, results = walk.filled(derived, types, active)
     tangents = tuple(ir.LoopParam(t, walk.full(p.init)) for p, t in zip(
         exp.params, derived.tangents, strict=True) if t is not None)
-    pat = walk.pattern(stm, active)
-    loop = ir.Loop((*exp.params, *tangents), exp.form,
-                   ir.Body(stms, (*exp.body.result, *results)))
-    walk.emit.stms.append(replace(stm, pat=(*stm.pat, *pat), exp=loop))
-    return True
+    walk.add_both(stm, walk.pattern(stm, active), ir.Loop(
+        (*exp.params, *tangents), exp.form, ir.Body(stms, (*exp.body.result, *results))))
 
 
-@rule(ir.If)
-def reverse_branch(walk: Reverse, stm: ir.Stm) -> Back:
+@transposed(ir.If)
+def reverse_branch(walk: Reverse, stm: ir.Stm, exp: ir.If, *seeds: Atom | None) -> None:
     """y = if c then a else b ⇒ x̄ += if c then (x̄ by a) else (x̄ by b), for free names x
 
     Because: the branch that was not taken is not evaluated, in neither sweep.
     """
-    exp = stm.exp
-    assert isinstance(exp, ir.If)
-    walk.emit.add(stm)
-
-    def back() -> None:
-        seeds = [walk.take(p.name) for p in stm.pat]
-        branches: list[Branch] = []
-        for body in (exp.then_, exp.else_):
-            again = walk.again(body)
-            with walk.emit.block() as stms, walk.writing(dict(walk.written)) as written:
-                found = walk.sweep(again, seeds)
-            branches.append(Branch(stms, {n: a for n, a in found.items() if walk.varies(n)},
-                                   set(binders(again)), written))
-        joined(walk, exp.cond, branches)
-
-    return back
+    joined(walk, exp.cond, [Branch.of(walk, walk.again(body), seeds)
+                            for body in (exp.then_, exp.else_)])
 
 
 @dataclass(slots=True)
@@ -110,6 +83,14 @@ class Branch:
     written: dict[VName, Written]
     values: list[Atom] = field(default_factory=list)
 
+    @classmethod
+    def of(cls, walk: Reverse, body: ir.Body, seeds: Iterable[Atom | None]) -> Branch:
+        """The branch with both sweeps of a body, whose results have these adjoints."""
+        with walk.emit.block() as stms, walk.writing(dict(walk.written)) as written:
+            found = walk.sweep(body, seeds)
+        return cls(stms, {n: a for n, a in found.items() if walk.varies(n)}, set(binders(body)),
+                   written)
+
 
 def joined(walk: Reverse, cond: Atom, branches: Sequence[Branch]) -> None:
     """Append the branch of the return sweep, and add its results to adjoints."""
@@ -120,8 +101,7 @@ def joined(walk: Reverse, cond: Atom, branches: Sequence[Branch]) -> None:
         parts = [each.found.get(name, Adjoint()) for each in branches]
         local = {p.name for each in branches for stm in each.stms for p in stm.pat}
         local.update(*(each.local for each in branches))
-        if any(part.dense is not None or not all(walk.visible(e, local) for e in part.entries)
-               for part in parts):
+        if not all(walk.are_visible(part, local) for part in parts):
             whole.append(name)
             for each, part in zip(branches, parts, strict=True):
                 with emit.block(each.stms):
@@ -130,11 +110,10 @@ def joined(walk: Reverse, cond: Atom, branches: Sequence[Branch]) -> None:
         for name, adjoint in mine.found.items():
             for entry in () if name in whole else adjoint.entries:
                 entries.append((name, entry, len(mine.values)))
-                atoms = (*entry.places, entry.value)
-                mine.values += atoms
+                mine.values += entry.atoms
                 with emit.block(other.stms):
                     other.values += [blank(emit, atom, place=atom is not entry.value)
-                                     for atom in atoms]
+                                     for atom in entry.atoms]
     wrote = [n for n, before in walk.written.items()
              if any(each.written[n] != before for each in branches)]
     for each in branches:
@@ -142,21 +121,20 @@ def joined(walk: Reverse, cond: Atom, branches: Sequence[Branch]) -> None:
     if not branches[0].values:
         return
     types: list[Type] = [emit.types[name] for name in whole]
-    types += [emit.type(a) for _, entry, _ in entries for a in (*entry.places, entry.value)]
+    types += [emit.type(a) for _, entry, _ in entries for a in entry.atoms]
     types += [Prim.BOOL] * len(wrote)
     bodies = [ir.Body(tuple(each.stms), tuple(each.values)) for each in branches]
     names = emit.bind(ir.If(cond, bodies[0], bodies[1], tuple(types)), types, "adj")
     for name, result in zip(whole, names, strict=False):
         walk.add(name, result)
     for name, entry, place in entries:
-        depth = len(entry.places)
-        walk.add_at(name, Entry(names[place:place + depth], names[place + depth], sure=False))
+        walk.add_at(name, entry.of(names[place:], sure=False))
     for name, token in zip(wrote, names[len(names) - len(wrote):], strict=True):
         walk.wrote(name, token)
 
 
 @rule(ir.Loop)
-def reverse_loop(walk: Reverse, stm: ir.Stm) -> Back:
+def reverse_loop(walk: Reverse, stm: ir.Stm, exp: ir.Loop) -> Back:
     """ys = loop x = a for i < n do e ⇒ x̄ = loop x̄ = ȳs for i from n - 1 to 0 do x̄ by e,
     ā += x̄
 
@@ -165,8 +143,6 @@ def reverse_loop(walk: Reverse, stm: ir.Stm) -> Back:
     Because: the values that iterations begin with are kept, as far as the return sweep needs them.
     With the attribute ``stripmine(k)`` the loop is cut in segments before, in k levels.
     """
-    exp = stm.exp
-    assert isinstance(exp, ir.Loop)
     own = {p.param.name for p in exp.params}
     if any(size in own for p in exp.params for size in shape_of(p.param.type)):
         raise NoDerivative("This loop carries arrays whose size changes.", stm.loc)
@@ -179,11 +155,7 @@ def reverse_loop(walk: Reverse, stm: ir.Stm) -> Back:
         return walk.instead(in_segments(walk.emit, loop, levels))
     walk.emit.add(loop)
     stms = walk.emit.stms
-
-    def back() -> None:
-        _ReturnLoop(walk, loop, stms).run()
-
-    return back
+    return lambda: _ReturnLoop(walk, loop, stms).run()
 
 
 def _counted(walk: Reverse, loop: ir.Loop) -> ir.Loop:
@@ -245,9 +217,8 @@ class _ReturnLoop:
                 listed = {n: found[n] for n in outside if self._is_list(n, found[n], local)}
                 others = [n for n in outside if n not in listed]
                 if not more and not others:
-                    results = [walk.dense(params[k].name, found.get(params[k].name, Adjoint()))
-                               for k in active]
-                    results += [walk.dense(name, found.get(name, Adjoint())) for name in free]
+                    results = [walk.dense(name, found.get(name, Adjoint()))
+                               for name in (*(params[k].name for k in active), *free)]
                     break
             active, free = sorted([*active, *more]), [*free, *others]
         for name in (*free, *listed):
@@ -255,12 +226,8 @@ class _ReturnLoop:
         self.entries = [(n, each) for n, adjoint in listed.items() for each in adjoint.entries]
         self.tokens = {n: p for n, p in self.tokens.items() if written[n].token != p.name}
         results += [written[n].token for n in self.tokens]
-        inits = [emit.zeros(self.stm.pat[k].type) if (seed := seeds[k]) is None else seed
-                 for k in active]
-        for name in free:
-            before = walk.adj.pop(name, None)
-            inits.append(emit.zeros(emit.types[name]) if before is None
-                         else walk.dense(name, before))
+        inits = [emit.or_zeros(seeds[k], self.stm.pat[k].type) for k in active]
+        inits += [emit.or_zeros(walk.take(name), emit.types[name]) for name in free]
         inits += [walk.written[n].token for n in self.tokens]
         self._emit(params, index, ir.Body(tuple(stms), tuple(results)),
                    [ir.LoopParam(p, init) for p, init in
@@ -269,15 +236,13 @@ class _ReturnLoop:
 
     def _is_list(self, name: VName, adjoint: Adjoint, local: set[VName]) -> bool:
         """True if an adjoint is a list of entries in each iteration, of an array around a map."""
-        return (self.walk.is_outside(name) and adjoint.dense is None
-                and all(self.walk.visible(each, local) for each in adjoint.entries))
+        return self.walk.is_outside(name) and self.walk.are_visible(adjoint, local)
 
     def _list(self, count: Atom) -> list[ir.Param]:
         """Arrays of the entries of all iterations."""
         emit = self.walk.emit
         return [emit.fresh("list", array_of((count, *shape_of(type_)), elem_of(type_)))
-                for _, entry in self.entries
-                for type_ in map(emit.type, (*entry.places, entry.value))]
+                for _, entry in self.entries for type_ in map(emit.type, entry.atoms)]
 
     def _emit(self, params: Sequence[ir.Param], index: ir.Param, body: ir.Body,
               carried: Sequence[ir.LoopParam], active: Sequence[int], free: Sequence[VName]
@@ -294,7 +259,7 @@ class _ReturnLoop:
             restored = tape.read(params, index.name)
             stms += body.stms
             lists = self._list(count)
-            atoms = [a for _, entry in self.entries for a in (*entry.places, entry.value)]
+            atoms = [a for _, entry in self.entries for a in entry.atoms]
             listed = [emit.update(p.name, (index.name,), atom)
                       for p, atom in zip(lists, atoms, strict=True)]
         blanks = [ir.LoopParam(p, emit.zeros(p.type)) for p in lists]
@@ -305,8 +270,7 @@ class _ReturnLoop:
         names = emit.bind(loop, [p.param.type for p in loop.params], "adj")
         done = iter(names[len(carried):])
         for name, entry in self.entries:
-            places = tuple(next(done) for _ in entry.places)
-            walk.add_at(name, Entry(places, next(done), entry.sure))
+            walk.add_at(name, entry.of([next(done) for _ in entry.atoms]))
         for free_name, name in zip(free, names[len(active):], strict=False):
             walk.adj[free_name] = Adjoint(name)
         for array, name in zip(self.tokens, names[len(active) + len(free):], strict=False):

@@ -9,53 +9,47 @@ from runelift.ir.analysis.activity import spread
 from runelift.ir.names import Names
 from runelift.ir.traverse import map_inside, statements_inside, stm_of, types_in
 from runelift.ir.types import Atom
-from runelift.rewrite.derive.arrays import ARRAY_FORWARD, ARRAY_REVERSE
-from runelift.rewrite.derive.buckets import reverse_buckets
-from runelift.rewrite.derive.control import (
-    forward_branch,
-    forward_loop,
-    reverse_branch,
-    reverse_loop,
+from runelift.rewrite.derive import (
+    arrays,
+    buckets,
+    control,
+    histograms,
+    maps,
+    products,
+    reductions,
+    scalars,
+    scans,
+    selections,
+    writes,
 )
 from runelift.rewrite.derive.emitter import Emitter
-from runelift.rewrite.derive.histograms import (
-    HISTOGRAM_FORWARD,
-    HISTOGRAM_REVERSE,
-    forward_hist_pairs,
-)
-from runelift.rewrite.derive.maps import forward_map, reverse_map
-from runelift.rewrite.derive.products import reverse_hist_product, reverse_product
-from runelift.rewrite.derive.reductions import (
-    REDUCTION_FORWARD,
-    REDUCTION_REVERSE,
-    forward_pairs,
-    reverse_reduction,
-    reverse_sequential,
-)
-from runelift.rewrite.derive.scalars import (
-    forward_conversion,
-    forward_operation,
-    reverse_conversion,
-    reverse_operation,
-)
-from runelift.rewrite.derive.scans import forward_scan_sum, reverse_scan, reverse_scan_sum
-from runelift.rewrite.derive.selections import forward_selection, reverse_selection
-from runelift.rewrite.derive.walk import Books, Forward, Reverse
-from runelift.rewrite.derive.writes import WRITES_FORWARD, WRITES_REVERSE
+from runelift.rewrite.derive.walk import Adjoint, Books, Forward, Reverse
 from runelift.rewrite.engine.rule import Rewriting, RuleBook
 from runelift.rewrite.passes.cse import eliminate_common
 from runelift.rewrite.passes.simplify import simplify
 
 BOOKS = Books(
-    RuleBook([forward_operation, forward_conversion, *ARRAY_FORWARD, forward_branch, forward_loop,
-              forward_map, *WRITES_FORWARD[1:], REDUCTION_FORWARD[0], *HISTOGRAM_FORWARD,
-              REDUCTION_FORWARD[1], forward_scan_sum, *REDUCTION_FORWARD[2:],
-              forward_selection, forward_pairs, forward_hist_pairs, WRITES_FORWARD[0]]),
-    RuleBook([reverse_operation, reverse_conversion, *ARRAY_REVERSE, reverse_branch, reverse_loop,
-              reverse_map, *WRITES_REVERSE[1:], REDUCTION_REVERSE[0], *HISTOGRAM_REVERSE,
-              REDUCTION_REVERSE[1], reverse_scan_sum, *REDUCTION_REVERSE[2:],
-              reverse_selection, reverse_product, reverse_hist_product, reverse_reduction,
-              reverse_scan, reverse_buckets, reverse_sequential, WRITES_REVERSE[0]]))
+    RuleBook([
+        scalars.forward_operation, scalars.forward_conversion,
+        arrays.forward_linear, arrays.forward_constant,
+        control.forward_branch, control.forward_loop, maps.forward_map,
+        writes.forward_accumulate, writes.forward_write, writes.forward_custom,
+        reductions.forward_parts, histograms.forward_hist_sum, histograms.forward_hist_extreme,
+        reductions.forward_sum, scans.forward_scan_sum, reductions.forward_extreme,
+        reductions.forward_columns, selections.forward_selection, reductions.forward_pairs,
+        histograms.forward_hist_pairs, writes.forward_scatter]),
+    RuleBook([
+        scalars.reverse_operation, scalars.reverse_conversion,
+        arrays.reverse_copy, arrays.reverse_index, arrays.reverse_update, arrays.reverse_literal,
+        arrays.reverse_concat, arrays.reverse_rearrange, arrays.reverse_reshape,
+        arrays.reverse_replicate, arrays.reverse_slide, arrays.reverse_pad,
+        control.reverse_branch, control.reverse_loop, maps.reverse_map,
+        writes.reverse_accumulate, writes.reverse_write, writes.reverse_custom,
+        reductions.reverse_parts, histograms.reverse_hist_sum, histograms.reverse_hist_extreme,
+        reductions.reverse_sum, scans.reverse_scan_sum, reductions.reverse_extreme,
+        reductions.reverse_columns, selections.reverse_selection, products.reverse_product,
+        products.reverse_hist_product, reductions.reverse_reduction, scans.reverse_scan,
+        buckets.reverse_buckets, reductions.reverse_sequential, writes.reverse_scatter]))
 """The rules of each mode: a special rule stands before a general rule."""
 
 DERIVATIVES = (*BOOKS.forward.rules, *BOOKS.reverse.rules)
@@ -144,9 +138,5 @@ class _Expansion:
         walk.varied.update(p.name for p in lam.params)
         spread(lam.body, walk.varied)
         found = walk.sweep(lam.body, exp.seeds)
-        adjoints = []
-        for param in lam.params:
-            adjoint = found.get(param.name)
-            adjoints.append(self.emit.zeros(param.type) if adjoint is None
-                            else walk.dense(param.name, adjoint))
-        return [*lam.body.result, *adjoints]
+        return [*lam.body.result, *(walk.dense(p.name, found.get(p.name, Adjoint()))
+                                    for p in lam.params)]

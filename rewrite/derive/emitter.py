@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.base.source import Loc
@@ -11,7 +12,18 @@ from runelift.ir.names import Names, VName
 from runelift.ir.partials import Partial
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.traverse import Mapper, lambdas_of, map_stm, statements_inside
-from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, row_of, shape_of, zero
+from runelift.ir.types import (
+    TRUE,
+    Atom,
+    Const,
+    Type,
+    array_of,
+    elem_of,
+    i64,
+    row_of,
+    shape_of,
+    zero,
+)
 from runelift.rewrite.engine.scope import whole
 
 
@@ -82,6 +94,10 @@ class Emitter:
         copy = inner(lam)
         self.learn(copy)
         return copy
+
+    def again(self, op: ir.Operator) -> ir.Operator:
+        """An operator with fresh names."""
+        return replace(op, lam=self.copied(op.lam))
 
     # Statements
 
@@ -176,6 +192,20 @@ class Emitter:
         return self.bind(ir.If(cond, ir.Body(tuple(yes), left), ir.Body(tuple(no), right), types),
                          types)
 
+    def select(self, cond: Atom, then: Atom, otherwise: Atom) -> VName:
+        """``if cond then ... else ...`` for two atoms."""
+        return self.choice(cond, lambda: (then,), lambda: (otherwise,))[0]
+
+    def inside(self, places: Sequence[Atom], sizes: Sequence[Atom]) -> Atom:
+        """True if places are in bounds."""
+        total: Atom = TRUE
+        for place, size in zip(places, sizes, strict=False):
+            low = self.size_op("le", i64(0), place)
+            high = self.size_op("lt", place, size)
+            both = self.op("and", Prim.BOOL, low, high)
+            total = both if total == TRUE else self.op("and", Prim.BOOL, total, both)
+        return total
+
     def lam(self, types: Sequence[Type], f: Callable[..., Sequence[Atom]],
             base: str = "x") -> ir.Lambda:
         """A lambda, by a function of the names of its parameters."""
@@ -187,6 +217,10 @@ class Emitter:
     def identity(self, types: Sequence[Type]) -> ir.Lambda:
         """The lambda that returns its parameters."""
         return self.lam(types, lambda *names: names)
+
+    def same(self, arrays: Iterable[VName]) -> ir.Lambda:
+        """The lambda that returns the elements of arrays."""
+        return self.identity([row_of(self.types[a]) for a in arrays])
 
     def map(self, arrays: Sequence[VName], f: Callable[..., Sequence[Atom]], base: str = "ys",
             width: Atom | None = None) -> tuple[VName, ...]:
@@ -207,6 +241,10 @@ class Emitter:
         if isinstance(type_, Prim):
             return zero(type_)
         return self.one(ir.Replicate(shape_of(type_), zero(elem_of(type_))), type_, "zeros")
+
+    def or_zeros(self, atom: Atom | None, type_: Type) -> Atom:
+        """An atom, or zero of a type if there is none."""
+        return self.zeros(type_) if atom is None else atom
 
     def elementwise(self, f: Callable[..., Atom], *atoms: Atom) -> Atom:
         """``f`` of the scalars of arrays of one shape."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
@@ -12,29 +12,33 @@ from runelift.ir.traverse import binders
 from runelift.ir.types import TRUE, Atom, array_of, row_of, shape_of
 from runelift.rewrite.derive.accumulation import Swept, accumulated, written_inside
 from runelift.rewrite.derive.control import Branch, joined
-from runelift.rewrite.derive.walk import Back, Entry, Forward, Reverse, View, Written
+from runelift.rewrite.derive.walk import (
+    Back,
+    Entry,
+    Forward,
+    Reverse,
+    View,
+    Written,
+    forward,
+)
+from runelift.rewrite.engine.pick import pick
 from runelift.rewrite.engine.rule import rule
 
 
-@rule(ir.Map)
-def forward_map(walk: Forward, stm: ir.Stm) -> bool:
+@forward(ir.Map)
+def forward_map(walk: Forward, stm: ir.Stm, exp: ir.Map) -> None:
     """ys = map f xs ⇒ ys, ẏs = map (λx ẋ → (f x, ẏ)) xs ẋs"""
-    exp = stm.exp
-    assert isinstance(exp, ir.Map)
     active = [walk.tangent(a) is not None for a in exp.arrays]
     derived = walk.lam(exp.lam, active)
     wanted = [t is not None for t in derived.results]
     tangents = tuple(p for p in derived.tangents if p is not None)
-    arrays = tuple(walk.array(a) for a, has in zip(exp.arrays, active, strict=True) if has)
-    pat = walk.pattern(stm, wanted)
+    arrays = tuple(map(walk.array, pick(exp.arrays, active)))
     results = tuple(t for t in derived.results if t is not None)
-    types = tuple(t for t, want in zip(exp.lam.ret, wanted, strict=True) if want)
     lam = ir.Lambda((*exp.lam.params, *tangents),
                     ir.Body(derived.stms, (*exp.lam.body.result, *results)),
-                    (*exp.lam.ret, *types))
-    walk.emit.stms.append(replace(stm, pat=(*stm.pat, *pat),
-                                  exp=ir.Map(exp.width, lam, (*exp.arrays, *arrays))))
-    return True
+                    (*exp.lam.ret, *pick(exp.lam.ret, wanted)))
+    walk.add_both(stm, walk.pattern(stm, wanted),
+                  ir.Map(exp.width, lam, (*exp.arrays, *arrays)))
 
 
 @dataclass(slots=True)
@@ -58,7 +62,7 @@ class _Returned:
 
 
 @rule(ir.Map)
-def reverse_map(walk: Reverse, stm: ir.Stm) -> Back:
+def reverse_map(walk: Reverse, stm: ir.Stm, exp: ir.Map) -> Back:
     """ys = map f xs ⇒ x̄s += map (λx ȳ → x̄) xs ȳs
 
     Because: elements do not depend on each other.  An adjoint of a free name is one more result:
@@ -68,8 +72,6 @@ def reverse_map(walk: Reverse, stm: ir.Stm) -> Back:
     Source: Schenck, Rønning, Henriksen and Oancea 2022, "AD for an array language with nested
     parallelism".
     """
-    exp = stm.exp
-    assert isinstance(exp, ir.Map)
     walk.emit.add(stm)
 
     def back() -> None:
@@ -143,12 +145,9 @@ def _at_place(walk: Reverse, stm: ir.Stm, exp: ir.Map, entry: Entry) -> None:
         ir.Stm((p,), ir.Index(a, emit.dims(a, (place,)), False), (), stm.loc)
         for p, a in zip(lam.params, exp.arrays, strict=True))
     element = ir.Body((*elements, *lam.body.stms), lam.body.result)
-    inside: Atom = TRUE if entry.sure else walk.inside(entry.places, (exp.width,))
-    with emit.block() as stms, walk.writing(dict(walk.written)) as written:
-        found = walk.sweep(element, seeds)
-    own = Branch(stms, {n: a for n, a in found.items() if walk.varies(n)}, set(binders(element)),
-                 written)
-    joined(walk, inside, (own, Branch([], {}, set(), dict(walk.written))))
+    inside: Atom = TRUE if entry.sure else emit.inside(entry.places, (exp.width,))
+    joined(walk, inside, (Branch.of(walk, element, seeds),
+                          Branch([], {}, set(), dict(walk.written))))
 
 
 def _mapped(walk: Reverse, width: Atom, lam: ir.Lambda, arrays: tuple[VName, ...],
@@ -178,11 +177,11 @@ def _returned(walk: Reverse, exp: ir.Map, swept: Swept) -> _Returned:
     for name, adjoint in found.items():
         if not walk.varies(name):
             continue
-        if adjoint.dense is not None or not all(walk.visible(e, local) for e in adjoint.entries):
+        if not walk.are_visible(adjoint, local):
             returned.sums.append((name, returned.put(walk.dense(name, adjoint))))
             continue
         for entry in adjoint.entries:
-            returned.entries.append((name, entry, returned.put(*entry.places, entry.value)))
+            returned.entries.append((name, entry, returned.put(*entry.atoms)))
     return returned
 
 
@@ -193,8 +192,6 @@ def _received(walk: Reverse, returned: _Returned, names: Sequence[VName]) -> Non
     for name, place in returned.sums:
         walk.add(name, walk.emit.summed(names[place]))
     for name, entry, place in returned.entries:
-        depth = len(entry.places)
-        places = tuple(names[place:place + depth])
-        walk.add_at(name, Entry(places, names[place + depth], entry.sure))
+        walk.add_at(name, entry.of(names[place:]))
 
 

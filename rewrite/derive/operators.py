@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
+from runelift.ir.operators import is_identity
 from runelift.ir.prim import Prim
-from runelift.ir.types import Atom, Type, array_of, i64, row_of, shape_of
+from runelift.ir.types import Atom, Type, array_of, shape_of
 from runelift.rewrite.derive.emitter import Emitter
 
-Combined = ir.Redomap | ir.Scanomap
+Reduction = ir.Fold | ir.Hist
 
 
 def is_sum(op: ir.Operator) -> bool:
@@ -24,18 +25,12 @@ def is_sum(op: ir.Operator) -> bool:
     return False
 
 
-def extreme(op: ir.Operator) -> tuple[str, Prim] | None:
-    """The operation, if the operator is the minimum or maximum of numbers."""
-    found = op.primitive
-    return found if found is not None and found[0] in ("min", "max") else None
+def operator_of(exp: Reduction) -> ir.Operator:
+    """The first operator of a node."""
+    return exp.ops[0].op if isinstance(exp, ir.Hist) else exp.ops[0]
 
 
-def is_identity(lam: ir.Lambda) -> bool:
-    """True if a lambda returns its parameters."""
-    return not lam.body.stms and lam.body.result == tuple(p.name for p in lam.params)
-
-
-def is_plain(exp: Combined | ir.Hist | ir.Scatter) -> bool:
+def is_plain(exp: Reduction | ir.Scatter) -> bool:
     """True if a node combines or writes its inputs, with one operator or destination."""
     if not is_identity(exp.lam):
         return False
@@ -46,16 +41,28 @@ def is_plain(exp: Combined | ir.Hist | ir.Scatter) -> bool:
     return len(exp.ops) == 1 and len(exp.lam.ret) == len(exp.ops[0].neutral)
 
 
-def _mapped(emit: Emitter, exp: Combined | ir.Hist | ir.Scatter) -> list[VName]:
+def is_plain_sum(exp: Reduction) -> bool:
+    """True if a node only sums its inputs."""
+    return is_plain(exp) and is_sum(operator_of(exp))
+
+
+def is_plain_extreme(exp: Reduction) -> bool:
+    """True if a node only finds the minimum or maximum of its inputs."""
+    found = operator_of(exp).primitive if is_plain(exp) else None
+    return found is not None and found[0] in ("min", "max")
+
+
+def is_plain_vector(exp: Reduction) -> bool:
+    """True if a node only combines its inputs, each column of them by itself."""
+    return is_plain(exp) and operator_of(exp).vector is not None
+
+
+def _mapped(emit: Emitter, exp: Reduction | ir.Scatter) -> list[VName]:
     """The arrays that the lambda of a node makes."""
     if is_identity(exp.lam):
         return list(exp.arrays)
     types = [array_of((exp.width,), type_) for type_ in exp.lam.ret]
     return list(emit.bind(ir.Map(exp.width, exp.lam, exp.arrays), types, "ys"))
-
-
-def _identity(emit: Emitter, arrays: Sequence[VName]) -> ir.Lambda:
-    return emit.identity([row_of(emit.types[array]) for array in arrays])
 
 
 def split(emit: Emitter, stm: ir.Stm) -> list[ir.Stm]:
@@ -75,18 +82,18 @@ def split(emit: Emitter, stm: ir.Stm) -> list[ir.Stm]:
             for bin_, hist in zip(bins, exp.ops, strict=True):
                 count = len(hist.dests)
                 taken = (bin_, *arrays[:count])
-                part(ir.Hist(exp.width, (hist,), _identity(emit, taken), taken), count)
+                part(ir.Hist(exp.width, (hist,), emit.same(taken), taken), count)
                 del arrays[:count]
         elif isinstance(exp, ir.Scatter):
             for dest in exp.dests:
                 taken = tuple(arrays[:dest.rank + 1])
-                part(ir.Scatter(exp.width, _identity(emit, taken), taken, (dest,)), 1)
+                part(ir.Scatter(exp.width, emit.same(taken), taken, (dest,)), 1)
                 del arrays[:dest.rank + 1]
         else:
             for op in exp.ops:
                 count = len(op.neutral)
                 taken = tuple(arrays[:count])
-                part(replace(exp, ops=(op,), lam=_identity(emit, taken), arrays=taken), count)
+                part(replace(exp, ops=(op,), lam=emit.same(taken), arrays=taken), count)
                 del arrays[:count]
             for param, array in zip(pat, arrays, strict=True):
                 emit.add(replace(stm, pat=(param,), exp=ir.AtomExp(array)))
@@ -97,7 +104,7 @@ def interchanged(emit: Emitter, stm: ir.Stm) -> list[ir.Stm]:
     """A plain node with a vector operator as a map over columns."""
     exp = stm.exp
     assert isinstance(exp, ir.Redomap | ir.Scanomap | ir.Hist)
-    op = exp.ops[0].op if isinstance(exp, ir.Hist) else exp.ops[0]
+    op = operator_of(exp)
     inner = op.vector
     assert inner is not None
     count = len(op.neutral)
@@ -114,10 +121,10 @@ def interchanged(emit: Emitter, stm: ir.Stm) -> list[ir.Stm]:
             node: ir.Exp
             if isinstance(exp, ir.Hist):
                 hist = ir.HistOp(exp.ops[0].bins, into, inside)
-                node = ir.Hist(exp.width, (hist,), _identity(emit, taken), taken)
+                node = ir.Hist(exp.width, (hist,), emit.same(taken), taken)
                 types: Sequence[Type] = [emit.types[d] for d in into]
             else:
-                node = replace(exp, ops=(inside,), lam=_identity(emit, taken), arrays=taken)
+                node = replace(exp, ops=(inside,), lam=emit.same(taken), arrays=taken)
                 outer = (exp.width,) if isinstance(exp, ir.Scanomap) else ()
                 types = [array_of(outer, t) for t in inside.lam.ret]
             return emit.bind(node, types, "r")
@@ -139,7 +146,7 @@ def sequential(emit: Emitter, stm: ir.Stm) -> list[ir.Stm]:
         return [stm]
     if not is_plain(exp):
         return [each for part in split(emit, stm) for each in sequential(emit, part)]
-    op = exp.ops[0].op if isinstance(exp, ir.Hist) else exp.ops[0]
+    op = operator_of(exp)
     count = len(op.neutral)
     with emit.block() as stms:
         index = emit.fresh("i", Prim.I64)
@@ -172,13 +179,12 @@ def _binned(emit: Emitter, exp: ir.Hist, op: ir.Operator, values: Sequence[Atom]
             held: Sequence[VName]) -> list[Atom]:
     """The destinations after one element, whose bin comes first."""
     bin_, *rest = values
-    low = emit.size_op("le", i64(0), bin_)
-    high = emit.size_op("lt", bin_, exp.ops[0].bins)
+    inside = emit.inside((bin_,), (exp.ops[0].bins,))
 
     def changed() -> list[Atom]:
         old = [emit.index(dest, bin_) for dest in held]
         new = emit.inline(op.lam, [*old, *rest])
         return [emit.update(dest, (bin_,), value) for dest, value in zip(held, new, strict=True)]
 
-    return list(emit.choice(emit.op("and", Prim.BOOL, low, high), changed, lambda: list(held)))
+    return list(emit.choice(inside, changed, lambda: list(held)))
 

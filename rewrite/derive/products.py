@@ -3,25 +3,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.types import Atom, elem_of, i64, zero
 from runelift.rewrite.derive.emitter import Atoms, Emitter
-from runelift.rewrite.derive.histograms import in_range
-from runelift.rewrite.derive.operators import is_plain
+from runelift.rewrite.derive.operators import is_plain, operator_of
 from runelift.rewrite.derive.walk import Back, Reverse
 from runelift.rewrite.engine.rule import rule
 
 
-def _multiplies(walk: Reverse, op: ir.Operator) -> bool:
-    """True if the operator multiplies floats, and nothing around derives what it makes.
+def _multiplies(walk: Reverse, exp: ir.Redomap | ir.Hist) -> bool:
+    """True if a plain node multiplies floats, and nothing around derives what it makes.
 
     The factor 0 for elements beside a zero is right, but its own derivative is not.
     """
-    found = op.primitive
+    found = operator_of(exp).primitive if is_plain(exp) else None
     return found is not None and found[0] == "mul" and found[1].is_float and not walk.is_inner
 
 
@@ -49,16 +46,14 @@ def _others(emit: Emitter, x: Atom, zeros: Atom, product: Atom) -> Atom:
 
 
 @rule(ir.Redomap)
-def reverse_product(walk: Reverse, stm: ir.Stm) -> Back | None:
+def reverse_product(walk: Reverse, stm: ir.Stm, exp: ir.Redomap) -> Back | None:
     """r = reduce (*) 1 xs ⇒ x̄s = map (λx → r̄ * (product of all but x)) xs, for floats
 
     Provided: no operator of derivatives is around.
     Because: p is the product without zeros, which are counted.  Without a zero the product of all
     but x is p / x.  With one zero it is p for x = 0, else 0.  With two zeros it is 0.
     """
-    exp = stm.exp
-    assert isinstance(exp, ir.Redomap)
-    if not is_plain(exp) or not _multiplies(walk, exp.ops[0]):
+    if not _multiplies(walk, exp):
         return None
     walk.emit.add(stm)
 
@@ -76,22 +71,21 @@ def reverse_product(walk: Reverse, stm: ir.Stm) -> Back | None:
 
 
 @rule(ir.Hist)
-def reverse_hist_product(walk: Reverse, stm: ir.Stm) -> Back | None:
+def reverse_hist_product(walk: Reverse, stm: ir.Stm, exp: ir.Hist) -> Back | None:
     """h = hist (*) d is vs ⇒ v̄s[k] += h̄[b] * (product of all but vs[k] in bin b), d̄ likewise
 
     Provided: values are floats, and no operator of derivatives is around.
     Because: as reverse_product, with zeros and products for each bin.
     """
-    exp = stm.exp
-    assert isinstance(exp, ir.Hist)
-    if not is_plain(exp) or not _multiplies(walk, exp.ops[0].op):
+    if not _multiplies(walk, exp):
         return None
     walk.emit.add(stm)
 
     def back() -> None:
         emit, (bins, values), (hist,) = walk.emit, exp.arrays, exp.ops
-        adjoint, prim = walk.take_array(stm), elem_of(emit.types[values])
-        product = replace(hist.op, lam=emit.copied(hist.op.lam))
+        adjoint, prim = walk.take(stm.pat[0].name), elem_of(emit.types[values])
+        assert isinstance(adjoint, VName)
+        product = emit.again(hist.op)
         totals = []
         for op, dest, part in zip((emit.addition(Prim.I64), product),
                                   _parts(emit, hist.dests[0]), _parts(emit, values), strict=True):
@@ -104,7 +98,7 @@ def reverse_hist_product(walk: Reverse, stm: ir.Stm) -> Back | None:
 
         def value(bin_: VName, x: VName) -> tuple[VName, ...]:
             return emit.choice(
-                in_range(emit, bin_, hist.bins),
+                emit.inside((bin_,), (hist.bins,)),
                 lambda: scaled(x, *(emit.index(a, bin_) for a in (adjoint, *totals))),
                 lambda: (zero(prim),))
 

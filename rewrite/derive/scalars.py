@@ -9,14 +9,11 @@ from runelift.ir.base.errors import NoDerivative
 from runelift.ir.partials import PARTIALS, UNKNOWN, Partial
 from runelift.ir.types import Atom
 from runelift.rewrite.derive.emitter import Atoms, Emitter
-from runelift.rewrite.derive.walk import Back, Forward, Reverse
-from runelift.rewrite.engine.rule import rule
+from runelift.rewrite.derive.walk import Forward, Reverse, forward, transposed
 
 
-def _partials(emit: Emitter, stm: ir.Stm) -> tuple[Partial[Atom] | None, ...]:
+def _partials(emit: Emitter, stm: ir.Stm, exp: ir.PrimOp) -> tuple[Partial[Atom] | None, ...]:
     """The partial derivatives of a primitive operation, by each operand."""
-    exp = stm.exp
-    assert isinstance(exp, ir.PrimOp)
     if exp.op in UNKNOWN:
         raise NoDerivative(f"The function {exp.op} has no derivative here.", stm.loc)
     return PARTIALS[exp.op](Atoms(emit, exp.prim), exp.args, stm.pat[0].name)
@@ -28,18 +25,16 @@ def _reinterpreted(emit: Emitter, exp: ir.PrimOp, tangent: Atom) -> Atom:
     return emit.op("bits", prim, tangent) if exp.op == "bits" else tangent  # type: ignore[arg-type]
 
 
-@rule(ir.PrimOp)
-def forward_operation(walk: Forward, stm: ir.Stm) -> bool:
+@forward(ir.PrimOp)
+def forward_operation(walk: Forward, stm: ir.Stm, exp: ir.PrimOp) -> None:
     """y = op(x, ...) ⇒ ẏ = ∂₁op · ẋ + ...
 
     Provided: the table of partial derivatives has a row for op.
     Because: the chain rule; operands without a tangent add nothing.
     """
-    exp = stm.exp
-    assert isinstance(exp, ir.PrimOp)
     walk.emit.add(stm)
     total: Atom | None = None
-    for partial, arg in zip(_partials(walk.emit, stm), exp.args, strict=True):
+    for partial, arg in zip(_partials(walk.emit, stm, exp), exp.args, strict=True):
         tangent = walk.tangent(arg)
         if partial is None or tangent is None:
             continue
@@ -47,60 +42,38 @@ def forward_operation(walk: Forward, stm: ir.Stm) -> bool:
         total = part if total is None else walk.emit.plus(total, part)
     if total is not None:
         walk.tan[stm.pat[0].name] = total
-    return True
 
 
-@rule(ir.PrimOp)
-def reverse_operation(walk: Reverse, stm: ir.Stm) -> Back:
+@transposed(ir.PrimOp)
+def reverse_operation(walk: Reverse, stm: ir.Stm, exp: ir.PrimOp, adjoint: Atom) -> None:
     """y = op(x, ...) ⇒ x̄ += ∂₁op · ȳ, ...
 
     Provided: the table of partial derivatives has a row for op.
     Because: the transposition of forward_operation.
     """
-    exp = stm.exp
-    assert isinstance(exp, ir.PrimOp)
-    walk.emit.add(stm)
-
-    def back() -> None:
-        adjoint = walk.take(stm.pat[0].name)
-        assert adjoint is not None
-        adjoint = _reinterpreted(walk.emit, exp, adjoint)
-        for partial, arg in zip(_partials(walk.emit, stm), exp.args, strict=True):
-            if partial is not None and walk.varies(arg):
-                walk.add(arg, walk.emit.scaled(partial, adjoint))
-
-    return back
+    adjoint = _reinterpreted(walk.emit, exp, adjoint)
+    for partial, arg in zip(_partials(walk.emit, stm, exp), exp.args, strict=True):
+        if partial is not None and walk.varies(arg):
+            walk.add(arg, walk.emit.scaled(partial, adjoint))
 
 
-@rule(ir.Convert)
-def forward_conversion(walk: Forward, stm: ir.Stm) -> bool:
+@forward(ir.Convert)
+def forward_conversion(walk: Forward, stm: ir.Stm, exp: ir.Convert) -> None:
     """y = convert x ⇒ ẏ = convert ẋ
 
     Provided: x and y are numbers, and not y alone is an integer.  Else the tangent is zero.
     """
-    exp = stm.exp
-    assert isinstance(exp, ir.Convert)
     walk.emit.add(stm)
     tangent = walk.tangent(exp.arg)
     if passes(exp) and tangent is not None:
         walk.tan[stm.pat[0].name] = walk.emit.one(
             ir.Convert(exp.from_, exp.to, tangent), exp.to, "t_tan")
-    return True
 
 
-@rule(ir.Convert)
-def reverse_conversion(walk: Reverse, stm: ir.Stm) -> Back:
+@transposed(ir.Convert)
+def reverse_conversion(walk: Reverse, stm: ir.Stm, exp: ir.Convert, adjoint: Atom) -> None:
     """y = convert x ⇒ x̄ += convert ȳ
 
     Provided: as for forward_conversion.
     """
-    exp = stm.exp
-    assert isinstance(exp, ir.Convert)
-    walk.emit.add(stm)
-
-    def back() -> None:
-        adjoint = walk.take(stm.pat[0].name)
-        assert adjoint is not None
-        walk.add(exp.arg, walk.emit.one(ir.Convert(exp.to, exp.from_, adjoint), exp.from_))
-
-    return back
+    walk.add(exp.arg, walk.emit.one(ir.Convert(exp.to, exp.from_, adjoint), exp.from_))

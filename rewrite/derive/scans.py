@@ -4,65 +4,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import free_vars, substitute_body
+from runelift.ir.traverse import substitute_body
 from runelift.ir.types import Atom, Const, elem_of, i64, zero
-from runelift.rewrite.derive.operators import is_plain, is_sum
+from runelift.rewrite.derive.operators import is_plain, is_plain_sum
 from runelift.rewrite.derive.reductions import beside, scanned
-from runelift.rewrite.derive.walk import Back, Forward, Reverse
+from runelift.rewrite.derive.walk import Back, Forward, Reverse, forward, transposed
+from runelift.rewrite.engine.pick import pick
 from runelift.rewrite.engine.rule import rule
 
-Jacobian = list[list[Atom | None]]
-"""``jacobian[k][j]``: the derivative of result k by operand j; None is zero."""
 
-
-def _plain(stm: ir.Stm) -> ir.Scanomap | None:
-    exp = stm.exp
-    assert isinstance(exp, ir.Scanomap)
-    return exp if is_plain(exp) else None
-
-
-@rule(ir.Scanomap)
-def forward_scan_sum(walk: Forward, stm: ir.Stm) -> bool:
+@forward(ir.Scanomap, provided=is_plain_sum)
+def forward_scan_sum(walk: Forward, stm: ir.Stm, exp: ir.Scanomap) -> None:
     """ys = scan (+) 0 xs ⇒ ẏs = scan (+) 0 ẋs
 
     Because: a sum is linear.
     """
-    exp = _plain(stm)
-    if exp is None or not is_sum(exp.ops[0]):
-        return False
     walk.emit.add(stm)
-    op = replace(exp.ops[0], lam=walk.emit.copied(exp.ops[0].lam))
+    op = walk.emit.again(exp.ops[0])
     (walk.tan[stm.pat[0].name],) = scanned(walk.emit, op, [walk.array(exp.arrays[0])])
-    return True
 
 
-@rule(ir.Scanomap)
-def reverse_scan_sum(walk: Reverse, stm: ir.Stm) -> Back | None:
+@transposed(ir.Scanomap, provided=is_plain_sum)
+def reverse_scan_sum(walk: Reverse, stm: ir.Stm, exp: ir.Scanomap, adjoint: VName) -> None:
     """ys = scan (+) 0 xs ⇒ x̄s += reverse (scan (+) 0 (reverse ȳs))
 
     Because: element i is part of all results from i on.
     """
-    exp = _plain(stm)
-    if exp is None or not is_sum(exp.ops[0]):
-        return None
-    walk.emit.add(stm)
-
-    def back() -> None:
-        adjoint = walk.take_array(stm)
-        op = replace(exp.ops[0], lam=walk.emit.copied(exp.ops[0].lam))
-        (sums,) = scanned(walk.emit, op, [walk.emit.reversed(adjoint)])
-        walk.add(exp.arrays[0], walk.emit.reversed(sums))
-
-    return back
+    op = walk.emit.again(exp.ops[0])
+    (sums,) = scanned(walk.emit, op, [walk.emit.reversed(adjoint)])
+    walk.add(exp.arrays[0], walk.emit.reversed(sums))
 
 
 @rule(ir.Scanomap)
-def reverse_scan(walk: Reverse, stm: ir.Stm) -> Back | None:
+def reverse_scan(walk: Reverse, stm: ir.Stm, exp: ir.Scanomap) -> Back | None:
     """ys = scan ⊕ e xs ⇒ rᵢ = ȳᵢ + (∂₁(yᵢ ⊕ xᵢ₊₁))ᵀ rᵢ₊₁, x̄ᵢ += (∂₂(yᵢ₋₁ ⊕ xᵢ))ᵀ rᵢ
 
     Provided: elements are scalars of one type as far as they vary together, and the operator has
@@ -71,15 +49,10 @@ def reverse_scan(walk: Reverse, stm: ir.Stm) -> Back | None:
     does not join are scanned apart, or with one matrix if their Jacobians are equal.
     Source: Paszke et al. 2021, "Parallelism-preserving automatic differentiation".
     """
-    exp = _plain(stm)
-    if exp is None:
-        return None
     op = exp.ops[0]
     active = [walk.varies(p.name) for p in stm.pat]
-    prims = [p for p, has in zip(op.lam.ret, active, strict=True) if has]
-    if not (all(isinstance(type_, Prim) and type_ is not Prim.BOOL for type_ in prims)
-            and len(set(prims)) == 1 and all(isinstance(t, Prim) for t in op.lam.ret)
-            and walk.varied.isdisjoint(free_vars(op.lam))):
+    types = set(pick(op.lam.ret, active))
+    if not (is_plain(exp) and walk.is_scalar(op) and len(types) == 1 and Prim.BOOL not in types):
         return None
     walk.emit.add(stm)
 
@@ -103,8 +76,8 @@ class _Returned:
     def run(self, seeds: Sequence[Atom | None]) -> None:
         """Append the sums from the right, and the adjoints of the inputs."""
         emit = self.emit
-        adjoints = {k: emit.name(emit.zeros(emit.types[self.ys[k]]) if (seed := seeds[k]) is None
-                                 else seed) for k in self.parts}
+        adjoints = {k: emit.name(emit.or_zeros(seeds[k], emit.types[self.ys[k]]))
+                    for k in self.parts}
         places: dict[tuple[int, int], int] = {}
         factors = self._factors(places)
         totals: dict[int, VName] = {}
@@ -186,21 +159,17 @@ class _Returned:
         """Add to the adjoints of the inputs, by the second operand of the operator."""
         walk, emit, arrays = self.walk, self.emit, self.exp.arrays
         count = len(arrays)
-        inputs = [walk.varies(a) for a in arrays]
+        active = [*[False] * count, *map(walk.varies, arrays)]
 
         def element(i: VName, *rows: VName) -> list[Atom]:
             xs, given = rows[:count], iter(rows[count:])
             seeds = [next(given) if has else None for has in self.active]
             before = emit.size_op("sub", i, i64(1))
             left = beside(emit, before, before, self.ys, self.op.neutral)
-            found = walk.applied(self.op.lam, (*left, *xs), seeds, [*[False] * count, *inputs])
-            names = list(found)[count:2 * count]
-            return [walk.dense(n, found[n]) for n, has in zip(names, inputs, strict=True) if has]
+            return walk.applied(self.op.lam, (*left, *xs), seeds, active)
 
-        results = emit.map([emit.counting(self.exp.width), *arrays, *totals], element, "adjs")
-        for array, result in zip((a for a, has in zip(arrays, inputs, strict=True) if has),
-                                 results, strict=True):
-            walk.add(array, result)
+        walk.add_each(arrays, emit.map([emit.counting(self.exp.width), *arrays, *totals], element,
+                                       "adjs"))
 
 
 class _Linear:

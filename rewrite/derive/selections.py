@@ -13,8 +13,9 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.types import FALSE, TRUE, Atom, array_of, i64, row_of
 from runelift.rewrite.derive.emitter import Emitter
-from runelift.rewrite.derive.operators import is_plain
+from runelift.rewrite.derive.operators import Reduction, is_plain, operator_of
 from runelift.rewrite.derive.walk import Back, Entry, Forward, Reverse
+from runelift.rewrite.engine.pick import pick
 from runelift.rewrite.engine.rule import rule
 
 NOWHERE = i64(-1)
@@ -25,24 +26,24 @@ class _Selected(NamedTuple):
     """Results of a selection that vary, with their inputs, and where in these the winners are."""
 
     places: VName
-    results: list[VName]
-    inputs: list[VName]
-    dests: list[VName]
+    results: tuple[VName, ...]
+    inputs: tuple[VName, ...]
+    dests: tuple[VName, ...]
 
 
 @rule(ir.Redomap, ir.Scanomap, ir.Hist)
-def forward_selection(walk: Forward, stm: ir.Stm) -> bool:
+def forward_selection(walk: Forward, stm: ir.Stm, exp: Reduction) -> bool:
     """r = reduce ⊕ e xs ⇒ ṙ = ẋs[k], where ⊕ carries the index k of the operand that it selects
 
     Provided: on every path, the results of ⊕ that vary are its left or its right operand.
     Because: the choice has no derivative.  Scans and histograms likewise.
     """
     active = spread(ir.Body((stm,), tuple(p.name for p in stm.pat)), set(walk.tan))
-    found = _selected(walk.emit, stm, active)
+    found = _selected(walk.emit, stm, exp, active)
     if found is None:
         return False
     for number, (result, given) in enumerate(zip(found.results, found.inputs, strict=True)):
-        walk.tan[result] = _read(walk.emit, stm.exp, found.places, walk.array(given),
+        walk.tan[result] = _read(walk.emit, exp, found.places, walk.array(given),
                                  walk.array(found.dests[number]) if found.dests else None)
     return True
 
@@ -62,13 +63,13 @@ def _read(emit: Emitter, exp: ir.Exp, places: VName, tangents: VName, old: VName
 
 
 @rule(ir.Redomap, ir.Scanomap, ir.Hist)
-def reverse_selection(walk: Reverse, stm: ir.Stm) -> Back | None:
+def reverse_selection(walk: Reverse, stm: ir.Stm, exp: Reduction) -> Back | None:
     """r = reduce ⊕ e xs ⇒ x̄s[k] += r̄, where ⊕ carries the index k of the operand that it selects
 
     Provided: on every path, the results of ⊕ that vary are its left or its right operand.
     Because: the transposition of forward_selection.  Scans and histograms likewise.
     """
-    found = _selected(walk.emit, stm, [walk.varies(p.name) for p in stm.pat])
+    found = _selected(walk.emit, stm, exp, [walk.varies(p.name) for p in stm.pat])
     if found is None:
         return None
 
@@ -85,15 +86,13 @@ def reverse_selection(walk: Reverse, stm: ir.Stm) -> Back | None:
     return back
 
 
-def _selected(emit: Emitter, stm: ir.Stm, active: Sequence[bool]) -> _Selected | None:
+def _selected(emit: Emitter, stm: ir.Stm, exp: Reduction, active: Sequence[bool]
+              ) -> _Selected | None:
     """Append the statement with indices of winners; None if it selects no operand."""
-    exp = stm.exp
-    assert isinstance(exp, ir.Redomap | ir.Scanomap | ir.Hist)
     if not is_plain(exp) or not any(active):
         return None
     hist = exp.ops[0] if isinstance(exp, ir.Hist) else None
-    op = _with_places(emit, exp.ops[0].op if isinstance(exp, ir.Hist) else exp.ops[0], active,
-                      comm=hist is not None)
+    op = _with_places(emit, operator_of(exp), active, comm=hist is not None)
     if op is None:
         return None
     arrays = (*exp.arrays, emit.counting(exp.width))
@@ -104,17 +103,13 @@ def _selected(emit: Emitter, stm: ir.Stm, active: Sequence[bool]) -> _Selected |
         type_ = array_of((hist.bins,), Prim.I64)
         before = emit.one(ir.Replicate((hist.bins,), NOWHERE), type_, "places")
         dests, ops = hist.dests, (ir.HistOp(hist.bins, (*hist.dests, before), op),)
-    identity = emit.identity([row_of(emit.types[a]) for a in arrays])
+    same = emit.same(arrays)
     places = emit.fresh("places", type_)
     emit.add(replace(stm, pat=(*stm.pat, places), exp=replace(
-        exp, ops=ops, lam=identity, arrays=arrays)))  # type: ignore[arg-type]
+        exp, ops=ops, lam=same, arrays=arrays)))  # type: ignore[arg-type]
     inputs = exp.arrays[1:] if hist is not None else exp.arrays
-
-    def taken(names: Sequence[VName]) -> list[VName]:
-        return [name for name, has in zip(names, active, strict=True) if has]
-
-    return _Selected(places.name, taken([p.name for p in stm.pat]), taken(inputs),
-                     taken(dests) if dests else [])
+    return _Selected(places.name, pick([p.name for p in stm.pat], active), pick(inputs, active),
+                     pick(dests, active) if dests else ())
 
 
 def _with_places(emit: Emitter, op: ir.Operator, active: Sequence[bool], *, comm: bool
@@ -127,14 +122,11 @@ def _with_places(emit: Emitter, op: ir.Operator, active: Sequence[bool], *, comm
     left, right = copy.params[:count], copy.params[count:]
     i, j = emit.fresh("i", Prim.I64), emit.fresh("j", Prim.I64)
 
-    def taken(atoms: Sequence[Atom]) -> list[Atom]:
-        return [atom for atom, has in zip(atoms, active, strict=True) if has]
-
     with emit.block() as stms:
         for stm in copy.body.stms:
             emit.add(stm)
-        is_left = _is_left(emit, copy.body.stms, taken(copy.body.result),
-                           taken([p.name for p in left]), taken([p.name for p in right]))
+        is_left = _is_left(emit, copy.body.stms, *(pick(atoms, active) for atoms in (
+            copy.body.result, [p.name for p in left], [p.name for p in right])))
         if is_left is None:
             return None
         (place,) = emit.choice(is_left, lambda: (i.name,), lambda: (j.name,))
@@ -152,7 +144,7 @@ def _is_left(emit: Emitter, stms: Sequence[ir.Stm], atoms: Sequence[Atom],
         exp = made.get(atom) if isinstance(atom, VName) else None
         return origin(exp.atom) if isinstance(exp, ir.AtomExp) else atom
 
-    atoms = [origin(atom) for atom in atoms]
+    atoms = tuple(map(origin, atoms))
     if atoms in (lefts, rights):
         return TRUE if atoms == lefts else FALSE
     choices = (made.get(atom) for atom in atoms if isinstance(atom, VName))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Any, NamedTuple
 
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.activity import spread
@@ -14,7 +15,6 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import binders, free_vars
 from runelift.ir.types import (
-    TRUE,
     Atom,
     Const,
     Type,
@@ -26,7 +26,8 @@ from runelift.ir.types import (
     zero,
 )
 from runelift.rewrite.derive.emitter import Emitter
-from runelift.rewrite.engine.rule import Rewriting, RuleBook
+from runelift.rewrite.engine.pick import pick
+from runelift.rewrite.engine.rule import Rewriting, Rule, RuleBook, rule
 
 Back = Callable[[], None]
 """The part of a rule of reverse mode that belongs to the return sweep."""
@@ -50,13 +51,13 @@ class Walk:
     def fired(self, book: RuleBook, stm: ir.Stm) -> Back | bool:
         """The answer of the first rule that applies to a statement."""
         outer, self.emit.loc = self.emit.loc, stm.loc
-        for rule in book.rules_for(stm.exp):
-            if self.rewriting.is_limited and not self.rewriting.permits(rule):
+        for each in book.rules_for(stm.exp):
+            if self.rewriting.is_limited and not self.rewriting.permits(each):
                 continue
             before = len(self.emit.stms)
-            found: Back | bool | None = rule.apply(self, stm)
+            found: Back | bool | None = each.apply(self, stm, stm.exp)
             if found:
-                self.rewriting.record(rule, (stm,), tuple(self.emit.stms[before:]))
+                self.rewriting.record(each, (stm,), tuple(self.emit.stms[before:]))
                 self.emit.loc = outer
                 return found
         raise NoDerivative(f"There is no rule for the derivative of this "
@@ -107,6 +108,11 @@ class Forward(Walk):
             else:
                 self.fired(self.books.forward, stm)
 
+    def instead(self, stms: Iterable[ir.Stm]) -> bool:
+        """Append other statements for the same results, with their tangents."""
+        self.statements(stms)
+        return True
+
     def lam(self, lam: ir.Lambda, active: Sequence[bool]) -> Derived:
         """A lambda, of whose parameters these have tangents."""
         params = tuple(self.emit.fresh(p.name.base + "_tan", p.type) if has else None
@@ -119,23 +125,35 @@ class Forward(Walk):
             self.statements(lam.body.stms)
         return Derived(params, tuple(stms), self.tangents(lam.body.result))
 
+    def fixed_point(self, lam: ir.Lambda, active: Sequence[bool], operands: int = 1
+                    ) -> tuple[Derived, list[bool]]:
+        """A lambda of so many operands like its result, and the parts of these with tangents."""
+        wanted = list(active)
+        while True:
+            derived = self.lam(lam, wanted * operands)
+            after = [a or t is not None for a, t in zip(wanted, derived.results, strict=True)]
+            if after == wanted:
+                return derived, wanted
+            wanted = after
+
     def filled(self, derived: Derived, types: Sequence[Type], wanted: Sequence[bool]
                ) -> tuple[tuple[ir.Stm, ...], tuple[Atom, ...]]:
         """The statements of a body, and the tangents of the wanted results, with zeros."""
         with self.emit.block(list(derived.stms)) as stms:
-            tangents = tuple(self.emit.zeros(type_) if tangent is None else tangent
-                             for tangent, type_, want in zip(derived.results, types, wanted,
-                                                             strict=True) if want)
+            tangents = tuple(map(self.emit.or_zeros, pick(derived.results, wanted),
+                                 pick(types, wanted)))
         return tuple(stms), tangents
 
     def pattern(self, stm: ir.Stm, wanted: Sequence[bool]) -> tuple[ir.Param, ...]:
         """A fresh tangent for each wanted result of a statement."""
-        found = []
-        for param, want in zip(stm.pat, wanted, strict=True):
-            if want:
-                found.append(self.emit.fresh(param.name.base + "_tan", param.type))
-                self.tan[param.name] = found[-1].name
-        return tuple(found)
+        params = pick(stm.pat, wanted)
+        found = self.emit.like(params, "_tan")
+        self.tan |= {p.name: tangent.name for p, tangent in zip(params, found, strict=True)}
+        return found
+
+    def add_both(self, stm: ir.Stm, tangents: Iterable[ir.Param], exp: ir.Exp) -> None:
+        """Append a statement whose expression also makes tangents of its results."""
+        self.emit.stms.append(replace(stm, pat=(*stm.pat, *tangents), exp=exp))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +167,16 @@ class Entry:
     places: tuple[Atom, ...]
     value: Atom
     sure: bool
+
+    @property
+    def atoms(self) -> tuple[Atom, ...]:
+        """The places and the value."""
+        return *self.places, self.value
+
+    def of(self, names: Sequence[Atom], *, sure: bool | None = None) -> Entry:
+        """An entry like this one, whose atoms are the first of ``names``."""
+        depth = len(self.places)
+        return Entry(tuple(names[:depth]), names[depth], self.sure if sure is None else sure)
 
 
 @dataclass(slots=True)
@@ -214,6 +242,11 @@ class Reverse(Walk):
         """True if an atom may need an adjoint."""
         return atom in self.varied
 
+    def is_scalar(self, op: ir.Operator) -> bool:
+        """True if an operator combines scalars, and does not depend on anything that varies."""
+        return (all(isinstance(type_, Prim) for type_ in op.lam.ret)
+                and self.varied.isdisjoint(free_vars(op.lam)))
+
     def add(self, atom: Atom, value: Atom | None) -> None:
         """Add to the adjoint of an atom."""
         if value is None or not isinstance(atom, VName) or atom not in self.varied:
@@ -247,7 +280,7 @@ class Reverse(Walk):
             self._write_each(array, Entry(places, entry.value, sure), listed[0])
             return True
         index = self._flat(places, sizes) if sure or len(places) == 1 else emit.choice(
-            self.inside(places, sizes), lambda: (self._flat(places, sizes),),
+            emit.inside(places, sizes), lambda: (self._flat(places, sizes),),
             lambda: (i64(-1),))[0]
         acc, token = self.written[array]
         node = ir.AccWrite(acc, token, index, (entry.value,))
@@ -309,12 +342,6 @@ class Reverse(Walk):
         found = self.adj.pop(name, None)
         return None if found is None else self.dense(name, found)
 
-    def take_array(self, stm: ir.Stm) -> VName:
-        """The adjoint of the only result of a statement, an array that has one."""
-        adjoint = self.take(stm.pat[0].name)
-        assert isinstance(adjoint, VName)
-        return adjoint
-
     def dense(self, name: VName, adjoint: Adjoint) -> Atom:
         """An adjoint as an atom."""
         type_ = self.emit.types[name]
@@ -338,7 +365,7 @@ class Reverse(Walk):
 
         if entry.sure:
             return changed()[0]
-        inside = self.inside(entry.places, shape_of(type_))
+        inside = emit.inside(entry.places, shape_of(type_))
         return emit.choice(inside, changed, lambda: (array,))[0]
 
     def keep_unwon(self, dest: VName, winners: VName, adjoint: VName) -> None:
@@ -367,19 +394,9 @@ class Reverse(Walk):
                 won = emit.op("eq", elem_of(emit.types[winners]), emit.index(winners, *at), k)
                 return emit.choice(won, lambda: (emit.index(adjoint, *at),),
                                    lambda: (emit.zeros(row),))
-            return emit.choice(self.inside(at, sizes), inside, lambda: (emit.zeros(row),))
+            return emit.choice(emit.inside(at, sizes), inside, lambda: (emit.zeros(row),))
 
         self.add(values, emit.map(indexed, value, "adjs")[0])
-
-    def inside(self, places: Sequence[Atom], sizes: Sequence[Atom]) -> Atom:
-        """True if places are in bounds."""
-        total: Atom = TRUE
-        for place, size in zip(places, sizes, strict=False):
-            low = self.emit.size_op("le", i64(0), place)
-            high = self.emit.size_op("lt", place, size)
-            both = self.emit.op("and", Prim.BOOL, low, high)
-            total = both if total == TRUE else self.emit.op("and", Prim.BOOL, total, both)
-        return total
 
     def _gathered(self, array: VName, type_: Type, entry: Entry, rank: int) -> Atom:
         """An adjoint with an array of entries added: a histogram."""
@@ -453,33 +470,28 @@ class Reverse(Walk):
         return {name: adjoint for name, adjoint in found.items() if name not in local}
 
     def applied(self, lam: ir.Lambda, args: Sequence[Atom], seeds: Sequence[Atom | None],
-                active: Sequence[bool]) -> Found:
-        """Both sweeps of a lambda at arguments, and the adjoints of its parameters.
-
-        They are complete and have the names of a copy's parameters, which are active or not.
-        """
+                active: Sequence[bool]) -> list[Atom]:
+        """Both sweeps of a lambda at arguments, and the adjoints of its active parameters."""
         copy = self.copied(lam)
+        names = [p.name for p in pick(copy.params, active)]
         self.varied.difference_update(binders(copy))
-        self.varied.update(p.name for p, has in zip(copy.params, active, strict=True) if has)
+        self.varied.update(names)
         spread(copy.body, self.varied)
         self.emit.let(copy.params, args)
         with self.writing({}):
             found = self.sweep(copy.body, seeds)
-        return {p.name: found.pop(p.name, Adjoint()) for p in copy.params} | found
+        return [self.dense(name, found.get(name, Adjoint())) for name in names]
 
-    def visible(self, entry: Entry, local: set[VName]) -> bool:
-        """True if the sizes of an entry are known where ``local`` names are not."""
-        atoms = (entry.places[0], entry.value)
-        return not any(size in local for a in atoms for size in shape_of(self.emit.type(a)))
+    def add_each(self, names: Iterable[VName], values: Iterable[Atom]) -> None:
+        """Add to the adjoints of those names that vary, which have a value each."""
+        for name, value in zip(filter(self.varies, names), values, strict=True):
+            self.add(name, value)
 
-    @contextmanager
-    def scope(self, adj: Found) -> Iterator[None]:
-        """Work on other adjoints meanwhile."""
-        outer, self.adj = self.adj, adj
-        try:
-            yield
-        finally:
-            self.adj = outer
+    def are_visible(self, adjoint: Adjoint, local: set[VName]) -> bool:
+        """True if an adjoint has only entries, of sizes known where ``local`` names are not."""
+        return adjoint.dense is None and not any(
+            size in local for entry in adjoint.entries for a in (entry.places[0], entry.value)
+            for size in shape_of(self.emit.type(a)))
 
 
 def blank(emit: Emitter, atom: Atom, *, place: bool) -> Atom:
@@ -490,3 +502,47 @@ def blank(emit: Emitter, atom: Atom, *, place: bool) -> Atom:
     return emit.one(ir.Replicate(shape, value), array_of(shape, value.prim)) if shape else value
 
 
+# Rules
+
+
+def _is_any(exp: ir.Exp) -> bool:
+    return True
+
+
+def forward(*heads: type, provided: Callable[[Any], bool] = _is_any
+            ) -> Callable[[Callable[..., None]], Rule]:
+    """Make a rule of forward mode from a function that appends a statement and its tangents.
+
+    It gets the walk, the statement, and the expression, which is as ``provided``.
+    """
+    def make(function: Callable[..., None]) -> Rule:
+        @wraps(function)
+        def apply(walk: Forward, stm: ir.Stm, exp: ir.Exp) -> bool:
+            applies = provided(exp)
+            if applies:
+                function(walk, stm, exp)
+            return applies
+
+        return rule(*heads)(apply)
+
+    return make
+
+
+def transposed(*heads: type, provided: Callable[[Any], bool] = _is_any
+               ) -> Callable[[Callable[..., None]], Rule]:
+    """Make a rule of reverse mode that keeps its statement, from a function for the return sweep.
+
+    It gets the walk, the statement, the expression, which is as ``provided``, and the adjoint of
+    each result.  An adjoint is None if it is zero, but the only one is not.
+    """
+    def make(function: Callable[..., None]) -> Rule:
+        @wraps(function)
+        def apply(walk: Reverse, stm: ir.Stm, exp: ir.Exp) -> Back | None:
+            if not provided(exp):
+                return None
+            walk.emit.add(stm)
+            return lambda: function(walk, stm, exp, *[walk.take(p.name) for p in stm.pat])
+
+        return rule(*heads)(apply)
+
+    return make
