@@ -76,7 +76,7 @@ class Follower:
         everywhere = groups.mul(group)
         self._ids = {Id.LOCAL_ID: of(self._lane), Id.GROUP_ID: of(self._group),
                      Id.GLOBAL_ID: place, Id.LOCAL_SIZE: group, Id.NUM_GROUPS: groups,
-                     Id.GLOBAL_SIZE: everywhere}
+                     Id.GLOBAL_SIZE: everywhere, Id.FAILURE: number(-1)}
         forms.filled = {of(self._lane): group, of(self._group): groups, place: everywhere}
         self._values: dict[VName, Value] = {}
         for name, text in names.items():

@@ -55,7 +55,8 @@ _IDS = {
     Id.GLOBAL_SIZE: "get_global_size", Id.LOCAL_SIZE: "get_local_size",
     Id.NUM_GROUPS: "get_num_groups",
 }
-_SHORT_IDS = {(Id.GLOBAL_ID, 0): "GID", (Id.LOCAL_ID, 0): "LID"}
+_SHORT_IDS = {(Id.GLOBAL_ID, 0): "GID", (Id.LOCAL_ID, 0): "LID",
+              (Id.FAILURE, 0): "(long)*failure_code"}
 """The indices for which the prelude has a macro."""
 _VIRTUAL_IDS = {
     Id.GROUP_ID: "group_id", Id.NUM_GROUPS: "num_groups",

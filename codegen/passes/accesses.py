@@ -14,6 +14,7 @@ from runelift.codegen.plan.views import lit
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
 from runelift.ir.imp.traverse import blocks, expressions, parts
+from runelift.ir.imp.uniformity import VARYING_IN_GROUP
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 
@@ -149,7 +150,7 @@ class Facts:
             case imp.Var(name):
                 return name not in self.differing
             case imp.WorkItem(kind):
-                return kind not in (imp.Id.LOCAL_ID, imp.Id.GLOBAL_ID)
+                return kind not in VARYING_IN_GROUP
             case imp.Load(mem):
                 if mem in self.private:
                     return False

@@ -134,7 +134,10 @@ def _reduce_by_team(lowering: launches.Lowering, exp: SegRed, team: _Team) -> No
         exists, number, lit(0), Prim.I64))
     exp = begin_segment(k, exp, known)
     totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
-    each = segment_of(k, exp, totals, outs, number, exists)
+    # the host may look for failures of the pass over lengths after this launch
+    fine = op("lt", imp.WorkItem(imp.Id.FAILURE), lit(0))
+    each = segment_of(k, exp, totals, outs, number, k.declare("known", Prim.BOOL, (
+        fine if exists is None else all_of(exists, fine))))
     each.fold_part(team.lane, team.lanes)
     expect(k, ragged_of(exp), op("mul", k.scalar(exp.space[0].width), team.lanes), team.lanes)
     found = team.total(exp, totals)

@@ -35,7 +35,11 @@ class Space(Enum):
 
 
 class Id(Enum):
-    """A query of a work-item about its place in the launch."""
+    """A query of a work-item about its place in the launch.
+
+    ``FAILURE`` is below 0 until a kernel has failed since the run began; work-items of a kernel
+    that fails may see it at different times.
+    """
 
     GLOBAL_ID = "global_id"
     LOCAL_ID = "local_id"
@@ -43,6 +47,7 @@ class Id(Enum):
     GLOBAL_SIZE = "global_size"
     LOCAL_SIZE = "local_size"
     NUM_GROUPS = "num_groups"
+    FAILURE = "failure"
 
     __hash__ = object.__hash__  # as of Prim
 

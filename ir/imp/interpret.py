@@ -433,6 +433,8 @@ class _Item:
                 return launch.groups * size
             case Id.GLOBAL_ID:
                 return self.group * size + self.number
+            case Id.FAILURE:
+                return -1
 
     @staticmethod
     def _only(kind: Id) -> int:

@@ -18,7 +18,7 @@ from runelift.ir.imp import Exp, Id, Stm
 from runelift.ir.imp.traverse import statements, subexpressions
 from runelift.ir.names import VName
 
-VARYING_IN_GROUP = frozenset({Id.LOCAL_ID, Id.GLOBAL_ID})
+VARYING_IN_GROUP = frozenset({Id.LOCAL_ID, Id.GLOBAL_ID, Id.FAILURE})
 VARYING_AMONG_GROUPS = VARYING_IN_GROUP | {Id.GROUP_ID}
 
 

@@ -134,7 +134,7 @@ class _Counter:
         self._ids: dict[Id, Value] = {
             Id.LOCAL_ID: local, Id.GROUP_ID: group, Id.GLOBAL_ID: group * group_size + local,
             Id.LOCAL_SIZE: np.int64(group_size), Id.NUM_GROUPS: np.int64(groups),
-            Id.GLOBAL_SIZE: np.int64(groups * group_size)}
+            Id.GLOBAL_SIZE: np.int64(groups * group_size), Id.FAILURE: np.int64(-1)}
         self._controlling: dict[int, frozenset[VName]] = {}
 
     # Statements.  ``weight`` says for how many executions each work-item stands.

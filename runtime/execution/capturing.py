@@ -38,6 +38,8 @@ MERGES = "merge_"
 """How kinds of kernel begin that write nothing if the lengths of segments have another total."""
 COMPLETES = "merge_joined"
 """The kind that completes what others of them have begun."""
+HEEDING = frozenset({"ragged_lanes", "ragged_groups"})
+"""The kinds of kernel that take no element of a row if a kernel before has failed."""
 MOST_CAPTURED_BYTES = 1 << 30
 """The most memory of a captured run; a command buffer needs the sum of all its buffers."""
 
@@ -47,11 +49,13 @@ class _Late:
     """A comparison that may wait until all other commands have been issued.
 
     ``place`` is the number of commands before it.  ``total``: commands are right for one total.
+    ``checked``: they are right only if no check of lengths has failed.
     """
 
     place: int
     expect: Expect
     total: bool
+    checked: bool
 
 
 class CapturingRun(Run):
@@ -105,12 +109,15 @@ class CapturingRun(Run):
         """Conclude; the epilogue is not captured, but run every time."""
         capture = self._capture
         for late in reversed(self._late):
-            if late.total and not self._keeps_merged(capture.commands[late.place:]):
+            after = capture.commands[late.place:]
+            if (late.total and not self._keeps_merged(after)) or (
+                    late.checked and not self._heed_failures(after)):
                 capture.commands.insert(late.place, late.expect)
                 self._late.remove(late)
         if self._late:
-            capture.commands.append(_together([each.expect for each in self._late],
-                                              fallible=self._fallible))
+            expects = [each.expect for each in self._late]
+            capture.commands.append(_together(expects, fallible=self._fallible or any(
+                each.fallible for each in expects)))
         capture.ending, capture.fallible = ending, self._fallible
         capture.values = tuple(self._slot(v.handle) if isinstance(v, Buffer) else v for v in values)
         return super().conclude(ending, *values)
@@ -173,8 +180,7 @@ class CapturingRun(Run):
 
         That is so if the version is right for all lengths of segments, or writes nothing if they
         have another total.  Then it need not wait for the comparison.  Only ``row`` looks for wrong
-        lengths itself.  Others wait if a check made before may have failed; for them, lengths below
-        0 are 0.
+        lengths itself.  For others, lengths below 0 are 0.
         """
         order = list(super().encounter(number, pars, facts, local, sizes))
         versions = self.executable.generated.sites[number].versions
@@ -185,7 +191,7 @@ class CapturingRun(Run):
             names = [size.variable for size in lengths.sizes()[1:] if size.variable is not None]
             self._compare_late([sizes[str(name)] for name in names], partial(
                 self._decides_alike, number, order[0], names, facts, local, sizes),
-                total=kind is Kind.MERGE, safe=kind is Kind.ROW or self._only_signs())
+                total=kind is Kind.MERGE, checked=kind is not Kind.ROW and not self._only_signs())
         return order
 
     def _only_signs(self) -> bool:
@@ -196,11 +202,10 @@ class CapturingRun(Run):
                    for failure in site.launch.kernel.failures)
 
     def _compare_late(self, found: Sequence[int], decides: Callable[[Sequence[Any]], bool], *,
-                      total: bool, safe: bool) -> None:
+                      total: bool, checked: bool) -> None:
         """Expect the facts that were just read after all other commands; their buffer stays.
 
-        ``total``: the commands are only right for this total.  Unless they are ``safe``, they wait
-        where a check of lengths may have failed.
+        ``total`` and ``checked`` are as in :class:`_Late`.
         """
         commands = self._capture.commands
         if not commands or not isinstance(commands[-1], Expect) or self._unrepeatable or (
@@ -211,11 +216,13 @@ class CapturingRun(Run):
             known = found[Fact.TOTAL]
             expect = replace(cast(Expect, commands.pop()), decides=(
                 lambda now: now[Fact.TOTAL] == known and decides(now)) if total else decides)
-            if expect.fallible and not safe:
-                commands.append(expect)
-            else:
-                self._late.append(_Late(len(commands), expect, total))
+            self._late.append(_Late(len(commands), expect, total, checked and expect.fallible))
             self._handles.append(self._read[0][0])
+
+    def _heed_failures(self, commands: Sequence[Command]) -> bool:
+        """True if all commands do nothing that a failed check would make wrong."""
+        return all(isinstance(each, Launch) and self.executable.sites[
+            each.number].launch.kernel.kind in HEEDING for each in commands)
 
     def _keeps_merged(self, commands: Sequence[Command]) -> bool:
         """True if no other command uses what kernels along a merge path write.

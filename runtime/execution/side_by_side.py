@@ -15,8 +15,8 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from runelift.codegen.emit.signatures import parameters
-from runelift.ir.imp import BufferParam, Peek
-from runelift.ir.imp.traverse import statements
+from runelift.ir.imp import BufferParam, Id, Peek
+from runelift.ir.imp.traverse import asked, statements
 from runelift.runtime.devices.context import RESERVED_BYTES
 from runelift.runtime.execution.commands import Command, Copy, Launch, Slot
 from runelift.runtime.execution.executable import Executable
@@ -98,8 +98,9 @@ def _access(executable: Executable, command: Launch | Copy) -> _Access:
              if isinstance(param, BufferParam)]
     access = _Access(_known(arg for _, arg in given),
                      _known(arg for param, arg in given if param.written))
-    if kernel.failures:
+    if kernel.failures or Id.FAILURE in asked(kernel.body):
         access.used.add(FAILURES)
+    if kernel.failures:
         access.written.add(FAILURES)
     return access
 

@@ -722,9 +722,9 @@ entry main [n][k] (ends: [n]i64) (xs: [k]i64): [n]i64 = map (\\e -> i64.sum xs[1
 """
 
 
-@pytest.mark.parametrize(("version", "late"), [("row", True), ("group", False), ("merge", False)])
+@pytest.mark.parametrize(("version", "late"), [("row", True), ("group", True), ("merge", False)])
 def test_versions_that_trust_lengths_wait_for_their_check(version: str, *, late: bool) -> None:
-    """The pass over lengths makes the check; only ``row`` makes it again, and need not wait."""
+    """The pass over lengths makes the check; ``row`` makes it again, and ``group`` asks for it."""
     program = runelift.compile(SLICES, tuning={
         f"main.suff_{name}_{k}": 1 if name == version else 1 << 40
         for k, name in enumerate(["row", "group"])})
@@ -740,6 +740,20 @@ def test_versions_that_trust_lengths_wait_for_their_check(version: str, *, late:
             program.run("main", [np.array([4, wrong, 9]), xs])
     found, _ = program.run("main", [np.array([9, 2, 1]), xs])
     _agree(found, [[36, 1, 0]])
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_a_repeated_call_fails_for_a_negative_length(version: int) -> None:
+    """Whoever compares facts in the end also looks for failures of the pass over lengths."""
+    names = ["main.suff_row_0", "main.suff_group_1"]
+    program = runelift.compile(RAGGED, tuning={
+        name: 1 if number == version else 1 << 40 for number, name in enumerate(names)})
+    for _ in range(4):
+        _agree(program.run("main", [np.array([3, 0, 4])])[0], [[5, 0, 14]])
+    for lengths in ([3, -1, 4], [4, -1, 4], [-7, 0, 0]):
+        with pytest.raises(ProgramFailure, match="negative"):
+            program.run("main", [np.array(lengths)])
+    _agree(program.run("main", [np.array([3, 0, 4])])[0], [[5, 0, 14]])
 
 
 def test_another_decision_is_followed() -> None:
