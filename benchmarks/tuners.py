@@ -83,7 +83,7 @@ from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.result import EntryTuning
 from runelift.runtime.tuner.search.budget import Budget
 from runelift.runtime.tuner.strategies import parse_strategy
-from runelift.runtime.tuner.strategies.live import Live
+from runelift.runtime.tuner.strategies.live import Live, measured_costs
 from runelift.runtime.tuner.strategies.trials import MeasuredCosts
 from runelift.runtime.tuner.thresholds import tune_thresholds
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
@@ -366,7 +366,7 @@ def beside(program: Program, dataset: Dataset, known: DatasetCosts, one: Mapping
     settings = other.keys() - one.keys()
     if known.path(one) == known.path(other) and not settings:
         return 1.0, 1.0, 1.0
-    both = compare_paired(program, dataset, one, other, repeats=3)
+    both = compare_paired(MeasuredProgram(program), dataset, one, other, repeats=3)
     return (1 / both.gain, both.low, both.high) if both is not None else (math.inf,) * 3
 
 
@@ -419,10 +419,8 @@ def strategies(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     job = TuningJob(runner, Forests((forest,)), own)
     default = job.defaults(forest)
     prepare(program, runner, sizes, own)
-    started = time.perf_counter()
-    costs = costs_of(forest, measure_by(MeasuringMethod(every=True), runner, forest, own,
-                                                           repeats=FORCED_REPEATS))
-    measured = costs, time.perf_counter() - started
+    measured = measured_costs(MeasuringMethod(every=True), runner, forest, own, FORCED_REPEATS)
+    costs = measured.costs
     weights = {d.name: 1.0 / d.least() for d in costs.datasets}
     names, oracles = options.strategies.split(","), list[Measuring]()
 

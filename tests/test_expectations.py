@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,3 +60,11 @@ def test_what_shows_it_exists(shown: str) -> None:
         if name:
             tests = ast.parse((ROOT / path).read_text()).body
             assert name in [each.name for each in tests if isinstance(each, ast.FunctionDef)]
+
+
+@pytest.mark.sweep(keep=["collection"])
+@pytest.mark.parametrize("shown", [each for each in SHOWN if each.startswith("python ")])
+def test_benchmarks_that_show_it_run(shown: str) -> None:
+    done = subprocess.run([sys.executable, *shlex.split(shown)[1:]], cwd=ROOT, check=True,
+                          capture_output=True, text=True)
+    assert len(done.stdout.splitlines()) > 2

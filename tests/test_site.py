@@ -61,6 +61,16 @@ def test_its_colours_are_those_of_reports(hooks: ModuleType) -> None:
     assert contrast(parts("#fff"), parts(header)) >= ENOUGH
 
 
+def test_dark_pages_are_light_on_paper(hooks: ModuleType) -> None:
+    """The rules for paper come last, so that they hold for both schemes."""
+    before, paper = hooks.style().rsplit("@media print {", 1)
+    (block,) = re.findall(r":root, \[data-md-color-scheme\] \{(.*?)\}", paper)
+    assert dict(re.findall(r"--([\w-]+): (#\w+);", block)) == SCHEMES[0]
+    assert "color-scheme: light;" in block
+    assert '[data-md-color-scheme="slate"]' in before
+    assert ".md-code__nav, .md-clipboard { display: none; }" in paper  # they would cover code
+
+
 def test_lines_of_the_home_page_fit_it(hooks: ModuleType) -> None:
     """With 1280 pixels there is room for 140 letters; narrow screens break lines."""
     home = hooks.HOME + (ROOT / "README.md").read_text()
@@ -73,6 +83,7 @@ def test_lines_of_the_home_page_fit_it(hooks: ModuleType) -> None:
 
 def test_links_have_the_titles_of_pages(hooks: ModuleType) -> None:
     page = SimpleNamespace(file=SimpleNamespace(src_uri="index.md"))
-    text = "[docs/tuning.md](docs/tuning.md#all), [it](docs/json.md), `[a.md](b)`"
+    text = ("[docs/tuning.md](docs/tuning.md#all), [it](docs/json.md), `[a.md](b)`, "
+            "[docs/design/](docs/design/README.md)")
     assert hooks.on_page_markdown(text, page, None, None) == (
-        "[Tuning](tuning.md#all), [it](json.md), `[a.md](b)`")
+        "[Tuning](tuning.md#all), [it](json.md), `[a.md](b)`, [Design](design/README.md)")

@@ -52,8 +52,11 @@ STYLE = """\
 .md-typeset table:not([class]) td code { word-break: normal; overflow-wrap: anywhere; }
 @media print, (max-width: 640px) { .md-typeset pre > code { white-space: pre-wrap;
   overflow-wrap: anywhere; } }
+@media print { :root, [data-md-color-scheme] { LIGHT color-scheme: light; }
+  [data-md-color-scheme] { --md-typeset-table-color: var(--line); }
+  .md-code__nav, .md-clipboard { display: none; } }
 """
-"""Colours are those of reports.  Columns are as narrow as their words."""
+"""Colours are those of reports, and light on paper.  Columns are as narrow as their words."""
 PAGES = {ROOT / name: page for page, name in COPIES.items()}
 LINK = re.compile(
     r"(```.*?```|`[^`\n]*`)|\]\[|\[((?:`[^`]*`|[^\]`])*)\]\(([^)\s#]*)(#[^)\s]*)?\)", re.S)
@@ -114,7 +117,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             there = path.relative_to(DOCS).as_posix()
         else:
             return str(text)
-        if text.endswith(".md"):
+        if text.endswith((".md", "/")):
             text = _title(path)
         return f"[{text}]({posixpath.relpath(there, posixpath.dirname(uri))}{anchor or ''})"
 
