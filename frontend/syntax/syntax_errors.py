@@ -164,7 +164,7 @@ def syntax_error(source: Source, found: Found, begin: int = 0,
         labels = (Label(opening, last.text),)
     if incomplete:
         hint = _INCOMPLETE
-    hint = hint or _missing(found.word, found.expected, waiting)
+    hint = hint or _missing(found.word, found.expected, waiting, source.text[:found.start])
     return Diagnostic("syntax-error", place, message, labels, (hint,) if hint else ())
 
 
@@ -191,9 +191,18 @@ def _is_next(found: Found, place: Span, *, in_module: bool) -> bool:
             and place.indentation == place.column - 1 and (in_module or place.column == 1))
 
 
-def _missing(found: str, expected: Collection[str], waiting: list[Opening]) -> str | None:
-    """A message about ``found`` that says what is expected; None if that may be too many things."""
-    if found in RESERVED and "NAME" in expected and "IF" not in expected:
+_NAMED = re.compile(r"(\b(def|entry|let|for|loop|type|module|val|case)\s+|[({,\\]\s*)$")
+"""A text behind which a name stands."""
+
+
+def _missing(found: str, expected: Collection[str], waiting: list[Opening], before: str
+             ) -> str | None:
+    """A message about ``found``, behind a text, that says what is expected.
+
+    None if that may be too many things.
+    """
+    if found in RESERVED and "NAME" in expected and "IF" not in expected and (
+            _NAMED.search(before)):
         return f"'{found}' is a keyword and cannot be a name."
     if found in _BRACKETS and all(each.word != _BRACKETS[found] for each in waiting):
         return f"No '{_BRACKETS[found]}' is open here."
