@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from runelift.frontend.check import around, foreign
 from runelift.frontend.check.arguments import elem_of
 from runelift.frontend.check.types import PRIMS
+from runelift.frontend.modules.library import library_names
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.attributes import KNOWN
 from runelift.frontend.syntax.prelude import FUNCTIONS, LIBRARY_MODULES, member, members
@@ -53,7 +54,8 @@ def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label,
         new = f"vjp {name.name[:-1]} {one[0][0]} 1"
         return (), [Replacement(f"The derivative is: {new}", f"({new})",
                                 Span(span.source, span.start, one[1]))]
-    if name.name[-1] == "'" and name.name.rstrip("'") in FUNCTIONS:
+    if name.name[-1] == "'" and (name.name.rstrip("'") in {*FUNCTIONS, *library_names()} or (
+            base is not None and isinstance(base.scheme.type, Arrow))):
         return (), [did_you_mean(name.name.rstrip("'"), span, name.name)]
     owners = [prim for prim in ("i32", "f32", "f64") if member(prim, name.name) is not None]
     present = [prim for prim in PRIMS if member(prim, name.name) is not None
@@ -81,10 +83,11 @@ def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label,
         return (), [did_you_mean(alike[0], span, name.name)]
     if name.name in LIBRARY_MODULES["lift"]:
         return (), [did_you_mean(f"lift.{name.name}", span, name.name)]
-    plain = (each for each in FUNCTIONS if "." not in each.lstrip("."))
+    functions = (*FUNCTIONS, *library_names())
+    plain = (each for each in functions if "." not in each.lstrip("."))
     names = (*checker.scope.values, *checker.scope.top, *plain)
     near = difflib.get_close_matches(name.name, names, n=1, cutoff=0.7)
-    near = [each for each in FUNCTIONS if sorted(each) == sorted(name.name)] or near
+    near = [each for each in functions if sorted(each) == sorted(name.name)] or near
     near = near if len(name.name) > 5 or (
         len(name.name) > 1 and near and near[0][0].lower() == name.name[0].lower()) else []
     return (), [did_you_mean(each, span, str(name)) for each in near] or (

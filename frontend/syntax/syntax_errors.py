@@ -144,10 +144,14 @@ def syntax_error(source: Source, found: Found, begin: int = 0,
     waiting = [*around, *openings(source.text, begin, found.start)]
     place = Span(source, found.start, found.start + (len(found.word) or 1))
     incomplete = _is_next(found, place, in_module=bool(around))
-    said = None if incomplete else _advice(source, found.start, found.expected)
+    end = len(source.text[:found.start].rstrip()) if incomplete else found.start
+    said = _advice(source, end, found.expected)
+    if incomplete and (said is None or said.place is None or said.place.end > end):
+        said = None  # it is not about the declaration before
     hint = None if said is None else said.hint
     if said is not None and said.place is not None and said.place.text:
-        place = said.place
+        line = said.place.text.partition("\n")[0]
+        place = Span(source, said.place.start, said.place.start + len(line)) if line else said.place
     message = f"Unexpected '{place.text or found.word}'." if found.word else f"Unexpected {END}."
     labels: tuple[Label, ...] = ()
     if waiting and waiting[-1].closing in found.expected and (hint is None or not found.word):
@@ -163,7 +167,7 @@ def syntax_error(source: Source, found: Found, begin: int = 0,
                 * (bracket or last.word == "let"))
         labels = (Label(opening, last.text),)
     if incomplete:
-        hint = _INCOMPLETE
+        hint = hint or _INCOMPLETE
     hint = hint or _missing(found.word, found.expected, waiting, source.text[:found.start])
     return Diagnostic("syntax-error", place, message, labels, (hint,) if hint else ())
 
