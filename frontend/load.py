@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from runelift.frontend.check import Memory, check_module
 from runelift.frontend.check.indexing import negative_indices
+from runelift.frontend.check.sums import unmarked
 from runelift.frontend.depth import require_depth
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate
 from runelift.frontend.elaborate.builder import Effort
@@ -65,7 +66,7 @@ def check(source: Source, *, promises: bool = False) -> ast.Flat:
     """
     module = checked(source)
     own = tuple(dec for dec in module.decs if dec.span.source.name == source.name)
-    for each in sorted(negative_indices(own), key=lambda each: each.span.start):
+    for each in sorted((*negative_indices(own), *unmarked(own)), key=lambda each: each.span.start):
         warnings.warn(ProgramWarning(each), stacklevel=2)
     with suppress(TooLarge):
         program = elaborate(module, Names(), effort=CHECKED)

@@ -42,7 +42,9 @@ _TEMPLATES = {
     "arange": "iota {0}", "range": "0..<{0}",
     "enumerate": "zip (indices {0}) {0}", "concatMap": "flatten (map {0} {1})",
     "elem": "any (== {0}) {1}", "square": "{0} * {0}", "sqr": "{0} * {0}",
-    "replicateM": "replicate {0} {1}", "lerp": "{0} + ({1} - {0}) * {2}",
+    **dict.fromkeys(("nrow", "numel", "rows"), "length {0}"), "ncol": "length {0}[0]",
+    "dot": "f32.sum (map2 (*) {0} {1})",
+    "lerp": "{0} + ({1} - {0}) * {2}",
 }
 """Expressions for calls of functions of other languages; braces have the number of an argument."""
 
@@ -157,6 +159,15 @@ def _around(name: str, span: Span) -> list[str]:
         new = inner if inner.startswith("[") else f"[{inner}]"
         return [Replacement(f"An array is written {new}.", new,
                             Span(source, span.start, span.end + items.end()))]
+    if name in ("fst", "snd") and re.search(r"\b(map|filter|all|any)\s+$", before):
+        new = f"(.{int(name == 'snd')})"
+        return [Replacement(f"A function that takes a component is written {new}.", new)]
+    if name[-1:] == "=" and name[:-1] in ("+", "-", "*", "/", "**", "%") and (
+            updated := re.search(r"(?P<xs>[\w']+)\s*\[(?P<i>[^\[\]\n]*)\]\s*$", before)):
+        xs, i = updated.groups()
+        new = f"{xs} with [{i}] = {xs}[{i}] {name[:-1]}"
+        return [Replacement(f"An update says the whole new value: {new} ...", new,
+                            Span(source, updated.start(), span.end))]
     if name[:-1] in ("+", "-", "*", "/", "%", "**", "++") and name[-1] == "=" and re.search(
             r"\bdo\s+[\w']+\s*$", before):
         return [Replacement("The body of a loop is the next value: write "

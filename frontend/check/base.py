@@ -453,8 +453,8 @@ class Base(ABC):
             return self._error(
                 "not-a-function", args[0].span, f'Cannot apply {shown} to "{args[0].span.text}". '
                 f"{shown} is no function, but {self._noun(type_)}.",
-                *([foreign.misapplied(exp, self.solved.resolve(type_))]
-                  if isinstance(exp, ast.Apply) else []),
+                *filter(None, [foreign.misapplied(exp, self.solved.resolve(type_))]
+                        if isinstance(exp, ast.Apply) else []),
                 labels=labels)
         if operator is not None:
             hints = (Replacement(f"The operator is {operator}.", operator),)

@@ -56,10 +56,13 @@ def of_number(solved: Substitution, wanted: Type, given: Type, text: str, call: 
             return written("Compare its elements with a number", text, "map (!= 0)")
         case Prim(), MetaVar() if (wanted in INTS and isinstance(call, ast.BinExp)
                                    and is_float(solved, given)):
-            return _float_of(call.left.span.text, wanted, "Convert the other operand",
-                             call.left.span)
+            whole = re.fullmatch(r"(\d+)\.0*", text)
+            return _float_of(
+                call.left.span.text, wanted, "Convert the other operand", call.left.span,
+                None if whole is None else (f"An integer has no point: {whole[1]}", whole[1]),
+                known=call)
         case MetaVar(), Prim() if given in INTS and is_float(solved, wanted):
-            return _float_of(text, given)
+            return _float_of(text, given, known=call)
         case MetaVar(), MetaVar() if is_one_of(INTS, solved, wanted) and is_float(solved, given):
             return "An integer has no point."
         case MetaVar(), Prim() if given in FLOATS and isinstance(call, ast.BinExp) and (
@@ -69,8 +72,9 @@ def of_number(solved: Substitution, wanted: Type, given: Type, text: str, call: 
         case MetaVar(), Prim() if given in FLOATS and is_one_of(INTS, solved, wanted):
             return written("Convert it", text, f"i64.{given}")
         case MetaVar(), Prim.BOOL if isinstance(call, ast.BinExp) and (
-                new := {"&": "&&", "|": "||", "^": "!="}.get(str(call.op))):
-            return Replacement(f"Conditions are connected by {new}.", new, call.op_span)
+                connected := {"&": "&&", "|": "||", "^": "!="}.get(str(call.op))):
+            return Replacement(f"Conditions are connected by {connected}.", connected,
+                               call.op_span)
         case (Prim() | MetaVar()), Prim.BOOL if isinstance(call, ast.BinExp) and (
                 wanted in NUMBERS or is_one_of(NUMBERS, solved, wanted)):
             return written("Convert it", text,
@@ -80,12 +84,21 @@ def of_number(solved: Substitution, wanted: Type, given: Type, text: str, call: 
     return None
 
 
-def _float_of(text: str, given: Prim, advice: str = "Convert it", span: Span | None = None) -> str:
-    """The advice to write an integer as a float, of 64 bits or else of 32."""
-    wide, narrow = (written(advice, text, f"{prim}.{given}") for prim in (Prim.F64, Prim.F32))
+def _float_of(text: str, given: Prim, advice: str = "Convert it", span: Span | None = None,
+              last: tuple[str, str] | None = None, known: ast.Exp | None = None) -> str:
+    """The advice to write an integer as a float, of 64 bits or else of 32.
+
+    It is of 32 bits first in programs that have only such, as that around ``known``.  ``last``: a
+    hint and its text that follow if none of both cures.
+    """
+    program = "" if known is None else known.span.source.text
+    both = (Prim.F32, Prim.F64) if "f32" in program and "f64" not in program else (
+        Prim.F64, Prim.F32)
+    wide, narrow = (written(advice, text, f"{prim}.{given}") for prim in both)
     if not isinstance(wide, Replacement) or not isinstance(narrow, Replacement):
         return wide
-    return Replacement(wide, wide.new, span, Replacement(narrow, narrow.new, span, str(wide)))
+    rest = str(wide) if last is None else Replacement(*last, None, str(wide))
+    return Replacement(wide, wide.new, span, Replacement(narrow, narrow.new, span, rest))
 
 
 def _in_fold(call: ast.BinExp) -> str:
@@ -113,10 +126,10 @@ def _converted(wanted: Prim, given: Prim, text: str, call: ast.Exp | None) -> st
     if call is None and wanted in FLOATS and given in INTS and re.search(r"(?<!/)/(?!/)", text):
         return f"{said}.  Convert the operands of / if the fraction counts."
     if isinstance(call, ast.BinExp):
-        left = call.left.span
-        other = written("Convert the other operand", left.text, f"{given}.{wanted}")
+        place = (call.right if text == call.left.span.text else call.left).span
+        other = written("Convert the other operand", place.text, f"{given}.{wanted}")
         if isinstance(other, Replacement):
-            other = Replacement(other, other.new, left, _in_fold(call))
+            other = Replacement(other, other.new, place, _in_fold(call))
         return other if cuts else said if not isinstance(said, Replacement) else (
             Replacement(said, said.new, said.span, other))
     if not cuts:

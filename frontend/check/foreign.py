@@ -226,7 +226,8 @@ def for_floats(hint: str, span: Span) -> str:
     if "f64" not in text or "f32" in text or "f32" not in hint:
         return hint
     if isinstance(hint, Replacement):
-        return Replacement(hint.replace("f32", "f64"), hint.new.replace("f32", "f64"), hint.span)
+        return Replacement(hint.replace("f32", "f64"), hint.new.replace("f32", "f64"), hint.span,
+                           for_floats(hint.otherwise, span))
     return hint.replace("f32", "f64")
 
 
@@ -339,6 +340,9 @@ def misapplied(exp: ast.Apply, type_: Type) -> str:
         return Replacement(f"It takes no arguments: {text}", text, exp.fun.span.to(first))
     if "\n" in exp.span.source.text[exp.fun.span.end:first.start]:
         return "The next line goes on with this one: 'in' or an operator may be missing before it."
+    line = exp.span.source.text.rfind("\n", 0, first.start) + 1
+    if re.search(r"\\[^\n]*->", exp.span.source.text[line:first.start]):
+        return ""
     return "An operator may be missing between them."
 
 
@@ -371,10 +375,11 @@ def swallowed(exp: ast.Apply, number: int) -> str | None:
     text = source.text
     found = re.search(r"\b(map\d?|filter|reduce|scan|tabulate\w*|all|any)\b[^\n\\]*?(\(?)"
                       r"(\\[^\n\\]*?->[^\n]*)$", text[:exp.span.start])
-    if found is None or number >= len(exp.args) or not isinstance(exp.args[number], ast.Name):
+    if found is None or number >= len(exp.args) or not (
+            isinstance(exp.args[number], ast.Name) or text[exp.args[number].span.start - 1] == "("):
         return None
     inner = exp.args[number - 1] if number else exp.fun
-    rest = text[exp.args[number].span.start:end]
+    rest = text[exp.args[number].span.start - (not isinstance(exp.args[number], ast.Name)):end]
     if found[2]:
         if text[end:end + 1] != ")":
             return None

@@ -31,7 +31,7 @@ from runelift.frontend.check.structure import structure, with_names
 from runelift.frontend.check.sums import sum_type
 from runelift.frontend.check.types import PRIMS, Scheme
 from runelift.frontend.check.unify import NAMELESS, SizeMismatch, TypeMismatch
-from runelift.frontend.check.wording import without_neutral
+from runelift.frontend.check.wording import of_each, with_piped, without_neutral
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.prelude import EQUALITY, MEMBERS_ONLY, OPERATORS
@@ -439,14 +439,15 @@ class Inference(Loops):
         head = self.solved.head(fun)
         if not isinstance(head, ty.Arrow):
             result = self.solved.meta()
-            self.expect(ty.Arrow(argument, result), head, arg.span, "a function")
+            self.expect(ty.Arrow(argument, result), head, arg.span, "a function",
+                        hint=with_piped(pipe.right))
             return result
+        hint = without_neutral(pipe.right) or of_each(pipe.right, self.solved.head(argument))
         if "\n" in arg.span.text:  # the place is the function, which may be lines below
             self.expect(head.domain, argument, pipe.right.span, "a value from the pipe",
-                        hint=without_neutral(pipe.right), because=Label(arg.span, "the value"))
+                        hint=hint, because=Label(arg.span, "the value"))
         else:
-            self.expect(head.domain, argument, arg.span, "an argument", pipe.right,
-                        without_neutral(pipe.right))
+            self.expect(head.domain, argument, arg.span, "an argument", pipe.right, hint)
         codomain = head.codomain
         if head.param is not None:
             size = self._size_of(arg) or self.solved.unknown_size()

@@ -7,10 +7,12 @@ a type that names them.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from runelift.frontend.check.forms import tail
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.nodes import Node, walk
 from runelift.frontend.syntax.types import Sum, Tuple, Type, payload, show
 from runelift.ir.base.errors import Diagnostic, ProgramError, Replacement, did_you_mean
 from runelift.ir.base.source import Span
@@ -89,3 +91,18 @@ def _bad_constructor(pattern: ast.PatConstr, type_: Sum, span: Span) -> ProgramE
         f"pattern has {len(pattern.items)}.", hints=(
             f"Write {' '.join([f'#{pattern.name}', *['_'] * count])} to ignore what is inside.",)
         if len(pattern.items) < count else ()))
+
+
+def unmarked(decs: tuple[Node, ...]) -> Iterator[Diagnostic]:
+    """Warnings of patterns that are names of constructors without '#': they fit every value."""
+    for node in walk(decs):
+        if not isinstance(node, ast.MatchExp) or not isinstance(node.value.type, Sum):
+            continue
+        names = {name.lower(): name for name, _ in node.value.type.fields}
+        for case in node.cases:
+            if isinstance(case.pattern, ast.PatName) and (
+                    name := names.get(case.pattern.name.lower())):
+                yield Diagnostic(
+                    "bad-pattern", case.pattern.span, f"The name '{case.pattern.name}' fits every "
+                    "value: a constructor begins with '#'.", severity="warning",
+                    hints=(did_you_mean(f"#{name}", case.pattern.span, case.pattern.name),))

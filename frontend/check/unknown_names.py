@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from runelift.frontend.check import around, foreign
 from runelift.frontend.check.arguments import elem_of
 from runelift.frontend.check.types import PRIMS
+from runelift.frontend.modules.library import library_names
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.attributes import KNOWN
 from runelift.frontend.syntax.prelude import FUNCTIONS, LIBRARY_MODULES, member, members
-from runelift.frontend.syntax.types import Array, Record, Sum, Type
+from runelift.frontend.syntax.types import Array, Arrow, Record, Sum, Type
 from runelift.ir.base.errors import Label, Replacement, did_you_mean
 from runelift.ir.base.source import Span
-from runelift.ir.prim import NUMBERS, Prim
+from runelift.ir.prim import FLOATS, NUMBERS, Prim
 
 if TYPE_CHECKING:
     from runelift.frontend.check.base import Base
@@ -36,8 +37,9 @@ def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label,
         prim = foreign.CONVERSIONS.get(name.name) or foreign.TYPES.get(name.name, "")
         if known and prim in PRIMS:
             return (), [did_you_mean(f"{name.quals[0]}.{prim}", span, str(name))]
+        alike = [each for each in known if each.lower() == name.name.lower()]
         near = ['.'.join((*name.quals, each))
-                for each in difflib.get_close_matches(name.name, known, n=1)]
+                for each in alike or difflib.get_close_matches(name.name, known, n=1)]
         return (), [did_you_mean(each, span, str(name)) for each in near]
     if hints := foreign.bars(span) or around.meant(name.name, span):
         return (), [foreign.for_floats(each, span) for each in hints]
@@ -47,11 +49,19 @@ def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label,
             and isinstance(matrix.elem, Array)):
         new = f"transpose {name.name.rstrip(chr(39))}"
         return (), [Replacement(f"A matrix is transposed by a function: {new}", f"({new})")]
+    if name.name[-1] == "'" and base is not None and isinstance(base.scheme.type, Arrow) and (
+            one := around.call_behind(span, 1)) and base.scheme.type.domain in FLOATS:
+        new = f"vjp {name.name[:-1]} {one[0][0]} 1"
+        return (), [Replacement(f"The derivative is: {new}", f"({new})",
+                                Span(span.source, span.start, one[1]))]
+    if name.name[-1] == "'" and (name.name.rstrip("'") in {*FUNCTIONS, *library_names()} or (
+            base is not None and isinstance(base.scheme.type, Arrow))):
+        return (), [did_you_mean(name.name.rstrip("'"), span, name.name)]
     owners = [prim for prim in ("i32", "f32", "f64") if member(prim, name.name) is not None]
     present = [prim for prim in PRIMS if member(prim, name.name) is not None
                and re.search(rf"\b{prim}\b", span.source.text)] if owners else []
-    if said := _of_argument(checker, name.name, present, span):
-        return (), [said]
+    if typed := _of_argument(checker, name.name, present, span):
+        return (), [typed]
     if owners:
         return (), [f"Write {' or '.join(f'{prim}.{name}' for prim in owners)}."]
     short = foreign.SHORT.get(name.name, name.name.removesuffix("f"))
@@ -73,10 +83,11 @@ def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label,
         return (), [did_you_mean(alike[0], span, name.name)]
     if name.name in LIBRARY_MODULES["lift"]:
         return (), [did_you_mean(f"lift.{name.name}", span, name.name)]
-    plain = (each for each in FUNCTIONS if "." not in each.lstrip("."))
+    functions = (*FUNCTIONS, *library_names())
+    plain = (each for each in functions if "." not in each.lstrip("."))
     names = (*checker.scope.values, *checker.scope.top, *plain)
     near = difflib.get_close_matches(name.name, names, n=1, cutoff=0.7)
-    near = [each for each in FUNCTIONS if sorted(each) == sorted(name.name)] or near
+    near = [each for each in functions if sorted(each) == sorted(name.name)] or near
     near = near if len(name.name) > 5 or (
         len(name.name) > 1 and near and near[0][0].lower() == name.name[0].lower()) else []
     return (), [did_you_mean(each, span, str(name)) for each in near] or (
@@ -156,6 +167,10 @@ def _of_form(checker: Base, name: str, span: Span) -> str | None:
                            name, Span(span.source, span.start, sizes.end()))
     if re.search(r"\bloop\s+$", span.source.text[:span.start]):
         return f"A loop says what it begins with: loop {name} = a for i < n do e"
+    if re.search(r"\b(map|filter|all|any)\s+$", span.source.text[:span.start]) and any(
+            isinstance(each.definition, Record) and name in dict(each.definition.fields)
+            for each in checker.abbreviations.values()):
+        return Replacement(f"A function that takes a field is written (.{name}).", f"(.{name})")
     one = around.call_behind(span, 1)
     type_ = None if one is None else _type_of(checker, one[0][0])
     if one is None or not isinstance(type_, Record) or name not in dict(type_.fields):

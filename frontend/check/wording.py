@@ -36,6 +36,7 @@ from runelift.frontend.syntax.types import (
     show,
 )
 from runelift.ir.base.errors import Replacement
+from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, SIGNED, Prim
 from runelift.ir.sizes import Size
@@ -140,6 +141,9 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
     if isinstance(call, ast.BinExp) and (
             said := _chained(call) or _negated(call, given) or _power(solved, call, given)):
         return said
+    if isinstance(call, ast.Apply) and call.fun.span.text == "tabulate" and (
+            several := arity(call)):
+        return several
     if said := _argument(solved, wanted, given, text, call):
         return said
     return (of_number(solved, wanted, given, text, call) or _composite(
@@ -401,6 +405,10 @@ def arity(call: ast.Exp | None, function: Type | None = None) -> str | None:
     """
     if isinstance(call, ast.Apply) and len(call.args) == 2 and (zipped := _unzipped(call)):
         return zipped
+    if isinstance(call, ast.Apply) and call.fun.span.text == "tabulate" and (
+            len(call.args) in (3, 4)):
+        new = f"tabulate_{len(call.args) - 1}d"
+        return Replacement(f"For {len(call.args) - 1} sizes write {new}.", new, call.fun.span)
     if not isinstance(call, ast.Apply) or not (
             named := re.fullmatch(r"(map|zip)(\d?)", call.fun.span.text)):
         return None
@@ -422,6 +430,24 @@ def arity(call: ast.Exp | None, function: Type | None = None) -> str | None:
         return Replacement(f"A function of tuples goes along {zipped}.", new, call.span)
     what = "several arrays" if maps and arrays > 1 else f"{arrays} array{'s' * (arrays > 1)}"
     return _counted(call.fun, named[1], what, arrays)
+
+
+def of_each(fun: ast.Exp, value: Type) -> str:
+    """The advice for ``xs |> (* 2)``, whose value is an array; nothing for another pipe."""
+    if not isinstance(fun, ast.OpSection | ast.LambdaExp) or not isinstance(value, Array):
+        return ""
+    source, new = fun.span.source, f"map ({fun.span.text.strip('()')})"
+    grouped = source.text[fun.span.start - 1:fun.span.start] == "("
+    place = Span(source, fun.span.start - grouped, fun.span.end + grouped)
+    return Replacement(f"A function of each element is mapped: {new}", new, place)
+
+
+def with_piped(fun: ast.Exp) -> str:
+    """The advice for ``xs |> reduce (+) 0 xs``, which has the array twice."""
+    if not isinstance(fun, ast.Apply):
+        return ""
+    new = fun.span.source.text[fun.span.start:fun.args[-1].span.start].rstrip(" (")
+    return Replacement(f"The pipe gives the last argument: {new}", new, fun.span)
 
 
 def without_neutral(fun: ast.Exp) -> str:

@@ -144,10 +144,14 @@ def syntax_error(source: Source, found: Found, begin: int = 0,
     waiting = [*around, *openings(source.text, begin, found.start)]
     place = Span(source, found.start, found.start + (len(found.word) or 1))
     incomplete = _is_next(found, place, in_module=bool(around))
-    said = None if incomplete else _advice(source, found.start, found.expected)
+    end = len(source.text[:found.start].rstrip()) if incomplete else found.start
+    said = _advice(source, end, found.expected)
+    if incomplete and (said is None or said.place is None or said.place.end > end):
+        said = None  # it is not about the declaration before
     hint = None if said is None else said.hint
     if said is not None and said.place is not None and said.place.text:
-        place = said.place
+        line = said.place.text.partition("\n")[0]
+        place = Span(source, said.place.start, said.place.start + len(line)) if line else said.place
     message = f"Unexpected '{place.text or found.word}'." if found.word else f"Unexpected {END}."
     labels: tuple[Label, ...] = ()
     if waiting and waiting[-1].closing in found.expected and (hint is None or not found.word):
@@ -163,8 +167,8 @@ def syntax_error(source: Source, found: Found, begin: int = 0,
                 * (bracket or last.word == "let"))
         labels = (Label(opening, last.text),)
     if incomplete:
-        hint = _INCOMPLETE
-    hint = hint or _missing(found.word, found.expected, waiting)
+        hint = hint or _INCOMPLETE
+    hint = hint or _missing(found.word, found.expected, waiting, source.text[:found.start])
     return Diagnostic("syntax-error", place, message, labels, (hint,) if hint else ())
 
 
@@ -191,9 +195,18 @@ def _is_next(found: Found, place: Span, *, in_module: bool) -> bool:
             and place.indentation == place.column - 1 and (in_module or place.column == 1))
 
 
-def _missing(found: str, expected: Collection[str], waiting: list[Opening]) -> str | None:
-    """A message about ``found`` that says what is expected; None if that may be too many things."""
-    if found in RESERVED and "NAME" in expected and "IF" not in expected:
+_NAMED = re.compile(r"(\b(def|entry|let|for|loop|type|module|val|case)\s+|[({,\\]\s*)$")
+"""A text behind which a name stands."""
+
+
+def _missing(found: str, expected: Collection[str], waiting: list[Opening], before: str
+             ) -> str | None:
+    """A message about ``found``, behind a text, that says what is expected.
+
+    None if that may be too many things.
+    """
+    if found in RESERVED and "NAME" in expected and "IF" not in expected and (
+            _NAMED.search(before)):
         return f"'{found}' is a keyword and cannot be a name."
     if found in _BRACKETS and all(each.word != _BRACKETS[found] for each in waiting):
         return f"No '{_BRACKETS[found]}' is open here."

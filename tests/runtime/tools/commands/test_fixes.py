@@ -93,6 +93,12 @@ def test_collection_has_hints_of_all_kinds() -> None:
      "def area (s: t): f32 = match s case #rect (a, b) -> a * b, case #dot => 0\n",
      "type t = #rect f32 f32 | #dot\n"
      "def area (s: t): f32 = match s case #rect a b -> a * b case #dot -> 0\n", 3),
+    ("type maybe = #none | #some i32\n"
+     "def value (m: maybe): i32 = match m case #some x -> x case none -> 0\n",
+     "type maybe = #none | #some i32\n"
+     "def value (m: maybe): i32 = match m case #some x -> x case #none -> 0\n", 1),
+    ("def f [n] (xs: *[n]i32): *[n]i32 =\n  xs[0] = 1\n  xs[1] = 2\n  xs\n",
+     "def f [n] (xs: *[n]i32): *[n]i32 =\n  let xs[0] = 1\n  let xs[1] = 2\n  in xs\n", 2),
     ("module M = struct\n  def x = 1i32\nend\nmodule N = { include M def y = x + 1 }\n"
      "module O = { module P = { def one = 1i32 } }\ndef z = O.one\n",
      "module M = {\n  def x = 1i32\n}\nmodule N = { open M def y = x + 1 }\n"

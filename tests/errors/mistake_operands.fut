@@ -1,0 +1,12 @@
+def wider (x: i32) (n: i64): i64 = x + n
+def left (n: i64): f32 = f32.i32 3 / n
+def half (n: i64): f32 = n * 0.5
+def middle [n] (xs: [n]i32) (i: i32): i32 = xs[i / 2.0]
+def between (p: (f64, f64)) (q: (f64, f64)) = p - q
+def longer [n][m] (xs: [n]i32) (ys: [m]i32): []i32 = xs + ys
+def ordered [n] (xs: [n]i32) (ys: [n]i32): bool = xs < ys
+def negative [n] (xs: [n]f32): bool = any (xs < 0)
+def many [n] (xs: [n]f32): i64 = length (xs > 3)
+def more [n] (xs: [n]f32): [n]f32 = map (xs + 1) xs
+def text (x: i32): i32 = x + "1"
+def folded [n] (xs: [n]f32): i32 = foldl (\x acc -> acc + i32.f32 x) 0 xs

@@ -1,0 +1,11 @@
+def powers (x: f32) (n: i64): f32 = powf(x, 3) + pow x 2 + to_f32 n + f32.int64 n
+def of_arrays [n][m] (xss: [n][m]f32) (bs: [n]bool): ([n]f32, i64) = (sum xss, sum bs)
+def of_numbers [n] (xs: [n]f32): f32 = max xs - fminf(xs[0], 1) + dot xs xs
+def halves [n] (xs: [n]i32): i32 = xs.(0) + xs[div n 2] + fst (xs[1], 2)
+def firsts [n] (ps: [n](i32, f32)): [n]i32 = map fst ps
+def grid (n: i64): [n][n]i64 = tabulate n n (\i j -> i * j)
+def cube (x: f64): f64 = x ** 3
+def slope (x: f64): f64 = cube' x
+def windows [n] (xs: [n]f32) = slide 3 1 xs
+def sizes [n][m] (xss: [n][m]f32): i64 = nrow(xss) + N
+def N: i64 = 3
