@@ -270,11 +270,9 @@ class Follower:
         """The places of both sides of a branch that work-items take differently."""
         graph = self.graph
         chance = share(self.forms, cond)
-        sides = []
-        for each in (chance, graph.sub(1, chance)):
-            sides.append(replace(here, weight=graph.mul(here.weight, each),
-                                 part=graph.mul(here.part, each),
-                                 share=graph.mul(here.share, each)))
+        sides = [Here(here.region, graph.mul(here.weight, each), here.longest,
+                      graph.mul(here.part, each), graph.mul(here.share, each), here.lanes,
+                      here.frames) for each in (chance, graph.sub(1, chance))]
         if single(self.forms, cond, self._lane):
             sides[0] = replace(sides[0], lanes=graph.most(graph.mul(here.lanes, chance), 1))
         return sides[0], sides[1]

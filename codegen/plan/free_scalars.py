@@ -119,17 +119,20 @@ def _gather(what: Any, found: list[VName]) -> None:
     kind: Any = type(what)
     if kind is VName:
         found.append(what)
+    elif isinstance(what, _SERIES):
+        for each in what:
+            _gather(each, found)
     elif kind is plan.Launch:  # in a loop, whose iterations may be one kernel's
         found += _fixing(what)
         _gather(what.args, found)
-    elif isinstance(what, tuple | list | frozenset | set):
-        for each in what:
-            _gather(each, found)
-    elif isinstance(what, dict):
+    elif kind is dict:
         _gather(list(what.items()), found)
     else:
         for name in _field_names(kind):
             _gather(getattr(what, name), found)
+
+
+_SERIES = tuple, list, frozenset, set
 
 
 @cache

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.advice import RANGE
 from runelift.frontend.syntax.types import Array, Record, Type
 from runelift.ir.base.errors import Replacement
+from runelift.ir.base.shipped import FOLDER
 from runelift.ir.base.source import Span
 from runelift.ir.prim import NUMBERS, Prim
 
@@ -235,7 +235,7 @@ def for_floats(hint: str, span: Span) -> str:
 def shipped() -> Mapping[str, str]:
     """The shipped file that declares a name, without names that several declare."""
     found: dict[str, list[str]] = {}
-    for file in files("runelift.frontend.std").iterdir():
+    for file in FOLDER.iterdir():
         if file.name.endswith(".fut"):
             for name in re.findall(r"^(?:def|module) ([\w']+)", file.read_text("utf-8"), re.M):
                 found.setdefault(name, []).append(file.name.removesuffix(".fut"))

@@ -197,7 +197,7 @@ class Substitution:
 
     def _is_resolved(self, type_: ty.Type) -> bool:
         facts = ty.facts(type_)
-        return not facts.metas and not any(map(self.sizes.__contains__, facts.all_sizes))
+        return not facts.metas and self.sizes.keys().isdisjoint(facts.all_sizes)
 
     def unify(self, left: ty.Type, right: ty.Type) -> None:
         """Make two types equal; TypeMismatch or SizeMismatch if they are not.
@@ -222,7 +222,7 @@ class Substitution:
     def _of_any_size(self, type_: ty.Type) -> ty.MetaVar | None:
         """The variable that a type was before it was found, if its values may differ in size."""
         while isinstance(type_, ty.MetaVar) and type_.id in self.types:
-            if type_.id in self.of_any_size - self.of_arguments:
+            if type_.id in self.of_any_size and type_.id not in self.of_arguments:
                 return type_
             type_ = self.types[type_.id]
         return None

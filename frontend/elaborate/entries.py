@@ -85,7 +85,7 @@ def _reachable(name: str, references: dict[str, set[str]]) -> set[str]:
     found: set[str] = set()
     todo = [name]
     while todo:
-        new = references[todo.pop()] & references.keys() - found
+        new = (references[todo.pop()] - found) & references.keys()
         found |= new
         todo.extend(new)
     return found

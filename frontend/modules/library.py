@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import re
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from runelift.frontend.modules.renaming import rename
 from runelift.frontend.modules.structures import Structure
@@ -33,7 +33,7 @@ def with_library(program: ast.Flat) -> ast.Flat:
 
 @cache
 def _text() -> str:
-    return files("runelift.frontend").joinpath("library.fut").read_text("utf-8")
+    return (Path(__file__).parents[1] / "library.fut").read_text("utf-8")
 
 
 @cache

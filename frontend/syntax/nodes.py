@@ -85,12 +85,12 @@ def walk(node: object) -> Iterator[Node]:
     todo = [node]
     while todo:
         item = todo.pop()
-        if isinstance(item, tuple):
-            todo += item
-        elif isinstance(item, Node):
+        if isinstance(item, Node):
             kind: Any = type(item)
             yield item
             todo += _read(kind)(item)
+        elif isinstance(item, tuple):
+            todo += item
 
 
 @cache

@@ -12,23 +12,26 @@ import pickle
 import zlib
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib import import_module, resources
+from importlib import import_module
+from operator import itemgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import lark
-import platformdirs
 from lark import Lark, Token, Tree
-from lark.parse_tree_builder import PropagatePositions
+from lark.parse_tree_builder import ExpandSingleChild, PropagatePositions
 from lark.parsers.lalr_analysis import Action
+
+FOLDER = Path(__file__).parents[2]
+"""The folder of the package ``runelift``."""
 
 
 class Tables:
     """A grammar, ``NAME.lark`` of a package, with the tables of its parser, ``NAME.tables``."""
 
     def __init__(self, package: str, name: str, options: Mapping[str, Any]) -> None:
-        self._folder = resources.files(package)
+        self._folder = FOLDER.joinpath(*package.split(".")[1:])
         self._name = name
         self._options = dict(options)
         self.file = f"{name}.tables"
@@ -61,6 +64,9 @@ class Tables:
         except (OSError, zlib.error):
             pass
         try:
+            # late: start-up; only another version of Lark needs it
+            import platformdirs
+
             kept = Path(platformdirs.user_cache_dir("runelift"))
             kept.mkdir(parents=True, exist_ok=True)
             return _ready(Lark(self.text, cache=str(kept / f"{self._name}.lark.cache"),
@@ -76,8 +82,13 @@ def _ready(parser: Lark) -> Lark:
     """
     inner = parser.parser.parser.parser
     callbacks: dict[Any, Any] = inner.callbacks
-    callbacks.update({rule: _Places(each.node_builder) for rule, each in callbacks.items()
-                      if isinstance(each, PropagatePositions)})
+    for rule, each in callbacks.items():
+        places = isinstance(each, PropagatePositions)
+        builder = each.node_builder if places else each
+        if isinstance(builder, ExpandSingleChild) and len(rule.expansion) == 1:
+            callbacks[rule] = itemgetter(0)  # half of all steps of a parser: the child itself
+        elif places:
+            callbacks[rule] = _Places(builder)
     names = dict[str, str]()
 
     def plain(name: str) -> str:

@@ -66,7 +66,12 @@ def _add(code: Iterable[Stm], found: list[Stm]) -> None:
 
 def has_barriers(code: Iterable[Stm]) -> bool:
     """True if work-items of a group wait for each other anywhere in the code."""
-    return any(isinstance(stm, imp.Barrier) or any(map(has_barriers, blocks(stm))) for stm in code)
+    for stm in code:
+        inside = _BLOCKS.get(type(stm))
+        if isinstance(stm, imp.Barrier) or (
+                inside is not None and any(map(has_barriers, inside(stm)))):
+            return True
+    return False
 
 
 def expressions(stm: Stm) -> tuple[Exp, ...]:

@@ -73,12 +73,11 @@ class Uniformity:
         """True if work-items may see different values."""
         names: list[VName] = []
         for exp in subexpressions(*exps):
-            if isinstance(exp, imp.Var):
-                names.append(exp.name)
-            elif isinstance(exp, imp.Load):
-                names.append(exp.mem)
-            elif isinstance(exp, imp.WorkItem) and exp.kind in self.ids:
-                return True
+            match exp:
+                case imp.Var(name) | imp.Load(name):
+                    names.append(name)
+                case imp.WorkItem(kind) if kind in self.ids:
+                    return True
         if not self.varying.isdisjoint(names):
             return True
         self._trusted.update(names)
