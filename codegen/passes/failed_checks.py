@@ -136,7 +136,7 @@ class _Ends:
 
     def block(self, code: Sequence[Stm], failed: bool = False,
               checked: Set[VName] = frozenset()) -> tuple[Stm, ...]:
-        """A block; ``failed`` if a check may have failed before it, ``checked`` what these asked."""
+        """A block; ``failed`` if a check may have failed before, ``checked`` what these asked."""
         found = list[Stm]()
         for stm in code:
             fails = any(isinstance(s, imp.Fail) for s in statements((stm,)))
