@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.plan import plan
 from runelift.codegen.passes.invariant_checks import runs_ever, with_early_checks
+from runelift.codegen.plan import plan
 from runelift.ir import imp
 from runelift.ir.base.errors import ProgramFailure
 from runelift.ir.imp.traverse import expressions, statements, subexpressions

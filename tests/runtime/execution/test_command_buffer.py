@@ -670,6 +670,17 @@ def test_versions_for_all_lengths_are_repeated_for_other_lengths(version: int) -
     assert isinstance(commands._commands[-1], Expect)
 
 
+def test_launches_as_long_as_a_sum_are_repeated_for_equal_lengths() -> None:
+    program = runelift.compile(RAGGED, tuning={
+        "main.suff_row_0": 1 << 40, "main.suff_group_1": 1 << 40})
+    for repeats, lengths in (True, [5, 0, 2]), (False, [1, 900, 0]):
+        for _ in range(3):
+            found, _ = program.run("main", [np.array(lengths)])
+            _agree(found, [[sum(i * i for i in range(k)) for k in lengths]])
+        (commands,) = _command_buffers(program)
+        assert commands.repeats == repeats
+
+
 SLICES = """
 entry main [n][k] (ends: [n]i64) (xs: [k]i64): [n]i64 = map (\\e -> i64.sum xs[1:e]) ends
 """
