@@ -62,16 +62,16 @@ REGISTER_ARRAYS_BYTES = 256
 
 
 def lower_segop(stm: ir.Stm, env: PlanEnv, names: Names,
-                parameters: Parameters | None = None, lengths: Lengths | None = None
-                ) -> tuple[plan.Step, ...]:
+                parameters: Parameters | None = None, lengths: Lengths | None = None,
+                checks: ir.SegMap | None = None) -> tuple[plan.Step, ...]:
     """The kernels and launches of a segmented operation at host level.
 
     The results are row-major buffers under the names of the pattern.  For scatters and histograms
     they hold the destinations already.  ``parameters`` collects the parameters that the steps ask
-    for.  ``lengths`` are facts about inner loops, for models of cost.  CompilerLimitation if there
-    is no kernel for the operation.
+    for.  ``lengths`` are facts about inner loops, for models of cost.  A scatter makes ``checks``,
+    too.  CompilerLimitation if there is no kernel for the operation.
     """
-    lowering = launches.Lowering(stm, env, names, parameters, lengths=lengths)
+    lowering = launches.Lowering(stm, env, names, parameters, lengths=lengths, checks=checks)
     if (found := sum_of_lengths(stm.exp)) is not None:
         lowering.added = found.lengths, stm.pat[found.place].name
     match stm.exp:

@@ -89,15 +89,21 @@ class HostBuilder(Control):
         self.places.elements |= elements
         for array, _ in elements.values():
             self.views.pop(array.name, None)
+        made = None
         for place, (stm, after) in enumerate(followed):
+            following = followed[place + 1][0] if place + 1 < len(followed) else None
             self.later.append(after)
             if isinstance(stm.exp, ir.SegMap):
                 self.place_results(followed, place)
-            if self.checks_lengths(stm, *(each for each, _ in followed[place + 1:place + 2])):
+            if stm is made:
+                pass  # by the kernel of the statement before
+            elif self.checks_lengths(stm, following):
                 self.checks = ir.node_of(stm, ir.SegMap)
             elif (packing := packed.get(id(stm))) is not None:
                 self.packed(stm, packing)
             else:
+                if following is not None and self.has_checks_beside(stm, following):
+                    self.checks, made = ir.node_of(following, ir.SegMap), following
                 self.statement(stm)
             self.later.pop()
         return body.result

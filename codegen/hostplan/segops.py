@@ -19,6 +19,7 @@ from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import product
+from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Type, elem_of, i64, shape_of
 
 INTERLEAVE_ABOVE = 4
@@ -32,8 +33,11 @@ class SegOps(LazyCopies):
 
     def segop(self, stm: ir.Stm) -> None:
         """Add the steps of a segmented operation whose result buffers exist."""
+        checks = None
+        if isinstance(stm.exp, ir.SegScatter):
+            checks, self.checks = self.checks, None
         self.lowered(stm.pat, lambda parameters: lower_segop(
-            stm, self, self.names, parameters, self.lengths))
+            stm, self, self.names, parameters, self.lengths, checks))
 
     def lowered(self, pat: Sequence[ir.Param],
                 lower: Callable[[Parameters], tuple[plan.Step, ...]]) -> None:
@@ -44,11 +48,19 @@ class SegOps(LazyCopies):
         self.types |= {p.variable: Prim.I64 for p in found}
         self.emit(plan.Operation(parameters.operation, found, steps))
 
-    def checks_lengths(self, stm: ir.Stm, following: ir.Stm | None = None) -> bool:
+    def checks_lengths(self, stm: ir.Stm, following: ir.Stm | None) -> bool:
         """True for checks at points with lengths whose facts the ``following`` statement finds."""
         match stm.exp, following and following.exp:
             case ir.SegMap(ir.Level.GRID, (dim,)), ir.LengthFacts(lengths):
                 return not stm.pat and shape_of(self.type(lengths)) == (dim.width,)
+        return False
+
+    def has_checks_beside(self, stm: ir.Stm, following: ir.Stm | None) -> bool:
+        """True for a scatter over the grid if checks follow that need none of its results."""
+        match stm.exp, following and following.exp:
+            case ir.SegScatter(ir.Level.GRID), ir.SegMap(ir.Level.GRID) as checks:
+                return not (following and following.pat) and free_vars(checks).isdisjoint(
+                    p.name for p in stm.pat)
         return False
 
     def length_facts(self, stm: ir.Stm, exp: ir.LengthFacts) -> None:

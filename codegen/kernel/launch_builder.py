@@ -25,7 +25,7 @@ from runelift.ir.imp.traverse import evaluated, statements, variables
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least, product
-from runelift.ir.syntax import Body, Lambda, Operator, Param, Space, Stm
+from runelift.ir.syntax import Body, Lambda, Operator, Param, SegMap, Space, Stm
 from runelift.ir.types import Atom, Type, as_name, elem_of, i64
 
 LID, LSIZE = imp.WorkItem(imp.Id.LOCAL_ID), imp.WorkItem(imp.Id.LOCAL_SIZE)
@@ -50,7 +50,8 @@ class Lowering:
     share.  ``scalars`` are i64s that the steps compute.  ``testing``: kernels test margins of
     arrays, and do not read stored margins.  ``route`` names the branches around what is being
     lowered.  ``lengths`` are facts about the loops of work-items whose bounds elements decide.
-    ``added`` are lengths that the operation adds, and the buffer of their sum.
+    ``added`` are lengths that the operation adds, and the buffer of their sum.  ``checks`` have
+    no results; a kernel with a work-item for each point makes them as well.
     """
 
     stm: Stm
@@ -66,6 +67,7 @@ class Lowering:
     route: tuple[str, ...] = ()
     lengths: Lengths | None = None
     added: tuple[VName, VName] | None = None
+    checks: SegMap | None = None
 
     def builder(self) -> KernelBuilder:
         """A kernel to be built."""
@@ -336,29 +338,39 @@ def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
 
     If the body needs scratch memory, the grid is capped and work-items loop.  ``busy``: a point
     takes so long that all compute units should have some.  Devices that run work-items in lockstep
-    want large groups nevertheless.
+    want large groups nevertheless.  The kernel also makes the checks of the lowering.
     """
-    shape = widths(k, space)
-    points = volume(shape)
-    with k.block() as code:
-        position = k.declare("point", Prim.I64)
-        bind_point(k, space, unflat(k, position, shape))
-        body([k.scalar(dim.index) for dim in space])
-    declare, *rest = code
-    assert isinstance(declare, imp.Declare)
+    runs = [_points(k, space, lambda: body([k.scalar(dim.index) for dim in space]))]
+    most = total(lowering, space)
+    if (checks := lowering.checks) is not None:
+        runs.append(_points(k, checks.space, lambda: k.body(checks.body)))
+        most = greatest(most, total(lowering, checks.space))
     name = _group_name(lowering, space, alone=bool(k.scratch), busy=busy)
     group = Size.var(name)
+    groups = ceil_div(most, group)
+    for position, points, code in runs:
+        if k.scratch:
+            k.emit(imp.For(position.name, GID, points, GSIZE, code))
+        else:
+            k.emit(imp.Declare(position.name, Prim.I64, GID))
+            k.emit(imp.If(op("lt", position, points), code))
     if k.scratch:
-        k.emit(imp.For(declare.name, GID, points, GSIZE, tuple(rest)))
-        groups = least(ceil_div(total(lowering, space), group), lowering.groups)
-    else:
-        k.emit(imp.Declare(declare.name, Prim.I64, GID))
-        k.emit(imp.If(op("lt", position, points), tuple(rest)))
-        groups = ceil_div(total(lowering, space), group)
+        groups = least(groups, lowering.groups)
     if k.lengths:
         k.constants = [name]
         lowering.build_for_fixed(k)
     lowering.launch(k, kind, groups, group)
+
+
+def _points(k: KernelBuilder, space: Space, body: Callable[[], object]
+            ) -> tuple[imp.Var, Exp, tuple[imp.Stm, ...]]:
+    """The number of a point, which is not set, the number of points, and the code of one."""
+    shape = widths(k, space)
+    with k.block() as code:
+        position = k.declare("point", Prim.I64)
+        bind_point(k, space, unflat(k, position, shape))
+        body()
+    return position, volume(shape), tuple(code[1:])
 
 
 def _group_name(lowering: Lowering, space: Space, *, alone: bool, busy: bool) -> VName:

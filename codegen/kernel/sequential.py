@@ -173,7 +173,8 @@ class KernelBuilder(SecondOrder):
         width = self.scalar(exp.width)
         columns = None if self.host.interleave else columns_of_lambda(self, exp)
         with self.block() as elements:
-            self.loop(width, lambda i: self.map_step(exp.lam, exp.arrays, i, outs), unroll=unroll)
+            self.loop(self.length(exp.width),
+                      lambda i: self.map_step(exp.lam, exp.arrays, i, outs), unroll=unroll)
         if columns is None:
             self.emit(*elements)
             return

@@ -178,7 +178,7 @@ class SecondOrder(CodeBuilder):
             self.accumulate_all(exp.ops, totals, values)
             self.owned.pop()
 
-        self.loop(self.scalar(exp.width) if outs else self.length(exp.width), step)
+        self.loop(self.length(exp.width), step)
         self.bind_all(pat, [*(t for total in totals for t in total), *outs])
 
     def scanomap(self, pat: tuple[Param, ...], exp: Scanomap) -> None:
@@ -200,7 +200,7 @@ class SecondOrder(CodeBuilder):
                 self.store(out, [index], t)
             self.owned.pop()
 
-        self.loop(self.scalar(exp.width), step)
+        self.loop(self.length(exp.width), step)
         self.bind_all(pat, outs)
 
     def _scan_columns(self, pat: tuple[Param, ...], exp: Scanomap, operator: Map,
@@ -231,7 +231,7 @@ class SecondOrder(CodeBuilder):
                     self.store(out, [index, place], total)
                 self.owned.pop()
 
-            self.loop(self.scalar(exp.width), step)
+            self.loop(self.length(exp.width), step)
 
         self.loop(self.scalar(operator.width), column)
         self.bind_all(pat, outs)

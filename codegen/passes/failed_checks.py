@@ -8,11 +8,15 @@ once, before it begins.
 Lowering writes the length of each loop of the program as a selection by a *mark*.  When the kernel
 is complete, selections are kept where the length may be wrong, and stand before the loop.
 Elsewhere the length alone stays, so kernels without such loops have no trace of the marks.
+
+No iteration of such a loop runs behind a failed check.  So accesses in it need not ask again
+whether a slice was inside of its array, and compilers see plain addresses.  A loop over such a
+slice asks for that alone, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -120,6 +124,24 @@ def _is_marked(exp: Exp) -> bool:
     return isinstance(exp, imp.Select) and exp.cond in (ITEM, GROUP)
 
 
+def _asks_again(stm: Stm, checked: Set[VName]) -> bool:
+    """True for a loop whose iterations ask for what was checked before it."""
+    return isinstance(stm, imp.For) and any(
+        isinstance(exp, imp.Select) and isinstance(exp.cond, imp.Var) and exp.cond.name in checked
+        for each in statements(stm.body) for exp in subexpressions(*expressions(each)))
+
+
+def _sure(stm: Stm, checked: Set[VName]) -> Stm:
+    """A statement that runs only if these conditions hold."""
+    def chosen(exp: Exp) -> Exp:
+        if isinstance(exp, imp.Select) and isinstance(exp.cond, imp.Var) and (
+                exp.cond.name in checked):
+            return chosen(exp.then_)
+        return map_parts(exp, chosen)
+
+    return map_statement(stm, chosen, lambda inner: _sure(inner, checked))
+
+
 @dataclass(frozen=True)
 class _Ends:
     """Decides about marks in ``code``; ``failing`` statements have checks in them."""
@@ -135,22 +157,29 @@ class _Ends:
         """The values that may be wrong where a check has failed."""
         return _doubtful(self.code, self.asked)
 
-    def block(self, code: Sequence[Stm], failed: bool = False) -> tuple[Stm, ...]:
-        """A block; ``failed`` if a check may have failed before it."""
+    def block(self, code: Sequence[Stm], failed: bool = False,
+              checked: Set[VName] = frozenset()) -> tuple[Stm, ...]:
+        """A block; ``failed`` if a check may have failed before, ``checked`` what these asked."""
         found = list[Stm]()
         for stm in code:
             fails = id(stm) in self.failing
             if any(map(_is_marked, subexpressions(*expressions(stm)))):
-                decide = partial(self._decided, found if failed else None)
+                asks, before = _asks_again(stm, checked), len(found)
+                decide = partial(self._decided, found if failed else None, asks)
                 stm = map_statement(stm, decide, lambda inner: inner)
+                if asks and before < len(found):
+                    stm = _sure(stm, checked)
             again = failed or (fails and isinstance(stm, imp.For | imp.While))
-            found.append(self._inside(stm, again))
+            found.append(self._inside(stm, again, checked))
             failed = failed or fails
+            match stm:
+                case imp.If(imp.Apply("not", _, (imp.Var(cond),)), (imp.Fail(), *_), ()):
+                    checked = {*checked, cond}
         return tuple(found)
 
-    def _inside(self, stm: Stm, failed: bool) -> Stm:
+    def _inside(self, stm: Stm, failed: bool, checked: Set[VName]) -> Stm:
         """A statement, itself if its blocks stay as they are."""
-        inner = [self.block(each, failed) for each in blocks(stm)]
+        inner = [self.block(each, failed, checked) for each in blocks(stm)]
         if all(a is b for new, old in zip(inner, blocks(stm), strict=True)
                for a, b in zip(new, old, strict=False)):
             return stm
@@ -161,12 +190,17 @@ class _Ends:
                 return replace(stm, body=inner[0])
         return stm
 
-    def _decided(self, before: list[Stm] | None, exp: Exp) -> Exp:
-        """An expression without marks; what it needs behind a check goes ``before`` it."""
+    def _decided(self, before: list[Stm] | None, asks: bool, exp: Exp) -> Exp:
+        """An expression without marks; what it needs behind a check goes ``before`` it.
+
+        ``asks``: the loop needs the mark whatever its length.
+        """
         if not isinstance(exp, imp.Select) or not _is_marked(exp):
-            return map_parts(exp, partial(self._decided, before))
-        length = self._decided(None, exp.then_)
-        if before is None or self.doubtful.isdisjoint(variables(length) | memories(length)):
+            return map_parts(exp, partial(self._decided, before, asks))
+        length = self._decided(None, asks, exp.then_)
+        needed = (asks and exp.cond == ITEM) or not self.doubtful.isdisjoint(
+            variables(length) | memories(length))
+        if before is None or not needed:
             return length
         assert isinstance(exp.cond, imp.Var)
         held = self.names.fresh("length")

@@ -6,17 +6,29 @@ Replay restores them before it runs the next version.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from runelift.codegen.plan import plan
 from runelift.ir import imp
 from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.types import Atom
 
 
 def given_lengths(host: plan.Plan) -> frozenset[VName]:
     """The parameters with lengths that the plan finds facts about, and that nothing overwrites."""
-    asked = {step.args[step.facts.source] for step in plan.all_steps(host.steps)
-             if isinstance(step, plan.Launch) and step.facts is not None}
+    return _kept(host, {step.args[step.facts.source] for step in plan.all_steps(host.steps)
+                        if isinstance(step, plan.Launch) and step.facts is not None})
+
+
+def given_elements(host: plan.Plan) -> frozenset[VName]:
+    """The parameters of which the plan reads i64s on the host, and that nothing overwrites."""
+    return _kept(host, {step.buffer for step in plan.all_steps(host.steps)
+                        if isinstance(step, plan.Read) and step.prim is Prim.I64})
+
+
+def _kept(host: plan.Plan, asked: Set[Atom]) -> frozenset[VName]:
+    """The parameters among these atoms that nothing overwrites."""
     given = {param.name for param in host.params if param.name in asked}
     return frozenset(given.difference(overwritten_buffers(host.steps))) if given else frozenset()
 

@@ -109,13 +109,17 @@ class ShortRun(DryRun):
         self._note(number, constants, groups, group, lengths)
 
     def known_reads(self, elements: Sequence[tuple[Buffer, str, int]]) -> list[int | None]:
-        """Elements of buffers, where they are facts about lengths that are known, else None."""
-        known = [self._facts.get(id(buffer.handle)) for buffer, _, _ in elements]
-        return [None if each is None else each[1][index]
-                for each, (_, _, index) in zip(known, elements, strict=True)]
+        """Elements of buffers, where they are known lengths or facts about these, else None."""
+        return [self._known(buffer.handle, index) for buffer, _, index in elements]
+
+    def _known(self, handle: Any, index: int) -> int | None:
+        if (facts := self._facts.get(id(handle))) is not None:
+            return facts[1][index]
+        element: Callable[[int], int | None] | None = getattr(handle, "element", None)
+        return None if element is None else element(index)
 
     def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
-        """Facts about lengths; DependsOnDevice if other values are read."""
+        """Lengths and facts about them; DependsOnDevice if other values are read."""
         found = self.known_reads(elements)
         return super().reads(*elements) if None in found else found
 

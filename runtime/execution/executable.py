@@ -11,7 +11,7 @@ from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.plan import AllocScanStatus, Plan, Recursion, all_steps
 from runelift.codegen.plan.plan import parameters as plan_parameters
 from runelift.codegen.plan.shapes import Shape
-from runelift.codegen.plan.write_sets import given_lengths
+from runelift.codegen.plan.write_sets import given_elements, given_lengths
 from runelift.ir.names import VName
 from runelift.runtime.cost.device_costs import DeviceCosts, costs_of
 from runelift.runtime.cost.predictor import Formulas, Predictor, loaded
@@ -108,6 +108,11 @@ class Executable:
     def given_lengths(self) -> frozenset[VName]:
         """The parameters with lengths that decide, if their elements are known."""
         return given_lengths(self.plan)
+
+    @cached_property
+    def given_elements(self) -> frozenset[VName]:
+        """The parameters whose elements the host reads, if they are known."""
+        return given_elements(self.plan)
 
     def whole_cost(self, lengths: frozenset[VName]
                    ) -> tuple[Callable[..., None], tuple[VName, ...]]:

@@ -7,9 +7,11 @@ import pytest
 
 import runelift
 from runelift.codegen.passes.invariant_checks import runs_ever, with_early_checks
+from runelift.codegen.plan import plan
 from runelift.ir import imp
 from runelift.ir.base.errors import ProgramFailure
-from runelift.ir.imp.traverse import statements
+from runelift.ir.imp.traverse import expressions, statements, subexpressions
+from runelift.ir.interpret import interpret
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.types import i64
@@ -56,3 +58,39 @@ def test_slices_beyond_an_array_fail_and_read_nothing_outside() -> None:
         for _, force in checks.versions("main", each=True):
             with pytest.raises(ProgramFailure, match=r"Index \[2:42\] out of bounds"):
                 form.run(args, force, 60.0)
+
+
+SLICES = {
+    "a length that the check may change": "map2 (\\o l -> i64.sum xs[o:o + l]) start len",
+    "a length of the host": "map2 (\\o l -> l + i64.sum xs[o:o + n]) start len",
+    "two slices": "map2 (\\o l -> i64.sum (map2 (*) xs[o:o + l] xs[l:l + l + o - o])) start len",
+    "a loop": "map2 (\\o l -> loop s = 0 for x in xs[o:o + l] do s * 3 + x) start len",
+    "rows": "map2 (\\o l -> i64.sum (map i64.sum pairs[o:o + l])) start len",
+    "a scan": "map2 (\\o l -> i64.maximum (#[sequential] scan (+) 0 xs[o:o + l])) start len",
+}
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_elements_of_a_slice_in_turn_are_plain_loads(name: str) -> None:
+    """A loop asks once whether its slice is inside of the array, and then runs, or does not."""
+    program = runelift.compile(f"""
+        entry main [n][m] (start: [n]i64) (len: [n]i64) (xs: [m]i64): [n]i64 =
+          let pairs = map (\\x -> [x, x * x]) xs
+          in {SLICES[name]}""", tuning={}, runs=False)
+    loops = [stm for kernel in plan.kernels(program.compiled.plan("main").steps)
+             if kernel.name.startswith("segmap_") for stm in statements(kernel.body)
+             if isinstance(stm, imp.For)]
+    assert loops
+    for each in loops:
+        asked = {exp.cond.name.base for stm in statements(each.body)
+                 for exp in subexpressions(*expressions(stm))
+                 if isinstance(exp, imp.Select) and isinstance(exp.cond, imp.Var)}
+        assert "inside" not in asked
+    checks = RaceChecks(program)
+    good = [np.array([0, 2, 1]), np.array([3, 1, 1]), np.arange(6)]
+    for form in checks.forms("main"):
+        for _, force in checks.versions("main", each=True):
+            np.testing.assert_array_equal(form.run(good, force, 60.0)[0], interpret(
+                program.compiled.core, "main", good)[0])
+            with pytest.raises(ProgramFailure, match=r"out of bounds"):
+                form.run([good[0] + 4, good[1] + 3, good[2]], force, 60.0)

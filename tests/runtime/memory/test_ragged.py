@@ -58,10 +58,24 @@ def test_joined_rows_take_what_is_foreseen(name: str) -> None:
     program = runelift.compile(f"entry main [n] (ks: [n]i64): i64 = {JOINED[name]}",
                                device="pocl", tuning={})
     for shape in ("none", "empty at the ends", "huge"):
-        lengths = np.tile(np.array(LENGTHS[shape], np.int64), 33)  # few points come in turn
-        found = program.estimate_memory("main", [lengths])
-        assert not found.unknown, (shape, found)
-        assert found.bytes == measured(program, "main", [lengths], {}), shape
+        for times in (1, 33):  # few points come in turn
+            lengths = np.tile(np.array(LENGTHS[shape], np.int64), times)
+            found = program.estimate_memory("main", [lengths])
+            assert not found.unknown, (shape, found)
+            assert found.bytes == measured(program, "main", [lengths], {}), shape
+
+
+def test_rows_in_turn_of_computed_lengths_take_what_is_foreseen() -> None:
+    """The host computes the lengths of few rows, of elements that it reads."""
+    program = runelift.compile("""entry main [n] (ks: [n]i64) (more: [2]i64): i64 =
+        let [q] (_, _, _, vs: [q]i64) =
+          flatmap' (\\k -> scan (+) 0 (map (* k) (iota (k / 2 + more[1])))) ks
+        in i64.sum (map2 (*) vs (reverse vs))""", device="pocl", tuning={})
+    for lengths in ([], [4], [0, 5, 1], [*range(32)], [0, 0, 300, 2]):
+        args = [np.array(lengths, np.int64), np.array([9, 3])]
+        found = program.estimate_memory("main", args)
+        assert not found.unknown, (lengths, found)
+        assert found.bytes == measured(program, "main", args, {}), lengths
 
 
 @pytest.mark.parametrize("text", [
