@@ -280,8 +280,8 @@ def scan_backwards(body: ir.Body, place: int, names: Names, defs: Mapping[VName,
                    ) -> Stms | None:
     """ys = segscan ⊕ f[n−1−i]; … ys[n−1−j] … ⇒ ys = backwards segscan ⊕ f[i]; … ys[j] …
 
-    Provided: all that reads ys counts from its last element: kernels of the same body, but no
-    scans from the first element, or a view of it from the last element to the first.
+    Provided: each reader of ys counts from its last element.  It is a view, or a kernel of the
+    same body, but no scan from the first element.
     Because: no kernel then turns what is scanned, and a map of it may join the scan.
     """
     stm = body.stms[place]
@@ -340,7 +340,7 @@ def _turned(stm: ir.Stm, results: Set[VName], scan: ir.SegScan, defs: Mapping[VN
 
 
 def _mirrored(place: object, width: Atom, defs: Mapping[VName, ir.PrimOp]) -> Atom | None:
-    """What counts from the first element if ``place`` counts from the last of so many elements."""
+    """The count from the first element if ``place`` counts from the last of so many elements."""
     made = defs.get(place) if isinstance(place, VName) else None
     match made:
         case ir.PrimOp("sub", Prim.I64, (end, index)) if _is_end(end, width, defs):
