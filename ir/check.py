@@ -265,11 +265,13 @@ class _Checker:
             for lam in lambdas_of(exp):
                 self.lambda_(lam, stm)
             self.group = exp.level is ir.Level.GROUP  # a LOCAL operation holds sequential code
-            if isinstance(exp, ir.SegScan) and exp.post is not None:
+            if isinstance(exp, ir.SegScan) and (exp.post or exp.backwards):
                 if exp.level is not ir.Level.GRID or exp.space[-1].ragged is not None:
-                    raise self.fail(stm, "a post-map of a scan in a group or of ragged segments")
+                    raise self.fail(stm, "a scan in a group or of ragged segments has a post-map "
+                                    "or goes backwards")
                 operands = [t for op in exp.ops for t in op.lam.ret]
-                self.same_kinds([p.type for p in exp.post.params], operands, stm)
+                self.same_kinds([p.type for p in exp.post.params] if exp.post else operands,
+                                operands, stm)
             count = len(exp.ret) if isinstance(exp, ir.SegMap | ir.SegRed | ir.SegScan) else None
             self.body(exp.body, count, stm)
         self.group = group

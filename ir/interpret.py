@@ -271,9 +271,14 @@ class Interpreter:
             case ir.SegRed(_, space, ops, body, ret):
                 return self._segments(space, ops, self._points(space, body, ret, env), env,
                                       self._reduce)
-            case ir.SegScan(_, space, ops, body, ret, post):
-                scanned = self._segments(space, ops, self._points(space, body, ret, env), env,
-                                         self._scan)
+            case ir.SegScan(_, space, ops, body, ret, post, backwards):
+                def turned(arrays: list[Value]) -> list[Value]:
+                    count = sum(len(op.neutral) for op in ops) if backwards else 0
+                    return [*(np.flip(each, len(space) - 1) for each in arrays[:count]),
+                            *arrays[count:]]
+
+                scanned = turned(self._segments(
+                    space, ops, turned(self._points(space, body, ret, env)), env, self._scan))
                 return scanned if post is None else self._after(space, post, scanned, env)
             case ir.SegScatter(_, space, dests, body):
                 values = self._points(space, body, _dest_types(dests, env), env)

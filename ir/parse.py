@@ -313,11 +313,12 @@ class Reader(Transformer[Token, Any]):
                *parts: Any) -> ir.Exp:
         return ir.SegRed(_level(level), space, parts[:-1], parts[-1], ret)
 
-    def segscan(self, level: Token, space: tuple[ir.SegDim, ...], ret: tuple[Type, ...],
-                *parts: Any) -> ir.Exp:
+    def segscan(self, level: Token, *parts: Any) -> ir.Exp:
+        *turned, space, ret = parts[:3] if isinstance(parts[0], Token) else parts[:2]
+        parts = parts[len(turned) + 2:]
         post = parts[-1] if isinstance(parts[-1], ir.Lambda) else None
         *ops, body = parts[:-1] if post else parts
-        return ir.SegScan(_level(level), space, tuple(ops), body, ret, post)
+        return ir.SegScan(_level(level), space, tuple(ops), body, ret, post, bool(turned))
 
     def segscatter(self, level: Token, dests: tuple[ir.Dest, ...], space: tuple[ir.SegDim, ...],
                    body: ir.Body) -> ir.Exp:

@@ -237,7 +237,9 @@ def _exp(exp: ir.Exp) -> Lines:
             yield f"segmap.{level.value} {_space(space)} : {_types(ret)}"
             yield from _indent(_block(_body(body)))
         case ir.SegRed(level, space, ops, body, ret) | ir.SegScan(level, space, ops, body, ret):
-            yield f"{type(exp).__name__.lower()}.{level.value} {_space(space)} : {_types(ret)}"
+            turned = " backwards" if isinstance(exp, ir.SegScan) and exp.backwards else ""
+            yield (f"{type(exp).__name__.lower()}.{level.value}{turned} {_space(space)}"
+                   f" : {_types(ret)}")
             yield from _indent(_operators(ops))
             yield from _indent(_block(_body(body)))
             if isinstance(exp, ir.SegScan) and exp.post is not None:

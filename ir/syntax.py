@@ -659,7 +659,8 @@ class SegScan:
     """As :class:`SegRed`, with inclusive scans; all results have all widths.
 
     ``post`` is applied to the scanned values of each point, and may use its indices.  Its results
-    then take the place of the scanned values.  Spaces with it are not ragged.
+    then take the place of the scanned values.  ``backwards``: each segment is scanned from its last
+    point to its first.  Spaces with either are not ragged.
     """
 
     level: Level
@@ -668,6 +669,7 @@ class SegScan:
     body: Body
     ret: tuple[Type, ...]
     post: Lambda | None = None
+    backwards: bool = False
 
     @property
     def stored(self) -> tuple[Type, ...]:

@@ -297,9 +297,9 @@ def _mapped(m: Mapper, exp: ir.Exp) -> ir.Exp:
         case ir.SegRed(level, space, ops, body, ret):
             return ir.SegRed(level, m.space(space), tuple(map(m.operator, ops)), m.body(body),
                           m.types(ret))
-        case ir.SegScan(level, space, ops, body, ret, post):
+        case ir.SegScan(level, space, ops, body, ret, post, backwards):
             return ir.SegScan(level, m.space(space), tuple(map(m.operator, ops)), m.body(body),
-                           m.types(ret), post and m.lam(post))
+                           m.types(ret), post and m.lam(post), backwards)
         case ir.SegScatter(level, space, dests, body):
             return ir.SegScatter(level, m.space(space), _dests(m, dests), m.body(body))
         case ir.SegHist(level, space, hist_ops, body):

@@ -35,6 +35,7 @@ from runelift.rewrite.passes.save_launches import (
     fill_together,
     read_together,
     save_launches,
+    scan_backwards,
     scan_with_map,
     scatter_with_map,
 )
@@ -82,8 +83,8 @@ ROWS = Pass("rows", "a work-item for each element of rows that are copied", by_e
 PREDICATE = Pass("predicate", "conditional updates made by the device", predicate,
                  (predicated_updates, predicated_scatter))
 LAUNCHES = Pass("launches", "fewer kernels and copies for the host to launch", save_launches,
-                (scatter_with_map, scan_with_map, copy_beside, fill_together, sink_elements,
-                 read_together))
+                (scatter_with_map, scan_backwards, scan_with_map, copy_beside, fill_together,
+                 sink_elements, read_together))
 SHORT_CIRCUIT = Pass("short-circuit", "make values in the arrays that they are meant for",
                      short_circuit,
                      (rearranged_result, concat_in_parts, update_early, made_in_place))

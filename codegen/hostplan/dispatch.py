@@ -51,11 +51,11 @@ from runelift.ir.analysis.products import Product, is_cheap, product_of
 from runelift.ir.base.errors import CompilerBug
 from runelift.ir.guards import Lengths
 from runelift.ir.imp import Exp
-from runelift.ir.names import Names
+from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Ragged
 from runelift.ir.sizes import Size, product
-from runelift.ir.types import array_of, elem_of, i64, shape_of
+from runelift.ir.types import Atom, array_of, elem_of, i64, shape_of
 
 REGISTER_ARRAYS_BYTES = 256
 """Kernels are built for the lengths of a work-item's arrays if these have up to this many bytes."""
@@ -258,23 +258,49 @@ def _rows_by_groups(lowering: launches.Lowering, exp: ir.SegRed | ir.SegScan) ->
     """
     *outer, last = exp.space
     reduced = sum(len(op.lam.ret) for op in exp.ops) if isinstance(exp, ir.SegRed) else 0
-    post = exp.post if isinstance(exp, ir.SegScan) else None
-    plain = replace(exp, post=None) if isinstance(exp, ir.SegScan) else exp
     pat = tuple(ir.Param(lowering.names.fresh("row"), type_) for type_ in (
         *exp.ret[:reduced], *(array_of((last.width,), type_) for type_ in exp.ret[reduced:])))
-    stms: list[ir.Stm] = [ir.Stm(
-        pat, replace(plain, level=ir.Level.LOCAL, space=(last,)), loc=lowering.stm.loc)]
-    if post is not None:
-        reads = (ir.Stm((param,), ir.Index(row.name, (last.index,)))
-                 for param, row in zip(post.params, pat, strict=False))
-        made = tuple(ir.Param(lowering.names.fresh("row"), array_of((last.width,), type_))
-                     for type_ in post.ret)
-        stms.append(ir.Stm(made, ir.SegMap(ir.Level.LOCAL, (last,), ir.Body(
-            (*reads, *post.body.stms), post.body.result), post.ret), loc=lowering.stm.loc))
-        pat = (*made, *pat[len(post.params):])
+    stms: tuple[ir.Stm, ...] = (ir.Stm(pat, replace(exp, level=ir.Level.LOCAL, space=(last,)),
+                                       loc=lowering.stm.loc),)
+    if isinstance(exp, ir.SegScan) and (exp.post or exp.backwards):
+        stms = _scan_and_map(lowering, exp, last, pat)
+        pat = stms[-1].pat
     lower_group(lowering, ir.SegMap(
-        ir.Level.GROUP, tuple(outer), ir.Body(tuple(stms), tuple(p.name for p in pat)),
+        ir.Level.GROUP, tuple(outer), ir.Body(stms, tuple(p.name for p in pat)),
         tuple(p.type for p in pat)))
+
+
+def _scan_and_map(lowering: launches.Lowering, exp: ir.SegScan, last: ir.SegDim,
+                  pat: tuple[ir.Param, ...]) -> tuple[ir.Stm, ...]:
+    """Statements of a group for a row: a scan from its first point on, and a map of its results.
+
+    ``pat`` are the results of the scan.  The map reads them from the last on, if the scan should
+    go backwards, and does the work of a post-map.
+    """
+    fresh, loc, index = lowering.names.fresh, lowering.stm.loc, last.index
+    end, place = fresh("end"), fresh("place")
+
+    def turned(result: VName, place: VName) -> tuple[ir.Stm, ...]:
+        return tuple(ir.Stm((ir.Param(name, Prim.I64),), ir.PrimOp("sub", Prim.I64, args))
+                     for name, args in ((end, (last.width, i64(1))), (result, (end, place))))
+
+    scanned = replace(exp, level=ir.Level.LOCAL, space=(last,), post=None, backwards=False)
+    if exp.backwards:
+        scanned = replace(scanned, space=(ir.SegDim(place, last.width),), body=ir.Body(
+            (*turned(index, place), *exp.body.stms), exp.body.result))
+    values = tuple(ir.Param(fresh("value"), type_) for type_ in exp.ret)
+    if exp.post is not None:
+        values = (*exp.post.params, *values[len(exp.post.params):])
+    code = [*(turned(place, index) if exp.backwards else ()), *(
+        ir.Stm((value,), ir.Index(row.name, (place if exp.backwards else index,)))
+        for value, row in zip(values, pat, strict=True))]
+    result: tuple[Atom, ...] = tuple(value.name for value in values)
+    if exp.post is not None:
+        code += exp.post.body.stms
+        result = (*exp.post.body.result, *result[len(exp.post.params):])
+    made = tuple(ir.Param(fresh("row"), array_of((last.width,), type_)) for type_ in exp.stored)
+    return (ir.Stm(pat, scanned, loc=loc), ir.Stm(made, ir.SegMap(
+        ir.Level.LOCAL, (last,), ir.Body(tuple(code), result), exp.stored), loc=loc))
 
 
 def _segscatter(lowering: launches.Lowering, exp: ir.SegScatter) -> None:

@@ -76,7 +76,7 @@ def packings(body: ir.Body, makers: Mapping[VName, ir.Stm]) -> dict[int, Packing
 def _is_scan(stm: ir.Stm) -> bool:
     """True if a statement scans sequences of scalars that cost little."""
     return (isinstance(stm.exp, ir.SegScan) and stm.exp.level is ir.Level.GRID
-            and len(stm.exp.space) == 1 and stm.exp.post is None
+            and len(stm.exp.space) == 1 and not (stm.exp.post or stm.exp.backwards)
             and all(op.lam.ret == (Prim.I64,) for op in stm.exp.ops) and is_cheap(stm.exp.body)
             and all(len(shape_of(param.type)) == 1 for param in stm.pat))
 

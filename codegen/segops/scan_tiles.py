@@ -276,13 +276,13 @@ class ScanTile:
         position = k.declare("p", Prim.I64, imp.Select(
             self.staged, op("add", self.base, launches.LID), self.start, Prim.I64))
         with k.block() as walk:
-            place = _Walk(k, self.shape, position, alone)
+            place = self._walk(position, alone)
         walked = False
 
         def element(offset: Exp) -> None:
             nonlocal walked
             with k.block() as inside:
-                self._put(offset, elements(place.indices(), position))
+                self._put(offset, elements(place.indices(position), place.memory(position)))
             walked = place.is_read(inside)
             if guarded:
                 with k.block() as outside:
@@ -298,6 +298,9 @@ class ScanTile:
             self._each(element, unroll=self._is_short())
         k.emit(*(walk if walked else ()), *code)
         return walked
+
+    def _walk(self, position: Exp, alone: bool = False) -> _Walk:
+        return _Walk(self.k, self.shape, position, alone, self.exp.backwards)
 
     def _put(self, offset: Exp, values: Sequence[Exp]) -> None:
         """Keep the values that a work-item computed ``offset`` steps after its first."""
@@ -433,15 +436,14 @@ class ScanTile:
 
         def chunk(*, guarded: bool) -> None:
             with k.block() as begin:
-                place = _Walk(k, self.shape, position(lit(0)))
+                place = self._walk(position(lit(0)))
             walked = False
 
             def element(offset: Exp) -> None:
                 nonlocal walked
                 at = k.declare("p", Prim.I64, position(offset))
                 with k.block() as writes:
-                    self._result(outs, place.indices() if len(self.shape) > 1 else [at], at,
-                                 values(offset))
+                    self._result(outs, place.indices(at), place.memory(at), values(offset))
                 k.emit(*((imp.If(op("lt", at, self.points), tuple(writes)),) if guarded
                          else writes))
                 walked = place.is_read(writes)
@@ -483,15 +485,16 @@ def _small(count: Exp) -> Exp:
 class _Walk:
     """The indices of a flat position that moves on; long rows need no divisions for that.
 
-    A walk that is ``alone`` stays within its row.
+    A walk that is ``alone`` stays within its row.  Positions count the order of the scan, which
+    may go ``backwards`` in each row.
     """
 
-    def __init__(self, k: KernelBuilder, shape: Sequence[Exp], position: Exp,
-                 alone: bool = False) -> None:
+    def __init__(self, k: KernelBuilder, shape: Sequence[Exp], position: Exp, alone: bool,
+                 backwards: bool) -> None:
         self.k = k
         self.shape = shape
-        self.position = position
         self.alone = alone
+        self.backwards = backwards
         if len(shape) > 1:
             self.row = k.declare("row", Prim.I64, op("quot", position, shape[-1]))
             self.column = k.declare("column", Prim.I64, op("rem", position, shape[-1]))
@@ -502,11 +505,24 @@ class _Walk:
         return any(isinstance(exp, imp.Var) and exp in counted
                    for exp in evaluated(statements(code)))
 
-    def indices(self) -> list[Exp]:
-        """The indices of the present element."""
+    def indices(self, position: imp.Var) -> list[Exp]:
+        """The indices of the element at the present position."""
         if len(self.shape) == 1:
-            return [self.position]
-        return [*unflat_index(self.row, self.shape[:-1]), self.column]
+            return [self.memory(position)]
+        column = self._last(self.column) if self.backwards else self.column
+        return [*unflat_index(self.row, self.shape[:-1]), column]
+
+    def memory(self, position: imp.Var) -> imp.Var:
+        """The flat position in memory of the element at the present position."""
+        if not self.backwards:
+            return position
+        place = self._last(position) if len(self.shape) == 1 else op("add", position, op(
+            "sub", self._last(self.column), self.column))
+        return self.k.declare("place", Prim.I64, place)
+
+    def _last(self, column: Exp) -> Exp:
+        """A place in a row, counted from the last one."""
+        return op("sub", op("sub", self.shape[-1], lit(1)), column)
 
     def advance(self, step: Exp) -> None:
         """Go on by ``step``; the position itself has been moved already."""

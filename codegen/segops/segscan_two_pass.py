@@ -83,8 +83,9 @@ def _segscan_items(lowering: launches.Lowering, exp: SegScan) -> None:
     def segment(outer: list[Exp]) -> None:
         totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
 
-        def element(index: Exp) -> None:
-            indices = [*outer, index]
+        def element(step: Exp) -> None:
+            last = op("sub", k.scalar(exp.space[-1].width), lit(1))
+            indices = [*outer, op("sub", last, step) if exp.backwards else step]
             launches.bind_point(k, exp.space, indices)
             values = k.body(exp.body)
             count = sum(map(len, totals))

@@ -31,10 +31,11 @@ from runelift.ir.traverse import (
     map_inside,
     needed_for,
     rename_body,
+    statements_inside,
     stm_of,
     substitute_body,
 )
-from runelift.ir.types import Atom, elem_of, shape_of, zero
+from runelift.ir.types import Atom, Const, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.outward import each_body
 from runelift.rewrite.engine.pick import pick
 from runelift.rewrite.engine.rule import Rewriting, Rule, rule
@@ -50,20 +51,28 @@ IN_PLACE = (ir.Update, ir.Concat, ir.Rearrange)
 
 def save_launches(program: ir.Program, rewriting: Rewriting) -> ir.Program:
     """``program`` with fewer launches by the host."""
-    return each_body(program, _Walk(rewriting).body)
+    defs = {p.name: stm.exp for fun in program.funs for stm in statements_inside((fun.body,))
+            if isinstance(stm.exp, ir.PrimOp) for p in stm.pat}
+    return each_body(program, _Walk(rewriting, defs).body)
 
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """The walk of this pass over code that the host runs."""
+    """The walk of this pass over code that the host runs.
+
+    ``defs`` are the operations on scalars in all of the program.
+    """
 
     rewriting: Rewriting
+    defs: Mapping[VName, ir.PrimOp]
 
     def body(self, body: ir.Body, own: Set[VName] = frozenset()) -> ir.Body:
         """A body of the host, inner bodies first; ``own`` are the parameters of its loop."""
         stms = [stm_of(stm, self._inside(stm.exp)) for stm in body.stms]
         body = body_of(body, stms, body.result)
-        for each in (scatter_with_map, scan_with_map, copy_beside, fill_together):
+        body = self._everywhere(scatter_with_map, body)
+        body = self._everywhere(scan_backwards, body, self.defs)
+        for each in (scan_with_map, copy_beside, fill_together):
             body = self._everywhere(each, body)
         if self.rewriting.permits(sink_elements):
             sunk: Stms | None = sink_elements.apply(body, own, self.rewriting.names)
@@ -82,13 +91,13 @@ class _Walk:
             return map_inside(exp, self.body, lambda lam: lam)
         return exp
 
-    def _everywhere(self, each: Rule, body: ir.Body) -> ir.Body:
+    def _everywhere(self, each: Rule, body: ir.Body, *facts: Mapping[VName, ir.PrimOp]) -> ir.Body:
         """The body after a rule was tried on all statements."""
         place = 0
         while place < len(body.stms):
             new: Stms | None = None
             if isinstance(body.stms[place].exp, each.heads) and self.rewriting.permits(each):
-                new = each.apply(body, place, self.rewriting.names)
+                new = each.apply(body, place, self.rewriting.names, *facts)
             if new is None:
                 place += 1
                 continue
@@ -264,6 +273,102 @@ def _scanned(scan: ir.Stm, reader: ir.Stm, elements: Mapping[VName, VName], late
         one, body=ir.Body(one.body.stms, pick(one.body.result, own)), ret=pick(one.ret, own),
         post=ir.Lambda(post.params, ir.Body((*stms, *then.stms), results),
                        (*(elem_of(p.type) for p in stored), *two.ret))))
+
+
+@rule(ir.SegScan)
+def scan_backwards(body: ir.Body, place: int, names: Names, defs: Mapping[VName, ir.PrimOp]
+                   ) -> Stms | None:
+    """ys = segscan ⊕ f[n−1−i]; … ys[n−1−j] … ⇒ ys = backwards segscan ⊕ f[i]; … ys[j] …
+
+    Provided: each reader of ys counts from its last element.  It is a view, or a kernel of the
+    same body, but no scan from the first element.
+    Because: no kernel then turns what is scanned, and a map of it may join the scan.
+    """
+    stm = body.stms[place]
+    exp, results = ir.node_of(stm, ir.SegScan), {p.name for p in stm.pat}
+    if (exp.level is not ir.Level.GRID or exp.space[-1].ragged is not None or exp.backwards
+            or exp.post is not None or not results.isdisjoint(body.result)):
+        return None
+    after = list[ir.Stm]()
+    for each in body.stms[place + 1:]:
+        turned = each if results.isdisjoint(free_vars(each)) else _turned(each, results, exp, defs)
+        if turned is None:
+            return None
+        after.append(turned)
+    if all(one is two for one, two in zip(after, body.stms[place + 1:], strict=True)):
+        return None
+    index, (end, other) = exp.space[-1].index, (names.fresh("end"), names.fresh("turned"))
+    mirrors = {p.name for inner in exp.body.stms for p in inner.pat
+               if _mirrored(p.name, exp.space[-1].width, defs) == index}
+    then = substitute_body(ir.Body(_without(exp.body.stms, mirrors), exp.body.result),
+                           {**dict.fromkeys(mirrors, index), index: other})
+    before = (ir.Stm((ir.Param(end, Prim.I64),), ir.PrimOp(
+                  "sub", Prim.I64, (exp.space[-1].width, i64(1)))),
+              ir.Stm((ir.Param(other, Prim.I64),), ir.PrimOp("sub", Prim.I64, (end, index))))
+    scan = replace(stm, exp=replace(exp, backwards=True, body=_live(
+        ir.Body((*before, *then.stms), then.result))))
+    return (*body.stms[:place], scan, *after)
+
+
+def _turned(stm: ir.Stm, results: Set[VName], scan: ir.SegScan, defs: Mapping[VName, ir.PrimOp]
+            ) -> ir.Stm | None:
+    """A reader of a scan that counted from the last element, and now does from the first."""
+    last, width, exp = len(scan.space) - 1, scan.space[-1].width, stm.exp
+    if isinstance(exp, ir.Index) and len(exp.dims) == 1 and exp.array in results:
+        (dim,) = exp.dims
+        whole = isinstance(dim, ir.SliceDim) and dim.count == width and dim.stride == i64(-1)
+        if isinstance(dim, ir.SliceDim) and whole and _is_end(dim.start, width, defs):
+            return replace(stm, exp=ir.AtomExp(exp.array))
+    if (not isinstance(exp, ir.SEGOPS) or exp.level is not ir.Level.GRID
+            or (isinstance(exp, ir.SegScan) and not exp.backwards) or not results.isdisjoint(
+                free_vars(replace(stm, exp=replace(exp, body=ir.Body((), ())))))):
+        return None
+    stms = list[ir.Stm]()
+    for inner in exp.body.stms:
+        read = inner.exp
+        if isinstance(read, ir.Index) and read.array in results:
+            place = _mirrored(read.dims[last], width, defs)
+            if place is None:
+                return None
+            stms.append(replace(inner, exp=replace(read, dims=(
+                *read.dims[:last], place, *read.dims[last + 1:]))))
+        elif results.isdisjoint(free_vars(inner)):
+            stms.append(inner)
+        else:
+            return None
+    return replace(stm, exp=replace(exp, body=_live(ir.Body(tuple(stms), exp.body.result))))
+
+
+def _mirrored(place: object, width: Atom, defs: Mapping[VName, ir.PrimOp]) -> Atom | None:
+    """The count from the first element if ``place`` counts from the last of so many elements."""
+    made = defs.get(place) if isinstance(place, VName) else None
+    match made:
+        case ir.PrimOp("sub", Prim.I64, (end, index)) if _is_end(end, width, defs):
+            return index
+        case ir.PrimOp("add", Prim.I64, (end, VName() as negative)) if (
+                _is_end(end, width, defs) and negative in defs):
+            match defs[negative]:
+                case ir.PrimOp("mul", Prim.I64, (index, factor)) if factor == i64(-1):
+                    return index
+    return None
+
+
+def _is_end(place: Atom, width: Atom, defs: Mapping[VName, ir.PrimOp]) -> bool:
+    """True for the last index below ``width``."""
+    if isinstance(place, VName):
+        return place in defs and defs[place] == ir.PrimOp("sub", Prim.I64, (width, i64(1)))
+    return isinstance(width, Const) and place == i64(int(width.value) - 1)
+
+
+def _live(body: ir.Body) -> ir.Body:
+    """A body without operations on scalars that nothing needs."""
+    needed, kept = {a for a in body.result if isinstance(a, VName)}, list[ir.Stm]()
+    for stm in reversed(body.stms):
+        if (not isinstance(stm.exp, ir.PrimOp) or may_fail(stm.exp)
+                or stm.pat[0].name in needed):
+            kept.append(stm)
+            needed |= free_vars(stm)
+    return ir.Body(tuple(reversed(kept)), body.result)
 
 
 @rule(ir.Copy)

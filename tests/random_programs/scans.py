@@ -24,7 +24,8 @@ _GRAMMAR = {
         "let %x = $single\n  in ${lines x}",
     ), plain=True),
     "scan": Kind((
-        *["scan $fold $n"] * 3, "scan $fold (map2 (\\%x %y -> ${s x y}) $n $n)",
+        *["scan $fold $n"] * 3, *["reverse (scan $fold (reverse $n))"] * 2,
+        "scan $fold (map2 (\\%x %y -> ${s x y}) $n $n)",
         "map (.1) (scan (\\(f, a) (g, b) -> (f || g, if g then b else a + b)) (false, 0) "
         "(map (\\x -> (x & 3 == 0, x)) $n))"), plain=True),
     "map": Kind((

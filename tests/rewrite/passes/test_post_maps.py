@@ -60,6 +60,17 @@ entry main [n] (xs: [n]i32): [n]i32 =
 entry main [n] (xs: [n]i32): [n][2]i32 =
   let f x y = loop z = x for i < 7 do if z % 3 == i then z * y + i else z - y
   in transpose [map2 f (scan (+) 0 xs) xs, xs]""",
+    "suffix": """
+entry main [n] (xs: [n]i32): [n]i32 = map2 (-) (reverse (scan (+) 0 (reverse xs))) xs""",
+    "suffix_rows": """
+entry main [n] (xs: [n]i32): [][n]i32 =
+  map (\\i -> map3 (\\j x y -> x * i32.i64 j - y) (iota n) xs
+    (reverse (scan (+) 0 (map2 (\\j x -> x * i32.i64 (i + j)) (iota n) xs)))) (iota 5)""",
+    "suffix_pairs": """
+entry main [n] (xs: [n]i32): [n]i32 =
+  let f (a, b) (c, d) = (a * d + c, b * d)
+  in map3 (\\i (a, b) x -> if i % 3 == 0 then a - x else b ^ x) (iota n)
+       (reverse (scan f (0, 1) (zip xs (map (% 3) xs)))) xs""",
     "moved": """
 entry main [n] (xs: [n]i32): ([n]i32, [n]i32, i32) =
   let ys = scan (+) 0 xs
@@ -91,7 +102,28 @@ entry main [n] (xs: [n]i32): [n]i32 =
   let ok = n == 0 || ys[n - 1] < 1000000
   in map (\\y -> 7 / (1 + i32.abs y)) (assert ok ys)""",
 }
-PROGRAMS = JOINED | APART
+TURNED = {
+    "view": "entry main [n] (xs: [n]i32): [n]i32 = reverse (scan (+) 0 (reverse xs))",
+    "chain": """
+entry main [n] (xs: [n]i32): ([n]i32, i32) =
+  let ys = reverse (scan (+) 0 (map2 (\\i x -> x + i32.i64 i) (iota n) xs))
+  in (ys, i32.maximum (map2 (*) ys xs))""",
+    "after": """
+entry main [n] (xs: [n]i32): [n]i32 =
+  let ys = scan (+) 0 xs in map (* 2) (reverse (scan i32.max i32.lowest (reverse ys)))""",
+} | {name: text for name, text in JOINED.items() if name.startswith("suffix")}
+FORWARDS = {
+    "both": """
+entry main [n] (xs: [n]i32): [n]i32 =
+  let ys = scan (+) 0 xs in map3 (\\x y z -> x * y - z) ys (reverse ys) (rotate 1 ys)""",
+    "stored": """
+entry main [n] (xs: [n]i32): ([n]i32, [n]i32) =
+  let ys = scan (+) 0 xs in (ys, map2 (-) (reverse ys) xs)""",
+    "shorter": """
+entry main [n] (xs: [n]i32): [n]i32 =
+  let ys = scan (+) 0 xs in map (\\i -> if i + 2 > n then 0 else ys[n - 2 - i]) (iota n)""",
+}
+PROGRAMS = JOINED | APART | TURNED | {f"{name}_forwards": text for name, text in FORWARDS.items()}
 SIZES = [0, 1, 2, 5, 33, 700]
 
 
@@ -123,10 +155,10 @@ def test_every_version_agrees_on_a_processor_taken_for_a_gpu(name: str) -> None:
 
 @pytest.mark.parametrize("patience", [0, 1 << 20], ids=["two passes", "one pass"])
 @pytest.mark.parametrize("interleave", [False, True])
-@pytest.mark.parametrize("name", sorted(JOINED.keys() - {"rows", "moved"}))
+@pytest.mark.parametrize("name", sorted((JOINED | TURNED).keys() - {"rows", "moved", "chain"}))
 def test_the_kernels_of_small_tiles(name: str, interleave: bool, patience: int) -> None:
     for count in (2, 12, 13, 100):
-        code = compiled(JOINED[name]).plan("main", interleave=interleave, coherent=True)
+        code = compiled(PROGRAMS[name]).plan("main", interleave=interleave, coherent=True)
         xs = _some(count)
         (size,), (param,) = code.sizes, code.params
         machine = ProgramMachine(Choices(0), {size: count}, {
@@ -134,7 +166,7 @@ def test_the_kernels_of_small_tiles(name: str, interleave: bool, patience: int) 
         machine.put(param.name, xs)
         machine.run(code.steps)
         assert machine.failure is None
-        wanted = expected(JOINED[name], "main", [xs])
+        wanted = expected(PROGRAMS[name], "main", [xs])
         for result, want in zip(code.results, wanted, strict=True):
             if np.ndim(want):
                 np.testing.assert_array_equal(
@@ -144,6 +176,17 @@ def test_the_kernels_of_small_tiles(name: str, interleave: bool, patience: int) 
 @pytest.mark.parametrize("name", sorted(JOINED))
 def test_maps_of_what_a_scan_has_made_join_it(name: str) -> None:
     assert any(scan.post for scan in _scans(JOINED[name]))
+
+
+@pytest.mark.parametrize("name", sorted(TURNED))
+def test_scans_that_are_read_from_the_last_element_go_backwards(name: str) -> None:
+    assert _scans(TURNED[name])[-1].backwards
+
+
+@pytest.mark.parametrize("name", sorted(FORWARDS))
+def test_other_scans_go_forwards(name: str) -> None:
+    assert _scans(FORWARDS[name])
+    assert not any(scan.backwards for scan in _scans(FORWARDS[name]))
 
 
 @pytest.mark.parametrize("name", sorted(APART))
@@ -159,7 +202,7 @@ def test_only_what_is_needed_is_stored(name: str, results: int) -> None:
     assert len(scan.stored) == results
 
 
-@pytest.mark.parametrize("name", sorted(JOINED))
+@pytest.mark.parametrize("name", sorted(JOINED | TURNED))
 def test_a_post_map_is_read_as_it_is_printed(name: str) -> None:
-    text = pretty(compiled(JOINED[name]).versioned)
+    text = pretty(compiled(PROGRAMS[name]).versioned)
     assert pretty(parse(text)) == text

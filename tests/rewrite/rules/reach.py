@@ -243,6 +243,9 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
         "entry main [n] (xs: [n]i32) (is: [n]i64): [n]i32 = "
         "let (ks, ys) = unzip (map2 (\\x i -> (i % 3, x * 2)) xs is) "
         "let zs = scatter (replicate n 7) ks ys in scatter zs (map (+ 1) is) ys", [XS, IS]),
+    "scan_backwards": (
+        MATRIX + "let yss = map (\\xs -> reverse (scan (+) 0 (reverse xs))) xss "
+        "in (yss, map reverse (map (scan i32.max 0) xss) |> map (map (+ 1)))", [XSS]),
     "scan_with_map": (
         VECTOR + "let ks = map (% 3) xs let ys = scan (+) 0 ks "
         "in (map3 (\\i k y -> if k == 1 then y - k else i32.i64 i) (iota n) ks ys, "
