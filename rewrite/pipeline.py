@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from runelift.ir.base.errors import CompilerBug, CompilerLimitation, UserError
 from runelift.ir.check import check
@@ -73,39 +70,9 @@ AFTER_FLATTENING: tuple[Pass, ...] = (
 EVERY_PASS = False
 """True if the result of every pass is checked in any case, as in our tests."""
 
-Watch: TypeAlias = Callable[[Pass, Program], None]
-"""Called with each pass and the program after it."""
-
-
-@dataclass(slots=True)
-class Timing:
-    """The times of the passes, in order, in seconds."""
-
-    seconds: list[tuple[str, float]] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Observer:
-    """Observes a run of passes: gets the program and the time after each pass."""
-
-    watch: Watch | None = None
-    timing: Timing | None = None
-
-    def note(self, each: Pass, program: Program, seconds: float) -> None:
-        """Note that a pass has run."""
-        if self.timing is not None:
-            self.timing.seconds.append((each.name, seconds))
-        if self.watch is not None:
-            self.watch(each, program)
-
-    @property
-    def is_active(self) -> bool:
-        """True if an observer watches or measures the passes."""
-        return bool(self.watch or self.timing)
-
 
 def run_passes(passes: Iterable[Pass], program: Program, names: Names, *, phase: str,
-               rewriting: Rewriting | None = None, observer: Observer | None = None) -> Program:
+               rewriting: Rewriting | None = None) -> Program:
     """``program`` after the passes; CompilerBug names a pass whose result is not well formed.
 
     Checking takes time, so only the last result is checked unless each pass is watched.  If that or
@@ -113,13 +80,11 @@ def run_passes(passes: Iterable[Pass], program: Program, names: Names, *, phase:
     """
     rewriting = rewriting or Rewriting(names)
     passes = tuple(passes)
-    observer = observer or Observer()
-    watched = (observer.is_active or rewriting.trace or rewriting.watch
-               or rewriting.fuel is not None)
+    watched = rewriting.trace or rewriting.watch or rewriting.fuel is not None
     if not (watched or EVERY_PASS):
         before, fired = copy(names), rewriting.fired.copy()
         try:
-            done = _passed(passes, program, names, rewriting, lambda _: None, Observer())
+            done = _passed(passes, program, rewriting, lambda _: None)
             check(done, phase)
         except (UserError, CompilerLimitation):
             raise
@@ -129,15 +94,14 @@ def run_passes(passes: Iterable[Pass], program: Program, names: Names, *, phase:
         else:
             return done
     check(program, phase)
-    return _passed(passes, program, names, rewriting, lambda program: check(program, phase),
-                   observer)
+    return _passed(passes, program, rewriting, lambda program: check(program, phase))
 
 
-def _passed(passes: Iterable[Pass], program: Program, names: Names, rewriting: Rewriting,
-            checked: Callable[[Program], None], observer: Observer) -> Program:
+def _passed(passes: Iterable[Pass], program: Program, rewriting: Rewriting,
+            checked: Callable[[Program], None]) -> Program:
     settled: dict[str, int] = {}
     for number, each in enumerate(passes, 1):
-        start, before = time.perf_counter(), program
+        before = program
         if settled.get(each.name) != rewriting.fired.total():  # else it would change nothing
             try:
                 program = each.run(program, rewriting)
@@ -145,23 +109,20 @@ def _passed(passes: Iterable[Pass], program: Program, names: Names, rewriting: R
             except CompilerBug as bug:
                 raise CompilerBug(f"in pass {number}, '{each.name}': {bug}") from bug
             settled[each.name] = rewriting.fired.total()
-        observer.note(each, program, time.perf_counter() - start)
         if rewriting.watch is not None:
             rewriting.watch(each.name, before, program)
     return program
 
 
 def optimise(program: Program, names: Names, rewriting: Rewriting | None = None, *,
-             points: Scheduling | None = None,
-             watch: Watch | None = None, timing: Timing | None = None) -> Program:
+             points: Scheduling | None = None) -> Program:
     """The core program after :data:`STANDARD`, and after rewrite points in between.
 
     ``rewriting`` says which rules and passes are left out and how often rules may fire; its trace
     sees every firing.  ``points`` are the points to take, by default the points of the program.
-    ``watch`` sees the program after each pass.
     """
     points, passes = points or Scheduling(BOOK), STANDARD
-    program = points.begin(expanded(program, names, rewriting, watch=watch, timing=timing))
+    program = points.begin(expanded(program, names, rewriting))
     if not points.is_idle(program):
         late = STANDARD.index(WRITE_OUT)  # which would leave nothing of short loops
         # Points across kernels come first: simplification looks through windows and layouts.
@@ -169,15 +130,14 @@ def optimise(program: Program, names: Names, rewriting: Rewriting | None = None,
         before = (SIMPLIFY,) if points.book.keys() - BOOK.keys() else ()
         passes = (*before, _taking(points, fused=False), *STANDARD[:late],
                   _taking(points, fused=True), SIMPLIFY, *STANDARD[late:])
-    return _run(passes, program, names, "core", rewriting, Observer(watch, timing))
+    return _run(passes, program, names, "core", rewriting)
 
 
-def expanded(program: Program, names: Names, rewriting: Rewriting | None = None, *,
-             watch: Watch | None = None, timing: Timing | None = None) -> Program:
+def expanded(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
     """The core program after :data:`DERIVING`; itself, if it has no derivatives."""
     if not has_derivatives(program):
         return program
-    return _run(DERIVING, program, names, "core", rewriting, Observer(watch, timing))
+    return _run(DERIVING, program, names, "core", rewriting)
 
 
 def possible_steps(program: Program, names: Names, asked: Asked | None = None,
@@ -223,14 +183,13 @@ def _taking(points: Scheduling, *, fused: bool) -> Pass:
     return Pass("fused-points" if fused else "points", "take rewrite points", run)
 
 
-def clean(program: Program, names: Names, rewriting: Rewriting | None = None, *,
-          watch: Watch | None = None, timing: Timing | None = None) -> Program:
+def clean(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
     """The versioned program after :data:`AFTER_FLATTENING`; otherwise as :func:`optimise`."""
-    return _run(AFTER_FLATTENING, program, names, "versioned", rewriting, Observer(watch, timing))
+    return _run(AFTER_FLATTENING, program, names, "versioned", rewriting)
 
 
 def _run(passes: tuple[Pass, ...], program: Program, names: Names, phase: str,
-         rewriting: Rewriting | None, observer: Observer) -> Program:
+         rewriting: Rewriting | None) -> Program:
     rewriting = rewriting or Rewriting(names)
     wanted = [each for each in passes if each.name not in rewriting.disabled]
-    return run_passes(wanted, program, names, phase=phase, rewriting=rewriting, observer=observer)
+    return run_passes(wanted, program, names, phase=phase, rewriting=rewriting)

@@ -221,7 +221,7 @@ class PlanWriter(Blocks):
     def looped(self, body: tuple[plan.Step, ...], version: str, *given: VName) -> None:
         """Write the body of a loop, whose iterations set ``given``."""
         around = self.changing
-        self.changing = around.union(given, _bound(body))
+        self.changing = around.union(given, plan.set_in(body))
         self.nested(body, version, 1)
         self.changing = around
 
@@ -572,13 +572,6 @@ def _accessed(steps: tuple[plan.Step, ...]) -> tuple[list[VName], list[VName]]:
                 found[0][source] = found[1][target] = None
     read, written = ([n for n in names if n not in own] for names in found)
     return read, written
-
-
-def _bound(steps: tuple[plan.Step, ...]) -> Iterator[VName]:
-    """The scalars that ``steps`` set."""
-    for step in plan.all_steps(steps):
-        if name := plan.set_by(step):
-            yield name
 
 
 def _allocated(steps: tuple[plan.Step, ...]) -> Iterator[VName]:

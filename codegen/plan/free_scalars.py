@@ -43,7 +43,7 @@ def free_scalars(host: plan.Plan) -> FreeScalars:
     scalars = [p.name for p in host.params if p.shape is None]
     known: dict[VName, Roots] = {name: Roots() for name in host.sizes}
     known |= {name: Roots({name} - sizes) for name in scalars}
-    often = Counter(plan.set_by(step) for step in plan.all_steps(host.steps))
+    often = Counter(plan.set_in(host.steps))
     computing: dict[VName, plan.Step] = {}
     for step in early:
         match step:

@@ -237,13 +237,13 @@ class _Walker:
               sites: list[SiteMemory]) -> None:
         """Follow the iterations of a loop; its scalars are unknown at their start."""
         for number in range(ROUNDS):
-            for name in _set_in(step.body):
+            for name in plan.set_in(step.body):
                 state.scalars.pop(name, None)
             found: list[SiteMemory] = []
             self.steps(step.body, state, peaks, found)
             if number == ROUNDS - 1:
                 sites += found
-        for name in _set_in(step.body):
+        for name in plan.set_in(step.body):
             state.scalars.pop(name, None)
 
     def _call(self, step: plan.Call, state: _State, peaks: list[Peak]) -> None:
@@ -311,8 +311,3 @@ def _set(state: _State, step: plan.Compute | plan.ConvertScalar | plan.Read) -> 
 _SIZES: dict[str, Callable[[Size, Size], Size]] = {
     "add": Size.__add__, "sub": Size.__sub__, "mul": Size.__mul__, "min": least, "max": greatest}
 """The operations on scalars that are operations on sizes."""
-
-
-def _set_in(steps: Sequence[plan.Step]) -> Iterator[VName]:
-    """The scalars and names that steps bind."""
-    return (name for step in plan.all_steps(steps) if (name := plan.set_by(step)) is not None)

@@ -471,6 +471,11 @@ def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
         left += reversed(inside)
 
 
+def set_in(steps: Iterable[Step]) -> Iterator[VName]:
+    """The scalars and names that steps, and all steps inside them, bind."""
+    return (name for step in all_steps(steps) if (name := set_by(step)) is not None)
+
+
 def apart_from_fills(steps: Iterable[Step]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
     """The fills among the steps of an operation and of its branches, then all other steps."""
     fills, others = list[Step](), list[Step]()

@@ -6,10 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from runelift.ir.syntax import Stm
-
 if TYPE_CHECKING:
-    from runelift.rewrite.flatten.walk import Walk
+    pass
 
 
 class Unlike(str):
@@ -18,7 +16,8 @@ class Unlike(str):
     __slots__ = ()
 
 
-Apply: TypeAlias = Callable[["Walk", Stm], str | None]
+Apply: TypeAlias = Callable[..., str | None]
+"""A function of a walk, a statement and its expression; a reason if the rule does not fire."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,8 +96,8 @@ class Flattener:
         unlike = list[tuple[str, str]]()
         for number, rule in enumerate(rules, 1):
             since, emitted, nest = len(self.derivation.steps), len(walk.out), walk.nest
-            why = (rule.apply(walk, stm) if self.disabled.isdisjoint((rule.name, rule.title))
-                   else LEFT_OUT)
+            is_left_out = not self.disabled.isdisjoint((rule.name, rule.title))
+            why = LEFT_OUT if is_left_out else rule.apply(walk, stm, stm.exp)
             if why is None:
                 self.derivation.became(since, rule.name, walk.out[emitted:], show_nest(nest),
                                        unlike, [each.title for each in rules[number:]])

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from runelift.ir.base.source import Loc
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size, product
-from runelift.ir.syntax import Body, Dim, Index, Param, SegDim, SliceDim, Space, Stm
+from runelift.ir.syntax import Body, Dim, Index, Lambda, Param, SegDim, SliceDim, Space, Stm
 from runelift.ir.traverse import free_vars, size_of
 from runelift.ir.types import Atom, Const, Type, i64, shape_of
 
@@ -170,6 +170,11 @@ class Elements(NamedTuple):
     nest: Nest
     number: VName
     at: VName
+
+    def of(self, lam: Lambda, arrays: Iterable[VName], loc: Loc | None) -> Nest:
+        """The nest with the parameters of a lambda, each of which is an element of an array."""
+        return self.nest.define(self.nest.element(param, array, self.at, loc)
+                                for param, array in zip(lam.params, arrays, strict=True))
 
     def kernel_body(self, element: Body) -> Body:
         """The body of a kernel over all elements that computes one."""

@@ -127,11 +127,6 @@ def _has_loops(stm: ir.Stm) -> bool:
         _has_loops(inside) for body in bodies_of(stm.exp) for inside in body.stms)
 
 
-def is_identity(lam: ir.Lambda) -> bool:
-    """True if ``lam`` returns its parameters, in order."""
-    return not lam.body.stms and lam.body.result == tuple(p.name for p in lam.params)
-
-
 def scalar_operator(op: ir.Operator) -> bool:
     """True if the operator works on values of primitive type."""
     return all(isinstance(type_, Prim) for type_ in op.lam.ret)

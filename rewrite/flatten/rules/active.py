@@ -19,7 +19,7 @@ from runelift.rewrite.flatten.walk import Walk
 
 
 @flattening("G20", ir.Loop)
-def loop_over_active_points(walk: Walk, stm: ir.Stm) -> str | None:
+def loop_over_active_points(walk: Walk, stm: ir.Stm, loop: ir.Loop) -> str | None:
     """Σ ⊢ loop (x = a) while c do e ⇒
            loop (p = points of Σ where c, x' = a') while |p| > 0 do
              (Σ | p, x := x'[p] ⊢ e); x'[p] := e'; points of p where c
@@ -29,7 +29,6 @@ def loop_over_active_points(walk: Walk, stm: ir.Stm) -> str | None:
     as all active points are in one.  Provided e has parallelism, and the shape of x is known
     outside of Σ.
     """
-    loop = ir.node_of(stm, ir.Loop)
     if not walk.nest.space or walk.level is not ir.Level.GRID:
         return Unlike("it is under no nest over the grid")
     if not has_parallelism(loop.body):

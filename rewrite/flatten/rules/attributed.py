@@ -13,20 +13,21 @@ from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import show_nest, whole
 from runelift.rewrite.flatten.parallelism import called_in
 from runelift.rewrite.flatten.rules.common import descend, emit_with_nest, enter, irregular, zeros
+from runelift.rewrite.flatten.rules.maps import outer_version
 from runelift.rewrite.flatten.walk import Walk
 
 OUTER = "sequential_outer"
 
 
 @flattening("blocks", ir.Map)
-def maps_in_blocks(walk: Walk, stm: ir.Stm) -> str | None:
+def maps_in_blocks(walk: Walk, stm: ir.Stm, soac: ir.Map) -> str | None:
     """Σ ⊢ #[blocks(...)] map (λx → #[blocks(...)] map (λy → e) ys) xs ⇒
     segmap (Σ, ⟨x ∈ xs⟩, ⟨y ∈ ys⟩) e
 
     A schedule has decided, so there are no versions, neither of maps around.  Provided the maps do
     not stand inside of a group, whose work-items compute them as ever.
     """
-    soac, blocks = ir.node_of(stm, ir.Map), blocks_of(stm)
+    blocks = blocks_of(stm)
     inside = any(blocks_of(inner) for inner in statements_inside([soac.lam.body]))
     if blocks is None and not inside:
         return Unlike("no schedule asks for blocks")
@@ -40,22 +41,19 @@ def maps_in_blocks(walk: Walk, stm: ir.Stm) -> str | None:
     if inside:
         descend(walk, stm, nest, soac.lam)
     else:
-        emit_with_nest(walk, stm, nest, walk.segmap(
-            nest.space, nest.kernel_body(soac.lam.body.stms, soac.lam.body.result),
-            soac.lam.ret))
+        emit_with_nest(walk, stm, nest, outer_version(walk, nest, soac.lam))
     return None
 
 
 @flattening("sequential outer", ir.Map, ir.Redomap, ir.Scanomap)
-def loop_of_elements(walk: Walk, stm: ir.Stm) -> str | None:
+def loop_of_elements(walk: Walk, stm: ir.Stm, soac: ir.Map | ir.Redomap | ir.Scanomap
+                     ) -> str | None:
     """Σ ⊢ #[sequential_outer] map (λx → e) xs ⇒ Σ ⊢ loop (ys = 0) for i < n do ys with [i] <- e
 
     The elements come one after the other, with x = xs[i]; e itself is flattened as ever.  The rule
     also takes reductions and scans: their loops carry the accumulators.  It takes them without the
     attribute if an operator calls a function that calls itself, as kernels never recurse.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Map | ir.Redomap | ir.Scanomap)
     ops = () if isinstance(soac, ir.Map) else soac.ops
     if OUTER not in stm.attrs and not any(called_in(op.lam.body) for op in ops):
         return Unlike("it has no attribute sequential_outer")

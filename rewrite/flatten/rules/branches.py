@@ -80,7 +80,7 @@ class _Elements(NamedTuple):
 
 
 @flattening("G19", ir.If)
-def branch_partition(walk: Walk, stm: ir.Stm) -> str | None:
+def branch_partition(walk: Walk, stm: ir.Stm, branch: ir.If) -> str | None:
     """Σ ⊢ if c then e else f ⇒ if k > 0 then (Σ | c ⊢ e); if k < n then (Σ | ¬c ⊢ f); gather
 
     The k points of Σ where c holds come first, in order.  A branch runs over its points, and only
@@ -90,7 +90,6 @@ def branch_partition(walk: Walk, stm: ir.Stm) -> str | None:
     Provided a branch calls a function that calls itself, or makes an array of any length in
     parallel.  In such a function, parallelism or length is enough.
     """
-    branch = ir.node_of(stm, ir.If)
     sides = (branch.then_, branch.else_)
     if not walk.nest.space or walk.level is not ir.Level.GRID:
         return Unlike("it stands in no nest over the grid")

@@ -38,14 +38,13 @@ IN_TURN = "kernels never recurse: its points run in turn"
 
 
 @flattening("G22", ir.Recursion)
-def recursion_over_points(walk: Walk, stm: ir.Stm) -> str | None:
+def recursion_over_points(walk: Walk, stm: ir.Stm, exp: ir.Recursion) -> str | None:
     """Σ ⊢ recursive f (p = a) do e ⇒ recursive f↑ (k = n, p' = a') do if k > 0 then (⟨q < k⟩ ⊢ e)
 
     f↑ takes n points, and p := p'[q].  An empty Σ is one point, if f calls itself in a map or
     flatmap, or twice so that no call needs the other.  Provided all calls in e stand where G3, G19
     and such rules carry them outwards, and arrays of varying length have scalars as elements.
     """
-    exp = ir.node_of(stm, ir.Recursion)
     if walk.level is not ir.Level.GRID:
         return "it stands inside of a group"
     if not walk.nest.space and not _is_broad(exp, exp.body):
@@ -71,7 +70,7 @@ def recursion_over_points(walk: Walk, stm: ir.Stm) -> str | None:
 
 
 @flattening("G22", ir.Recursion, ir.Call)
-def recursion_at_top(walk: Walk, stm: ir.Stm) -> str | None:
+def recursion_at_top(walk: Walk, stm: ir.Stm, exp: ir.Recursion | ir.Call) -> str | None:
     """∅ ⊢ recursive f (p = a) do e ⇒ recursive f (p = a) do (∅ ⊢ e)      ∅ ⊢ f a ⇒ f a
 
     A kernel has no stack, so points of a nest whose calls no rule carries outwards run in turn
@@ -79,23 +78,22 @@ def recursion_at_top(walk: Walk, stm: ir.Stm) -> str | None:
     """
     if walk.nest.space:
         return Unlike("it stands in a nest")
-    if isinstance(stm.exp, ir.Recursion):
+    if isinstance(exp, ir.Recursion):
         walk.flattener.derivation.fired("G22", stm, "a function of the host")
         with walk.flattener.derivation.inside():
-            body, _ = walk.flattener.body(Nest(), stm.exp.body)
-        stm = replace(stm, exp=replace(stm.exp, body=body))
+            body, _ = walk.flattener.body(Nest(), exp.body)
+        stm = replace(stm, exp=replace(exp, body=body))
     walk.emit(stm)
     return None
 
 
 @flattening("G23", ir.Call)
-def call_over_points(walk: Walk, stm: ir.Stm) -> str | None:
+def call_over_points(walk: Walk, stm: ir.Stm, call: ir.Call) -> str | None:
     """Σ ⊢ f a; f b ⇒ f↑ (2 n) (a' ++ b')      neither call needs the other
 
     One call over all points of Σ is f↑ n a'.  An argument of varying length is the array that has
     its elements, with the place where they start at each point.
     """
-    call = ir.node_of(stm, ir.Call)
     if stm.pat and stm.pat[0].name in walk.nest.defs:
         return None  # made together with an earlier call
     lifted = walk.flattener.lifted.get(call.function)

@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 from runelift.ir.base.source import Loc
 from runelift.ir.names import VName
+from runelift.ir.operators import identity
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import SOACS, AtomExp, Exp, Lambda, Param, Rearrange, Replicate, Stm
+from runelift.ir.syntax import SOACS, AtomExp, Exp, Lambda, Map, Param, Replicate, Soac, Stm
 from runelift.ir.types import Atom, Type, array_of, elem_of, shape_of, zero
+from runelift.rewrite.engine.columns import transposition
 from runelift.rewrite.flatten.nest import Nest, base_name
 from runelift.rewrite.flatten.walk import Walk
 
@@ -21,11 +23,6 @@ def zeros(type_: Type) -> Exp:
     return Replicate(shape_of(type_), value) if shape_of(type_) else AtomExp(value)
 
 
-def transposition(array: VName, type_: Type) -> Rearrange:
-    """An array of a type, with its first two dimensions exchanged."""
-    return Rearrange((1, 0, *range(2, len(shape_of(type_)))), array)
-
-
 def transposed(walk: Walk, array: VName, loc: Loc | None) -> Param:
     """The columns of an array, as a statement of the walk."""
     type_ = walk.flattener.types[array]
@@ -34,6 +31,19 @@ def transposed(walk: Walk, array: VName, loc: Loc | None) -> Param:
     walk.need([column.name])
     walk.statement(Stm((column,), transposition(array, type_), loc=loc))
     return column
+
+
+def split_lambda(walk: Walk, stm: Stm, soac: Soac, further: tuple[Param, ...] = ()
+                 ) -> tuple[Lambda, Stm]:
+    """A SOAC's lambda as a separate map, and an identity in its place.
+
+    The last results of the lambda are ``further`` results, which the map makes alone.
+    """
+    ret = soac.lam.ret[:len(soac.lam.ret) - len(further)]
+    mapped = tuple(walk.fresh("mapped", array_of((soac.width,), type_)) for type_ in ret)
+    element = identity(tuple(walk.fresh("x", type_) for type_ in ret))
+    return element, Stm((*mapped, *further), Map(soac.width, soac.lam, soac.arrays), stm.attrs,
+                        stm.loc)
 
 
 def irregular(walk: Walk, stm: Stm) -> str | None:

@@ -24,7 +24,7 @@ from runelift.rewrite.flatten.walk import Walk
 
 
 @flattening("G7", ir.Loop)
-def loop_interchange(walk: Walk, stm: ir.Stm) -> str | None:
+def loop_interchange(walk: Walk, stm: ir.Stm, loop: ir.Loop) -> str | None:
     """Σ ⊢ loop (x = e, s = a) for i < n do f ⇒
            loop (x' = e', s = a) for i < n do (Σ, x := x'[...] ⊢ f)
 
@@ -34,7 +34,6 @@ def loop_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     and its body is flattened.  If all operations of the body have few points, a version runs the
     whole loop in one work-group.
     """
-    loop = ir.node_of(stm, ir.Loop)
     parallel = has_parallelism(loop.body)
     flattener = walk.flattener
     if not walk.nest.space:
@@ -151,9 +150,8 @@ def _emit_interchanged(walk: Walk, stm: ir.Stm, uniform: frozenset[VName]) -> No
 
 
 @flattening("G8", ir.If)
-def branch_interchange(walk: Walk, stm: ir.Stm) -> str | None:
+def branch_interchange(walk: Walk, stm: ir.Stm, branch: ir.If) -> str | None:
     """Σ ⊢ if c then e else f ⇒ if c then (Σ ⊢ e) else (Σ ⊢ f)      c invariant to Σ"""
-    branch = ir.node_of(stm, ir.If)
     parallel = has_parallelism(branch.then_) or has_parallelism(branch.else_)
     if not parallel and (walk.nest.space or walk.level is ir.Level.LOCAL):
         return Unlike("the branches have no parallelism")
@@ -178,13 +176,13 @@ def branch_interchange(walk: Walk, stm: ir.Stm) -> str | None:
 
 
 @flattening("G8", ir.Versions)
-def versions_at_top(walk: Walk, stm: ir.Stm) -> str | None:
+def versions_at_top(walk: Walk, stm: ir.Stm, exp: ir.Versions) -> str | None:
     """∅ ⊢ versions (g: e, …) ⇒ versions (g: (∅ ⊢ e), …)
 
     The versions are programs that schedules made.  Versions of one nest, which flattening makes,
     stand inside of them.
     """
-    exp, flattener = ir.node_of(stm, ir.Versions), walk.flattener
+    flattener = walk.flattener
     flattener.derivation.fired("G8", stm, f"{len(exp.alternatives)} programs, by schedules")
     alternatives = []
     for version in exp.alternatives:

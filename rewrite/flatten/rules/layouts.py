@@ -10,14 +10,12 @@ from runelift.rewrite.flatten.walk import Walk
 
 
 @flattening("G5", Rearrange, Reshape)
-def layout_under_nest(walk: Walk, stm: Stm) -> str | None:
+def layout_under_nest(walk: Walk, stm: Stm, exp: Rearrange | Reshape) -> str | None:
     """Σ ⊢ rearrange p xs ⇒ rearrange (id, p) xs'      xs := xs'[i...]
 
     Provided xs' is known outside of Σ.  The outer dimensions that Σ fixes stay in front.  The rule
     also takes reshape.
     """
-    exp = stm.exp
-    assert isinstance(exp, Rearrange | Reshape)
     (param,) = stm.pat
     definition = walk.nest.defs.get(exp.array)
     match definition:

@@ -31,9 +31,8 @@ from runelift.rewrite.flatten.walk import Walk
 
 
 @flattening("G2", ir.Map)
-def map_without_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
+def map_without_inner_parallelism(walk: Walk, stm: ir.Stm, soac: ir.Map) -> str | None:
     """Σ ⊢ map (λx → e) xs ⇒ segmap (Σ, ⟨x ∈ xs⟩) e      e has no parallelism"""
-    soac = ir.node_of(stm, ir.Map)
     if why := irregular(walk, stm):
         return why
     if has_parallelism(soac.lam.body) and "sequential_inner" not in stm.attrs:
@@ -47,7 +46,7 @@ def map_without_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
 
 
 @flattening("G3", ir.Map)
-def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
+def map_with_inner_parallelism(walk: Walk, stm: ir.Stm, soac: ir.Map) -> str | None:
     """Σ ⊢ map (λx → e) xs ⇒ if t_top ≤ Par(Σ') then segmap Σ' e
                             else if t_intra ≤ Par(e) then segmap^group Σ' (∅ ⊢_local e)
                             else (Σ' ⊢ e)
@@ -59,7 +58,6 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     stands alone inside a group.  Where the policy divides groups, e_middle is a choice of two:
     if t ≤ Par(rows of e) then one work-item per row else one per element.
     """
-    soac = ir.node_of(stm, ir.Map)
     if why := irregular(walk, stm) or walk.prepare(stm):
         return why
     flattener, derivation = walk.flattener, walk.flattener.derivation

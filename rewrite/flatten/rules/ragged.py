@@ -7,18 +7,14 @@ from dataclasses import dataclass, field, replace
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.placement import APPENDS
 from runelift.ir.names import VName
+from runelift.ir.operators import is_identity
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Sharing
 from runelift.ir.traverse import free_vars, statements_inside
 from runelift.ir.types import Atom, array_of, as_name, i64, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, Segments, show_nest
-from runelift.rewrite.flatten.parallelism import (
-    called_in,
-    has_parallelism,
-    is_identity,
-    scalar_operator,
-)
+from runelift.rewrite.flatten.parallelism import called_in, has_parallelism, scalar_operator
 from runelift.rewrite.flatten.rules.common import Attempt, attempted
 from runelift.rewrite.flatten.rules.reductions import map_first, operator_needs_nest
 from runelift.rewrite.flatten.segments import (
@@ -34,22 +30,19 @@ from runelift.rewrite.flatten.walk import Walk
 
 
 @flattening("G10", ir.Map)
-def map_over_segments(walk: Walk, stm: ir.Stm) -> str | None:
+def map_over_segments(walk: Walk, stm: ir.Stm, soac: ir.Map) -> str | None:
     """Σ ⊢ map (λx → e) xs ⇒ Σ ▷ l ⊢ e, x := xs[j]      l, the width, differs between points
 
     Σ ▷ l is ⟨p < m⟩ with i := own[p] and j := p − off[i].  So points keep their order, i before j.
     The result is y := y'[off[i] :+ l], where y' : [m]t holds the results of all points.
     """
-    soac = ir.node_of(stm, ir.Map)
     if why := unfit(walk, soac.width):
         return why
     assert isinstance(soac.width, VName)
     if why := shapes_differ(walk, soac.lam) or walk.prepare(stm):
         return why
     walk.check_definitions(stm)
-    inner, _, index = elements_nest(walk, soac.width)
-    inner = inner.define(inner.element(param, array, index, walk.loc)
-                         for param, array in zip(soac.lam.params, soac.arrays, strict=True))
+    inner = elements_nest(walk, soac.width).of(soac.lam, soac.arrays, walk.loc)
     walk.flattener.derivation.fired("G10", stm, f"its points are {show_nest(inner)}")
     with walk.flattener.derivation.inside():
         flat, _ = walk.flattener.body(inner, soac.lam.body, soac.lam.ret)
@@ -62,14 +55,13 @@ def map_over_segments(walk: Walk, stm: ir.Stm) -> str | None:
 
 
 @flattening("G13", ir.Redomap)
-def reduction_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
+def reduction_of_segments(walk: Walk, stm: ir.Stm, soac: ir.Redomap) -> str | None:
     """Σ ⊢ redomap ⊕ e f xs ⇒ segred ⟨Σ, j < l⟩ ⊕ e f      l, the width, differs between points
 
     Element i of the result is the fold of segment i, and e if the segment is empty.  Provided ⊕
     and e do not depend on the point of Σ.  If f has parallelism, further results, or arrays whose
     sizes differ, f is a map by itself first.
     """
-    soac = ir.node_of(stm, ir.Redomap)
     if why := unfit_fold(walk, soac):
         return why
     assert isinstance(soac.width, VName)
@@ -101,9 +93,7 @@ def _emit_reduction(walk: Walk, stm: ir.Stm, soac: ir.Redomap, width: VName) -> 
 def segments_nest(walk: Walk, found: Segments, lam: ir.Lambda, arrays: tuple[VName, ...],
                   sharing: Sharing) -> Nest:
     """⟨Σ, j < l⟩ with the parameters of ``lam``; points of Σ are numbered."""
-    nest, _, index = ragged_nest(walk, found, sharing)
-    return nest.define(nest.element(param, array, index, walk.loc)
-                       for param, array in zip(lam.params, arrays, strict=True))
+    return ragged_nest(walk, found, sharing).of(lam, arrays, walk.loc)
 
 
 def unfit(walk: Walk, width: Atom) -> str | None:
@@ -142,14 +132,13 @@ def makes_arrays(walk: Walk, body: ir.Body) -> bool:
 
 
 @flattening("G21", ir.Loop)
-def appended_rows(walk: Walk, stm: ir.Stm) -> str | None:
+def appended_rows(walk: Walk, stm: ir.Stm, loop: ir.Loop) -> str | None:
     """Σ ⊢ loop (ys = []) for i < w do ys ++ e ⇒ Σ, ⟨i < w⟩ ⊢ e      as flatmap makes it
 
     The rows of all points follow each other, so they are the result of a flatmap at the host.
     Under Σ, the result at a point is a part of them.  Provided e calls a function that calls
     itself; other rows come in turn only if they are few.
     """
-    loop = ir.node_of(stm, ir.Loop)
     if APPENDS not in stm.attrs or not called_in(loop.body) or walk.level is not ir.Level.GRID:
         return Unlike("it is no flatmap of calls over the grid")
     assert isinstance(loop.form, ir.ForLoop)

@@ -36,7 +36,7 @@ REGULAR = {Kind.ROW: Kind.OUTER, Kind.LANES: Kind.INTRA, Kind.GROUP: Kind.INTRA,
 
 
 @flattening("G3r", ir.Map)
-def map_with_ragged_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
+def map_with_ragged_parallelism(walk: Walk, stm: ir.Stm, soac: ir.Map) -> str | None:
     """Σ ⊢ map (λx → e) xs ⇒ if t_row ≤ Par(row) then segmap Σ' e
                             else if t_lanes ≤ Par(lanes) then (Σ' ⊢ e) by neighbours
                             else if t_group ≤ Par(group) then (Σ' ⊢ e) by groups
@@ -46,7 +46,6 @@ def map_with_ragged_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     Par is average parallelism, work through span.  If all lengths are equal, Par(row) is the
     number of points.  There is the version by neighbours only under the policy ``full``.
     """
-    soac = ir.node_of(stm, ir.Map)
     if walk.level is not ir.Level.GRID or irregular(walk, stm):
         return Unlike("it is no map over the grid")
     if called_in(soac.lam.body):

@@ -7,17 +7,17 @@ from dataclasses import replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
+from runelift.ir.operators import is_identity
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Sharing
 from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of
 from runelift.rewrite.engine.checks import bounds_checks
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, show_nest
-from runelift.rewrite.flatten.parallelism import has_parallelism, is_identity, scalar_operator
-from runelift.rewrite.flatten.rules.common import enter
+from runelift.rewrite.flatten.parallelism import has_parallelism, scalar_operator
+from runelift.rewrite.flatten.rules.common import enter, split_lambda
 from runelift.rewrite.flatten.rules.ragged import makes_arrays, segments_nest, unfit_fold
 from runelift.rewrite.flatten.rules.reductions import map_first, operator_needs_nest
-from runelift.rewrite.flatten.rules.writes import split_lambda
 from runelift.rewrite.flatten.segments import (
     bind_parts,
     by_number,
@@ -34,12 +34,11 @@ from runelift.rewrite.flatten.walk import Walk
 
 
 @flattening("G14", ir.Scanomap)
-def scan_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
+def scan_of_segments(walk: Walk, stm: ir.Stm, soac: ir.Scanomap) -> str | None:
     """Σ ⊢ scanomap ⊕ e f xs ⇒ segscan ⟨Σ, j < l⟩ ⊕ e f      l, the width, differs between points
 
     Nothing passes from one segment to the next.  Provided ⊕ and e do not depend on the point of Σ.
     """
-    soac = ir.node_of(stm, ir.Scanomap)
     if why := unfit_fold(walk, soac):
         return why
     assert isinstance(soac.width, VName)
@@ -64,20 +63,19 @@ def scan_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
 
 
 @flattening("G18", ir.Scatter)
-def scatter_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
+def scatter_of_segments(walk: Walk, stm: ir.Stm, soac: ir.Scatter) -> str | None:
     """Σ ⊢ scatter d is vs ⇒ scatter d' (off[i] + is) vs over all points      sizes differ
 
     d' has the destinations of all points one after the other.  A place outside of that of a point
     is ignored.
     """
-    soac = ir.node_of(stm, ir.Scatter)
     types = [walk.flattener.types[dest.array] for dest in soac.dests]
     if why := _unfit_writes(walk, [soac.width, *(shape_of(t)[0] for t in types)], types):
         return why
     if any(dest.rank != 1 for dest in soac.dests):
         return "its destination has several dimensions"
     if has_parallelism(soac.lam.body) or makes_arrays(walk, soac.lam.body):
-        lam, mapped = split_lambda(walk, stm, soac.width, soac.lam, soac.arrays)
+        lam, mapped = split_lambda(walk, stm, soac)
         walk.need(p.name for p in mapped.pat)
         walk.statement(mapped)
         soac = replace(soac, lam=lam, arrays=tuple(p.name for p in mapped.pat))
@@ -103,12 +101,11 @@ def scatter_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
 
 
 @flattening("G17", ir.Hist)
-def hist_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
+def hist_of_segments(walk: Walk, stm: ir.Stm, soac: ir.Hist) -> str | None:
     """Σ ⊢ hist d ⊕ e is vs ⇒ hist d' ⊕ e (off[i] + is) vs over all points      sizes differ
 
     d' has the bins of all points one after the other.  Bin b of a point counts if 0 ≤ b < bins.
     """
-    soac = ir.node_of(stm, ir.Hist)
     types = [walk.flattener.types[d] for op in soac.ops for d in op.dests]
     if why := _unfit_writes(walk, [soac.width, *(shape_of(t)[0] for t in types)], types):
         return why
@@ -143,12 +140,11 @@ def hist_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
 
 
 @flattening("G18", ir.Update)
-def update_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
+def update_of_segments(walk: Walk, stm: ir.Stm, update: ir.Update) -> str | None:
     """Σ ⊢ xs with [d] <- v ⇒ scatter xs' (off[i] + d) v over Σ      lengths of xs differ
 
     The bounds are the bounds of xs at a point.
     """
-    update = ir.node_of(stm, ir.Update)
     (param,) = stm.pat
     if not walk.nest.space:
         return Unlike("it is outside of all nests")
@@ -174,12 +170,11 @@ def update_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
 
 
 @flattening("G21", ir.Concat)
-def concat_of_segments(walk: Walk, stm: ir.Stm) -> str | None:
+def concat_of_segments(walk: Walk, stm: ir.Stm, concat: ir.Concat) -> str | None:
     """Σ ⊢ concat xs ys ⇒ Σ ▷ (|xs| + |ys|) ⊢ if j < |xs| then xs[j] else ys[j − |xs|]
 
     Provided lengths differ between points.  A rule that only reads elements has it as a definition.
     """
-    concat = ir.node_of(stm, ir.Concat)
     (param,) = stm.pat
     if not walk.nest.space:
         return Unlike("it is outside of all nests")
@@ -216,9 +211,7 @@ def _points(walk: Walk, width: Atom, lam: ir.Lambda, arrays: tuple[VName, ...]) 
     if walk.invariant(width):
         return enter(walk, width, lam, arrays)
     assert isinstance(width, VName)
-    nest, _, here = elements_nest(walk, width)
-    return nest.define(nest.element(param, array, here, walk.loc)
-                       for param, array in zip(lam.params, arrays, strict=True))
+    return elements_nest(walk, width).of(lam, arrays, walk.loc)
 
 
 class _Destination:

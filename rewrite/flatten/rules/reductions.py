@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
-from runelift.ir.base.source import Loc
 from runelift.ir.guards import Kind
 from runelift.ir.names import VName
+from runelift.ir.operators import identity, is_identity
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, array_of, as_name, i64, row_of, shape_of
+from runelift.rewrite.engine.columns import columns_of, transposition, virtual_outside
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, show_nest, whole
 from runelift.rewrite.flatten.parallelism import (
     called_in,
     has_parallelism,
     is_cheap,
-    is_identity,
     scalar_operator,
 )
 from runelift.rewrite.flatten.policy import Candidates, obey_attributes
@@ -24,15 +24,15 @@ from runelift.rewrite.flatten.rules.common import (
     emit_with_nest,
     enter,
     irregular,
+    split_lambda,
     transposed,
-    transposition,
 )
 from runelift.rewrite.flatten.rules.maps import emit_versions, single_version
 from runelift.rewrite.flatten.walk import CHEAP_CHAIN, Walk
 
 
 @flattening("G4", ir.Redomap, ir.Scanomap)
-def vector_operator_interchange(walk: Walk, stm: ir.Stm) -> str | None:
+def vector_operator_interchange(walk: Walk, stm: ir.Stm, given: ir.Fold) -> str | None:
     """Σ ⊢ redomap (map ⊕) (replicate k e) (λx → map f ys) xs
     ⇒ Σ ⊢ map (λy → redomap ⊕ e (λx → f y) xs) ys
 
@@ -40,8 +40,8 @@ def vector_operator_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     The map may follow cheap arithmetic, and iotas and replicates, which go outside.  The rule also
     takes scan, whose result is transposed back.  Nested vectors take one dimension at a time.
     """
-    assert isinstance(stm.exp, ir.Redomap | ir.Scanomap)
-    virtual, soac = _virtual_outside(stm.exp)
+    virtual, rest = virtual_outside(given.lam.body, given.lam.params)
+    soac = replace(given, lam=replace(given.lam, body=rest))
     inner = soac.ops[0].vector if len(soac.ops) == 1 else None
     made = _rows_made(walk, soac, inner) if inner else None
     if inner is None or made is None:
@@ -55,17 +55,22 @@ def vector_operator_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     neutral = tuple(element_of_replicate(walk, atom) for atom in soac.ops[0].neutral)
     # The attribute means the map of the operator, which is the outer one from here on.
     attrs = tuple(a for a in stm.attrs if a != "sequential_inner")
-    columns, params, lam, arrays = _turned(walk, soac, made, stm.loc)
+
+    def column(array: VName) -> tuple[VName, ir.Param]:
+        whole_array = transposed(walk, array, stm.loc)
+        return whole_array.name, flattener.fresh("column", row_of(whole_array.type))
+
+    turned = columns_of(soac, made, column)
     folded = tuple(flattener.fresh(p.name, row_of(p.type) if isinstance(soac, ir.Redomap)
                          else array_of((soac.width,), row_of(p.type, 2)))
                    for p in stm.pat)
     operator = ir.Operator(inner.lam, neutral, soac.ops[0].comm)
-    fold = type(soac)(soac.width, (operator,), lam, arrays)
-    column_lam = ir.Lambda(params, ir.Body((ir.Stm(folded, fold, attrs, stm.loc),),
+    fold = type(soac)(soac.width, (operator,), turned.lam, turned.inputs)
+    column_lam = ir.Lambda(turned.params, ir.Body((ir.Stm(folded, fold, attrs, stm.loc),),
                               tuple(p.name for p in folded)), tuple(p.type for p in folded))
     flattener.learn_lambda(column_lam)
     flattener.derivation.fired("G4", stm, "the map of the operator goes outside")
-    nested = ir.Map(inner.width, column_lam, columns)
+    nested = ir.Map(inner.width, column_lam, turned.arrays)
     with flattener.derivation.inside():
         if isinstance(soac, ir.Redomap):
             walk.statement(ir.Stm(stm.pat, nested, attrs, stm.loc))
@@ -79,22 +84,7 @@ def vector_operator_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     return None
 
 
-def _virtual_outside(soac: ir.Redomap | ir.Scanomap
-                     ) -> tuple[list[ir.Stm], ir.Redomap | ir.Scanomap]:
-    """The iotas and replicates of a lambda that do not depend on it, and the rest of the SOAC."""
-    body, outside, inside = soac.lam.body, list[ir.Stm](), list[ir.Stm]()
-    bound = {p.name for p in soac.lam.params}
-    for stm in body.stms:
-        if isinstance(stm.exp, ir.Iota | ir.Replicate) and not bound & free_vars(stm.exp):
-            outside.append(stm)
-        else:
-            inside.append(stm)
-            bound |= {p.name for p in stm.pat}
-    lam = replace(soac.lam, body=ir.Body(tuple(inside), body.result))
-    return outside, replace(soac, lam=lam)
-
-
-def _rows_made(walk: Walk, soac: ir.Redomap | ir.Scanomap, operator: ir.Map) -> ir.Map | None:
+def _rows_made(walk: Walk, soac: ir.Fold, operator: ir.Map) -> ir.Map | None:
     """The map at the end of the lambda of ``soac`` that makes the vectors of ``operator``.
 
     None if something else makes them, or if what stands before the map is not worth repeating
@@ -104,9 +94,7 @@ def _rows_made(walk: Walk, soac: ir.Redomap | ir.Scanomap, operator: ir.Map) -> 
     if len(lam.ret) != len(soac.ops[0].neutral):  # some are results of their own
         return None
     if not lam.body.stms:  # the vectors are there: rows, or the same ones each time
-        elements = tuple(walk.fresh("x", row_of(type_)) for type_ in lam.ret)
-        names = tuple(p.name for p in elements)
-        element = ir.Lambda(elements, ir.Body((), names), tuple(p.type for p in elements))
+        element = identity(tuple(walk.fresh("x", row_of(type_)) for type_ in lam.ret))
         return ir.Map(operator.width, element, tuple(map(as_name, lam.body.result)))
     *before, last = lam.body.stms
     bound = {p.name for s in before for p in s.pat}
@@ -119,30 +107,6 @@ def _rows_made(walk: Walk, soac: ir.Redomap | ir.Scanomap, operator: ir.Map) -> 
         ):
             return made
     return None
-
-
-def _turned(
-    walk: Walk, soac: ir.Redomap | ir.Scanomap, made: ir.Map, loc: Loc | None
-) -> tuple[tuple[VName, ...], tuple[ir.Param, ...], ir.Lambda, tuple[VName, ...]]:
-    """The arrays that G4 maps over, their parameters, the lambda of the fold inside, its arrays."""
-    lam, flattener = soac.lam, walk.flattener
-    array_of_row = dict(zip((p.name for p in lam.params), soac.arrays, strict=True))
-    outside: list[tuple[VName, ir.Param]] = []
-    inside: list[tuple[VName, ir.Param]] = []
-    for param, array in zip(made.lam.params, made.arrays, strict=True):
-        if array not in array_of_row:
-            outside.append((array, param))
-            continue
-        column = transposed(walk, array_of_row[array], loc)
-        turned = flattener.fresh("column", row_of(column.type))
-        outside.append((column.name, turned))
-        inside.append((turned.name, param))
-    body = ir.Body((*lam.body.stms[:-1], *made.lam.body.stms), made.lam.body.result)
-    used = free_vars(body)
-    inside += [(array_of_row[p.name], p) for p in lam.params if p.name in used]
-    fold = ir.Lambda(tuple(p for _, p in inside), body, made.lam.ret)
-    return (tuple(array for array, _ in outside), tuple(p for _, p in outside), fold,
-            tuple(array for array, _ in inside))
 
 
 def element_of_replicate(walk: Walk, neutral: Atom) -> Atom:
@@ -165,15 +129,14 @@ def element_of_replicate(walk: Walk, neutral: Atom) -> Atom:
 
 
 @flattening("G9", ir.Redomap, ir.Scanomap)
-def redomap_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
+def redomap_with_inner_parallelism(walk: Walk, stm: ir.Stm, soac: ir.Fold
+                                   ) -> str | None:
     """Σ ⊢ redomap ⊕ e f xs ⇒ if t ≤ Par(Σ, ⟨x ∈ xs⟩) then segred (Σ, ⟨x ∈ xs⟩) ⊕ e f
                             else (Σ ⊢ reduce ⊕ e (map f xs))
 
     Provided f has parallelism.  The rule also takes scans.  An operator over arrays that G4 cannot
     interchange takes the second side without a guard.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Redomap | ir.Scanomap)
     if is_identity(soac.lam):
         return Unlike("it has no map part")
     scalar = all(scalar_operator(op) for op in soac.ops)
@@ -215,7 +178,7 @@ def redomap_with_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     return None
 
 
-def _alone(walk: Walk, stm: ir.Stm, soac: ir.Redomap | ir.Scanomap) -> str | None:
+def _alone(walk: Walk, stm: ir.Stm, soac: ir.Fold) -> str | None:
     """One segmented operation, whose map part is sequential."""
     if why := walk.prepare(stm):
         return why
@@ -238,28 +201,20 @@ def map_first(walk: Walk, stm: ir.Stm, rule: str, what: str) -> None:
 def split_map(walk: Walk, stm: ir.Stm) -> list[ir.Stm]:
     """A redomap or scanomap as a map and a plain reduce or scan of its results."""
     soac = stm.exp
-    assert isinstance(soac, ir.Redomap | ir.Scanomap)
-    flattener = walk.flattener
+    assert isinstance(soac, ir.Fold)
     count = sum(len(op.neutral) for op in soac.ops)
-    mapped = tuple(flattener.fresh("mapped", array_of((soac.width,), type_))
-                   for type_ in soac.lam.ret[:count])
-    elements = tuple(flattener.fresh("x", type_) for type_ in soac.lam.ret[:count])
-    identity = ir.Lambda(elements, ir.Body((), tuple(p.name for p in elements)),
-                         soac.lam.ret[:count])
-    map_ = ir.Stm((*mapped, *stm.pat[count:]), ir.Map(soac.width, soac.lam, soac.arrays), stm.attrs,
-               stm.loc)
-    fold = type(soac)(soac.width, soac.ops, identity, tuple(p.name for p in mapped))
-    return [map_, ir.Stm(stm.pat[:count], fold, stm.attrs, stm.loc)]
+    element, mapped = split_lambda(walk, stm, soac, stm.pat[count:])
+    fold = type(soac)(soac.width, soac.ops, element, tuple(p.name for p in mapped.pat[:count]))
+    return [mapped, ir.Stm(stm.pat[:count], fold, stm.attrs, stm.loc)]
 
 
 @flattening("G1", ir.Redomap, ir.Scanomap)
-def reduction_without_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
+def reduction_without_inner_parallelism(walk: Walk, stm: ir.Stm, soac: ir.Fold
+                                        ) -> str | None:
     """Σ ⊢ redomap ⊕ e f xs ⇒ segred (Σ, ⟨x ∈ xs⟩) ⊕ e f      f has no parallelism
 
     A scan becomes a segscan.  Provided ⊕ and e do not depend on the point of Σ.
     """
-    soac = stm.exp
-    assert isinstance(soac, ir.Redomap | ir.Scanomap)
     if not all(scalar_operator(op) for op in soac.ops):
         return "its operator works on arrays and is not a map"
     if why := irregular(walk, stm) or operator_needs_nest(walk, soac.ops) or walk.prepare(stm):
@@ -271,7 +226,7 @@ def reduction_without_inner_parallelism(walk: Walk, stm: ir.Stm) -> str | None:
     return None
 
 
-def _segmented(walk: Walk, nest: Nest, soac: ir.Redomap | ir.Scanomap) -> ir.SegRed | ir.SegScan:
+def _segmented(walk: Walk, nest: Nest, soac: ir.Fold) -> ir.SegRed | ir.SegScan:
     space, body = walk.kernel(nest, soac.lam.body.stms, soac.lam.body.result)
     ops = walk.flattener.copy_operators(soac.ops)
     node = ir.SegRed if isinstance(soac, ir.Redomap) else ir.SegScan

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from runelift.ir import syntax as ir
+from runelift.ir.operators import is_identity
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import statements_at_host
 from runelift.ir.types import Type, array_of, i64, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import whole
-from runelift.rewrite.flatten.parallelism import (
-    has_parallelism,
-    is_atomic,
-    is_identity,
-    scalar_operator,
-)
+from runelift.rewrite.flatten.parallelism import has_parallelism, is_atomic, scalar_operator
 from runelift.rewrite.flatten.walk import Walk
 
 
 @flattening("sequential", *ir.SOACS, ir.Accumulate, ir.Loop)
-def sequential_at_top(walk: Walk, stm: ir.Stm) -> str | None:
+def sequential_at_top(walk: Walk, stm: ir.Stm, exp: ir.Exp) -> str | None:
     """∅ ⊢ e ⇒ segmap ⟨_ < 1⟩ e      e has no parallelism that a rule could use
 
     One work-item runs it, so that its scalar steps are not separate launches.  Loops over scalars
@@ -26,9 +22,9 @@ def sequential_at_top(walk: Walk, stm: ir.Stm) -> str | None:
     """
     if walk.nest.space:
         return Unlike("it is inside of a nest")
-    if isinstance(stm.exp, ir.Loop):
+    if isinstance(exp, ir.Loop):
         parallel = has_parallelism(ir.Body((stm,), ()))
-        if parallel or walk.level is ir.Level.LOCAL or not _touches_arrays(stm.exp):
+        if parallel or walk.level is ir.Level.LOCAL or not _touches_arrays(exp):
             return Unlike("it has parallelism, or works on scalars alone")
     elif not _must_be_sequential(stm):
         return Unlike("no attribute and no operator forbids to run it in parallel")

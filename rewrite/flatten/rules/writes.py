@@ -8,24 +8,21 @@ from typing import TypeVar
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
+from runelift.ir.operators import identity, is_identity
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import substitute_body
 from runelift.ir.types import Atom, array_of, as_name, elem_of, row_of, shape_of
 from runelift.rewrite.engine.checks import bounds_checks
+from runelift.rewrite.engine.columns import transposition
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, show_nest
-from runelift.rewrite.flatten.parallelism import (
-    has_parallelism,
-    is_atomic,
-    is_identity,
-    scalar_operator,
-)
+from runelift.rewrite.flatten.parallelism import has_parallelism, is_atomic, scalar_operator
 from runelift.rewrite.flatten.rules.common import (
     emit_with_nest,
     enter,
     irregular,
+    split_lambda,
     transposed,
-    transposition,
     uneven,
 )
 from runelift.rewrite.flatten.rules.reductions import element_of_replicate, operator_needs_nest
@@ -33,12 +30,11 @@ from runelift.rewrite.flatten.walk import Walk
 
 
 @flattening("G1", ir.Scatter)
-def scatter_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
+def scatter_under_nest(walk: Walk, stm: ir.Stm, soac: ir.Scatter) -> str | None:
     """Σ ⊢ scatter d is vs ⇒ segscatter (Σ, ⟨i ∈ is, v ∈ vs⟩) d' (Σ's indices, i) v
 
     d' is d expanded by Σ.  A map part with parallelism is split off first.
     """
-    soac = ir.node_of(stm, ir.Scatter)
     if why := irregular(walk, stm):
         return why
     stm, soac = _split_off(walk, stm, soac)
@@ -61,12 +57,11 @@ def scatter_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
 
 
 @flattening("G1", ir.Accumulate)
-def accumulate_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
+def accumulate_under_nest(walk: Walk, stm: ir.Stm, soac: ir.Accumulate) -> str | None:
     """Σ ⊢ accumulate d e xs ⇒ segaccumulate (Σ, ⟨x ∈ xs⟩) d' e      d' is d over Σ
 
     Provided: there is no operator, or an atomic update performs it.
     """
-    soac = ir.node_of(stm, ir.Accumulate)
     if walk.level is not ir.Level.GRID:
         return "one work-item of a group makes all writes of an accumulator"
     if why := uneven(walk, stm, soac.width):
@@ -89,12 +84,11 @@ def accumulate_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
 
 
 @flattening("G4", ir.Hist)
-def vector_hist_interchange(walk: Walk, stm: ir.Stm) -> str | None:
+def vector_hist_interchange(walk: Walk, stm: ir.Stm, soac: ir.Hist) -> str | None:
     """Σ ⊢ hist dss (map ⊕) es is vss ⇒ Σ ⊢ map (λ ds vs → hist ds ⊕ e is vs) over the columns
 
     Columns of dss and vss, whose results are transposed back; e is any element of es.
     """
-    soac = ir.node_of(stm, ir.Hist)
     inner = soac.ops[0].op.vector if len(soac.ops) == 1 else None
     if inner is None or "sequential" in stm.attrs:
         return Unlike("its operator is no map over vectors")
@@ -102,7 +96,7 @@ def vector_hist_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     if any(not walk.invariant(a) for a in (soac.width, op.bins, inner.width)):
         return "the vectors have another length at each point of the nest"
     if not is_identity(soac.lam):
-        _, split = split_lambda(walk, stm, soac.width, soac.lam, soac.arrays)
+        _, split = split_lambda(walk, stm, soac)
         walk.need(p.name for p in split.pat)
         walk.statement(split)
         soac = replace(soac, arrays=tuple(p.name for p in split.pat))
@@ -112,11 +106,9 @@ def vector_hist_interchange(walk: Walk, stm: ir.Stm) -> str | None:
     params = tuple(walk.fresh("column", row_of(column.type)) for column in columns)
     dests, mapped = params[: len(op.dests)], params[len(op.dests) :]
     elements = (walk.fresh("bin", Prim.I64), *(walk.fresh("x", row_of(p.type)) for p in mapped))
-    identity = ir.Lambda(elements, ir.Body((), tuple(p.name for p in elements)),
-                      tuple(p.type for p in elements))
     scalar = ir.HistOp(op.bins, tuple(p.name for p in dests),
                     ir.Operator(inner.lam, neutral, op.op.comm))
-    hist = ir.Hist(soac.width, (scalar,), identity, (bins, *(p.name for p in mapped)))
+    hist = ir.Hist(soac.width, (scalar,), identity(elements), (bins, *(p.name for p in mapped)))
     counted = tuple(walk.fresh(p.name.base, p.type) for p in dests)
     lam = ir.Lambda(params, ir.Body((ir.Stm(counted, hist, stm.attrs, stm.loc),),
                               tuple(p.name for p in counted)), tuple(p.type for p in counted))
@@ -132,9 +124,8 @@ def vector_hist_interchange(walk: Walk, stm: ir.Stm) -> str | None:
 
 
 @flattening("G1", ir.Hist)
-def hist_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
+def hist_under_nest(walk: Walk, stm: ir.Stm, soac: ir.Hist) -> str | None:
     """Σ ⊢ hist d ⊕ e is vs ⇒ seghist (Σ, ⟨i ∈ is, v ∈ vs⟩) d' ⊕ e i v      d' is d over Σ"""
-    soac = ir.node_of(stm, ir.Hist)
     if why := irregular(walk, stm):
         return why
     if not all(scalar_operator(op.op) for op in soac.ops):
@@ -163,7 +154,7 @@ def _split_off(walk: Walk, stm: ir.Stm, soac: Write) -> tuple[ir.Stm, Write]:
     """Flatten the parallelism in the lambda of a write; the statement and write without it."""
     if not has_parallelism(soac.lam.body):
         return stm, soac
-    lam, split = split_lambda(walk, stm, soac.width, soac.lam, soac.arrays)
+    lam, split = split_lambda(walk, stm, soac)
     with walk.flattener.derivation.inside():
         walk.need(p.name for p in split.pat)
         walk.statement(split)
@@ -171,23 +162,12 @@ def _split_off(walk: Walk, stm: ir.Stm, soac: Write) -> tuple[ir.Stm, Write]:
     return replace(stm, exp=soac), soac
 
 
-def split_lambda(walk: Walk, stm: ir.Stm, width: Atom, lam: ir.Lambda,
-                  arrays: tuple[VName, ...]) -> tuple[ir.Lambda, ir.Stm]:
-    """A SOAC's lambda as a separate map, and an identity in its place."""
-    flattener = walk.flattener
-    mapped = tuple(flattener.fresh("mapped", array_of((width,), type_)) for type_ in lam.ret)
-    elements = tuple(flattener.fresh("x", type_) for type_ in lam.ret)
-    identity = ir.Lambda(elements, ir.Body((), tuple(p.name for p in elements)), lam.ret)
-    return identity, ir.Stm(mapped, ir.Map(width, lam, arrays), stm.attrs, stm.loc)
-
-
 @flattening("G1", ir.Update)
-def update_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
+def update_under_nest(walk: Walk, stm: ir.Stm, update: ir.Update) -> str | None:
     """Σ ⊢ xs with [d] <- v ⇒ segscatter Σ xs' (Σ's indices, d) v
 
     A slice adds its dimensions to the space.  Bounds are checked in the kernel.
     """
-    update = ir.node_of(stm, ir.Update)
     if not walk.nest.space:
         return Unlike("it is outside of all nests")
     (param,) = stm.pat
@@ -233,9 +213,8 @@ def _position(walk: Walk, stms: list[ir.Stm], dim: ir.Dim, inner: Iterator[ir.Se
 
 
 @flattening("G1", ir.Concat)
-def concat_under_nest(walk: Walk, stm: ir.Stm) -> str | None:
+def concat_under_nest(walk: Walk, stm: ir.Stm, concat: ir.Concat) -> str | None:
     """Σ ⊢ concat xs ys ⇒ concat along a dimension deeper by the depth of Σ, of xs' and ys'"""
-    concat = ir.node_of(stm, ir.Concat)
     if not walk.nest.space:
         return Unlike("it is outside of all nests")
     (param,) = stm.pat

@@ -35,7 +35,7 @@ from runelift.ir.traverse import bodies_of, lambdas_of
 from runelift.ir.types import i64
 from runelift.rewrite import pipeline
 from runelift.rewrite.engine.rule import Rewriting
-from runelift.rewrite.pipeline import Timing, optimise, run_passes
+from runelift.rewrite.pipeline import optimise, run_passes
 from runelift.rewrite.registry import HOIST, Pass
 
 I32 = np.int32
@@ -45,8 +45,7 @@ XS = np.array([3, 1, 4], I32)
 def compiled(text: str, **options: Any) -> tuple[Program, Program]:
     names = Names()
     core = load(Source("t", text), names)
-    watched = {k: options.pop(k) for k in ("watch", "timing") if k in options}
-    return core, optimise(core, names, Rewriting(names, **options), **watched)
+    return core, optimise(core, names, Rewriting(names, **options))
 
 
 def shape(body: Body) -> str:
@@ -264,11 +263,9 @@ def test_fuel_bounds_the_number_of_firings() -> None:
 
 def test_passes_can_be_left_out_and_watched() -> None:
     seen: list[str] = []
-    timing = Timing()
-    _, optimised = compiled(FUSED, disabled=frozenset({"fuse"}), timing=timing,
-                            watch=lambda each, _program: seen.append(each.name))
+    _, optimised = compiled(FUSED, disabled=frozenset({"fuse"}),
+                            watch=lambda name, _before, _after: seen.append(name))
     assert "fuse" not in seen
-    assert seen == [name for name, _ in timing.seconds]
     assert len(seen) == sum(each.name != "fuse" for each in pipeline.STANDARD)
     assert shape(optimised.funs[0].body) == "map map redomap"
 
