@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 import lark
+import platformdirs
 from lark import Lark, Token, Tree
 from lark.parse_tree_builder import ExpandSingleChild, PropagatePositions
 from lark.parsers.lalr_analysis import Action
@@ -64,9 +65,6 @@ class Tables:
         except (OSError, zlib.error):
             pass
         try:
-            # late: start-up; only another version of Lark needs it
-            import platformdirs
-
             kept = Path(platformdirs.user_cache_dir("runelift"))
             kept.mkdir(parents=True, exist_ok=True)
             return _ready(Lark(self.text, cache=str(kept / f"{self._name}.lark.cache"),
@@ -107,7 +105,7 @@ def _ready(parser: Lark) -> Lark:
 
 
 class Extent:
-    """Where a tree starts and ends, without and with the tokens that it leaves out."""
+    """The places at which a tree starts and ends, without and with tokens that it leaves out."""
 
     __slots__ = ("end_pos", "first", "last", "start_pos")
 

@@ -36,10 +36,7 @@ def in_this_process(program: Program) -> Measurable:
     # late: start-up; most programs are run in other processes
     from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 
-    # late: as above
-    from runelift.runtime.tuner.workers.result_checks import ResultChecks
-
-    return MeasuredProgram(program, ResultChecks())
+    return MeasuredProgram.checked(program)
 
 
 @contextmanager
