@@ -149,8 +149,8 @@ class CapturingRun(Run):
         """The versions of a site to try; the facts that decided may be compared in the end.
 
         That is so if the version is right for all lengths of segments, so that it need not wait for
-        the comparison.  Only ``row`` looks for wrong lengths itself.  Others wait if a check made
-        before may have failed; for them, lengths below 0 are 0.
+        the comparison.  Only ``row`` looks for wrong lengths itself.  All further versions wait
+        if a check may have failed, unless that is for a length below 0, which counts as 0.
         """
         order = list(super().encounter(number, pars, facts, local, sizes))
         version = self.executable.generated.sites[number].versions[order[0]] if order else None
