@@ -123,7 +123,7 @@ ADVICE: Mapping[str, str] = {
                     "An element is replaced in a copy, or in an array that is yours alone: "
                     "xs with [i] = x"),
     "fst": "A component is written: e.0", "snd": "A component is written: e.1",
-    "repeat": "Write replicate n x.", "tile": "Write flatten (replicate n xs).",
+    "repeat": "Write replicate n x, or iterate n f x.", "tile": "Write flatten (replicate n xs).",
     **dict.fromkeys(("fn", "function", "func"), FUNCTION),
     "=>": FUNCTION,
     "stream_red": "Write reduce and map.",
