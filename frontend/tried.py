@@ -28,8 +28,8 @@ class Trial:
     def told(self, diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
         """The diagnostics, without hints that do not cure, or with what these say otherwise."""
         for each in diagnostics:
-            hints = tuple(filter(None, (self._hint(hint, each.span) for hint in each.hints)))
-            yield each if hints == each.hints else replace(each, hints=hints)
+            hints = filter(None, (self._hint(hint, each.span) for hint in each.hints))
+            yield replace(each, hints=tuple(hints))
 
     def _hint(self, hint: str, span: Span) -> str:
         """A hint that cures, perhaps with parentheses around its text; "" if there is none."""

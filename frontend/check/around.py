@@ -43,6 +43,7 @@ _TEMPLATES = {
     "enumerate": "zip (indices {0}) {0}", "concatMap": "flatten (map {0} {1})",
     "elem": "any (== {0}) {1}", "square": "{0} * {0}", "sqr": "{0} * {0}",
     **dict.fromkeys(("nrow", "numel", "rows"), "length {0}"), "ncol": "length {0}[0]",
+    **dict.fromkeys(("grad", "gradient", "derivative"), "vjp {0} {1} 1"),
     "dot": "f32.sum (map2 (*) {0} {1})",
     "lerp": "{0} + ({1} - {0}) * {2}",
 }
@@ -79,7 +80,8 @@ def meant(name: str, span: Span) -> list[str]:
     if said := _around(name, span) or _written(name, span):
         return said
     if (spelling := SPELLINGS.get(name)) is not None:
-        return [Replacement(f"Write {spelling}.", spelling)
+        plain = f"Write {spelling}." if spelling.isidentifier() else ""
+        return [Replacement(f"Write {spelling}.", spelling, None, plain)
                 if span.text.strip("` ") == name else f"Write {spelling}."]
     if name in CONVERSIONS:
         to = CONVERSIONS[name]

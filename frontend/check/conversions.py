@@ -47,6 +47,8 @@ def of_number(solved: Substitution, wanted: Type, given: Type, text: str, call: 
                     rf"([iuf]\d+)\.{elem}", call.args[0].span.text)) and named[1] != other.value:
                 return Replacement(f"A conversion names both types: {named[1]}.{other}",
                                    f"{named[1]}.{other}", call.args[0].span)
+            if _divides(elem, other, text, call):
+                return f"{said}.  Convert the operands of / if the fraction counts."
             return _cut_off(said) if call is None and elem in INTS and other in FLOATS else said
         case Array(), Array() if isinstance(call, ast.Apply) and call.fun.span.text in FOLDS:
             return None
@@ -101,6 +103,12 @@ def _float_of(text: str, given: Prim, advice: str = "Convert it", span: Span | N
     return Replacement(wide, wide.new, span, Replacement(narrow, narrow.new, span, rest))
 
 
+def _divides(wanted: Prim, given: Prim, text: str, call: ast.Exp | None) -> bool:
+    """True if a result of integers is to be floats and a division in it has lost the fraction."""
+    return call is None and wanted in FLOATS and given in INTS and (
+        re.search(r"(?<!/)/(?!/)", text) is not None)
+
+
 def _in_fold(call: ast.BinExp) -> str:
     """The advice about an operation in the function of a fold; "" for another operation."""
     before = call.span.source.text[:call.span.start]
@@ -123,7 +131,7 @@ def _converted(wanted: Prim, given: Prim, text: str, call: ast.Exp | None) -> st
     fold = re.search(r"(?:^|\|>\s*)(reduce|reduce_comm)\s*\(\\(?!.*\|>)", text, re.DOTALL)
     if call is None and fold and {wanted, given} & {*INTS}:
         return f"{ONE_TYPE.format(fold[1])[:-1]}, or write foldl, which is sequential."
-    if call is None and wanted in FLOATS and given in INTS and re.search(r"(?<!/)/(?!/)", text):
+    if _divides(wanted, given, text, call):
         return f"{said}.  Convert the operands of / if the fraction counts."
     if isinstance(call, ast.BinExp):
         place = (call.right if text == call.left.span.text else call.left).span

@@ -123,7 +123,7 @@ ADVICE: Mapping[str, str] = {
                     "An element is replaced in a copy, or in an array that is yours alone: "
                     "xs with [i] = x"),
     "fst": "A component is written: e.0", "snd": "A component is written: e.1",
-    "repeat": "Write replicate n x.", "tile": "Write flatten (replicate n xs).",
+    "repeat": "Write replicate n x, or iterate n f x.", "tile": "Write flatten (replicate n xs).",
     **dict.fromkeys(("fn", "function", "func"), FUNCTION),
     "=>": FUNCTION,
     "stream_red": "Write reduce and map.",
@@ -492,7 +492,7 @@ def method(name: str, array: Type, record: str, span: Span) -> list[str]:
         call = _CALL.match(span.source.text, span.end)
         whole = Span(span.source, span.start, call.end()) if call else span
         shown = f"Functions stand before their arguments: {new}"
-        return [Replacement(shown, new, whole) if span.text == f"{record}.{name}" else shown]
+        return [Replacement(shown, new, whole, shown) if span.text == f"{record}.{name}" else shown]
     if name in ("astype", "to", "type") and isinstance(elem, Prim):
         wanted = re.match(r"\(\s*(?:\w+\.)?(\w+)\s*\)", span.source.text[span.end:])
         to = TYPES.get(wanted[1], CONVERSIONS.get(wanted[1], "")) if wanted else ""

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from runelift.frontend.check import around, foreign
 from runelift.frontend.check.base import Binding
+from runelift.frontend.check.conversions import FOLDS
 from runelift.frontend.check.forms import (
     COMPOSITIONS,
     base_name,
@@ -35,7 +36,7 @@ from runelift.frontend.check.wording import of_each, with_piped, without_neutral
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.prelude import EQUALITY, MEMBERS_ONLY, OPERATORS
-from runelift.ir.base.errors import Label
+from runelift.ir.base.errors import Label, ProgramError
 from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
@@ -237,8 +238,22 @@ class Inference(Loops):
         if expected is not None:
             self._try_function(type_, expected)
         for arg, arrow in pending:
-            self._argument(arrow, arg, exp)
+            try:
+                self._argument(arrow, arg, exp)
+            except ProgramError:
+                self._require_neutral(exp, args)
+                raise
         return type_
+
+    def _require_neutral(self, exp: ast.Exp, args: tuple[ast.Exp, ...]) -> None:
+        """Refuse ``reduce f xs``, which has an array in place of the neutral element."""
+        given = args[1].type if len(args) == 2 else None
+        if isinstance(exp, ast.Apply) and exp.fun.span.text in FOLDS and given is not None and (
+                isinstance(self.solved.head(given), ty.Array)):
+            raise self._error(
+                "type-mismatch", args[1].span, f'"{exp.fun.span.text}" lacks its neutral element.',
+                "The neutral element stands between the operator and the array.",
+                *self._about(exp)[1])
 
     def _result(self, function: ty.Arrow, codomain: ty.Type, call: tuple[ast.Exp, ...]) -> ty.Type:
         """The type of a function's result, with fresh sizes; equal calls have equal sizes.

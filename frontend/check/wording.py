@@ -22,6 +22,7 @@ from runelift.frontend.check.conversions import (
 from runelift.frontend.check.foreign import ADVICE, argument, bars, shipped
 from runelift.frontend.check.unify import NAMELESS, Substitution
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.attributes import KNOWN
 from runelift.frontend.syntax.prelude import FUNCTIONS, member
 from runelift.frontend.syntax.types import (
     UNIT,
@@ -144,6 +145,9 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
     if isinstance(call, ast.Apply) and call.fun.span.text == "tabulate" and (
             several := arity(call)):
         return several
+    if (attribute := re.match(r"#(\w+)\s", text)) and attribute[1] in KNOWN:
+        new = f"#[{attribute[1]}]{text[attribute.end(1):]}"
+        return Replacement(f"An attribute is written #[{attribute[1]}].", new)
     if said := _argument(solved, wanted, given, text, call):
         return said
     return (of_number(solved, wanted, given, text, call) or _composite(

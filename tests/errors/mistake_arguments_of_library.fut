@@ -5,3 +5,6 @@ def places [n] (is: [n]i32): [n]i32 = scatter (replicate n 0) is (replicate n 1)
 def gradient [n] (xs: [n]f64): [n]f64 = jvp f64.product xs (replicate n 1)
 def differences [n] (xs: [n]f32) = map2 (-) xs[1:] xs[:-1]
 def hidden (f32: f64): f64 = f32.sqrt 2
+def squares [n] (xs: [n]f32): f32 = reduce (\a x -> a + x * x) xs
+def quick [n] (xs: [n]f32): f32 = #sequential f32.sum xs
+def gradient_of [n] (xs: [n]f64): [n]f64 = grad f64.product xs

@@ -10,3 +10,4 @@ def many [n] (xs: [n]f32): i64 = length (xs > 3)
 def more [n] (xs: [n]f32): [n]f32 = map (xs + 1) xs
 def text (x: i32): i32 = x + "1"
 def folded [n] (xs: [n]f32): i32 = foldl (\x acc -> acc + i32.f32 x) 0 xs
+def parts (n: i64): [n]f64 = map (\i -> i / n) (iota n)
