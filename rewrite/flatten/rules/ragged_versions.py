@@ -157,20 +157,21 @@ def _ahead(stms: tuple[ir.Stm, ...], widths: list[VName]) -> tuple[ir.Stm, ...]:
 
     So a point at which two checks fail reports the first of them.
     """
-    wanted, elements, chosen = set(widths), set[VName](), list[ir.Stm]()
+    elements, checks, scalar = set[VName](), set[int](), True
     scalar_code = ir.PrimOp | ir.Convert | ir.Index | ir.AtomExp | ir.Assert
     for stm in stms:
         if isinstance(stm.exp, scalar_code) and elements.isdisjoint(free_vars(stm)):
-            chosen.append(stm)
-        elif may_fail(stm.exp):
-            break
+            checks |= {id(stm)} if scalar and _is_check(stm) else set()
         else:
+            scalar = scalar and not may_fail(stm.exp)
             elements.update(p.name for p in stm.pat)
-    found = list[ir.Stm]()
-    for stm in reversed(chosen):
-        if _is_check(stm) or any(p.name in wanted for p in stm.pat):
+    wanted, found, fails = set(widths), list[ir.Stm](), False
+    for stm in reversed(stms):
+        needed = any(p.name in wanted for p in stm.pat)
+        if needed or id(stm) in checks or (fails and isinstance(stm.exp, ir.Assert)):
             wanted |= free_vars(stm)
             found.append(stm)
+            fails = fails or (needed and may_fail(stm.exp))
     return tuple(reversed(found))
 
 
