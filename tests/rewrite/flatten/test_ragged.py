@@ -33,6 +33,9 @@ PROGRAMS: dict[str, str] = {
       map (\\k -> i64.sum (map (\\i -> i * i) (iota k))) ks""",
     "mirrored": """entry main [c][w] (text: [c]u8) (start: [w]i64) (len: [w]i64): [w]bool =
       map2 (\\o l -> all (\\i -> text[o+i] == text[o+l-1-i]) (iota (l/2))) start len""",
+    "width behind a division": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> let xs = map (\\i -> 100 / (i + 1)) (iota k)
+                  in i64.sum xs + i64.sum (map (* k) (iota (2 * k)))) ks""",
     "lower": """entry main [t][n] (packed: [t]f64) (v: [n]f64): [n]f64 =
       tabulate n (\\i -> f64.sum (map (\\j -> packed[i*(i+1)/2 + j] * v[j]) (iota (i+1))))""",
     "two reductions": """entry main [n] (ks: [n]i64): [n](i64, i64) =
