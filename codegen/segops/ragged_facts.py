@@ -15,7 +15,7 @@ from runelift.codegen.kernel.launch_builder import GROUP_COUNT, GROUP_ID, LID, L
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.plan import plan
-from runelift.codegen.plan.views import lit, op
+from runelift.codegen.plan.views import all_of, lit, op
 from runelift.codegen.segops.segred import combine_partials, is_last_group, total_of_group
 from runelift.ir import imp
 from runelift.ir.imp import Exp
@@ -93,13 +93,28 @@ def _announce(lowering: launches.Lowering, source: VName, target: VName | None) 
 
 
 def _totals(k: KernelBuilder, lengths: VName, checks: SegMap | None) -> list[imp.Var]:
-    """Emit the pass of a work-item over its lengths; the facts that it finds."""
+    """Emit the pass of a work-item over its lengths; the facts that it finds.
+
+    The loop only notes the first wrong point.  So it has no branch, and loads of several points are
+    under way at a time.
+    """
     totals = {fact: k.declare(fact.name.lower(), Prim.I64, lit(0)) for fact in Fact}
+    wrong = k.declare("wrong", Prim.I64, lit(-1)) if checks is not None else None
+
+    def check(point: Exp) -> None:
+        assert checks is not None
+        launches.bind_point(k, checks.space, [point])
+        k.body(checks.body)
 
     def length(number: Exp) -> None:
-        if checks is not None:
-            launches.bind_point(k, checks.space, [number])
-            k.body(checks.body)
+        if wrong is not None:
+            failures = len(k.failures)
+            with k.block() as made:
+                check(number)
+            if noted := _noted(made, wrong, number):
+                made[:] = noted
+                del k.failures[failures:]
+            k.emit(*made)
         found = k.declare("length", Prim.I64, op("max", k.array(lengths).read([number]), lit(0)))
         for fact, value in _values(found).items():
             total = totals[fact]
@@ -108,7 +123,25 @@ def _totals(k: KernelBuilder, lengths: VName, checks: SegMap | None) -> list[imp
     bound = k.declare("bound", Prim.I64, k.array(lengths).shape[0])
     k.loop(bound, length, start=op("add", op("mul", GROUP_ID, LSIZE), LID),
            step=op("mul", GROUP_COUNT, LSIZE), base="i")
+    if wrong is not None and not k.failures:
+        with k.when(op("le", lit(0), wrong)):
+            check(wrong)
     return list(totals.values())
+
+
+def _noted(code: Sequence[imp.Stm], wrong: imp.Var, point: Exp) -> list[imp.Stm] | None:
+    """Checks of a point that note it where it is the first wrong one; None if they branch."""
+    noted = list[imp.Stm]()
+    for stm in code:
+        match stm:
+            case imp.Declare():
+                noted.append(stm)
+            case imp.If(fails, (imp.Fail(), *_), ()):
+                first = all_of(fails, op("lt", wrong, lit(0)))
+                noted.append(imp.Assign(wrong.name, imp.Select(first, point, wrong, Prim.I64)))
+            case _:
+                return None
+    return noted
 
 
 _OPERATORS = {Fact.TOTAL: "add", Fact.LONGEST: "max", Fact.LIVE: "add", Fact.SQUARES: "add"}
