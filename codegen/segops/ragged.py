@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from runelift.codegen.kernel.kernel_builder import CodeBuilder
 from runelift.codegen.kernel.sequential import KernelBuilder
@@ -20,6 +21,8 @@ from runelift.ir.prim import Prim
 from runelift.ir.ragged import Ragged
 from runelift.ir.syntax import Body, Index, Param, SegRed, SegScan, Stm
 from runelift.ir.types import shape_of
+
+Op = TypeVar("Op", bound=SegRed | SegScan)
 
 
 def ragged_of(exp: SegRed | SegScan) -> Ragged:
@@ -42,7 +45,7 @@ def offset(k: CodeBuilder, ragged: Ragged, segment: Exp) -> Exp:
     return k.array(offsets_of(ragged)).read([segment])
 
 
-def begin_segment(k: KernelBuilder, exp: SegRed, number: Exp) -> SegRed:
+def begin_segment(k: KernelBuilder, exp: Op, number: Exp) -> Op:
     """Emit the statements that are alike for all elements of a segment; the reduction without them.
 
     So a loop over elements waits for no such load.  Only reads of arrays with an element for each

@@ -15,6 +15,7 @@ Only the totals of segments are stored, where the path ends a segment.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from runelift.codegen.kernel import launch_builder as launches
@@ -32,7 +33,7 @@ from runelift.codegen.segops.merge_parts import (
     parts_of_items,
 )
 from runelift.codegen.segops.merge_path import Tile, Totals, tiles_of
-from runelift.codegen.segops.ragged import announce
+from runelift.codegen.segops.ragged import announce, begin_segment
 from runelift.codegen.segops.scan_tiles import Scan, by_patience, combine
 from runelift.codegen.segops.segscan_single_pass import IS_LAST, LookBack, status_words
 from runelift.ir import imp
@@ -195,7 +196,8 @@ class _Fold(Tile):
         k = self.k
         alone = k.declare("alone", Prim.BOOL, op("eq", self.rows, lit(0)))
         with k.when(alone):
-            each = self.path.segment(self.totals, self.first, self.start)
+            exp = begin_segment(k, self.path.exp, self.first)
+            each = replace(self.path, exp=exp).segment(self.totals, self.first, self.start)
             ahead = k.declare("ahead", Prim.I64, op("sub", self.element, self.start))
             each.fold(op("add", ahead, LID), op("add", ahead, self.count), LSIZE)
             announce(k, self.path.elements, self.items)
