@@ -47,7 +47,7 @@ class Id(Enum):
     GLOBAL_SIZE = "global_size"
     LOCAL_SIZE = "local_size"
     NUM_GROUPS = "num_groups"
-    FAILURE = "failure"
+    FAILURE = "failed"
 
     __hash__ = object.__hash__  # as of Prim
 

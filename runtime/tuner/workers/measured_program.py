@@ -10,7 +10,6 @@ from runelift.runtime.data.compare import first_difference
 from runelift.runtime.records.record import Record, Timing
 from runelift.runtime.tuner.measure.measurable import Args, Force, Measurable, Thresholds
 from runelift.runtime.tuner.workers.placed import Placed, bound
-from runelift.runtime.tuner.workers.result_checks import ResultChecks
 
 if TYPE_CHECKING:
     from runelift.runtime.execution.calls import Call
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from runelift.runtime.tuner.replay.racing import Race
     from runelift.runtime.tuner.replay.replay_records import ReplayRecord
     from runelift.runtime.tuner.trials.protocol import OperationTime, Searches
+    from runelift.runtime.tuner.workers.result_checks import ResultChecks
 
 UNDISTURBED_RUNS = 3
 """The most runs for one time, until no kernels are built meanwhile."""
@@ -80,11 +80,6 @@ class MeasuredProgram(Measurable):
     def __init__(self, program: Program, checks: ResultChecks | None = None) -> None:
         self.program = program
         self._checks = checks
-
-    @classmethod
-    def checked(cls, program: Program) -> MeasuredProgram:
-        """A program whose runs compare results."""
-        return cls(program, ResultChecks())
 
     @property
     def thresholds(self) -> Thresholds:  # type: ignore[override]  # read only

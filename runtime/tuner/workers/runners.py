@@ -34,9 +34,9 @@ def limit_on(device: DeviceInfo, text: str | None = None) -> TimeLimit:
 def in_this_process(program: Program) -> Measurable:
     """The program, which runs in this process: nothing stops it."""
     # late: start-up; most programs are run in other processes
-    from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
+    from runelift.runtime.tuner.workers import measured_program, result_checks
 
-    return MeasuredProgram.checked(program)
+    return measured_program.MeasuredProgram(program, result_checks.ResultChecks())
 
 
 @contextmanager

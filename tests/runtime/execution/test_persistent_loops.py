@@ -297,7 +297,8 @@ def test_rows_side_by_side_make_groups_of_one_size(device: Spied, teams: tuple[i
     expected, _ = programs.program(ROWS, "interpreter").run("main", args)
     names = [name for name in program.kernel_parameters()
              if ".ys_" in name and name.endswith(".teams")]
-    assert len(names) == 2
+    assert len(names) in (2, 4)  # some devices have them for scans with post-maps, too
+    names = names[::len(names) // 2]
     before = device.persistent
     actual, _ = program.run("main", args, thresholds=dict(zip(names, teams, strict=True)),
                                force={"main.versions_0": 1, "main.versions_1": 1})
