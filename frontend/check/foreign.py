@@ -19,6 +19,8 @@ from runelift.ir.base.source import Span
 from runelift.ir.prim import NUMBERS, Prim
 
 FUNCTION = r"A function is written: \x -> e"
+ATOM = r"[\w'.]+(?:\[[^\[\]\n]*\])?|\((?:[^()\n]|\([^()\n]*\))*\)"
+"""An argument in a call."""
 
 SPELLINGS: Mapping[str, str] = {
     "True": "true", "False": "false", "TRUE": "true", "FALSE": "false",
@@ -116,7 +118,7 @@ ADVICE: Mapping[str, str] = {
     "reshape": "Write unflatten xs, whose type has the new sizes, or flatten xs.",
     "empty": "An array without elements is ([] : [0]i32); null xs asks whether xs is one.",
     "%*%": 'Write import "std/linalg" in the first line, and linalg_f32.matmul a b.',
-    "!!": "An element is written: xs[i]",
+    "!!": "An element is written: xs[i]", "move": FUNCTION, "|&": FUNCTION,
     **dict.fromkeys((f"{op}=" for op in ("+", "-", "*", "/", "%", "**", "//", "&", "|", "^", "++")),
                     "A name keeps its value; define it anew: let x = x + 1"),
     **dict.fromkeys(("<-", "update", "setindex"),
@@ -393,10 +395,12 @@ def swallowed(exp: ast.Apply, number: int) -> str | None:
 def bars(span: Span) -> list[str]:
     """The hint for a parameter between bars, which is unknown as ``span`` is no parameter here."""
     text = span.source.text
-    found = re.compile(r"\|\s*([\w', ]+?)\s*\|").search(text, max(0, span.start - 40))
+    found = re.compile(r"\|\s*([\w', ]+?|\([\w', ]+\)|&[\w&', ]+)\s*\|").search(
+        text, max(0, span.start - 40))
     if found is None or not found.start() < span.start < found.end():
         return []
-    hint, new = FUNCTION, "\\" + found[1].replace(",", " ") + " ->"
+    params = found[1] if found[1][0] == "(" else found[1].replace(",", " ").replace("&", "")
+    hint, new = FUNCTION, f"\\{params} ->"
     return [Replacement(hint, new, Span(span.source, found.start(), found.end()))]
 
 

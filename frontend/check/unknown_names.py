@@ -12,6 +12,7 @@ from runelift.frontend.check.arguments import elem_of
 from runelift.frontend.check.types import PRIMS
 from runelift.frontend.modules.library import library_names
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.advice import SIGNATURE
 from runelift.frontend.syntax.attributes import KNOWN
 from runelift.frontend.syntax.prelude import FUNCTIONS, LIBRARY_MODULES, member, members
 from runelift.frontend.syntax.types import Array, Arrow, Record, Sum, Type
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label, ...], list[str]]:
     """Hints about the likely meaning of an unknown name."""
+    if typed := re.compile(r"\n(([a-z_][\w']*)\s*:[^=\n]*)\n").match(
+            span.source.text, span.start - 1):
+        return (), [Replacement(SIGNATURE, f"-- {typed[1]}",
+                                Span(span.source, typed.start(1), typed.end(1)))]
     if (later := checker.later.get(str(name))) is not None:
         return (Label(later.name_span, "defined only here"),), [
             "Move the definition before its use."]

@@ -60,6 +60,25 @@ _FUNCTION = r"A function is written: \x -> e"
 ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\v": r"\v", "\0": r"\0"}
 """Characters that are in a program only if a string of Python has made them."""
 
+_ASSIGNED = re.compile(r"^[ \t]+(?P<all>(?P<name>[\w']+)[ \t]*(?P<op>\*\*|[-+*/%])=[ \t]+"
+                       r"(?P<value>(?:(?!--)[^\n])*(?!--)[^\s]))", re.MULTILINE)
+
+
+def assigned(source: Source, begin: int, end: int) -> tuple[Span, Replacement] | None:
+    """The first ``x += e`` in a line between two places, and the definition that is meant.
+
+    None if there is no such line, or the program defines such an operator.
+    """
+    found = _ASSIGNED.search(source.text, begin, end)
+    if found is None or f"({found['op']}=)" in source.text:
+        return None
+    place = Span(source, found.start("all"), found.end("all"))
+    new = f"let {found['name']} = {found['name']} {found['op']} {found['value']}"
+    follows = re.compile(r"(\s|--[^\n]*)*(in|let)\b").match(source.text, found.end())
+    return place, Replacement(f"A name keeps its value; define it anew: {new}",
+                              new if follows else f"{new} in", place)
+
+
 IN = "Behind a definition stands 'in' with what it is for: let x = e in x"
 _ELEMENT = ("An element is replaced in a copy, or in an array that is yours alone: "
             "xs with [i] = x")
@@ -69,6 +88,8 @@ _SECTION = r"A section has one operator, and a function has more: \x -> x > 0 &&
 _TUPLE_LOOP = "Several values of a loop are a tuple: loop (x, y) = (a, b) for i < n do e"
 _ADDED = "An update says the whole new value: xs with [i] = xs[i] + x"
 _DO = "The body of a loop stands behind 'do'."
+
+SIGNATURE = "Types are written in the definition: def f (x: t) (y: t): u = e"
 
 COMMENT = "A comment begins with --."
 _DECLARED = "A function is declared: def f (x: t) (y: t): u = e"
@@ -107,6 +128,15 @@ ADVICE = (
     Advice(COMMENT, before=r"\s(?P<start>//(?P<end>))[ \t]+[A-Za-z']+[ \t][^\n]*$", new="--"),
     Advice(COMMENT, before=_LINE, at=r"(//+|%+)(?=[ \t]*[A-Za-z])", new="--"),
     Advice(COMMENT, before=_LINE, at='"""'),
+    *(Advice(_FUNCTION, before=rf"[(=,]\s*(?P<start>\|\s*(?P<first>{first})\s*)$", at=at, new=new)
+      for first, at, new in (
+          (r"[\w']+", r",(?P<x>[\w', ]*)\|", r"\{first} {x} ->"),
+          (r"[\w']+", r":(?P<type>[^|\n,]+)\|", r"\({first}: {type}) ->"),
+          (r"&?[\w']+", r"[,:][^|\n]*\|", None), (r"\(?", r"(?P<x>_)\s*\|", r"\{x} ->"))),
+    Advice(_FUNCTION, before=r"[(=]\s*$", at=r"\|(?P<x>[\w', ]+)\|", new=r"\{x} ->"),
+    Advice(_FUNCTION, before=r"=\s*$", at=r"\|\|", new=r"\_ ->"),
+    Advice(SIGNATURE, before=r"(^|\n)(?P<start>(?P<name>[a-z_][\w']*)\s+)$",
+           at=r"::(?P<type>[^\n]*)", new="-- {name} :: {type}"),
     Advice("A condition on a case is a choice in it: case n -> if n > 3 then a else b", at=r"\|",
            before=r"\bcase\s+[\w'#() ]+$"),
     Advice(r"A function makes a tuple: \x y -> (x, y)", before=r"\(\s*$", at=r",\s*\)"),
@@ -176,14 +206,22 @@ ADVICE = (
     Advice("The body of a loop is the next value, without 'x ='.", at=r"=(?!=)\s*", new="",
            before=r"\bdo\s+(?P<start>[\w']+\s*)$"),
     *(Advice("An update is defined so: let xs[i] = x", at=at, new=new,
-             before=r"\n[ \t]*(?P<start>(?P<xs>[\w']+)\[(?P<i>[^\[\]\n]*)\]\s*)$")
+             before=r"(?<!\bdo)(?<!\bthen)(?<!\belse)\n[ \t]*"
+                    r"(?P<start>(?P<xs>[\w']+)\[(?P<i>[^\[\]\n]*)\]\s*)$")
       for at, new in (
           (r"=(?!=)(?=[^\n]*\n[ \t]+((let|in)\b|[\w']+(\[[^\]\n]*\])?\s*=(?!=)))",
            "let {xs}[{i}] ="),
           (r"=(?!=)(?P<value>[^\n]*)\n[ \t]+(?P<next>\S)",
            "let {xs}[{i}] = {value}\n  in {next}"))),
     Advice(_ELEMENT, at=r"=(?!=)", new="{xs} with [{i}] =",
-           before=r"(\n|\bdo|\bin)\s*(?P<start>(?P<xs>[\w']+)\[(?P<i>[^\[\]\n]*)\]\s*)$"),
+           before=r"(\n|\b(do|in|then|else)|->|\()\s*(?P<start>(?P<xs>[\w']+)\[(?P<i>[^\[\]\n]*)\]\s*)$"),
+    *(Advice(hint, at=r"=(?!=)", before=rf"{front}\s*(?P<start>(?P<xs>[\w']+){path}\s*)$",
+             new=f"let {{xs}} = {new}" if front == r"\n" else new)
+      for hint, path, new in (
+          (_ELEMENT, r"\[(?P<i>[^\[\]\n]*)\]\[(?P<j>[^\[\]\n]*)\]", "{xs} with [{i}, {j}] ="),
+          ("A field is replaced in a copy: r with x = e", r"\.(?P<f>[a-z_][\w'.]*)",
+           "{xs} with {f} ="))
+      for front in (r"\b(?:do|then|else)", r"\n")),
     Advice("Type parameters are declared so: def f 'a 'b (x: a) (y: b): a = e",
            before=r"(^|\n)(def|entry)\s+[\w']+\s*<[^>\n]*$"),
     Advice("A type parameter is declared with a quote and used without: def f 'a (x: a): a = e",
@@ -212,7 +250,7 @@ ADVICE = (
     Advice("A name keeps its value; define it anew: let x = x + 1", at="=",
            before=r"(\bin|\bdo|;|\n)\s*[\w']+\s*:$"),
     Advice("Unequal is written !=.", at="~=", new="!="),
-    Advice("Types are written in the definition: def f (x: t) (y: t): u = e", at=":",
+    Advice(SIGNATURE, at=":",
            before=r"(^|\n)def\s+[\w']+\s*:$"),
     Advice(_MATCH, before=r"\bmatch\b[^\n]*(?P<start>\bwith(?P<end>))\s*$", at=r"\|"),
     Advice("The last case fits all other values: case _ -> e", at="->", new="case _ ->",
@@ -266,7 +304,7 @@ ADVICE = (
     Advice("There are no decorators: leave it out.", before=_LINE, at=r"@[^\n]*", new=""),
     Advice("Functions are composed: f <-< g, or g >-> f", before=r"[\w')]\s+$", at=r"\.(?=\s)",
            new="<-<"),
-    Advice("Types are written in the definition: def f (x: t) (y: t): u = e", before=r"(^|\n)$",
+    Advice(SIGNATURE, before=r"(^|\n)$",
            at=r"(?P<line>(val\s+)?[a-z_][\w']*\s*::?[^=\n]*)(?=\n)", new="-- {line}"),
     Advice("A record type is declared: type t = {x: f32, y: f32}", before=_LINE,
            at=r"(typedef\s+)?(struct|record|interface)\s+(?P<name>\w+)\s*=?\s*\{"
@@ -376,7 +414,7 @@ ADVICE = (
     Advice("An operator that counts up is no part of the language: write i + 1.",
            before=r"\w\s*$", at=r"\+\+\s*(?=[;)\n]|$)"),
     Advice("An operator that counts up is no part of the language: write i + 1.", new="+ 1 ",
-           before=r"[\w')\]]\s*(?P<start>\+\+\s*)$", at=r"(?=(in|do|then|else)\b|\Z|[),;])"),
+           before=r"[\w')\]]\s*(?P<start>\+\+\s*)$", at=r"(?=(in|do|then|else)\b|\s*\Z|[),;])"),
     Advice("Write '#[unsafe] e' instead of 'unsafe e'.", before=r"\bunsafe\s*$"),
     Advice(_FUNCTION, at="=>"),
     Advice(_FUNCTION, before=r"\\[\w ()]+$", at=r"\."),
