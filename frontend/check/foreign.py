@@ -7,7 +7,7 @@ names have advice.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import cache
 
 from runelift.frontend.syntax import ast
@@ -297,8 +297,11 @@ def comment(span: Span, *, unknown: bool) -> Span | None:
     return Span(span.source, start + found.start(1), start + found.end(1))
 
 
-def misapplied(exp: ast.Apply, type_: Type) -> str:
-    """The hint for a value of a type that is applied as if it were a function."""
+def misapplied(exp: ast.Apply, type_: Type, known: Container[str]) -> str:
+    """The hint for a value of a type that is applied as if it were a function.
+
+    ``known`` are the names of functions.
+    """
     first, text = exp.args[0].span, exp.fun.span.text
     if first.text == "is" and len(exp.args) > 2 and exp.args[1].span.text == "not":
         return Replacement("The operator is !=.", "!=", first.to(exp.args[1].span))
@@ -345,6 +348,8 @@ def misapplied(exp: ast.Apply, type_: Type) -> str:
     line = exp.span.source.text.rfind("\n", 0, first.start) + 1
     if re.search(r"\\[^\n]*->", exp.span.source.text[line:first.start]):
         return ""
+    if isinstance(exp.fun, ast.Name) and text in known:
+        return f"This name hides the function '{text}': give it another name."
     return "An operator may be missing between them."
 
 

@@ -11,6 +11,7 @@ from runelift.frontend.check.unify import Substitution
 from runelift.frontend.check.wording import DECLARED
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import Node
+from runelift.frontend.syntax.types import Array
 from runelift.ir.base.errors import Label, Replacement
 from runelift.ir.base.source import Span
 from runelift.ir.sizes import Size
@@ -96,6 +97,27 @@ def bracketed(typed: Sequence[Node]) -> Replacement | None:
             case ast.ArrayExp(_, (ast.Range(inner),)):
                 return Replacement(f"A range is an array without brackets: {inner.text}",
                                    f"({inner.text})", exp.span)
+    return None
+
+
+def ranged(solved: Substitution, typed: Sequence[Node], left: Size, right: Size, otherwise: str
+           ) -> Replacement | None:
+    """The hint for a range that includes its end, or leaves it out, against what is meant.
+
+    ``otherwise`` is the hint if that is no cure.  None if no range has the longer or shorter size.
+    """
+    by = (left - right).constant
+    if by not in (1, -1):
+        return None
+    longer, shorter = (left, right) if by == 1 else (right, left)
+    ways = {"...": (longer, "..<", "includes"), "..<": (shorter, "...", "leaves out")}
+    for exp in reversed(typed):
+        if isinstance(exp, ast.Range) and exp.kind in ways and exp.type is not None:
+            type_, (size, kind, does) = solved.resolve(exp.type), ways[exp.kind]
+            if isinstance(type_, Array) and type_.size == size:
+                new = exp.span.text.replace(exp.kind, kind)
+                return Replacement(f"A range with '{exp.kind}' {does} its end: {new}", new,
+                                   exp.span, otherwise)
     return None
 
 

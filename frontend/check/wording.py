@@ -183,7 +183,8 @@ def _composite(solved: Substitution, wanted: Type, given: Type, text: str, call:
             return "It is a function: an argument is missing, or parentheses around the call."
         case Tuple(items), _ if isinstance(call, ast.Apply) and len(call.args) == len(items):
             args = ", ".join(arg.span.text for arg in call.args)
-            return f"The function takes one tuple: {call.fun.span.text} ({args})"
+            new = f"{call.fun.span.text} ({args})"
+            return Replacement(f"The function takes one tuple: {new}", new, call.span)
         case _, Tuple(items) if isinstance(call, ast.Apply) and len(call.args) == 1 and items:
             apart = _apart(call, text)
             hint = "Arguments stand behind the function without commas: f x y"
