@@ -172,7 +172,8 @@ def _around(name: str, span: Span) -> list[str]:
         anew = assigned(source, before.rfind("\n") + 1, len(source.text))
         if anew is None or not anew[0].start < span.start < anew[0].end:
             anew = None
-        if part := re.search(r"\b(do|then|else|=)\s+[\w']+\s*$", before):
+        words = "do" if name == "/=" else "do|then|else"  # it may be meant as !=
+        if part := re.search(rf"\b({words})\s+[\w']+\s*$", before):
             what = "The body of a loop is" if part[1] == "do" else "An expression gives"
             return [Replacement(f"{what} the next value: write {name[:-1]} in place of {name}.",
                                 name[:-1], None, anew[1] if anew else ADVICE[name])]

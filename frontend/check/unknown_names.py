@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label, ...], list[str]]:
     """Hints about the likely meaning of an unknown name."""
-    if typed := re.compile(r"\n(([a-z_][\w']*)\s*:[^=\n]*)\n").match(
+    if signed := re.compile(r"\n(([a-z_][\w']*)\s*:[^=\n]*)\n").match(
             span.source.text, span.start - 1):
-        return (), [Replacement(SIGNATURE, f"-- {typed[1]}",
-                                Span(span.source, typed.start(1), typed.end(1)))]
+        return (), [Replacement(SIGNATURE, f"-- {signed[1]}",
+                                Span(span.source, signed.start(1), signed.end(1)))]
     if (later := checker.later.get(str(name))) is not None:
         return (Label(later.name_span, "defined only here"),), [
             "Move the definition before its use."]

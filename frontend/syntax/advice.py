@@ -60,14 +60,15 @@ _FUNCTION = r"A function is written: \x -> e"
 ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\v": r"\v", "\0": r"\0"}
 """Characters that are in a program only if a string of Python has made them."""
 
-_ASSIGNED = re.compile(r"^[ \t]+(?P<all>(?P<name>[\w']+)[ \t]*(?P<op>\*\*|[-+*/%])=[ \t]+"
+_ASSIGNED = re.compile(r"^[ \t]+(?P<all>(?P<name>[\w']+)[ \t]*(?P<op>\*\*|[-+*%])=[ \t]+"
                        r"(?P<value>(?:(?!--)[^\n])*(?!--)[^\s]))", re.MULTILINE)
 
 
 def assigned(source: Source, begin: int, end: int) -> tuple[Span, Replacement] | None:
     """The first ``x += e`` in a line between two places, and the definition that is meant.
 
-    None if there is no such line, or the program defines such an operator.
+    None if there is no such line, or the program defines such an operator.  ``/=`` may be meant as
+    ``!=``.
     """
     found = _ASSIGNED.search(source.text, begin, end)
     if found is None or f"({found['op']}=)" in source.text:
