@@ -11,7 +11,7 @@ from collections.abc import Container, Mapping
 from functools import cache
 
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.advice import RANGE
+from runelift.frontend.syntax.advice import ANEW, RANGE
 from runelift.frontend.syntax.types import Array, Record, Type
 from runelift.ir.base.errors import Replacement
 from runelift.ir.base.shipped import FOLDER
@@ -120,7 +120,7 @@ ADVICE: Mapping[str, str] = {
     "%*%": 'Write import "std/linalg" in the first line, and linalg_f32.matmul a b.',
     "!!": "An element is written: xs[i]", "move": FUNCTION, "|&": FUNCTION,
     **dict.fromkeys((f"{op}=" for op in ("+", "-", "*", "/", "%", "**", "//", "&", "|", "^", "++")),
-                    "A name keeps its value; define it anew: let x = x + 1"),
+                    ANEW),
     **dict.fromkeys(("<-", "update", "setindex"),
                     "An element is replaced in a copy, or in an array that is yours alone: "
                     "xs with [i] = x"),

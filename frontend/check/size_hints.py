@@ -110,15 +110,16 @@ def ranged(solved: Substitution, typed: Sequence[Node], left: Size, right: Size,
     if by not in (1, -1):
         return None
     longer, shorter = (left, right) if by == 1 else (right, left)
-    ways = {"...": (longer, "..<", "includes"), "..<": (shorter, "...", "leaves out")}
-    for exp in reversed(typed):
-        if isinstance(exp, ast.Range) and exp.kind in ways and exp.type is not None:
-            type_, (size, kind, does) = solved.resolve(exp.type), ways[exp.kind]
-            if isinstance(type_, Array) and type_.size == size:
-                new = exp.span.text.replace(exp.kind, kind)
-                return Replacement(f"A range with '{exp.kind}' {does} its end: {new}", new,
-                                   exp.span, otherwise)
-    return None
+    hint = otherwise
+    for old, kind, does, size in (("..<", "...", "leaves out", shorter),
+                                  ("...", "..<", "includes", longer)):
+        for exp in typed:
+            if isinstance(exp, ast.Range) and exp.kind == old and exp.type is not None:
+                type_, new = solved.resolve(exp.type), exp.span.text.replace(old, kind)
+                if isinstance(type_, Array) and type_.size == size:
+                    hint = Replacement(f"A range with '{old}' {does} its end: {new}", new,
+                                       exp.span, hint)
+    return hint if isinstance(hint, Replacement) and hint is not otherwise else None
 
 
 def column(span: Span) -> list[str]:

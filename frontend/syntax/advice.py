@@ -60,6 +60,7 @@ _FUNCTION = r"A function is written: \x -> e"
 ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\v": r"\v", "\0": r"\0"}
 """Characters that are in a program only if a string of Python has made them."""
 
+ANEW = "A name keeps its value; define it anew: let x = x + 1"
 _ASSIGNED = re.compile(r"^[ \t]+(?P<all>(?P<name>[\w']+)[ \t]*(?P<op>\*\*|[-+*%])=[ \t]+"
                        r"(?P<value>(?:(?!--)[^\n])*(?!--)[^\s]))", re.MULTILINE)
 
@@ -77,7 +78,7 @@ def assigned(source: Source, begin: int, end: int) -> tuple[Span, Replacement] |
     new = f"let {found['name']} = {found['name']} {found['op']} {found['value']}"
     follows = re.compile(r"(\s|--[^\n]*)*(in|let)\b").match(source.text, found.end())
     return place, Replacement(f"A name keeps its value; define it anew: {new}",
-                              new if follows else f"{new} in", place)
+                              new if follows else f"{new} in", place, ANEW)
 
 
 IN = "Behind a definition stands 'in' with what it is for: let x = e in x"
@@ -248,7 +249,7 @@ ADVICE = (
            at=r"(Entry|ENTRY|export|public|extern|__global__)\b(?!\s+(void|int|float|double)\b)"),
     Advice("A name is defined before its use: let x = e in ...",
            before=r"(?P<start>\bwhere(?P<end>))\s+[\w'() ]+$", at="="),
-    Advice("A name keeps its value; define it anew: let x = x + 1", at="=",
+    Advice(ANEW, at="=",
            before=r"(\bin|\bdo|;|\n)\s*[\w']+\s*:$"),
     Advice("Unequal is written !=.", at="~=", new="!="),
     Advice(SIGNATURE, at=":",
@@ -434,7 +435,7 @@ ADVICE = (
     Advice("A comment begins with --.", before=r"(^|\n)\s*$", at=r"#(?!\[)"),
     Advice("A comment begins with --.", at=r"#\s"),
     Advice("No ';' stands between a definition and what follows it.", at=";"),
-    Advice("A name keeps its value; define it anew: let x = x + 1", before=r"\blet\s+[\w']+\s*$",
+    Advice(ANEW, before=r"\blet\s+[\w']+\s*$",
            at=r"[-+*/%]="),
     Advice("A definition is written with '='.", before=r":\s*$", at="="),
     Advice(_CONSTANT, at="=",

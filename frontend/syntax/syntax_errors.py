@@ -230,7 +230,8 @@ def _behind(source: Source, last: Opening, end: int) -> Replacement | None:
         new = before + f" {last.missing}" + f" {behind}".rstrip() * (not lines)
         if not lines or ("\n" not in before and "\n" in gap[0]):
             place = Span(source, begin, begin + len(before if lines else text.rstrip()))
-            hint = Replacement(f"Expected '{last.missing}': {new}", new, place, hint)
+            shown = " ".join(new.split())
+            hint = Replacement(f"Expected '{last.missing}': {shown}", new, place, hint)
     return hint if isinstance(hint, Replacement) else None
 
 

@@ -7,6 +7,8 @@ def named (n: i64) (xs: [n]i64): []i64 =
   let is = 0...n
   in map2 (+) xs is
 
+def both (n: i64): [n]i64 = map2 (+) (0...n) (0..<n)
+
 def beyond (n: i64): [n]i64 = 1...n+1
 
 -- No range explains these sizes.

@@ -8,6 +8,10 @@ def lines (n: i64): i64 =
 
 def called (n: i64): i64 = if i64.max n 3 > 4 i64.max n 7 else 3
 
+def several_lines (c: bool) (x: i32): i32 =
+  if c && (x > 3
+    || x < 1) x else 3
+
 def grouped (n: i64): i64 =
   let k = if n > 3 (n + 1) else n
   in k
