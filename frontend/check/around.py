@@ -9,7 +9,6 @@ from runelift.frontend.check.foreign import (
     ATOM,
     CONVERSIONS,
     ENDS,
-    FUNCTION,
     LAMBDAS,
     SHIPPED,
     SHORT,
@@ -19,7 +18,7 @@ from runelift.frontend.check.foreign import (
     shipped,
 )
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.advice import assigned
+from runelift.frontend.syntax.advice import FUNCTION, assigned
 from runelift.frontend.syntax.prelude import FUNCTIONS, member
 from runelift.frontend.syntax.types import Type
 from runelift.ir.base.errors import Replacement

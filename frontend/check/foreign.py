@@ -11,14 +11,13 @@ from collections.abc import Container, Mapping
 from functools import cache
 
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.advice import ANEW, RANGE
+from runelift.frontend.syntax.advice import ANEW, FUNCTION, RANGE
 from runelift.frontend.syntax.types import Array, Record, Type
 from runelift.ir.base.errors import Replacement
 from runelift.ir.base.shipped import FOLDER
 from runelift.ir.base.source import Span
 from runelift.ir.prim import NUMBERS, Prim
 
-FUNCTION = r"A function is written: \x -> e"
 ATOM = r"[\w'.]+(?:\[[^\[\]\n]*\])?|\((?:[^()\n]|\([^()\n]*\))*\)"
 """An argument in a call."""
 

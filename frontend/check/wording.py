@@ -19,9 +19,10 @@ from runelift.frontend.check.conversions import (
     is_one_of,
     of_number,
 )
-from runelift.frontend.check.foreign import ADVICE, ATOM, FUNCTION, argument, bars, shipped
+from runelift.frontend.check.foreign import ADVICE, ATOM, argument, bars, shipped
 from runelift.frontend.check.unify import NAMELESS, Substitution
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.advice import FUNCTION
 from runelift.frontend.syntax.attributes import KNOWN
 from runelift.frontend.syntax.prelude import FUNCTIONS, member
 from runelift.frontend.syntax.types import (

@@ -56,7 +56,7 @@ class Advice:
         return Said(Replacement(self.hint, self.new.format(**words), span), span)
 
 
-_FUNCTION = r"A function is written: \x -> e"
+FUNCTION = r"A function is written: \x -> e"
 ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\v": r"\v", "\0": r"\0"}
 """Characters that are in a program only if a string of Python has made them."""
 
@@ -130,13 +130,13 @@ ADVICE = (
     Advice(COMMENT, before=r"\s(?P<start>//(?P<end>))[ \t]+[A-Za-z']+[ \t][^\n]*$", new="--"),
     Advice(COMMENT, before=_LINE, at=r"(//+|%+)(?=[ \t]*[A-Za-z])", new="--"),
     Advice(COMMENT, before=_LINE, at='"""'),
-    *(Advice(_FUNCTION, before=rf"[(=,]\s*(?P<start>\|\s*(?P<first>{first})\s*)$", at=at, new=new)
+    *(Advice(FUNCTION, before=rf"[(=,]\s*(?P<start>\|\s*(?P<first>{first})\s*)$", at=at, new=new)
       for first, at, new in (
           (r"[\w']+", r",(?P<x>[\w', ]*)\|", r"\{first} {x} ->"),
           (r"[\w']+", r":(?P<type>[^|\n,]+)\|", r"\({first}: {type}) ->"),
           (r"&?[\w']+", r"[,:][^|\n]*\|", None), (r"\(?", r"(?P<x>_)\s*\|", r"\{x} ->"))),
-    Advice(_FUNCTION, before=r"[(=]\s*$", at=r"\|(?P<x>[\w', ]+)\|", new=r"\{x} ->"),
-    Advice(_FUNCTION, before=r"=\s*$", at=r"\|\|", new=r"\_ ->"),
+    Advice(FUNCTION, before=r"[(=]\s*$", at=r"\|(?P<x>[\w', ]+)\|", new=r"\{x} ->"),
+    Advice(FUNCTION, before=r"=\s*$", at=r"\|\|", new=r"\_ ->"),
     Advice(SIGNATURE, before=r"(^|\n)(?P<start>(?P<name>[a-z_][\w']*)\s+)$",
            at=r"::(?P<type>[^\n]*)", new="-- {name} :: {type}"),
     Advice("A condition on a case is a choice in it: case n -> if n > 3 then a else b", at=r"\|",
@@ -240,7 +240,7 @@ ADVICE = (
            before=r"(^|\n)(def|entry)\s+[\w']+(?P<start>:(?P<end>))\s*\([^()\n]*\)\s*$"),
     Advice("A definition is written with '='.", at="==", new="=",
            before=r"(^|\n)[ \t]*(def|entry|let)\b[^=\n]*$"),
-    Advice(_FUNCTION, before=r"\\[\w']+\s+$", at=r"[-+*/%<>=&|^]+(?<!->)\s"),
+    Advice(FUNCTION, before=r"\\[\w']+\s+$", at=r"[-+*/%<>=&|^]+(?<!->)\s"),
     Advice("A value is missing between two operators.", before=r"[\w)\]]\s*[-+*/%]\s+$",
            at=r"[*/%+<>=&|]"),
     Advice(_DECLARED, before=_LINE, expected="DEF",
@@ -285,9 +285,9 @@ ADVICE = (
            at=r"if\b(?![^\n]*\bthen\b)[^\n]*\belse\b"),
     Advice("A body stands behind '='.", before=r"(^|\n)[ \t]*(def|entry|let)\b[^=\\\n]*$",
            at="=>", new="="),
-    Advice(_FUNCTION, at=r"\|\s*(?P<name>\w+)\s*:\s*(?P<type>[^|\n,]+)\|",
+    Advice(FUNCTION, at=r"\|\s*(?P<name>\w+)\s*:\s*(?P<type>[^|\n,]+)\|",
            new=r"\({name}: {type}) ->"),
-    Advice(_FUNCTION, before=r"[(=]\s*$", at=r"\|[^|\n]+\|"),
+    Advice(FUNCTION, before=r"[(=]\s*$", at=r"\|[^|\n]+\|"),
     Advice(r"Parameters have no commas, \x y -> e, and a tuple has parentheses, \(x, y) -> e",
            before=r"\\\s*[\w']+\s*$", at=","),
     Advice("An arrow is written '->'.", before=r"\\[\w' (),:]+$", at="=>", new="->"),
@@ -300,7 +300,7 @@ ADVICE = (
            new="<|"),
     Advice("A field is written: e.x", before=r"[\w')\]]$", at=r"\$(?=[A-Za-z_])", new="."),
     Advice("A name has no sign in front.", at=r"\$(?=[A-Za-z_])", new=""),
-    Advice(_FUNCTION, at=r"@\((?P<x>[\w', ]*)\)", new=r"\{x} ->"),
+    Advice(FUNCTION, at=r"@\((?P<x>[\w', ]*)\)", new=r"\{x} ->"),
     *(Advice("An attribute is written #[name].", before=_LINE, at=rf"@{name}\b", new=f"#[{name}]")
       for name in ("noinline", "inline", "sequential", "unroll", "unsafe")),
     Advice("There are no decorators: leave it out.", before=_LINE, at=r"@[^\n]*", new=""),
@@ -395,9 +395,9 @@ ADVICE = (
     Advice("An element is written: xs[i]", before=r"[\w')\]]$", at=r"\.\[", new="["),
     Advice("A choice has no ';' before 'else'.", before=r"\bthen\b[^\n]*$", at=r";(?=\s*else\b)"),
     Advice("A definition is written with '='.", before=r":\s*[\w.\[\]]+\s*$", at=":="),
-    Advice(_FUNCTION, before=r"(?P<start>\blambda\s+(?P<x>[\w', ]+?)\s*(?P<end>:))[^:\n]*$",
+    Advice(FUNCTION, before=r"(?P<start>\blambda\s+(?P<x>[\w', ]+?)\s*(?P<end>:))[^:\n]*$",
            new=r"\{x} ->"),
-    Advice(_FUNCTION, before=r"(?P<start>\b(fun|fn|function)\s+)(?P<x>[a-z_][\w' ]*?)\s*$", at="->",
+    Advice(FUNCTION, before=r"(?P<start>\b(fun|fn|function)\s+)(?P<x>[a-z_][\w' ]*?)\s*$", at="->",
            new=r"\{x} ->"),
     Advice('In a string of Python, "\\n" is a new line: write r before the string.',
            before=r"\(\n\s*$", at="->"),
@@ -418,9 +418,9 @@ ADVICE = (
     Advice("An operator that counts up is no part of the language: write i + 1.", new="+ 1 ",
            before=r"[\w')\]]\s*(?P<start>\+\+\s*)$", at=r"(?=(in|do|then|else)\b|\s*\Z|[),;])"),
     Advice("Write '#[unsafe] e' instead of 'unsafe e'.", before=r"\bunsafe\s*$"),
-    Advice(_FUNCTION, at="=>"),
-    Advice(_FUNCTION, before=r"\\[\w ()]+$", at=r"\."),
-    Advice(_FUNCTION, before=r"\((?P<start>\s*(?P<x>[\w']+)\s*)$", at="->", new=r"\{x} ->"),
+    Advice(FUNCTION, at="=>"),
+    Advice(FUNCTION, before=r"\\[\w ()]+$", at=r"\."),
+    Advice(FUNCTION, before=r"\((?P<start>\s*(?P<x>[\w']+)\s*)$", at="->", new=r"\{x} ->"),
     Advice("A record type is written: {x: t, y: u}", before=r"\btype\b[^={]*=\s*\(\s*[\w']+\s*$",
            at=":"),
     Advice("A record type is written: {x: t, y: u}",
