@@ -6,7 +6,7 @@ The arguments are checked again for that, so this is only for calls that are wro
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import combinations, permutations
 from typing import NamedTuple, Protocol
 
@@ -19,6 +19,7 @@ from runelift.frontend.check.unify import (
     TypeMismatch,
 )
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.nodes import Node
 from runelift.frontend.syntax.prelude import EQUALITY, OPERATORS
 from runelift.frontend.syntax.types import Array, Arrow, Tuple, Type, metas, show
 from runelift.ir.base.errors import Diagnostic, ProgramError, Replacement
@@ -180,6 +181,58 @@ def curried(checker: Checker, call: ast.Exp | None, span: Span) -> str | None:
     return Replacement(hint, f"({params})", first.params[0].span.to(first.params[-1].span), hint)
 
 
+_OF_ELEMENTS = frozenset({"map", "filter", "all", "any", "partition"})
+
+
+def uncurried(checker: Checker, typed: Sequence[Node], span: Span, otherwise: str | None
+              ) -> Replacement | None:
+    """The hint for ``map (\\p q -> e) (zip ps qs)`` around a place: a tuple is meant.
+
+    ``otherwise`` is the hint if that is no cure.  None if no such call is around.
+    """
+    for exp in reversed(typed):
+        match exp:
+            case ast.Apply(_, fun, (ast.LambdaExp(whole, (_, *_, last) as params), array)) if (
+                    fun.span.text in _OF_ELEMENTS and array.type is not None
+                    and whole.start <= span.start and span.end <= whole.end):
+                given = checker.solved.resolve(array.type)
+                if isinstance(given, Array) and isinstance(given.elem, Tuple) and len(
+                        given.elem.items) == len(params):
+                    head = f"\\({', '.join(param.span.text for param in params)})"
+                    behind = whole.source.text[last.span.end:whole.end]
+                    return Replacement(f"The function takes one tuple: {head} -> e", head + behind,
+                                       Span(whole.source, whole.start, whole.end), otherwise or "")
+    return None
+
+
+def exchanged(checker: Checker, typed: Sequence[Node], expected: Type, found: Type, span: Span,
+              otherwise: str | None) -> str | None:
+    """The hint that components of a tuple, or of an array's tuples, fit in one other order.
+
+    ``otherwise`` is the hint if they do not.
+    """
+    wanted, given = (elem_of(checker.solved.resolve(each)) for each in (expected, found))
+    if not isinstance(wanted, Tuple) or not isinstance(given, Tuple) or not (
+            1 < len(wanted.items) == len(given.items) <= MOST_ARGUMENTS):
+        return otherwise
+    orders = [order for order in permutations(range(len(given.items))) if _unify(checker, *(
+        each for wanted_, k in zip(wanted.items, order, strict=True)
+        for each in (wanted_, given.items[k])))]
+    if len(orders) != 1:
+        return otherwise
+    hint = "The components stand in another order: "
+    for exp in reversed(typed):
+        match exp:
+            case ast.TupleExp(place, items) if place == span and len(items) == len(orders[0]):
+                new = f"({', '.join(items[k].span.text for k in orders[0])})"
+                return Replacement(hint + new, new, None, otherwise or "")
+            case ast.Apply(place, fun, args) if place == span and re.fullmatch(
+                    r"zip\d?", fun.span.text) and len(args) == len(orders[0]):
+                new = _call(exp, (args[k] for k in orders[0]))
+                return Replacement(hint + new, new, None, otherwise or "")
+    return otherwise
+
+
 def labelled(call: ast.Exp) -> str | None:
     """The hint for a text beside the value of ``trace``; None if it is another call."""
     if not isinstance(call, ast.Apply) or call.fun.span.text != "trace":
@@ -227,7 +280,13 @@ def miscounted(checker: Checker, call: ast.Exp | None) -> str | None:
             type_ = checker.solved.resolve(param.domain)
             kind = "a function" if isinstance(type_, Arrow) else (
                 "of another type" if metas(type_) else f"of type {show(type_)}")
-            return f"An argument is missing before {text}: {name}{kind}."
+            said = f"An argument is missing before {text}: {name}{kind}."
+            operator = {"leq, ": "(<=)", "equal, ": "(==)"}.get(name)
+            if operator is None:
+                return said
+            args = [_text(arg) for arg in call.args]
+            new = " ".join([call.fun.span.text, *args[:skipped], operator, *args[skipped:]])
+            return Replacement(f"An argument is missing before {text}: {new}", new, call.span, said)
     for kept in combinations(range(len(given)), len(domains)):
         if len(kept) < len(given) and _fit(checker, domains, [given[k] for k in kept]):
             new = _call(call, (call.args[k] for k in kept))

@@ -6,9 +6,9 @@ import re
 
 from runelift.frontend.check.foreign import (
     ADVICE,
+    ATOM,
     CONVERSIONS,
     ENDS,
-    FUNCTION,
     LAMBDAS,
     SHIPPED,
     SHORT,
@@ -18,6 +18,7 @@ from runelift.frontend.check.foreign import (
     shipped,
 )
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.advice import FUNCTION, assigned
 from runelift.frontend.syntax.prelude import FUNCTIONS, member
 from runelift.frontend.syntax.types import Type
 from runelift.ir.base.errors import Replacement
@@ -30,10 +31,6 @@ _OF_ARRAYS = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "mi
               "prod": "product"}
 _ARRAYS = frozenset({"c", "array", "list", "vec", "vector", "tensor", "Array", "Vector"})
 _RANGES = frozenset({"range", "arange", "irange"})
-
-
-_ATOM = r"[\w'.]+(?:\[[^\[\]\n]*\])?|\((?:[^()\n]|\([^()\n]*\))*\)"
-"""An argument in a call."""
 _TEMPLATES = {
     **dict.fromkeys(("pow", "power", "powf"), "{0} ** {1}"), "fst": "{0}.0", "snd": "{0}.1",
     **dict.fromkeys(("div", "quot"), "{0} / {1}"), "mod": "{0} % {1}", "rem": "{0} %% {1}",
@@ -53,14 +50,14 @@ _TEMPLATES = {
 def call_behind(span: Span, count: int) -> tuple[list[str], int] | None:
     """So many arguments behind a function, ``f(x, y)`` or ``f x y``, and their end; None if not."""
     text, place = span.source.text, span.end
-    listed = re.compile(rf"\(\s*({_ATOM}|[^(),\n]+)" + rf"\s*,\s*({_ATOM}|[^(),\n]+)" * (count - 1)
+    listed = re.compile(rf"\(\s*({ATOM}|[^(),\n]+)" + rf"\s*,\s*({ATOM}|[^(),\n]+)" * (count - 1)
                         + r"\s*\)").match(text, place)
     found = listed if listed is not None and (count > 1 or text[place] == "(") else re.compile(
-        rf"[ \t]+({_ATOM})" * count + r"(?![\w'.(]|[ \t]*[\w'(])").match(text, place)
+        rf"[ \t]+({ATOM})" * count + r"(?![\w'.(]|[ \t]*[\w'(])").match(text, place)
     if found is None:
         return None
     texts = [each.strip() for each in found.groups()]
-    return [each if re.fullmatch(_ATOM, each) else f"({each})" for each in texts], found.end()
+    return [each if re.fullmatch(ATOM, each) else f"({each})" for each in texts], found.end()
 
 
 def _written(name: str, span: Span) -> list[str]:
@@ -108,7 +105,7 @@ def _around(name: str, span: Span) -> list[str]:
         new = number[0] + type_
         return [Replacement(f"A number of a type is written {new}.", new,
                             Span(source, number.start(), span.end))]
-    if name == "static_cast" and (cast := re.match(rf"<(\w+)>({_ATOM})", behind)) and (
+    if name == "static_cast" and (cast := re.match(rf"<(\w+)>({ATOM})", behind)) and (
             cast[1] in CONVERSIONS):
         return [f"A conversion names both types, as in {CONVERSIONS[cast[1]]}.f64 x."]
     if name in _RANGES and (drawn_from := _range(behind)) is not None:
@@ -170,10 +167,16 @@ def _around(name: str, span: Span) -> list[str]:
         new = f"{xs} with [{i}] = {xs}[{i}] {name[:-1]}"
         return [Replacement(f"An update says the whole new value: {new} ...", new,
                             Span(source, updated.start(), span.end))]
-    if name[:-1] in ("+", "-", "*", "/", "%", "**", "++") and name[-1] == "=" and re.search(
-            r"\bdo\s+[\w']+\s*$", before):
-        return [Replacement("The body of a loop is the next value: write "
-                            f"{name[:-1]} in place of {name}.", name[:-1])]
+    if name[:-1] in ("+", "-", "*", "/", "%", "**", "++") and name[-1] == "=":
+        anew = assigned(source, before.rfind("\n") + 1, len(source.text))
+        if anew is None or not anew[0].start < span.start < anew[0].end:
+            anew = None
+        words = "do" if name == "/=" else "do|then|else"  # it may be meant as !=
+        if part := re.search(rf"\b({words})\s+[\w']+\s*$", before):
+            what = "The body of a loop is" if part[1] == "do" else "An expression gives"
+            return [Replacement(f"{what} the next value: write {name[:-1]} in place of {name}.",
+                                name[:-1], None, anew[1] if anew else ADVICE[name])]
+        return [anew[1]] if anew else []
     return []
 
 

@@ -16,14 +16,23 @@ from runelift.frontend.check.arguments import (
     composed,
     curried,
     elementwise,
+    exchanged,
     labelled,
     lacks_inner,
     miscounted,
     reordered,
+    uncurried,
 )
 from runelift.frontend.check.conversions import either
 from runelift.frontend.check.forms import COMPOSITIONS, call_text, tail
-from runelift.frontend.check.size_hints import bracketed, column, of_dimensions, padded, size_advice
+from runelift.frontend.check.size_hints import (
+    bracketed,
+    column,
+    of_dimensions,
+    padded,
+    ranged,
+    size_advice,
+)
 from runelift.frontend.check.suffixes import require_room, suffixed
 from runelift.frontend.check.types import Abbreviation, Scheme, prelude_scheme
 from runelift.frontend.check.unify import (
@@ -36,7 +45,7 @@ from runelift.frontend.check.unify import (
     Substitution,
     TypeMismatch,
 )
-from runelift.frontend.check.unknown_names import unknown
+from runelift.frontend.check.unknown_names import functions, of_hidden, unknown
 from runelift.frontend.check.wording import (
     DECLARED,
     OF_OPERATORS,
@@ -55,7 +64,6 @@ from runelift.frontend.syntax.prelude import (
 )
 from runelift.frontend.syntax.types import (
     UNIT,
-    Abstract,
     Array,
     Arrow,
     Sum,
@@ -223,6 +231,7 @@ class Base(ABC):
             advised = bracketed(self._typed) or hint or (_BREAK if first == "break" else "") or (
                 suffixed(self._typed, self.scope.find, wanted, given, call or because)) or (
                 self._advice(expected, found, span, call))
+            advised = uncurried(self, self._typed, span, advised) or advised
             if isinstance(error, ConsumingFunction):
                 advised = "Leave the star out of the parameter's type, and return a new value."
             labels, notes = self._about(call)
@@ -247,17 +256,18 @@ class Base(ABC):
             rows = column(span)
             declared = ([self._declare(found, because.span)] if what == DECLARED and not rows
                         and isinstance(because, Label) and not self.solved.specified else [])
+            said = () if one else (padded(because) if what == "an element" else self._filtered(
+                call, span, all((left, right)))) or rows or self._transposed(
+                    span, left, right) or own.hints or size_advice(
+                        self.solved, error.left, error.right, (left, right), what, span)
+            end = ranged(self.solved, self._typed, error.left, error.right,
+                         next(iter((*declared, *said)), ""))
             raise self._error(
                 "size-mismatch", span, call_text(call, span)
                 + f'Sizes "{left or "[]"}" and "{right or "[]"}" do not match. '
                 + words.mismatch(expected, found, what),
-                *filter(None, [one or hint]), *declared, *notes,
-                *(() if one else (padded(because) if what == "an element" else self._filtered(
-                    call, span, all((left, right))))
-                  or rows or self._transposed(span, left, right) or own.hints
-                  or size_advice(self.solved, error.left, error.right, (left, right), what,
-                                 span)),
-                labels=(*labels, *own.labels)) from None
+                *filter(None, [one or hint]), *([end, *notes] if end else [
+                    *declared, *notes, *said]), labels=(*labels, *own.labels)) from None
 
     def _transposed(self, span: Span, left: str, right: str) -> list[str]:
         """The hint that a row stands for a column: the elements of a transposed array are meant."""
@@ -361,21 +371,6 @@ class Base(ABC):
         names = ", ".join("xyzuvw"[:len(type_.items)]) if len(type_.items) < 7 else "x, y, ..."
         return f"It is a tuple: let ({names}) = {value.span.text} names its components."
 
-    def _hidden(self, found: Type) -> str | None:
-        """The hint about a value whose type a module hides: the functions that take it."""
-        given = self.solved.resolve(found)
-        if not isinstance(given, Abstract):
-            return None
-        module, _, type_name = given.shown.rpartition(".")
-        functions = {name: type_.codomain for name, binding in self.scope.top.items()
-                     if name.startswith(f"{module}.")
-                     and isinstance(type_ := binding.scheme.type, Arrow) and type_.domain == given}
-        names = list(dict.fromkeys(re.sub(r"'\d+$", "", name) for name, result in functions.items()
-                                   if result != given or functions.keys() == {name}))
-        hint = f"The module type hides what {given.shown} is."
-        return f"{hint}  Use {' or '.join(names)}, or show it: with {type_name} = ..." if (
-            names) else hint
-
     def _advice(self, expected: Type, found: Type, span: Span, call: ast.Exp | None
                 ) -> str | None:
         """The likely intention where a type is wrong; None if it is unclear."""
@@ -389,7 +384,9 @@ class Base(ABC):
             said = self._component(found, span) or said if isinstance(call, ast.BinExp) else said
             if self._advising == 1 and (said is None or said == OF_OPERATORS):
                 said = elementwise(self, call) or said
-            return said or self._hidden(found) or miscounted(self, first)
+            if self._advising == 1:
+                said = exchanged(self, self._typed, expected, found, span, said)
+            return said or of_hidden(self, found) or miscounted(self, first)
         finally:
             self._advising -= 1
 
@@ -453,7 +450,8 @@ class Base(ABC):
             return self._error(
                 "not-a-function", args[0].span, f'Cannot apply {shown} to "{args[0].span.text}". '
                 f"{shown} is no function, but {self._noun(type_)}.",
-                *filter(None, [foreign.misapplied(exp, self.solved.resolve(type_))]
+                *filter(None, [foreign.misapplied(
+                    exp, self.solved.resolve(type_), functions(self))]
                         if isinstance(exp, ast.Apply) else []),
                 labels=labels)
         if operator is not None:

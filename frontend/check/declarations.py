@@ -53,7 +53,7 @@ def check_module(module: ast.Flat, memory: Memory | None = None) -> None:
 
     ``memory`` holds what an earlier check of nearly the same program found.
     """
-    checker = Checker(frozenset(dec.name for dec in module.entry_points))
+    checker = Checker(frozenset(module.entry_points))
     checker.errors, checker.broken = [*module.errors], {*module.broken}
     known = {} if memory is None else checker.remember(memory)
     checker.later = {dec.name: dec for dec in module.decs if isinstance(dec, ast.ValDec)}
@@ -86,7 +86,7 @@ def in_comment(error: ProgramError) -> tuple[Diagnostic, ...]:
 class Checker(Settling):
     """Checks declarations; ``entries`` are the entry points."""
 
-    def __init__(self, entries: frozenset[str]) -> None:
+    def __init__(self, entries: frozenset[ast.ValDec]) -> None:
         super().__init__()
         self._entries = entries
         self._hides = False
@@ -319,7 +319,7 @@ class Checker(Settling):
         if not made_anew and not isinstance(dec.type, ty.Arrow | ty.Abstract) and (
                 holds_arrays(dec.type)):
             self._constants[dec.name] = Origin(dec.name, -1, "it is a constant")
-        if dec.name in self._entries:
+        if dec in self._entries:  # the library may have a function of its name
             self._check_entry(dec, dec.type, set(scheme.sizes) | self.solved.flexible)
         self.scope.declare(dec.name, Binding(
             dataclasses.replace(scheme, type=dec.type),

@@ -7,18 +7,19 @@ names have advice.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import cache
 
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.advice import RANGE
+from runelift.frontend.syntax.advice import ANEW, FUNCTION, RANGE
 from runelift.frontend.syntax.types import Array, Record, Type
 from runelift.ir.base.errors import Replacement
 from runelift.ir.base.shipped import FOLDER
 from runelift.ir.base.source import Span
 from runelift.ir.prim import NUMBERS, Prim
 
-FUNCTION = r"A function is written: \x -> e"
+ATOM = r"[\w'.]+(?:\[[^\[\]\n]*\])?|\((?:[^()\n]|\([^()\n]*\))*\)"
+"""An argument in a call."""
 
 SPELLINGS: Mapping[str, str] = {
     "True": "true", "False": "false", "TRUE": "true", "FALSE": "false",
@@ -116,9 +117,9 @@ ADVICE: Mapping[str, str] = {
     "reshape": "Write unflatten xs, whose type has the new sizes, or flatten xs.",
     "empty": "An array without elements is ([] : [0]i32); null xs asks whether xs is one.",
     "%*%": 'Write import "std/linalg" in the first line, and linalg_f32.matmul a b.',
-    "!!": "An element is written: xs[i]",
+    "!!": "An element is written: xs[i]", "move": FUNCTION, "|&": FUNCTION,
     **dict.fromkeys((f"{op}=" for op in ("+", "-", "*", "/", "%", "**", "//", "&", "|", "^", "++")),
-                    "A name keeps its value; define it anew: let x = x + 1"),
+                    ANEW),
     **dict.fromkeys(("<-", "update", "setindex"),
                     "An element is replaced in a copy, or in an array that is yours alone: "
                     "xs with [i] = x"),
@@ -295,8 +296,11 @@ def comment(span: Span, *, unknown: bool) -> Span | None:
     return Span(span.source, start + found.start(1), start + found.end(1))
 
 
-def misapplied(exp: ast.Apply, type_: Type) -> str:
-    """The hint for a value of a type that is applied as if it were a function."""
+def misapplied(exp: ast.Apply, type_: Type, known: Container[str]) -> str:
+    """The hint for a value of a type that is applied as if it were a function.
+
+    ``known`` are the names of functions.
+    """
     first, text = exp.args[0].span, exp.fun.span.text
     if first.text == "is" and len(exp.args) > 2 and exp.args[1].span.text == "not":
         return Replacement("The operator is !=.", "!=", first.to(exp.args[1].span))
@@ -343,6 +347,8 @@ def misapplied(exp: ast.Apply, type_: Type) -> str:
     line = exp.span.source.text.rfind("\n", 0, first.start) + 1
     if re.search(r"\\[^\n]*->", exp.span.source.text[line:first.start]):
         return ""
+    if isinstance(exp.fun, ast.Name) and text in known:
+        return f"This name hides the function '{text}': give it another name."
     return "An operator may be missing between them."
 
 
@@ -393,10 +399,12 @@ def swallowed(exp: ast.Apply, number: int) -> str | None:
 def bars(span: Span) -> list[str]:
     """The hint for a parameter between bars, which is unknown as ``span`` is no parameter here."""
     text = span.source.text
-    found = re.compile(r"\|\s*([\w', ]+?)\s*\|").search(text, max(0, span.start - 40))
+    found = re.compile(r"\|\s*([\w', ]+?|\([\w', ]+\)|&[\w&', ]+)\s*\|").search(
+        text, max(0, span.start - 40))
     if found is None or not found.start() < span.start < found.end():
         return []
-    hint, new = FUNCTION, "\\" + found[1].replace(",", " ") + " ->"
+    params = found[1] if found[1][0] == "(" else found[1].replace(",", " ").replace("&", "")
+    hint, new = FUNCTION, f"\\{params} ->"
     return [Replacement(hint, new, Span(span.source, found.start(), found.end()))]
 
 

@@ -11,6 +11,7 @@ from runelift.frontend.check.unify import Substitution
 from runelift.frontend.check.wording import DECLARED
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import Node
+from runelift.frontend.syntax.types import Array
 from runelift.ir.base.errors import Label, Replacement
 from runelift.ir.base.source import Span
 from runelift.ir.sizes import Size
@@ -97,6 +98,28 @@ def bracketed(typed: Sequence[Node]) -> Replacement | None:
                 return Replacement(f"A range is an array without brackets: {inner.text}",
                                    f"({inner.text})", exp.span)
     return None
+
+
+def ranged(solved: Substitution, typed: Sequence[Node], left: Size, right: Size, otherwise: str
+           ) -> Replacement | None:
+    """The hint for a range that includes its end, or leaves it out, against what is meant.
+
+    ``otherwise`` is the hint if that is no cure.  None if no range has the longer or shorter size.
+    """
+    by = (left - right).constant
+    if by not in (1, -1):
+        return None
+    longer, shorter = (left, right) if by == 1 else (right, left)
+    hint = otherwise
+    for old, kind, does, size in (("..<", "...", "leaves out", shorter),
+                                  ("...", "..<", "includes", longer)):
+        for exp in typed:
+            if isinstance(exp, ast.Range) and exp.kind == old and exp.type is not None:
+                type_, new = solved.resolve(exp.type), exp.span.text.replace(old, kind)
+                if isinstance(type_, Array) and type_.size == size:
+                    hint = Replacement(f"A range with '{old}' {does} its end: {new}", new,
+                                       exp.span, hint)
+    return hint if isinstance(hint, Replacement) and hint is not otherwise else None
 
 
 def column(span: Span) -> list[str]:

@@ -1,4 +1,7 @@
-"""Hints about unknown names: what is near, in a module, of another language, or defined later."""
+"""Hints about unknown names: what is near, in a module, of another language, or defined later.
+
+Also hints about functions that are hidden, and about values of hidden types.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,10 @@ from runelift.frontend.check.arguments import elem_of
 from runelift.frontend.check.types import PRIMS
 from runelift.frontend.modules.library import library_names
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.advice import SIGNATURE
 from runelift.frontend.syntax.attributes import KNOWN
 from runelift.frontend.syntax.prelude import FUNCTIONS, LIBRARY_MODULES, member, members
-from runelift.frontend.syntax.types import Array, Arrow, Record, Sum, Type
+from runelift.frontend.syntax.types import Abstract, Array, Arrow, Record, Sum, Type
 from runelift.ir.base.errors import Label, Replacement, did_you_mean
 from runelift.ir.base.source import Span
 from runelift.ir.prim import FLOATS, NUMBERS, Prim
@@ -25,6 +29,10 @@ if TYPE_CHECKING:
 
 def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label, ...], list[str]]:
     """Hints about the likely meaning of an unknown name."""
+    if signed := re.compile(r"\n(([a-z_][\w']*)\s*:[^=\n]*)\n").match(
+            span.source.text, span.start - 1):
+        return (), [Replacement(SIGNATURE, f"-- {signed[1]}",
+                                Span(span.source, signed.start(1), signed.end(1)))]
     if (later := checker.later.get(str(name))) is not None:
         return (Label(later.name_span, "defined only here"),), [
             "Move the definition before its use."]
@@ -238,3 +246,26 @@ def _of_type(checker: Base, name: str, span: Span) -> str | None:
         if near := next((c for c, _ in known if c.lower() == name.lower()), None):
             return did_you_mean(f"#{near}", span, name)
     return None
+
+
+def functions(checker: Base) -> set[str]:
+    """The names of the functions of the prelude and the program."""
+    return {*FUNCTIONS, *library_names(), *(
+        name for name, binding in checker.scope.top.items()
+        if isinstance(binding.scheme.type, Arrow))}
+
+
+def of_hidden(checker: Base, found: Type) -> str | None:
+    """The hint about a value whose type a module hides: the functions that take it."""
+    given = checker.solved.resolve(found)
+    if not isinstance(given, Abstract):
+        return None
+    module, _, type_name = given.shown.rpartition(".")
+    functions = {name: type_.codomain for name, binding in checker.scope.top.items()
+                 if name.startswith(f"{module}.")
+                 and isinstance(type_ := binding.scheme.type, Arrow) and type_.domain == given}
+    names = list(dict.fromkeys(re.sub(r"'\d+$", "", name) for name, result in functions.items()
+                               if result != given or functions.keys() == {name}))
+    hint = f"The module type hides what {given.shown} is."
+    return f"{hint}  Use {' or '.join(names)}, or show it: with {type_name} = ..." if (
+        names) else hint

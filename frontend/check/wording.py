@@ -19,9 +19,10 @@ from runelift.frontend.check.conversions import (
     is_one_of,
     of_number,
 )
-from runelift.frontend.check.foreign import ADVICE, argument, bars, shipped
+from runelift.frontend.check.foreign import ADVICE, ATOM, argument, bars, shipped
 from runelift.frontend.check.unify import NAMELESS, Substitution
 from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.advice import FUNCTION
 from runelift.frontend.syntax.attributes import KNOWN
 from runelift.frontend.syntax.prelude import FUNCTIONS, member
 from runelift.frontend.syntax.types import (
@@ -140,7 +141,7 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
     if isinstance(call, ast.OpSection) and isinstance(call.right, ast.BinExp):
         return _two_operators(call, call.right)
     if isinstance(call, ast.BinExp) and (
-            said := _chained(call) or _negated(call, given) or _power(solved, call, given)):
+            said := _chained(call) or _negated(call, given, text) or _power(solved, call, given)):
         return said
     if isinstance(call, ast.Apply) and call.fun.span.text == "tabulate" and (
             several := arity(call)):
@@ -183,7 +184,8 @@ def _composite(solved: Substitution, wanted: Type, given: Type, text: str, call:
             return "It is a function: an argument is missing, or parentheses around the call."
         case Tuple(items), _ if isinstance(call, ast.Apply) and len(call.args) == len(items):
             args = ", ".join(arg.span.text for arg in call.args)
-            return f"The function takes one tuple: {call.fun.span.text} ({args})"
+            new = f"{call.fun.span.text} ({args})"
+            return Replacement(f"The function takes one tuple: {new}", new, call.span)
         case _, Tuple(items) if isinstance(call, ast.Apply) and len(call.args) == 1 and items:
             apart = _apart(call, text)
             hint = "Arguments stand behind the function without commas: f x y"
@@ -267,6 +269,8 @@ def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: 
             given, Array) and wanted not in NUMBERS and (
                 isinstance(call.left, _ARRAYS) or isinstance(call.right, _ARRAYS)):
         return Replacement("Arrays are joined by ++.", "++", call.op_span)
+    if isinstance(call, ast.OpSection) and str(call.op) == "||" and text:
+        return Replacement(FUNCTION, "\\_ -> " + text, call.span)
     if isinstance(call, ast.OpSection) and str(call.op) == "&" and text:
         return "There are no references: leave '&' out."
     if isinstance(given, Arrow) and text == "null":
@@ -372,16 +376,20 @@ def _two_operators(section: ast.OpSection, rest: ast.BinExp) -> str:
     return Replacement(f"A section has one operator: {new}", new if alone else f"({new})", place)
 
 
-def _negated(call: ast.BinExp, left: Type) -> str | None:
-    """The advice for ``f -1``, which is a subtraction from a function."""
-    text, place = call.op_span.source.text, call.op_span
-    if (str(call.op) != "-" or not isinstance(left, Arrow)
-            or text[place.end:place.end + 1].isspace() or not text[place.start - 1].isspace()):
-        return None
-    first = call.right.fun if isinstance(call.right, ast.Apply) else call.right
-    new = f"(-{first.span.text})"
-    return Replacement(f"A negative argument stands in parentheses: {new}", new,
-                       place.to(first.span))
+def _negated(call: ast.BinExp, left: Type, function: str) -> str | None:
+    """The advice for ``f -1``, which is a subtraction from ``function``, of type ``left``."""
+    source = call.span.source
+    end = next((each.span.end for each in (call.right, call.left)
+                if each.span.text == function), call.span.end)
+    start = re.compile(r"\s+(?=-[\w(])").match(source.text, end)
+    hint: str = ""
+    for more in (rf"(?:[ \t]+(?:{ATOM}))+", rf"(?:\s*[*/%]\s*(?:{ATOM}))*"):
+        if isinstance(left, Arrow) and start is not None and (
+                found := re.compile(rf"(-(?:{ATOM})){more}").match(source.text, start.end())):
+            alone = f", or ({found[1]}) alone" * bool(re.search(r"[*/%]", found[0][len(found[1]):]))
+            hint = Replacement(f"A negative argument stands in parentheses: ({found[0]}){alone}",
+                               f"({found[0]})", Span(source, found.start(), found.end()), hint)
+    return hint or None
 
 
 def _power(solved: Substitution, call: ast.BinExp, operand: Type) -> str | None:

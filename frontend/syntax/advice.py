@@ -56,9 +56,30 @@ class Advice:
         return Said(Replacement(self.hint, self.new.format(**words), span), span)
 
 
-_FUNCTION = r"A function is written: \x -> e"
+FUNCTION = r"A function is written: \x -> e"
 ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\v": r"\v", "\0": r"\0"}
 """Characters that are in a program only if a string of Python has made them."""
+
+ANEW = "A name keeps its value; define it anew: let x = x + 1"
+_ASSIGNED = re.compile(r"^[ \t]+(?P<all>(?P<name>[\w']+)[ \t]*(?P<op>\*\*|[-+*%])=[ \t]+"
+                       r"(?P<value>(?:(?!--)[^\n])*(?!--)[^\s]))", re.MULTILINE)
+
+
+def assigned(source: Source, begin: int, end: int) -> tuple[Span, Replacement] | None:
+    """The first ``x += e`` in a line between two places, and the definition that is meant.
+
+    None if there is no such line, or the program defines such an operator.  ``/=`` may be meant as
+    ``!=``.
+    """
+    found = _ASSIGNED.search(source.text, begin, end)
+    if found is None or f"({found['op']}=)" in source.text:
+        return None
+    place = Span(source, found.start("all"), found.end("all"))
+    new = f"let {found['name']} = {found['name']} {found['op']} {found['value']}"
+    follows = re.compile(r"(\s|--[^\n]*)*(in|let)\b").match(source.text, found.end())
+    return place, Replacement(f"A name keeps its value; define it anew: {new}",
+                              new if follows else f"{new} in", place, ANEW)
+
 
 IN = "Behind a definition stands 'in' with what it is for: let x = e in x"
 _ELEMENT = ("An element is replaced in a copy, or in an array that is yours alone: "
@@ -69,6 +90,8 @@ _SECTION = r"A section has one operator, and a function has more: \x -> x > 0 &&
 _TUPLE_LOOP = "Several values of a loop are a tuple: loop (x, y) = (a, b) for i < n do e"
 _ADDED = "An update says the whole new value: xs with [i] = xs[i] + x"
 _DO = "The body of a loop stands behind 'do'."
+
+SIGNATURE = "Types are written in the definition: def f (x: t) (y: t): u = e"
 
 COMMENT = "A comment begins with --."
 _DECLARED = "A function is declared: def f (x: t) (y: t): u = e"
@@ -107,6 +130,15 @@ ADVICE = (
     Advice(COMMENT, before=r"\s(?P<start>//(?P<end>))[ \t]+[A-Za-z']+[ \t][^\n]*$", new="--"),
     Advice(COMMENT, before=_LINE, at=r"(//+|%+)(?=[ \t]*[A-Za-z])", new="--"),
     Advice(COMMENT, before=_LINE, at='"""'),
+    *(Advice(FUNCTION, before=rf"[(=,]\s*(?P<start>\|\s*(?P<first>{first})\s*)$", at=at, new=new)
+      for first, at, new in (
+          (r"[\w']+", r",(?P<x>[\w', ]*)\|", r"\{first} {x} ->"),
+          (r"[\w']+", r":(?P<type>[^|\n,]+)\|", r"\({first}: {type}) ->"),
+          (r"&?[\w']+", r"[,:][^|\n]*\|", None), (r"\(?", r"(?P<x>_)\s*\|", r"\{x} ->"))),
+    Advice(FUNCTION, before=r"[(=]\s*$", at=r"\|(?P<x>[\w', ]+)\|", new=r"\{x} ->"),
+    Advice(FUNCTION, before=r"=\s*$", at=r"\|\|", new=r"\_ ->"),
+    Advice(SIGNATURE, before=r"(^|\n)(?P<start>(?P<name>[a-z_][\w']*)\s+)$",
+           at=r"::(?P<type>[^\n]*)", new="-- {name} :: {type}"),
     Advice("A condition on a case is a choice in it: case n -> if n > 3 then a else b", at=r"\|",
            before=r"\bcase\s+[\w'#() ]+$"),
     Advice(r"A function makes a tuple: \x y -> (x, y)", before=r"\(\s*$", at=r",\s*\)"),
@@ -176,14 +208,22 @@ ADVICE = (
     Advice("The body of a loop is the next value, without 'x ='.", at=r"=(?!=)\s*", new="",
            before=r"\bdo\s+(?P<start>[\w']+\s*)$"),
     *(Advice("An update is defined so: let xs[i] = x", at=at, new=new,
-             before=r"\n[ \t]*(?P<start>(?P<xs>[\w']+)\[(?P<i>[^\[\]\n]*)\]\s*)$")
+             before=r"(?<!\bdo)(?<!\bthen)(?<!\belse)\n[ \t]*"
+                    r"(?P<start>(?P<xs>[\w']+)\[(?P<i>[^\[\]\n]*)\]\s*)$")
       for at, new in (
           (r"=(?!=)(?=[^\n]*\n[ \t]+((let|in)\b|[\w']+(\[[^\]\n]*\])?\s*=(?!=)))",
            "let {xs}[{i}] ="),
           (r"=(?!=)(?P<value>[^\n]*)\n[ \t]+(?P<next>\S)",
            "let {xs}[{i}] = {value}\n  in {next}"))),
     Advice(_ELEMENT, at=r"=(?!=)", new="{xs} with [{i}] =",
-           before=r"(\n|\bdo|\bin)\s*(?P<start>(?P<xs>[\w']+)\[(?P<i>[^\[\]\n]*)\]\s*)$"),
+           before=r"(\n|\b(do|in|then|else)|->|\()\s*(?P<start>(?P<xs>[\w']+)\[(?P<i>[^\[\]\n]*)\]\s*)$"),
+    *(Advice(hint, at=r"=(?!=)", before=rf"{front}\s*(?P<start>(?P<xs>[\w']+){path}\s*)$",
+             new=f"let {{xs}} = {new}" if front == r"\n" else new)
+      for hint, path, new in (
+          (_ELEMENT, r"\[(?P<i>[^\[\]\n]*)\]\[(?P<j>[^\[\]\n]*)\]", "{xs} with [{i}, {j}] ="),
+          ("A field is replaced in a copy: r with x = e", r"\.(?P<f>[a-z_][\w'.]*)",
+           "{xs} with {f} ="))
+      for front in (r"\b(?:do|then|else)", r"\n")),
     Advice("Type parameters are declared so: def f 'a 'b (x: a) (y: b): a = e",
            before=r"(^|\n)(def|entry)\s+[\w']+\s*<[^>\n]*$"),
     Advice("A type parameter is declared with a quote and used without: def f 'a (x: a): a = e",
@@ -200,7 +240,7 @@ ADVICE = (
            before=r"(^|\n)(def|entry)\s+[\w']+(?P<start>:(?P<end>))\s*\([^()\n]*\)\s*$"),
     Advice("A definition is written with '='.", at="==", new="=",
            before=r"(^|\n)[ \t]*(def|entry|let)\b[^=\n]*$"),
-    Advice(_FUNCTION, before=r"\\[\w']+\s+$", at=r"[-+*/%<>=&|^]+(?<!->)\s"),
+    Advice(FUNCTION, before=r"\\[\w']+\s+$", at=r"[-+*/%<>=&|^]+(?<!->)\s"),
     Advice("A value is missing between two operators.", before=r"[\w)\]]\s*[-+*/%]\s+$",
            at=r"[*/%+<>=&|]"),
     Advice(_DECLARED, before=_LINE, expected="DEF",
@@ -209,10 +249,10 @@ ADVICE = (
            at=r"(Entry|ENTRY|export|public|extern|__global__)\b(?!\s+(void|int|float|double)\b)"),
     Advice("A name is defined before its use: let x = e in ...",
            before=r"(?P<start>\bwhere(?P<end>))\s+[\w'() ]+$", at="="),
-    Advice("A name keeps its value; define it anew: let x = x + 1", at="=",
+    Advice(ANEW, at="=",
            before=r"(\bin|\bdo|;|\n)\s*[\w']+\s*:$"),
     Advice("Unequal is written !=.", at="~=", new="!="),
-    Advice("Types are written in the definition: def f (x: t) (y: t): u = e", at=":",
+    Advice(SIGNATURE, at=":",
            before=r"(^|\n)def\s+[\w']+\s*:$"),
     Advice(_MATCH, before=r"\bmatch\b[^\n]*(?P<start>\bwith(?P<end>))\s*$", at=r"\|"),
     Advice("The last case fits all other values: case _ -> e", at="->", new="case _ ->",
@@ -245,9 +285,9 @@ ADVICE = (
            at=r"if\b(?![^\n]*\bthen\b)[^\n]*\belse\b"),
     Advice("A body stands behind '='.", before=r"(^|\n)[ \t]*(def|entry|let)\b[^=\\\n]*$",
            at="=>", new="="),
-    Advice(_FUNCTION, at=r"\|\s*(?P<name>\w+)\s*:\s*(?P<type>[^|\n,]+)\|",
+    Advice(FUNCTION, at=r"\|\s*(?P<name>\w+)\s*:\s*(?P<type>[^|\n,]+)\|",
            new=r"\({name}: {type}) ->"),
-    Advice(_FUNCTION, before=r"[(=]\s*$", at=r"\|[^|\n]+\|"),
+    Advice(FUNCTION, before=r"[(=]\s*$", at=r"\|[^|\n]+\|"),
     Advice(r"Parameters have no commas, \x y -> e, and a tuple has parentheses, \(x, y) -> e",
            before=r"\\\s*[\w']+\s*$", at=","),
     Advice("An arrow is written '->'.", before=r"\\[\w' (),:]+$", at="=>", new="->"),
@@ -260,13 +300,13 @@ ADVICE = (
            new="<|"),
     Advice("A field is written: e.x", before=r"[\w')\]]$", at=r"\$(?=[A-Za-z_])", new="."),
     Advice("A name has no sign in front.", at=r"\$(?=[A-Za-z_])", new=""),
-    Advice(_FUNCTION, at=r"@\((?P<x>[\w', ]*)\)", new=r"\{x} ->"),
+    Advice(FUNCTION, at=r"@\((?P<x>[\w', ]*)\)", new=r"\{x} ->"),
     *(Advice("An attribute is written #[name].", before=_LINE, at=rf"@{name}\b", new=f"#[{name}]")
       for name in ("noinline", "inline", "sequential", "unroll", "unsafe")),
     Advice("There are no decorators: leave it out.", before=_LINE, at=r"@[^\n]*", new=""),
     Advice("Functions are composed: f <-< g, or g >-> f", before=r"[\w')]\s+$", at=r"\.(?=\s)",
            new="<-<"),
-    Advice("Types are written in the definition: def f (x: t) (y: t): u = e", before=r"(^|\n)$",
+    Advice(SIGNATURE, before=r"(^|\n)$",
            at=r"(?P<line>(val\s+)?[a-z_][\w']*\s*::?[^=\n]*)(?=\n)", new="-- {line}"),
     Advice("A record type is declared: type t = {x: f32, y: f32}", before=_LINE,
            at=r"(typedef\s+)?(struct|record|interface)\s+(?P<name>\w+)\s*=?\s*\{"
@@ -355,9 +395,9 @@ ADVICE = (
     Advice("An element is written: xs[i]", before=r"[\w')\]]$", at=r"\.\[", new="["),
     Advice("A choice has no ';' before 'else'.", before=r"\bthen\b[^\n]*$", at=r";(?=\s*else\b)"),
     Advice("A definition is written with '='.", before=r":\s*[\w.\[\]]+\s*$", at=":="),
-    Advice(_FUNCTION, before=r"(?P<start>\blambda\s+(?P<x>[\w', ]+?)\s*(?P<end>:))[^:\n]*$",
+    Advice(FUNCTION, before=r"(?P<start>\blambda\s+(?P<x>[\w', ]+?)\s*(?P<end>:))[^:\n]*$",
            new=r"\{x} ->"),
-    Advice(_FUNCTION, before=r"(?P<start>\b(fun|fn|function)\s+)(?P<x>[a-z_][\w' ]*?)\s*$", at="->",
+    Advice(FUNCTION, before=r"(?P<start>\b(fun|fn|function)\s+)(?P<x>[a-z_][\w' ]*?)\s*$", at="->",
            new=r"\{x} ->"),
     Advice('In a string of Python, "\\n" is a new line: write r before the string.',
            before=r"\(\n\s*$", at="->"),
@@ -376,11 +416,11 @@ ADVICE = (
     Advice("An operator that counts up is no part of the language: write i + 1.",
            before=r"\w\s*$", at=r"\+\+\s*(?=[;)\n]|$)"),
     Advice("An operator that counts up is no part of the language: write i + 1.", new="+ 1 ",
-           before=r"[\w')\]]\s*(?P<start>\+\+\s*)$", at=r"(?=(in|do|then|else)\b|\Z|[),;])"),
+           before=r"[\w')\]]\s*(?P<start>\+\+\s*)$", at=r"(?=(in|do|then|else)\b|\s*\Z|[),;])"),
     Advice("Write '#[unsafe] e' instead of 'unsafe e'.", before=r"\bunsafe\s*$"),
-    Advice(_FUNCTION, at="=>"),
-    Advice(_FUNCTION, before=r"\\[\w ()]+$", at=r"\."),
-    Advice(_FUNCTION, before=r"\((?P<start>\s*(?P<x>[\w']+)\s*)$", at="->", new=r"\{x} ->"),
+    Advice(FUNCTION, at="=>"),
+    Advice(FUNCTION, before=r"\\[\w ()]+$", at=r"\."),
+    Advice(FUNCTION, before=r"\((?P<start>\s*(?P<x>[\w']+)\s*)$", at="->", new=r"\{x} ->"),
     Advice("A record type is written: {x: t, y: u}", before=r"\btype\b[^={]*=\s*\(\s*[\w']+\s*$",
            at=":"),
     Advice("A record type is written: {x: t, y: u}",
@@ -395,7 +435,7 @@ ADVICE = (
     Advice("A comment begins with --.", before=r"(^|\n)\s*$", at=r"#(?!\[)"),
     Advice("A comment begins with --.", at=r"#\s"),
     Advice("No ';' stands between a definition and what follows it.", at=";"),
-    Advice("A name keeps its value; define it anew: let x = x + 1", before=r"\blet\s+[\w']+\s*$",
+    Advice(ANEW, before=r"\blet\s+[\w']+\s*$",
            at=r"[-+*/%]="),
     Advice("A definition is written with '='.", before=r":\s*$", at="="),
     Advice(_CONSTANT, at="=",

@@ -84,7 +84,9 @@ class Recovery:
         else:
             around = [brace(each.start_pos or 0) for each in state.value_stack[:lists[-1].depth]
                       if isinstance(each, Token) and each.type == "LBRACE"]
-            self.errors.append(syntax_error(self._source, found, lists[-1].start, around))
+            said = syntax_error(self._source, found, lists[-1].start, around)
+            self.in_doubt |= said.span.start < lists[-1].start  # that one is not as it seems
+            self.errors += [said] * (said not in self.errors)
         if not _FRONT.match(self._text, self._line(lists[-1].start), lists[-1].start):
             self.in_doubt = True  # what stands before may have become part of another one
         end, depth = self._next(found, lists)

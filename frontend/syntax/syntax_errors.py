@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
-from runelift.frontend.syntax.advice import ADVICE, COMMENT, ESCAPES, IN, Said
+from runelift.frontend.syntax.advice import ADVICE, COMMENT, ESCAPES, IN, Said, assigned
 from runelift.frontend.syntax.tokens import RESERVED
 from runelift.ir.base.errors import Diagnostic, Label, Replacement
 from runelift.ir.base.source import Source, Span
@@ -141,6 +141,10 @@ def syntax_error(source: Source, found: Found, begin: int = 0,
     if (said := _comment(source, begin, found.start)) is not None and said.place is not None:
         return Diagnostic("syntax-error", said.place, f"Unexpected '{said.place.text}'.",
                           hints=(said.hint,))
+    declared = [each.start() for each in _DECLARED.finditer(source.text, 0, found.start)]
+    if (anew := assigned(source, declared[-1] if declared else 0, found.start)) is not None:
+        return Diagnostic("syntax-error", anew[0], f"Unexpected '{anew[0].text}'.",
+                          hints=(anew[1],))
     waiting = [*around, *openings(source.text, begin, found.start)]
     place = Span(source, found.start, found.start + (len(found.word) or 1))
     incomplete = _is_next(found, place, in_module=bool(around))
@@ -158,13 +162,19 @@ def syntax_error(source: Source, found: Found, begin: int = 0,
         last = waiting[-1]
         opening = Span(source, last.start, last.start + len(last.word))
         bracket = last.word in _BRACKETS.values()
+        behind = _behind(source, last, found.start)
+        if behind is not None and behind.span is not None:
+            if "\n" in source.text[behind.span.end:found.start]:
+                return Diagnostic("syntax-error", behind.span, f"T{last.text[1:]}.",
+                                  (Label(place, "unexpected here"),), (behind,))
+            hint = behind
         if incomplete or (bracket and not found.word):
             ends = "the next declaration begins" if incomplete else "the file ends"
             return Diagnostic(
                 "syntax-error", opening, f"T{last.text[1:]}.",
                 (Label(place, f"{ends} here"),),
-                (f"Write '{last.missing}' where it ends." if bracket else IN,)
-                * (bracket or last.word == "let"))
+                (f"Write '{last.missing}' where it ends." if bracket else behind or IN,)
+                * (bracket or behind is not None or last.word == "let"))
         labels = (Label(opening, last.text),)
     if incomplete:
         hint = hint or _INCOMPLETE
@@ -193,6 +203,36 @@ def _is_next(found: Found, place: Span, *, in_module: bool) -> bool:
     """True if the next declaration begins at a place at which none can."""
     return (found.word in _BEGINNINGS and "DEF" not in found.expected
             and place.indentation == place.column - 1 and (in_module or place.column == 1))
+
+
+_DECLARED = re.compile(r"^(def|entry)\b", re.MULTILINE)
+_GAP = re.compile(r"(?<=[\w')\]])(?:[ \t]*(?:--[^\n]*)?\n\s*|[ \t]+)(?=[\w'(\[\\#])")
+"""A place at which an expression may end and another one begin."""
+
+
+def _behind(source: Source, last: Opening, end: int) -> Replacement | None:
+    """The hint where ``then`` or ``do`` is missing behind a condition; None if unclear.
+
+    The end of the first line is likely.  In a line, the last place is tried first.
+    """
+    head = re.compile(r"if|\b(?:while|for)\b").search(source.text, last.start, end)
+    if last.missing not in ("then", "do") or head is None:
+        return None
+    begin, text = head.start(), source.text[head.start():end]
+    gaps = [gap for gap in _GAP.finditer(source.text, begin, end + 1)
+            if re.findall(r"[\w']+|$", text[:gap.start() - begin])[-2:][0] not in RESERVED
+            and (gap.end() < end or re.compile(r"let\b|if\b|loop\b|match\b|\\").match(
+                source.text, end))]
+    hint: str = f"Expected '{last.missing}'."
+    lines = any("\n" in gap[0] for gap in gaps)
+    for gap in gaps if lines else gaps[-6:]:
+        before, behind = text[:gap.start() - begin], text[gap.end() - begin:].rstrip()
+        new = before + f" {last.missing}" + f" {behind}".rstrip() * (not lines)
+        if not lines or ("\n" not in before and "\n" in gap[0]):
+            place = Span(source, begin, begin + len(before if lines else text.rstrip()))
+            shown = " ".join(new.split())
+            hint = Replacement(f"Expected '{last.missing}': {shown}", new, place, hint)
+    return hint if isinstance(hint, Replacement) else None
 
 
 _NAMED = re.compile(r"(\b(def|entry|let|for|loop|type|module|val|case)\s+|[({,\\]\s*)$")

@@ -1,0 +1,2 @@
+def f (x: i32) = let s = x
+  s += 1
