@@ -35,9 +35,9 @@ MOST_CAPTURED_COMMANDS = 1 << 13
 ALL_LENGTHS = frozenset({Kind.ROW, Kind.LANES, Kind.GROUP})
 """The kinds of version whose commands are right whatever the lengths of segments are."""
 MERGES = "merge_"
-"""How kinds of kernel begin that write nothing if the lengths of segments have another total."""
+"""Kinds of kernel with this prefix write nothing if the lengths of segments have another total."""
 COMPLETES = "merge_joined"
-"""The kind that completes what others of them have begun."""
+"""The kind that completes segments of another such kernel."""
 HEEDING = frozenset({"ragged_lanes", "ragged_groups"})
 """The kinds of kernel that take no element of a row if a kernel before has failed."""
 MOST_CAPTURED_BYTES = 1 << 30
@@ -180,7 +180,7 @@ class CapturingRun(Run):
 
         That is so if the version is right for all lengths of segments, or writes nothing if they
         have another total.  Then it need not wait for the comparison.  Only ``row`` looks for wrong
-        lengths itself.  For others, lengths below 0 are 0.
+        lengths itself.  For the further versions, lengths below 0 are 0.
         """
         order = list(super().encounter(number, pars, facts, local, sizes))
         versions = self.executable.generated.sites[number].versions
