@@ -12,6 +12,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ import numpy as np
 
 import runelift
 from runelift.codegen.plan.parameters import Quantity
-from runelift.ir.base.errors import CompilerLimitation, VersionUnavailable
+from runelift.ir.base.errors import CompilerLimitation, ProgramFailure, VersionUnavailable
 from runelift.ir.interpret import interpret
 from runelift.ir.parse import parse
 from runelift.ir.pretty import pretty
@@ -44,6 +45,8 @@ FAMILIES = {"nests": NESTS, "wide": nests(LARGE), "groups": GROUPS, "updates": U
             "ragged_wide": ragged(LARGE_ROWS, 4)}
 REPLAYED = 4
 """Of so many programs, one is also run with all versions at each encounter."""
+REPEATED = 4
+"""Of so many programs, one is called again and again, so that command buffers run."""
 MIXES = 3
 """How many random combinations of versions a program runs in, besides those that cover all."""
 SET = 3
@@ -90,6 +93,16 @@ def results_with(program: Program, args: list[Any], force: Mapping[str, int],
     return True
 
 
+def repeated(program: Program, args: list[Any], expected: Sequence[Any]
+             ) -> list[tuple[list[Any], Sequence[Any]]]:
+    """Calls in a row and their results: three alike, one on other elements, and the first again."""
+    turned = [np.flip(arg, 0) if isinstance(arg, np.ndarray) and arg.ndim else arg for arg in args]
+    calls = [(args, expected)] * 3
+    with suppress(ProgramFailure):
+        calls.append((turned, interpret(program.compiled.core, "main", turned)))
+    return [*calls, (args, expected)]
+
+
 class Checked(NamedTuple):
     """A program whose versions agree with the interpreter; ``ran`` of ``wanted`` runs took place.
 
@@ -127,6 +140,10 @@ def check(family: Family, seed: int, device: str | None) -> Checked:
                 for number, force in enumerate(plans(forest) if settings else (), seed):
                     setting = settings[number % len(settings)]
                     ran.append(results_with(program, args, force, setting, expected))
+            if seed % REPEATED == 1:
+                for force in plans(forest):
+                    ran += [results_with(program, given, force, None, wanted, family.close)
+                            for given, wanted in repeated(program, args, expected)]
             if seed % REPLAYED == 0 and forest.trees and not family.close:
                 force, setting = "replayed", None
                 results_agree(program, "main", args, expected)
