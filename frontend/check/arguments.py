@@ -34,6 +34,10 @@ DERIVATIVES = frozenset({"vjp", "vjp2", "jvp", "jvp2", "mjp", "mjp2", "jmp", "jm
 NEUTRAL = {"reduce": 1, "reduce_comm": 1, "scan": 1, "hist": 1, "reduce_by_index": 2}
 """The place of the neutral element among the arguments of a function, from 0."""
 
+_NEUTRAL = re.compile(
+    r"-?(?:[01](?:\.0*)?|\d+\.\d+)(?:[iuf]\d+)?|true|false|-?\w+\.(?:lowest|highest|inf|nan)")
+"""The text of a number that is the neutral element of an operator, rather than a size."""
+
 
 class Checker(Protocol):
     """The parts of the inference of types that are needed."""
@@ -103,12 +107,26 @@ def elementwise(checker: Checker, call: ast.Exp | None) -> str | None:
     if text.count("(") != text.count(")"):
         return hint
     joined = f"{a} ++ {b}"
+    if op == "+" and left and right and _opens(call.span):
+        hint += f".  Arrays are joined by ++: {joined}"
     other = Replacement(f"Arrays are joined by ++: {joined}", joined, call.span) if (
         op == "+" and left and right) else ""
     if OPERATORS.get(op, ("", None, False))[2]:
         other = Replacement(f"An array of comparisons is one by 'and': and ({new})",
                             f"(and ({new}))", call.span)
     return _in_call(call, new, hint) or Replacement(hint, f"({new})", call.span, other)
+
+
+_OPEN_RESULT = re.compile(r"\n(?:def|entry)\b[^=]*:\s*\*?\[\][^=:]*="
+                          r"(?:(?!\n(?:def|entry)\b)[\s\S])*(?<!\()$")
+"""A definition whose result is an array of any size, up to an expression in it."""
+
+
+def _opens(span: Span) -> bool:
+    """True if a definition ends with an expression, and declares an array of any size."""
+    text = span.source.text
+    return re.compile(r"\s*(?:\Z|\n(?=\S))").match(text, span.end) is not None and (
+        _OPEN_RESULT.search("\n" + text[:span.start]) is not None)
 
 
 def _in_call(call: ast.BinExp, new: str, hint: str) -> str | None:
@@ -268,7 +286,7 @@ def miscounted(checker: Checker, call: ast.Exp | None) -> str | None:
         return None
     domains, given = typed
     neutral = NEUTRAL.get(call.fun.span.text, -1)
-    if neutral < len(call.args) and isinstance(call.args[neutral], ast.Literal):
+    if neutral < len(call.args) and _NEUTRAL.fullmatch(call.args[neutral].span.text):
         neutral = -1  # that is one
     for skipped in sorted(range(len(domains) - 1), key=lambda k: (k != neutral, -k)):
         others = [*domains[:skipped], *domains[skipped + 1:]]

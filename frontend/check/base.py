@@ -34,6 +34,7 @@ from runelift.frontend.check.size_hints import (
     size_advice,
 )
 from runelift.frontend.check.suffixes import require_room, suffixed
+from runelift.frontend.check.sums import no_constructor
 from runelift.frontend.check.types import Abbreviation, Scheme, prelude_scheme
 from runelift.frontend.check.unify import (
     ConsumingFunction,
@@ -229,8 +230,8 @@ class Base(ABC):
             words = self._wording()
             first = because.text if isinstance(because, Span) else ""
             advised = bracketed(self._typed) or hint or (_BREAK if first == "break" else "") or (
-                suffixed(self._typed, self.scope.find, wanted, given, call or because)) or (
-                self._advice(expected, found, span, call))
+                suffixed(self.solved, self._typed, self.scope.find, wanted, given, call or because)
+                or self._advice(expected, found, span, call))
             advised = uncurried(self, self._typed, span, advised) or advised
             if isinstance(error, ConsumingFunction):
                 advised = "Leave the star out of the parameter's type, and return a new value."
@@ -335,6 +336,9 @@ class Base(ABC):
         wanted = self.solved.resolve(expected)
         known = dict(wanted.fields) if isinstance(wanted, Sum) else {}
         for exp in self._typed if known else ():
+            if isinstance(wanted, Sum) and isinstance(exp, ast.Constr) and (
+                    exp.name not in known and exp.span == span):
+                raise no_constructor("type-mismatch", exp.name, wanted, span)
             if isinstance(exp, ast.Constr) and exp.name in known and (
                     exp.span.source is span.source and span.start <= exp.span.start < span.end):
                 types = payload(known[exp.name])

@@ -16,6 +16,7 @@ from runelift.ir.base.source import Span
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
 
 ONE_TYPE = "{} combines two values of one type: convert the elements by map first."
+_DECLARATION = re.compile(r"^(?:def|entry)\b", re.MULTILINE)
 FOLDS = frozenset({"reduce", "reduce_comm", "scan", "foldl", "foldr"})
 
 
@@ -90,17 +91,24 @@ def _float_of(text: str, given: Prim, advice: str = "Convert it", span: Span | N
               last: tuple[str, str] | None = None, known: ast.Exp | None = None) -> str:
     """The advice to write an integer as a float, of 64 bits or else of 32.
 
-    It is of 32 bits first in programs that have only such, as that around ``known``.  ``last``: a
-    hint and its text that follow if none of both cures.
+    It is of 32 bits first in a declaration that has only such, as that around ``known``, and of the
+    second kind only where that declaration names it; the whole program counts if it names neither.
+    ``last``: a hint and its text that follow if none of both cures.
     """
     program = "" if known is None else known.span.source.text
+    if known is not None:
+        begins = [each.start() for each in _DECLARATION.finditer(program, 0, known.span.start)]
+        ends = _DECLARATION.search(program, known.span.end)
+        own = program[begins[-1] if begins else 0:ends.start() if ends else None]
+        program = own if "f32" in own or "f64" in own else program
     both = (Prim.F32, Prim.F64) if "f32" in program and "f64" not in program else (
         Prim.F64, Prim.F32)
     wide, narrow = (written(advice, text, f"{prim}.{given}") for prim in both)
     if not isinstance(wide, Replacement) or not isinstance(narrow, Replacement):
         return wide
     rest = str(wide) if last is None else Replacement(*last, None, str(wide))
-    return Replacement(wide, wide.new, span, Replacement(narrow, narrow.new, span, rest))
+    other = Replacement(narrow, narrow.new, span, rest) if str(both[1]) in program else rest
+    return Replacement(wide, wide.new, span, other)
 
 
 def _divides(wanted: Prim, given: Prim, text: str, call: ast.Exp | None) -> bool:

@@ -14,7 +14,7 @@ from runelift.frontend.check.sums import refutable_type
 from runelift.frontend.check.types import Scheme
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.types import UNIT, MetaVar, Record, Tuple, Type
-from runelift.ir.base.errors import Label
+from runelift.ir.base.errors import Label, Replacement
 from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import INTS
@@ -143,13 +143,22 @@ class Patterns(SizeExps):
             raise self._error("bad-pattern", span,
                               f"A pattern of {count} components cannot match "
                               f"a value of type {self._show(head)}.",
-                              *_parameters(span))
+                              *_parameters(span, head))
         return list(head.items)
 
 
-def _parameters(span: Span) -> list[str]:
-    """The hint about a pattern that is the parameter of a lambda, which takes no tuple."""
+def _parameters(span: Span, type_: Type) -> list[str]:
+    """The hint about a pattern of a tuple where a value is a record, or a lambda's parameter."""
     before = span.source.text[:span.start].rstrip()
+    if isinstance(type_, Record):
+        given, labels = re.findall(r"[\w']+", span.text), [label for label, _ in type_.fields]
+        same = sorted(given) == sorted(labels)
+        new = f"{{{', '.join(given if same else labels)}}}"
+        of_each = re.search(r"\b(map\d?|filter|all|any|partition|reduce|scan)\s*\(\\[^\n>]*$",
+                            before)
+        hint = rf"The elements are records: \{new} -> e" if of_each else (
+            f"It is a record: its pattern is {new}.")
+        return [Replacement(hint, new, span, hint) if same else hint]
     if re.search(r"\b(reduce|reduce_comm|scan|foldl|foldr|map2)\s*\(\\\($", before):
         return ["A function of two arguments has a parameter for each: \\(a, b) (c, d) -> e"]
     if not before.endswith("\\"):

@@ -14,7 +14,13 @@ from runelift.frontend.check.forms import tail
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import Node, walk
 from runelift.frontend.syntax.types import Sum, Tuple, Type, payload, show
-from runelift.ir.base.errors import Diagnostic, ProgramError, Replacement, did_you_mean
+from runelift.ir.base.errors import (
+    Code,
+    Diagnostic,
+    ProgramError,
+    Replacement,
+    did_you_mean,
+)
 from runelift.ir.base.source import Span
 
 if TYPE_CHECKING:
@@ -74,10 +80,7 @@ def refutable_type(checker: Patterns, pattern: ast.PatConstr | ast.PatLiteral, b
 def _bad_constructor(pattern: ast.PatConstr, type_: Sum, span: Span) -> ProgramError:
     known = dict(type_.fields)
     if pattern.name not in known:
-        near = difflib.get_close_matches(pattern.name, known, n=1)
-        return ProgramError(Diagnostic(
-            "bad-pattern", span, f"The type {show(type_)} has no constructor '#{pattern.name}'.",
-            hints=tuple(did_you_mean(f"#{each}", span, f"#{pattern.name}") for each in near)))
+        return no_constructor("bad-pattern", pattern.name, type_, span)
     count = len(payload(known[pattern.name]))
     if len(pattern.items) == 1 and isinstance(tuple_ := pattern.items[0], ast.PatTuple) and (
             len(tuple_.items) == count):
@@ -91,6 +94,17 @@ def _bad_constructor(pattern: ast.PatConstr, type_: Sum, span: Span) -> ProgramE
         f"pattern has {len(pattern.items)}.", hints=(
             f"Write {' '.join([f'#{pattern.name}', *['_'] * count])} to ignore what is inside.",)
         if len(pattern.items) < count else ()))
+
+
+def no_constructor(code: Code, name: str, type_: Sum, span: Span) -> ProgramError:
+    """The error that a type has no constructor of a name, which begins ``span``."""
+    known = {label.lower(): label for label, _ in type_.fields}
+    near = difflib.get_close_matches(name.lower(), known, n=1)
+    place = Span(span.source, span.start, span.start + len(name) + 1)
+    return ProgramError(Diagnostic(
+        code, span, f"The type {show(type_)} has no constructor '#{name}'.",
+        hints=tuple(Replacement(f"Did you mean '#{known[each]}'?", f"#{known[each]}", place)
+                    for each in near)))
 
 
 def unmarked(decs: tuple[Node, ...]) -> Iterator[Diagnostic]:

@@ -353,11 +353,19 @@ def _like(solved: Substitution, type_: Type) -> str:
 _ARRAYS = (ast.ArrayExp, ast.StringLit)
 _REDUCTIONS = frozenset({"reduce", "reduce_comm", "scan", "hist", "reduce_by_index"})
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+_COMPARISON = re.compile(r"\s*(?:[<>]=?|[=!]=)(?=[\s\w(-])")
+_COMPARED = re.compile(r"(?<![-|<>&*])(?:[<>]=?|[=!]=)\s*$")
 
 
 def _chained(call: ast.BinExp) -> str | None:
-    """The advice for ``a < b < c``; None if it is another expression."""
-    left = call.left
+    """The advice for ``a < b < c`` or ``a == b & c != d``; None if it is another expression."""
+    left, place = call.left, call.span
+    inner = call if _COMPARED.search(place.source.text[:place.start]) else call.right
+    if (isinstance(inner, ast.BinExp) and str(inner.op) in ("&", "|")
+            and (inner is call or str(call.op) in COMPARISONS)
+            and _COMPARISON.match(place.source.text, place.end)):
+        new = 2 * str(inner.op)
+        return Replacement(f"Comparisons are connected by {new}.", new, inner.op_span)
     if not (isinstance(left, ast.BinExp) and {str(call.op), str(left.op)} <= COMPARISONS):
         return None
     middle = left.right
@@ -395,8 +403,8 @@ def _negated(call: ast.BinExp, left: Type, function: str) -> str | None:
 def _power(solved: Substitution, call: ast.BinExp, operand: Type) -> str | None:
     """The advice for ``x ^ 2`` of numbers that are no integers: it is no power."""
     if str(call.op) == "^" and (operand in FLOATS or is_float(solved, operand)):
-        return Replacement("A power is written **, and ^ is an operation on bits.", "**",
-                           call.op_span)
+        hint = "A power is written **, and ^ is an operation on bits."
+        return Replacement(hint, "**", call.op_span, hint)
     return None
 
 

@@ -30,6 +30,8 @@ _WORDS = {
 }
 _BEGINNINGS = ("def", "entry", "type", "module", "open", "import")
 """Words that declarations begin with."""
+_WHOLE = {"in": IN, "else": "A choice has a value in both cases: if c then a else b"}
+"""The hint for a construct that lacks a word."""
 _INCOMPLETE = "The declaration before is not complete."
 _OFTEN = {"OP": "an operator", "MINUS": "an operator", "COLON": "':'", "RANGE": "a range",
           "FIELD": "a field", "WITH": "'with'", "OPEN": "'['"}
@@ -173,9 +175,11 @@ def syntax_error(source: Source, found: Found, begin: int = 0,
             return Diagnostic(
                 "syntax-error", opening, f"T{last.text[1:]}.",
                 (Label(place, f"{ends} here"),),
-                (f"Write '{last.missing}' where it ends." if bracket else behind or IN,)
-                * (bracket or behind is not None or last.word == "let"))
+                tuple(filter(None, [f"Write '{last.missing}' where it ends." if bracket else
+                                    behind or _WHOLE.get(last.missing)])))
         labels = (Label(opening, last.text),)
+        if last.missing == "else":
+            hint = hint or _WHOLE["else"]
     if incomplete:
         hint = hint or _INCOMPLETE
     hint = hint or _missing(found.word, found.expected, waiting, source.text[:found.start])

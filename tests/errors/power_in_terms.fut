@@ -1,0 +1,3 @@
+def potential (r: f64): f64 =
+  let s = 1 / r
+  in 4 * (s ^ 12 - s ^ 6)
