@@ -91,9 +91,9 @@ def _float_of(text: str, given: Prim, advice: str = "Convert it", span: Span | N
               last: tuple[str, str] | None = None, known: ast.Exp | None = None) -> str:
     """The advice to write an integer as a float, of 64 bits or else of 32.
 
-    It is of 32 bits first in a declaration that has only such, as that around ``known``, and of the
-    second kind only where that declaration names it; the whole program counts if it names neither.
-    ``last``: a hint and its text that follow if none of both cures.
+    The declaration around ``known`` decides: 32 bits come first if it names only such floats.  The
+    other width follows only if that declaration names it.  If it names no float, the whole program
+    counts.  ``last`` is a hint with its text; it follows if neither width cures.
     """
     program = "" if known is None else known.span.source.text
     if known is not None:
