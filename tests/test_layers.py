@@ -46,6 +46,7 @@ CIRCLES = {
     "frontend.check.uniqueness": "loops carry arrays that the check follows",
     "frontend.elaborate.exps": "expressions contain loops, sums and arrays, and these contain "
                                "expressions",
+    "rewrite.flatten.walk": "rules get the flattener, which has the book of rules",
     "runtime.devices.info": "advice is about a device",
     "runtime.devices.context": "probed results are of an open device",
     "runtime.records.recorder": "a sample belongs to a recorder, which has samples",

@@ -6,6 +6,7 @@ Types that inference has yet to find are called a, b, ...; a size that has no na
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -37,7 +38,7 @@ from runelift.frontend.syntax.types import (
     Type,
     show,
 )
-from runelift.ir.base.errors import Replacement
+from runelift.ir.base.errors import Code, Diagnostic, ProgramError, Replacement
 from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, SIGNED, Prim
@@ -567,3 +568,12 @@ def _field_difference(wanted: Mapping[str, Type], given: Mapping[str, Type]) -> 
     return "  ".join(said)
 
 
+def no_constructor(code: Code, name: str, type_: Sum, span: Span) -> ProgramError:
+    """The error that a type has no constructor of a name, which begins ``span``."""
+    known = {label.lower(): label for label, _ in type_.fields}
+    near = difflib.get_close_matches(name.lower(), known, n=1)
+    place = Span(span.source, span.start, span.start + len(name) + 1)
+    return ProgramError(Diagnostic(
+        code, span, f"The type {show(type_)} has no constructor '#{name}'.",
+        hints=tuple(Replacement(f"Did you mean '#{known[each]}'?", f"#{known[each]}", place)
+                    for each in near)))
