@@ -8,7 +8,7 @@ After flattening such rows are results of a ``segmap``, and its space can have t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from runelift.ir import syntax as ir
@@ -142,23 +142,31 @@ def _in_elements(stm: ir.Stm, names: Names) -> ir.Stm:
 
 
 def _body_of_elements(body: ir.Body, at: tuple[VName, ...], prims: Sequence[Prim],
-                      names: Names) -> ir.Body:
-    """A body with elements of its results, which are arrays of types ``prims``."""
-    stms, result = list(body.stms), list[Atom]()
+                      names: Names, known: Mapping[VName, VName] | None = None) -> ir.Body:
+    """A body with elements of its results, which are arrays of types ``prims``.
+
+    ``known`` are elements of rows around the body.
+    """
+    stms, made = list(body.stms), dict(known or {})
     for array, prim in zip(body.result, prims, strict=True):
         assert isinstance(array, VName)
+        if array in made:
+            continue
         element = ir.Param(names.fresh(array), prim)
         place = next((n for n, stm in enumerate(stms) if array in {p.name for p in stm.pat}), -1)
         branch = stms[place].exp if place >= 0 else None
         if isinstance(branch, ir.If):
-            then_, else_ = (_body_of_elements(side, at, (prim,), names)
+            then_, else_ = (_body_of_elements(side, at, (prim,), names, made)
                             for side in (branch.then_, branch.else_))
-            stms[place] = replace(stms[place], pat=(element,),
-                                  exp=ir.If(branch.cond, then_, else_, (prim,)))
+            chosen = replace(stms[place], pat=(element,),
+                             exp=ir.If(branch.cond, then_, else_, (prim,)))
+            is_read = any(array in free_vars(each) for each in stms)
+            stms[place:place + 1] = [stms[place], chosen] if is_read else [chosen]
         else:
             stms.append(ir.Stm((element,), ir.Index(array, at)))
-        result.append(element.name)
-    return ir.Body(tuple(stms), tuple(result))
+        made[array] = element.name
+    return ir.Body(tuple(stms), tuple(made[array] for array in body.result
+                                      if isinstance(array, VName)))
 
 
 def _unless_empty(stm: ir.Stm, new: Sequence[ir.Stm], shapes: Iterable[tuple[Atom, ...]],

@@ -31,6 +31,10 @@ PAIRS: dict[str, str] = {
     "and a sum": "(xss[i % n], f32.sum xss[i % n])",
     "without checks": "(replicate 3 i, i * i, replicate k i)",
     "of two shapes": "(xss[i % n], replicate 3 i)",
+    "a row and one made of it": "let a = if i % 2 == 0 then xss[i % n] else xss[0] "
+                                "in (a, if i % 3 == 0 then a else xss[n - 1])",
+    "a row made of one that follows": "let a = if i % 2 == 0 then xss[i % n] else xss[0] "
+                                      "in (if i % 3 == 0 then a else xss[n - 1], a)",
 }
 SIZES = ((4, 5, 3), (3, 0, 2), (4, 5, 0), (2, 1, 9), (1, 400, 2))
 KEPT: dict[str, str] = {
