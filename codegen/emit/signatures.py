@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from runelift.ir import imp
 from runelift.ir.imp.traverse import asked, has_barriers, statements
@@ -45,6 +46,12 @@ def parameters(kernel: imp.Kernel) -> tuple[imp.KernelParam, ...]:
     """The parameters of a kernel between the failure buffers and the local memory."""
     rooms = () if kernel.teams is None else kernel.local_memory
     return (*kernel.params, *(imp.ScalarParam(team_cells(a.name), Prim.I64) for a in rooms))
+
+
+def given_buffers(kernel: imp.Kernel, args: Iterable[Any]) -> list[tuple[imp.BufferParam, Any]]:
+    """The buffer parameters of a kernel, each with its argument; ``args`` are all arguments."""
+    return [(param, arg) for param, arg in zip(parameters(kernel), args, strict=True)
+            if isinstance(param, imp.BufferParam)]
 
 
 def uses_subgroups(kernel: imp.Kernel) -> bool:

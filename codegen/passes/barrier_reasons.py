@@ -31,7 +31,7 @@ MOST_PAIRS = 2
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "quot": "/", "mod": "%", "rem": "%"}
 _SHORT = {Id.LOCAL_ID: "lid", Id.GROUP_ID: "group", Id.LOCAL_SIZE: "group_size",
           Id.GLOBAL_ID: "gid", Id.NUM_GROUPS: "groups", Id.GLOBAL_SIZE: "global_size",
-          Id.FAILURE: "failure"}
+          Id.FAILURE: "failed"}
 
 
 @dataclass(frozen=True, slots=True)

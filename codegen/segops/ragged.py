@@ -46,7 +46,7 @@ def offset(k: CodeBuilder, ragged: Ragged, segment: Exp) -> Exp:
 
 
 def begin_segment(k: KernelBuilder, exp: Op, number: Exp) -> Op:
-    """Emit the statements that are alike for all elements of a segment; the reduction without them.
+    """Emit the statements that are alike for all elements of a segment; the operation without them.
 
     So a loop over elements waits for no such load.  Only reads of arrays with an element for each
     segment move, which are inside for every segment.

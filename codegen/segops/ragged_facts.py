@@ -123,7 +123,7 @@ def _totals(k: KernelBuilder, lengths: VName, checks: SegMap | None) -> list[imp
     bound = k.declare("bound", Prim.I64, k.array(lengths).shape[0])
     k.loop(bound, length, start=op("add", op("mul", GROUP_ID, LSIZE), LID),
            step=op("mul", GROUP_COUNT, LSIZE), base="i")
-    if wrong is not None and not k.failures:
+    if wrong is not None and not k.failures:  # where checks branch, the loop has reported them
         with k.when(op("le", lit(0), wrong)):
             check(wrong)
     return list(totals.values())

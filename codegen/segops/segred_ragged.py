@@ -136,7 +136,7 @@ def _reduce_by_team(lowering: launches.Lowering, exp: SegRed, team: _Team) -> No
     totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
     # the host may look for failures of the pass over lengths after this launch
     fine = op("lt", imp.WorkItem(imp.Id.FAILURE), lit(0))
-    each = segment_of(k, exp, totals, outs, number, k.declare("known", Prim.BOOL, (
+    each = segment_of(k, exp, totals, outs, number, k.declare("takes", Prim.BOOL, (
         fine if exists is None else all_of(exists, fine))))
     each.fold_part(team.lane, team.lanes)
     expect(k, ragged_of(exp), op("mul", k.scalar(exp.space[0].width), team.lanes), team.lanes)

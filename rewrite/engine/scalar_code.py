@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
@@ -10,8 +10,8 @@ from runelift.ir.base import failures
 from runelift.ir.base.by_identity import by_identity
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import bodies_inside, is_flat
-from runelift.ir.types import Const
+from runelift.ir.traverse import bodies_inside, free_vars, is_flat, needed_for
+from runelift.ir.types import Atom, Const
 
 
 def is_scalar_code(stms: Iterable[ir.Stm]) -> bool:
@@ -75,3 +75,12 @@ def total_division(stm: ir.Stm, names: Names) -> tuple[tuple[ir.Stm, ...], ir.St
         ir.Stm((ir.Param(safe, exp.prim),), ir.PrimOp("add", exp.prim, (divisor, one))))
     check = ir.Stm((), ir.Assert(fine, failures.DIVISION), (), stm.loc)
     return before, check, replace(stm, exp=replace(exp, args=(*args, safe)))
+
+
+def needed_or_failing(stms: Sequence[ir.Stm], result: Iterable[Atom]) -> tuple[ir.Stm, ...]:
+    """The statements that a result needs, and all statements that may fail, in order."""
+    checks = [stm for stm in stms if may_fail(stm.exp)]
+    wanted = [*result, *(p.name for stm in checks for p in stm.pat),
+              *(name for stm in checks for name in free_vars(stm))]
+    kept = {id(stm) for stm in (*needed_for(stms, wanted), *checks)}
+    return tuple(stm for stm in stms if id(stm) in kept)

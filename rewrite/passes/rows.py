@@ -19,7 +19,6 @@ from runelift.ir.traverse import (
     body_of,
     free_vars,
     map_inside,
-    needed_for,
     rename_body,
     rename_lambda,
     stm_of,
@@ -27,7 +26,11 @@ from runelift.ir.traverse import (
 from runelift.ir.types import ArrayType, Atom, Const, elem_of, i64, shape_of
 from runelift.rewrite.engine.outward import each_body
 from runelift.rewrite.engine.rule import Rewriting, rule
-from runelift.rewrite.engine.scalar_code import body_may_fail, is_scalar_code, may_fail
+from runelift.rewrite.engine.scalar_code import (
+    body_may_fail,
+    is_scalar_code,
+    needed_or_failing,
+)
 
 
 def by_element(program: ir.Program, rewriting: Rewriting) -> ir.Program:
@@ -94,17 +97,8 @@ def _row(body: ir.Body, result: Atom) -> ir.Param | None:
     """The row that a body has as a result, if it is only copied."""
     row = next((p for stm in body.stms for p in stm.pat if p.name == result), None)
     copied = all(is_scalar_code((each,)) or _is_copy(each)
-                 for each in _needed(body.stms, (result,)))
+                 for each in needed_or_failing(body.stms, (result,)))
     return row if row is not None and isinstance(row.type, ArrayType) and copied else None
-
-
-def _needed(stms: Sequence[ir.Stm], result: Iterable[Atom]) -> tuple[ir.Stm, ...]:
-    """The statements that a result needs, and all statements that may fail, in order."""
-    checks = [stm for stm in stms if may_fail(stm.exp)]
-    wanted = [*result, *(p.name for stm in checks for p in stm.pat),
-              *(name for stm in checks for name in free_vars(stm))]
-    kept = {id(stm) for stm in (*needed_for(stms, wanted), *checks)}
-    return tuple(stm for stm in stms if id(stm) in kept)
 
 
 def _is_copy(stm: ir.Stm) -> bool:
@@ -123,7 +117,7 @@ def _part(stm: ir.Stm, places: Sequence[int], names: Names) -> ir.Stm:
     exp = _segmap(stm)
     result = tuple(exp.body.result[place] for place in places)
     code = ir.Lambda(tuple(ir.Param(dim.index, Prim.I64) for dim in exp.space),
-                     ir.Body(_needed(exp.body.stms, result), result), ())
+                     ir.Body(needed_or_failing(exp.body.stms, result), result), ())
     own = rename_lambda(code, names)
     space = tuple(ir.SegDim(param.name, dim.extent)
                   for param, dim in zip(own.params, exp.space, strict=True))
@@ -137,8 +131,8 @@ def _in_elements(stm: ir.Stm, names: Names) -> ir.Stm:
     space = tuple(ir.SegDim(names.fresh("j"), width) for width in shape_of(exp.ret[0]))
     prims = tuple(map(elem_of, exp.ret))
     body = _body_of_elements(exp.body, tuple(dim.index for dim in space), prims, names)
-    return replace(stm, exp=replace(exp, space=(*exp.space, *space), ret=prims,
-                                    body=replace(body, stms=_needed(body.stms, body.result))))
+    return replace(stm, exp=replace(exp, space=(*exp.space, *space), ret=prims, body=replace(
+        body, stms=needed_or_failing(body.stms, body.result))))
 
 
 def _body_of_elements(body: ir.Body, at: tuple[VName, ...], prims: Sequence[Prim],

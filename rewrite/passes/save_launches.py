@@ -39,7 +39,12 @@ from runelift.ir.types import Atom, Const, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.outward import each_body
 from runelift.rewrite.engine.pick import pick
 from runelift.rewrite.engine.rule import Rewriting, Rule, rule
-from runelift.rewrite.engine.scalar_code import body_may_fail, is_scalar_code, may_fail
+from runelift.rewrite.engine.scalar_code import (
+    body_may_fail,
+    is_scalar_code,
+    may_fail,
+    needed_or_failing,
+)
 from runelift.rewrite.passes.fuse import ALONE
 from runelift.rewrite.passes.sink import sink_elements
 
@@ -305,8 +310,8 @@ def scan_backwards(body: ir.Body, place: int, names: Names, defs: Mapping[VName,
     before = (ir.Stm((ir.Param(end, Prim.I64),), ir.PrimOp(
                   "sub", Prim.I64, (exp.space[-1].width, i64(1)))),
               ir.Stm((ir.Param(other, Prim.I64),), ir.PrimOp("sub", Prim.I64, (end, index))))
-    scan = replace(stm, exp=replace(exp, backwards=True, body=_live(
-        ir.Body((*before, *then.stms), then.result))))
+    scan = replace(stm, exp=replace(exp, backwards=True, body=ir.Body(
+        needed_or_failing((*before, *then.stms), then.result), then.result)))
     return (*body.stms[:place], scan, *after)
 
 
@@ -336,7 +341,8 @@ def _turned(stm: ir.Stm, results: Set[VName], scan: ir.SegScan, defs: Mapping[VN
             stms.append(inner)
         else:
             return None
-    return replace(stm, exp=replace(exp, body=_live(ir.Body(tuple(stms), exp.body.result))))
+    return replace(stm, exp=replace(exp, body=ir.Body(
+        needed_or_failing(stms, exp.body.result), exp.body.result)))
 
 
 def _mirrored(place: object, width: Atom, defs: Mapping[VName, ir.PrimOp]) -> Atom | None:
@@ -358,17 +364,6 @@ def _is_end(place: Atom, width: Atom, defs: Mapping[VName, ir.PrimOp]) -> bool:
     if isinstance(place, VName):
         return place in defs and defs[place] == ir.PrimOp("sub", Prim.I64, (width, i64(1)))
     return isinstance(width, Const) and place == i64(int(width.value) - 1)
-
-
-def _live(body: ir.Body) -> ir.Body:
-    """A body without operations on scalars that nothing needs."""
-    needed, kept = {a for a in body.result if isinstance(a, VName)}, list[ir.Stm]()
-    for stm in reversed(body.stms):
-        if (not isinstance(stm.exp, ir.PrimOp) or may_fail(stm.exp)
-                or stm.pat[0].name in needed):
-            kept.append(stm)
-            needed |= free_vars(stm)
-    return ir.Body(tuple(reversed(kept)), body.result)
 
 
 @rule(ir.Copy)

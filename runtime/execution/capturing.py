@@ -12,11 +12,10 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, cast
 
-from runelift.codegen.emit.signatures import parameters
+from runelift.codegen.emit.signatures import given_buffers
 from runelift.ir.base import failures
 from runelift.ir.base.errors import RuneliftError
 from runelift.ir.guards import Kind
-from runelift.ir.imp import BufferParam
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Fact
@@ -240,8 +239,8 @@ class CapturingRun(Run):
             if merged & used and kernel.kind != COMPLETES:
                 return False
             if kernel.kind.startswith(MERGES):
-                merged |= {arg for param, arg in zip(parameters(kernel), command.args, strict=True)
-                           if isinstance(param, BufferParam) and param.written}
+                merged |= {arg for param, arg in given_buffers(kernel, command.args)
+                           if param.written}
         return True
 
     def _decides_alike(self, number: int, version: int, names: Sequence[VName], facts: Facts,

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from runelift.codegen.emit.signatures import parameters
-from runelift.ir.imp import BufferParam, Id, Peek
+from runelift.codegen.emit.signatures import given_buffers
+from runelift.ir.imp import Id, Peek
 from runelift.ir.imp.traverse import asked, statements
 from runelift.runtime.devices.context import RESERVED_BYTES
 from runelift.runtime.execution.commands import Command, Copy, Launch, Slot
@@ -94,8 +94,7 @@ def _access(executable: Executable, command: Launch | Copy) -> _Access:
     if isinstance(command, Copy):
         return _Access(_known([command.target, command.source]), _known([command.target]))
     kernel = executable.sites[command.number].launch.kernel
-    given = [(param, arg) for param, arg in zip(parameters(kernel), command.args, strict=True)
-             if isinstance(param, BufferParam)]
+    given = given_buffers(kernel, command.args)
     access = _Access(_known(arg for _, arg in given),
                      _known(arg for param, arg in given if param.written))
     if kernel.failures or Id.FAILURE in asked(kernel.body):
