@@ -52,7 +52,7 @@ def round_trip(program: Program) -> None:
     assert pretty(parse(text)) == text
 
 
-@pytest.mark.sweep(every=9)
+@pytest.mark.sweep(every=25)
 @pytest.mark.parametrize("policy", ["all", "full", "divided", "classic", "moderate"])
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_examples(path: Path, policy: str) -> None:

@@ -18,6 +18,7 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 from runelift import __version__
@@ -77,6 +78,10 @@ NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 class _Parser(argparse.ArgumentParser):
     """A parser that exits as for any other mistake of the user."""
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.register("type", Path, _path)
+
     def error(self, message: str) -> NoReturn:
         """Print what is wrong with the command line and exit."""
         message = _with_advice(message, [name for each in self._actions for name in (
@@ -101,6 +106,13 @@ class _Parser(argparse.ArgumentParser):
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
+
+
+def _path(text: str) -> Path:
+    """A path.  An empty text, of an unset variable for one, would be the current folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name of a file or folder is empty")
+    return Path(text)
 
 
 _OPTION = re.compile(r"-[^\d.]")

@@ -212,7 +212,7 @@ entry main [n][c][h][w][m] (xs: [n][c][h][w]i32) (ker: [m][c][3][2]i32): [m][h][
 """
 
 
-@pytest.mark.sweep(every=12)
+@pytest.mark.sweep(every=30)
 @pytest.mark.parametrize("blocks", [
     Blocks(2, 2, 2, 2, 2, 1, 1), Blocks(2, 2, 1, 4, 2, 2, 1), Blocks(4, 4, 4, 1, 4, 2, 1),
     Blocks(2, 2, 2, 1, 2, 2, 3), *NOT_SQUARE[3:]])
@@ -230,7 +230,7 @@ def test_blocks_of_several_dimensions(text: str, size: tuple[int, ...], blocks: 
     _compare(program, text, size)
 
 
-@pytest.mark.sweep(every=2)
+@pytest.mark.sweep(every=4)
 @pytest.mark.parametrize("size", [(1, 1, 1, 1, 1), (2, 3, 5, 14, 3), (2, 5, 2, 35, 6),
                                   (2, 0, 3, 16, 5), (1, 140, 3, 4, 9)])
 @pytest.mark.parametrize("text", [CONVOLUTION, STRIDED, GATHERED],

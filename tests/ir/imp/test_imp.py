@@ -28,7 +28,7 @@ EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.fut"))
 A, X, I64 = VName("a", 1), VName("x", 2), Prim.I64
 
 
-@pytest.mark.sweep(every=7)
+@pytest.mark.sweep(every=20)
 @pytest.mark.parametrize("policy", ["all", "moderate"])
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_examples(path: Path, policy: str) -> None:

@@ -29,7 +29,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.sweep(every=3)
+@pytest.mark.sweep(every=7)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_version_takes_what_is_foreseen(name: str) -> None:
     program = runelift.compile(

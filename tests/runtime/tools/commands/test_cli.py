@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -1001,6 +1001,16 @@ def test_values_of_options(value: str, run: Run, program: Path, tmp_path: Path) 
         result = run(*arguments)
         assert result.status == 1, arguments
         assert "\x1b" not in result.err
+        assert "Checked" not in result.out  # the folder, as of an empty name
+
+
+@pytest.mark.parametrize("arguments", [["check"], ["run"], ["fmt", "--diff"], ["test"], ["bench"],
+                                       ["dataset", "i32", "-o"]], ids=" ".join)
+def test_an_empty_name_is_no_folder(arguments: Sequence[str], run: Run) -> None:
+    """It comes from variables that are not set, and would be the current folder."""
+    result = run(*arguments, "")
+    assert result.status == 1
+    assert "empty" in result.err
 
 
 def test_pipes_and_devices_are_refused_at_once(run: Run, program: Path, tmp_path: Path) -> None:
