@@ -194,8 +194,12 @@ class Interpreter:
                 sizes = tuple(_size(s, env) for s in shape)
                 check_room((*sizes, *item.shape), item.itemsize)
                 return [np.broadcast_to(item, (*sizes, *item.shape)).copy()]
-            case ir.Concat(dim, arrays, _):
-                return [np.concatenate([env[a] for a in arrays], axis=dim)]
+            case ir.Concat(dim, arrays, count):
+                whole = np.concatenate([env[a] for a in arrays], axis=dim)
+                if whole.shape[dim] != _size(count, env):
+                    raise CompilerBug(f"a concatenation of {whole.shape[dim]} elements, not of "
+                                      f"{_size(count, env)}")
+                return [whole]
             case ir.Rearrange(perm, array):
                 return [env[array].transpose(perm)]
             case ir.Reshape(shape, array):

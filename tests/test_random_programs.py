@@ -18,6 +18,7 @@ from runelift.ir.interpret import interpret
 from runelift.runtime.devices.info import DeviceKind, find_devices
 from runelift.runtime.execution import submitting
 from runelift.runtime.programs.program import Program
+from tests.random_programs.calls import CALLS
 from tests.random_programs.check import check, forced, other_settings
 from tests.random_programs.derived import DERIVED
 from tests.random_programs.groups import GROUPS
@@ -90,6 +91,12 @@ def test_random_rows_of_different_lengths(first: int) -> None:
         except CompilerLimitation:
             limits += 1
     assert limits < 3
+
+
+@pytest.mark.sweep(every=6)
+@pytest.mark.parametrize("seed", range(SEEDS * 2))
+def test_random_functions_that_call_themselves(seed: int) -> None:
+    check(CALLS, seed, "pocl")
 
 
 def test_programs_run_with_other_parameters_too() -> None:

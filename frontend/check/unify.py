@@ -290,7 +290,9 @@ class Substitution:
                 changing & self.size(Size.var(name)).variables() for name in around):
             raise IrregularType
         anew = set().union(*(self.size(size).variables() for size in fresh.values()))
-        if wanted.param is None and (own := self.own_sizes(given) - anew):
+        own = {each for each in self.own_sizes(given)
+               if not made.get(each, Size.var(each)).variables() <= anew}
+        if wanted.param is None and own:
             raise SizeOfCall(self.unknown_size(), Size.var(min(own)))
         for name in sorted(open_):
             if wanted.param in (size := self.size(Size.var(name))).variables():

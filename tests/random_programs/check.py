@@ -29,6 +29,7 @@ from runelift.runtime.data.values import read_values
 from runelift.runtime.execution.policy import CallPolicy
 from runelift.runtime.programs.program import Program
 from runelift.runtime.versions.forest import Forest, plans
+from tests.random_programs.calls import CALLS
 from tests.random_programs.derived import DERIVED
 from tests.random_programs.groups import GROUPS
 from tests.random_programs.halves import HALVES
@@ -42,7 +43,7 @@ from tests.replays import results_agree
 
 FAMILIES = {"nests": NESTS, "wide": nests(LARGE), "groups": GROUPS, "updates": UPDATES,
             "halves": HALVES, "derived": DERIVED, "scans": SCANS, "ragged": RAGGED,
-            "ragged_wide": ragged(LARGE_ROWS, 4)}
+            "ragged_wide": ragged(LARGE_ROWS, 4), "calls": CALLS}
 REPLAYED = 4
 """Of so many programs, one is also run with all versions at each encounter."""
 REPEATED = 4

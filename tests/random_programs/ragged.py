@@ -65,6 +65,9 @@ _VECTORS = (
     "let %xs = $v in map2 (\\%x %y -> ${s x y}) %xs (reverse %xs)",
     "let %xs = $v in map (\\%x -> %x - i32.sum %xs) %xs",
     "let %xs = $v in reduce_by_index (replicate $w 1) $fold (map (\\x -> i64.i32 (x & 7)) %xs) %xs",
+    # rows made of rows, whose lengths are computed
+    "(flatmap' (\\%x -> replicate (i64.i32 (%x & 3)) ${s x}) $v).3",
+    "(flatmap' (\\%x -> filter (> %x) ${v x}) $v).3",
     # regular inside of a row
     "flatten (map (\\%x -> [%x, ${s x}]) $v)",
     "map i32.sum (map (\\%x -> map (\\%l -> ${s x l}) (iota 3)) $v)",
@@ -99,7 +102,7 @@ _RESULTS = (
     f"if c > 0 then map2 ({_POINT} ${{s xs l}}) start len else replicate n c",
 )
 
-_GRAMMAR = {
+GRAMMAR = {
     "program": Kind((
         "entry main [n][k] (start: [n]i64) (len: [n]i64) (data: [k]i32) (c: i32) =\n"
         "  $results\n",), plain=True),
@@ -156,7 +159,7 @@ def arguments(seed: int, shapes: Sequence[tuple[int, int]]) -> list[list[Any]]:
 
 def ragged(shapes: Sequence[tuple[int, int]] = SMALL, depth: int = 5) -> Family:
     """The family on rows of given numbers and lengths; each fourth program nests more deeply."""
-    return Family(_GRAMMAR, {"c": "a"}, lambda seed: depth + (seed % 4 == 0),
+    return Family(GRAMMAR, {"c": "a"}, lambda seed: depth + (seed % 4 == 0),
                   lambda seed: arguments(seed, shapes), settings=True)
 
 

@@ -382,8 +382,7 @@ def _numbered(walk: Walk, atom: Atom) -> VName | None:
     """The array whose elements are a number at points of Σ, in order, before other elements."""
     match walk.nest.defs.get(atom) if isinstance(atom, VName) else None:
         case ir.Stm((param,), ir.Index(array, (number,))) if (
-                param.type == Prim.I64 and number == define_number(walk)
-                and walk.nest.expanded(param.name) is None):
+                param.type == Prim.I64 and number == define_number(walk)):  # offsets are one more
             return array
     return None
 

@@ -50,6 +50,10 @@ def test_refused(text: str) -> None:
     # a size that each call computes goes where the type lets it, and nowhere else
     ("def f 'b (g: i64 -> ?[k].([k]i64, b)) = g 1\ndef main = f (\\n -> (iota n, iota n))",
      "irregular-array"),
+    ("def f 'b (g: i32 -> ?[k].([k]i64, b)) = g 1\n"
+     "def main = f (\\n -> (iota (i64.i32 n), iota (i64.i32 n)))", "irregular-array"),
+    ("def f (g: i32 -> ?[k].([k]i64, [k]i64)) = g 1\n"
+     "def main = f (\\n -> (iota (i64.i32 n), iota (i64.i32 (n + 1))))", "size-mismatch"),
     ("def main (ns: []i64) = flatmap (\\n -> (iota n, iota n)) ns", "irregular-array"),
     ("def main (ns: []i64) = flatmap' (\\n -> map (const (iota n)) ns) ns", "irregular-array"),
     ("def main (ns: []i64) = flatmap' (\\n -> n) ns", "type-mismatch"),
@@ -70,6 +74,15 @@ def test_refused_otherwise(text: str, code: str) -> None:
     (ANY + "def main (n: i64) = f (\\m -> iota m ++ filter (> 2) (iota m)) n", (3,), [3, 5]),
     (ANY + "def main (n: i64) = f (\\m -> let xs = iota m in iota (length xs)) n", (3,), [3, 4]),
     # lambdas and local functions whose result is as large as their argument says
+    ("def f (g: i32 -> []i64) (n: i32) = [length (g n), length (g (n + 1))]\n"
+     "def main (n: i64) = f (\\m -> iota (i64.i32 (m & 5))) (i32.i64 n)", (6,), [4, 5]),
+    ("def f (g: i32 -> ?[k].([k]i64, [k]i64)) = let (xs, ys) = g 2 in map2 (+) xs ys\n"
+     "def main (n: i64) = f (\\m -> (replicate (i64.i32 m) n, replicate (i64.i32 m) 1))", (6,),
+     [7, 7]),
+    ("def main (n: i64) = (flatmap' (\\(xs: []i32) -> replicate (i64.i32 xs[0]) n) "
+     "[[1, 5], [2, 5]]).3", (6,), [6, 6, 6]),
+    ("def main (n: i64) = (flatmap' (\\x -> (flatmap' (\\y -> iota (i64.i32 (x + y))) "
+     "[0, x]).3) [0i32, 1]).3 ++ [n]", (6,), [0, 0, 1, 6]),
     (ANY + "def main (n: i64) = f (\\n -> iota n) n", (2,), [2, 3]),
     (ANY + "def main (n: i64) = f (\\n -> let k = n + 1 in iota k) n", (2,), [3, 4]),
     (ANY + "def main (n: i64) = f (\\m -> map (+ 1) (iota (i64.abs m))) n", (2,), [2, 3]),

@@ -72,6 +72,15 @@ PROGRAMS: dict[str, str] = {
       entry main [n] (ks: [n]i64) =
         map (\\k -> let ys = f (map (\\x -> x * 7 % (k + 1)) ks[:k % (n + 1)])
                    in i64.sum (map2 (*) ys (indices ys))) ks""",
+    "two sorts": """def f [n] (xs: [n]i64): [n]i64 = if n < 2 then copy xs else
+        let p = xs[n / 2]
+        let (below, above) = (f (filter (< p) xs), f (filter (> p) xs))
+        in below ++ filter (== p) xs ++ above :> [n]i64
+      entry main [n] (ks: [n]i64) = map (\\k -> f (map (\\x -> x * 7 % (k + 1)) ks)) ks""",
+    "arrays of three calls": """def f [n] (k: i64) (xs: [n]i64): i64 =
+        if n < 2 then k + i64.sum xs else let ys = tail xs in
+        f (k + 1) (filter (> k) ys) + 3 * f k ys + 5 * f 0 (filter (\\x -> x % 2 < k) ys)
+      entry main [n] (ks: [n]i64) = map (\\k -> map (\\j -> f j ks[:k % (n + 1) / 2]) [0, k]) ks""",
     "loop": """def f (n: i64): i64 =
         if n == 0 then 0 else loop d = 0 for i < 3 do i64.max d (1 + f (n / 2 - i / 2 |> i64.max 0))
       entry main [n] (ks: [n]i64) = map f ks""",
