@@ -43,7 +43,7 @@ class _Listed:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift rules``."""
     parser.add_argument("text", nargs="?", default="", metavar="TEXT",
-                        help="list only rules whose pass, name or law contains TEXT")
+                        help="list only rules of this name, or else with TEXT in pass, name or law")
     parser.add_argument("--rules", metavar="FILE", type=Path,
                         help="print the rules of this file (.rules), which are tested first")
     add_options(parser, "json")
@@ -52,9 +52,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift rules``."""
     file = rules_of(args)
-    listed = all_rules() if file is None else _outside(load_rules(file).points.values())
-    found = [rule for rule in listed
-             if args.text.lower() in f"{rule.book} {rule.name} {rule.law}".lower()]
+    listed = list(all_rules() if file is None else _outside(load_rules(file).points.values()))
+    text = args.text.lower()
+    found = [rule for rule in listed if text in rule.name.lower().split()] or [
+        rule for rule in listed if text in f"{rule.book} {rule.name} {rule.law}".lower()]
     if not found:
         raise UserError(f"No rule contains '{args.text}'.")
     if args.json:

@@ -576,6 +576,7 @@ def test_versions_for_rows_of_different_lengths_are_drawn(run: Run, tmp_path: Pa
 
 @pytest.mark.parametrize(("options", "said"), [
     (["schedule"], "Which program?"), (["--memory"], "Which program?"),
+    (["G7"], "'runelift rules G7' shows the rule"),
     (["memory", "FILE", "FILE"], "Name one file"), (["cots", "FILE"], "'cots' is no topic"),
     (["--steps", "FILE"], "--steps goes with 'explain schedule'"),
     (["FILE", "--sizes", "n=3"], "--sizes goes with 'explain memory'")])
@@ -632,6 +633,8 @@ def test_rules(run: Run) -> None:
     assert "== flattening" in run("rules", "G3").out
     assert "ab_tile(rows, columns, copies=none)" in run("rules", "rewrite points").out
     assert run("rules", "no such rule anywhere").status == 1
+    assert {each["name"].split()[0] for each in json.loads(run("rules", "g1", "--json").out)[
+        "result"]} == {"G1"}
 
 
 def test_devices_and_doctor(run: Run) -> None:
