@@ -104,8 +104,9 @@ class _Parser(argparse.ArgumentParser):
 
 
 _OPTION = re.compile(r"-[^\d.]")
-_WRONG = re.compile(r"invalid choice: '(?P<choice>[^']*)' \(|"
-                    r"unrecognized arguments: (?P<option>-\S+)")
+_WRONG = re.compile(r"(?P<command>argument COMMAND: )?invalid choice: '(?P<choice>[^']*)' \(|"
+                    r"unrecognized arguments: (?P<option>-\S+)|"
+                    r"argument \S*?(?P<flag>--[\w-]+): ignored explicit argument")
 
 
 def _with_advice(message: str, known: Sequence[str]) -> str:
@@ -115,10 +116,19 @@ def _with_advice(message: str, known: Sequence[str]) -> str:
     # late: start-up; only mistakes need it
     import difflib
 
+    from runelift.runtime.tools.commands import habits
+
+    if found["flag"]:
+        return (f"{found['flag']} takes no value."
+                + "  It prints: write '> FILE' behind the command." * (found["flag"] == "--json"))
     wrong = (found["choice"] or found["option"] or "").partition("=")[0]
+    if (found["command"] or found["option"]) and wrong in habits.FUTHARK:
+        return f"There is no '{wrong}' here: {habits.FUTHARK[wrong]}."
     near = difflib.get_close_matches(wrong, known, n=1)
     if near and found["choice"]:
         return f"There is no '{wrong}'.  Did you mean '{near[0]}'?"
+    if found["command"]:
+        return f"There is no '{wrong}'.  'runelift --help' lists the commands."
     return f"{message}.  Did you mean '{near[0]}'?" if near else message
 
 
