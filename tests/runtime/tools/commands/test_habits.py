@@ -10,7 +10,6 @@ import pytest
 from runelift.runtime.tools.commands.cli import COMMANDS, main, make_parser
 from runelift.runtime.tools.commands.habits import FUTHARK
 
-
 TAGS = {"notest", "nobench", "notune"}
 
 
