@@ -1,10 +1,10 @@
-"""Words of Futhark's command line, and what to write in their place."""
+"""Words of other command lines, such as Futhark's, and what to write in their place."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-FUTHARK: Mapping[str, str] = {
+HABITS: Mapping[str, str] = {
     **dict.fromkeys(
         ("c", "cuda", "hip", "ispc", "multicore", "opencl", "pyopencl", "python", "wasm"),
         "'run' and 'bench' compile what they need, and 'export' writes a Python module"),
@@ -12,6 +12,7 @@ FUTHARK: Mapping[str, str] = {
     "dev": "'dump --stage STAGE' prints a program at a stage",
     "doc": "'literate' writes a document from comments and values",
     "eval": "'repl' computes expressions, also those of standard input",
+    "help": "'run --help' shows the options of 'run', and '--help' the commands",
     "query": "'lsp' answers editors",
     "defs": "'lsp' answers editors",
     "--backend": "all programs run on OpenCL, and '--device NAME' names the device",

@@ -52,12 +52,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift rules``."""
     file = rules_of(args)
-    listed = list(all_rules() if file is None else _outside(load_rules(file).points.values()))
-    text = args.text.lower()
-    found = [rule for rule in listed if text in rule.name.lower().split()] or [
-        rule for rule in listed if text in f"{rule.book} {rule.name} {rule.law}".lower()]
+    listed = all_rules() if file is None else _outside(load_rules(file).points.values())
+    found = [rule for rule in listed
+             if args.text.lower() in f"{rule.book} {rule.name} {rule.law}".lower()]
     if not found:
         raise UserError(f"No rule contains '{args.text}'.")
+    found = [rule for rule in found if args.text.lower() in rule.name.lower().split()] or found
     if args.json:
         print_json([{"book": r.book, "name": r.name, "law": r.law, "notes": dict(r.notes)}
                     for r in found])

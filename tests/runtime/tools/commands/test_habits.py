@@ -1,4 +1,4 @@
-"""Words of Futhark's command line are answered with the words that are right here."""
+"""Words of other command lines are answered with the words that are right here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import pytest
 
 from runelift.runtime.tools.commands.cli import COMMANDS, main, make_parser
-from runelift.runtime.tools.commands.habits import FUTHARK
+from runelift.runtime.tools.commands.habits import HABITS
 
 TAGS = {"notest", "nobench", "notune"}
 
@@ -21,18 +21,18 @@ def _parser(command: str) -> argparse.ArgumentParser:
     return found
 
 
-@pytest.mark.parametrize("word", FUTHARK)
+@pytest.mark.parametrize("word", HABITS)
 def test_a_word_is_answered(word: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["check", f"{word}=x" if word.startswith("--") else word, "x.fut"]
     with pytest.raises(SystemExit):
         main(arguments if word.startswith("-") else [word, "x.fut"])
-    assert f"There is no '{word}' here: {FUTHARK[word]}." in capsys.readouterr().err
+    assert f"There is no '{word}' here: {HABITS[word]}." in capsys.readouterr().err
 
 
 def test_answers_name_what_there_is() -> None:
     options = {option for command in COMMANDS for action in _parser(command)._actions
                for option in action.option_strings}
-    for word, answer in FUTHARK.items():
+    for word, answer in HABITS.items():
         assert word not in COMMANDS
         for quoted in re.findall(r"'([^']*)'", answer):
             first, *rest = quoted.split()
@@ -43,7 +43,9 @@ def test_answers_name_what_there_is() -> None:
 @pytest.mark.parametrize(("arguments", "said"), [
     (["hash", "x.fut"], "There is no 'hash'.  'runelift --help' lists the commands."),
     (["bench", "--json=out", "x.fut"], "--json takes no value.  It prints: write '> FILE'"),
-    (["test", "--verbose=3", "x.fut"], "--verbose takes no value.\n")])
+    (["test", "--verbose=3", "x.fut"], "--verbose takes no value.\n"),
+    (["run"], "required: FILE\n"), (["tune-compare"], "required: SOURCE\n"),
+    (["pkg"], "required: action\n")])
 def test_other_slips(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(arguments)
