@@ -1,8 +1,10 @@
 """The package is what `pyproject.toml` says, however it is installed."""
 
+import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from importlib.resources import files
 from pathlib import Path
 
@@ -29,6 +31,19 @@ def test_every_file_of_a_package_is_installed() -> None:
                 and not any(path.match(pattern) for pattern in patterns)]
     assert left_out == []
     assert (files("runelift.examples") / "rules" / "chain.rules").read_text()
+
+
+def test_an_installation_leaves_nothing_in_the_sources(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(
+        ".*", "tests", "docs", "benchmarks", "__pycache__", "*.egg-info", "build"))
+    before = set(source.rglob("*"))
+    subprocess.run([sys.executable, "setup.py", "-q", "bdist_wheel", "-d", tmp_path],
+                   cwd=source, check=True, capture_output=True)
+    assert set(source.rglob("*")) == before
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as made:
+        assert "runelift/frontend/syntax/grammar.lark" in made.namelist()
 
 
 def test_no_generic_top_level_name_is_importable(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ set -eu
 clone=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 # 1. Install Runelift and what runs notebooks, unless they are there; see "runelift 0.1".
-runelift --version || python -m pip install "$clone" hypothesis notebook
+runelift --version || python -m pip install "$clone"
+python -c 'import hypothesis, ipykernel, nbclient' 2> /dev/null || python -m pip install hypothesis notebook
 
 # 2. See if a laptop is ready: a device for the CPU is enough; see "usable", "Programs run on".
 runelift doctor

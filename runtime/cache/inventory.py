@@ -23,6 +23,8 @@ KINDS = {
     "slow": ("kernels that take too long to build", rf"slow/{_KEY}"),
     "trials": ("results of probes of devices", rf"trials/{_KEY}"),
     "peaks": ("measured peaks of devices", rf"peaks/{_KEY}"),
+    "costs": ("measured constants of devices", rf"costs/{_KEY}"),
+    "rules": ("rules from outside that passed their tests", rf"rules/{_KEY}"),
     "icd": ("names of OpenCL drivers", rf"icd/({_KEY}/)?[\w.-]+\.icd"),
     "left": ("unfinished files", rf"([\w-]+/){{1,2}}{re.escape(private.TEMPORARY)}[0-9a-f]+"),
 }

@@ -22,7 +22,7 @@ from typing import Any
 from runelift.codegen.emit.prelude import C_FUNCTIONS
 from runelift.ir.base.errors import UserError
 from runelift.runtime.cache import disk, private
-from runelift.runtime.devices import forked
+from runelift.runtime.devices import forked, pyopencl_quirks
 from runelift.runtime.devices.advice import advice
 from runelift.runtime.devices.bindings import bindings_problem
 from runelift.runtime.devices.driver import pocl_cache
@@ -162,9 +162,10 @@ def register_runtimes() -> list[str]:
 
     Must run before pyopencl is imported.  Does nothing when the user set ``OCL_ICD_VENDORS``.
     """
+    pocl_cache.provide()  # also if PyOpenCL is imported: PoCL looks when devices are asked for
     if "pyopencl" in sys.modules:
         return []
-    pocl_cache.provide()
+    pyopencl_quirks.disable_unusable_caches()
     if (place := pocl_cache.folder()) is not None and not any(
             module in sys.modules for module in WATCHED):
         # start-up: a command has no need of it

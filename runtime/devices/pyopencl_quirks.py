@@ -16,3 +16,16 @@ def disable_caches() -> None:
     """
     if fast_start.enabled():
         os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
+
+
+def disable_unusable_caches() -> None:
+    """Disable these caches in any process whose user cannot write there: PyOpenCL would fail."""
+    # late: start-up
+    from pathlib import Path
+
+    import platformdirs
+
+    from runelift.runtime.devices.driver import pocl_cache
+
+    if pocl_cache.problem_of(Path(platformdirs.user_cache_dir("pytools"))) is not None:
+        os.environ.setdefault("PYOPENCL_NO_CACHE", "1")

@@ -80,7 +80,9 @@ def _cure(spec: ValueSpec, arg: Any, value: np.ndarray[Any, Any], rank: int) -> 
             spec.prim.is_float):
         return f"it is too large for {spec.prim}; infinity is `float('inf')`"
     if not (np.issubdtype(value.dtype, np.number) or value.dtype == np.bool_):
-        return ""
+        characters = isinstance(arg, str | bytes) and rank == 1 and wanted == np.uint8
+        encoded = f"{name}.encode()" if isinstance(arg, str) else name
+        return f"pass `np.frombuffer({encoded}, np.uint8)`" if characters else ""
     if value.ndim != rank:
         return (f"it has {value.ndim} dimension{'s' * (value.ndim != 1)}, and {rank or 'none'} "
                 f"{'is' if rank == 1 else 'are'} needed; see `np.reshape`.")

@@ -110,7 +110,7 @@ class EntryPoint(Differentiable, Displayed):
         given = unpacked(args, self.declared)
         if len(given) != self._parts:
             raise self._wrong_number(args)
-        if _is_long(program.loaded, name):
+        if is_long(program.loaded, name):
             with import_module("runelift.runtime.programs.first_call").shown(name, program.loaded):
                 return program.run(name, given, device_arrays=device_arrays)[0]
         return program.run(name, given, device_arrays=device_arrays)[0]
@@ -222,7 +222,7 @@ class EntryPoint(Differentiable, Displayed):
                                     f"arguments, not {size}.", name)
 
 
-def _is_long(loaded: LoadedProgram, entry: str) -> bool:
+def is_long(loaded: LoadedProgram, entry: str) -> bool:
     """True if a call is the first on a device, and a terminal shows how far it is."""
     if loaded.info is None or loaded.made(entry) is not None:
         return False

@@ -159,7 +159,7 @@ class Program(Displayed):
     def __getattr__(self, name: str) -> EntryPoint:
         if name.startswith("_") or name not in self.compiled.interfaces:
             raise AttributeError(f"the program has no entry point '{name}'; it has "
-                                 f"{', '.join(self.compiled.interfaces)}")
+                                 f"{', '.join(self.entries) or 'none'}")
         method = self._methods[name] = vars(self)[name] = self[name]
         return method
 

@@ -100,8 +100,8 @@ class _Parser(argparse.ArgumentParser):
         rest = next((each.dest for each in self._actions if each.nargs == "*"), None)
         options = unknown[:unknown.index("--")] if "--" in unknown else unknown
         if rest is not None and not any(map(_OPTION.match, options)):
-            getattr(found, rest).extend(  # words behind options, or behind --
-                [*options, *unknown[len(options) + 1:]])
+            setattr(found, rest, [  # words behind options, or behind --
+                *getattr(found, rest), *options, *unknown[len(options) + 1:]])
             unknown = []
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -116,8 +116,9 @@ def _path(text: str) -> Path:
 
 
 _OPTION = re.compile(r"-[^\d.]")
-_WRONG = re.compile(r"invalid choice: '(?P<choice>[^']*)' \(|"
-                    r"unrecognized arguments: (?P<option>-\S+)")
+_WRONG = re.compile(r"(?P<command>argument COMMAND: )?invalid choice: '(?P<choice>[^']*)' \(|"
+                    r"unrecognized arguments: (?P<option>-\S+)|"
+                    r"argument \S*?(?P<flag>--[\w-]+): ignored explicit argument")
 
 
 def _with_advice(message: str, known: Sequence[str]) -> str:
@@ -127,10 +128,19 @@ def _with_advice(message: str, known: Sequence[str]) -> str:
     # late: start-up; only mistakes need it
     import difflib
 
+    from runelift.runtime.tools.commands import habits
+
+    if found["flag"]:
+        return (f"{found['flag']} takes no value."
+                + "  It prints: write '> FILE' behind the command." * (found["flag"] == "--json"))
     wrong = (found["choice"] or found["option"] or "").partition("=")[0]
+    if (found["command"] or found["option"]) and wrong in habits.HABITS:
+        return f"There is no '{wrong}' here: {habits.HABITS[wrong]}."
     near = difflib.get_close_matches(wrong, known, n=1)
     if near and found["choice"]:
         return f"There is no '{wrong}'.  Did you mean '{near[0]}'?"
+    if found["command"]:
+        return f"There is no '{wrong}'.  'runelift --help' lists the commands."
     return f"{message}.  Did you mean '{near[0]}'?" if near else message
 
 
@@ -164,6 +174,8 @@ def make_parser(command: str | None, *, everything: bool = True) -> argparse.Arg
                 name, **summary, description=module.__doc__, formatter_class=_Help,
                 epilog=_shown(module.EXAMPLES))
             module.configure(sub)
+            for each in sub._actions:  # none of several is none too few
+                each.required = each.required and each.nargs != "*"
             everyday.arrange(sub, name, everything=everything)
             sub.set_defaults(execute=module.execute)
         else:

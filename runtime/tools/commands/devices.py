@@ -15,6 +15,7 @@ from runelift.runtime.devices.info import DeviceInfo, find_devices, select, spec
 from runelift.runtime.devices.registrations import described, registrations
 from runelift.runtime.records.format import table
 from runelift.runtime.tools.commands.options import add_options, print_json, warn
+from runelift.runtime.tools.commands.progress import waiting
 from runelift.runtime.tools.commands.styles import show
 
 EXAMPLES = ("runelift doctor", "runelift doctor --json", "runelift doctor --measure")
@@ -74,7 +75,8 @@ def measure(args: argparse.Namespace) -> int:
     # late: it uses OpenCL, which may be missing
     from runelift.runtime.tools.predictions.measure import measured_and_kept
 
-    costs = measured_and_kept(info)
+    with waiting(f"measuring {info.label}"):
+        costs = measured_and_kept(info)
     if args.json:
         print_json({"device": info.label, "costs": asdict(costs)})
     else:

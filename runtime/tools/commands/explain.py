@@ -146,8 +146,11 @@ def _program(subject: str) -> Path:
     path = Path(subject)
     if not path.suffix and not os.path.exists(path):
         near = difflib.get_close_matches(subject, CODES, n=1)
+        rules = import_module(f"{__package__}.rules").all_rules()
         raise UserError(f"There is no error code and no file '{subject:.80}'.  "
-                        + (f"Did you mean '{near[0]}'?" if near else
+                        + (f"'runelift rules {subject}' shows the rule."
+                           if any(subject in rule.name.split() for rule in rules) else
+                           f"Did you mean '{near[0]}'?" if near else
                            "'runelift explain' lists the codes."))
     return path
 

@@ -31,6 +31,7 @@ from runelift.rewrite.pipeline import optimise
 from runelift.runtime.compilation.entry_points import asked_of
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.rules.load import load_rules
+from runelift.runtime.tools.commands.explained_program import require_entry
 from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.rewriting_options import rules_of
 from runelift.runtime.tools.explanation.copies import blocked_kernels, copied, kernels_of
@@ -49,6 +50,7 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     steps = schedule_of(args.file) or chosen.schedule_for(source, rules)
     compiled = compile_source(source, policy=args.policy, parameters=chosen.values, schedule=steps,
                               rewriting=Rewriting(Names()), rules=rules)
+    require_entry(compiled)
     core = compiled.core
     if args.entry is not None:
         core = Program(tuple(fun for fun in core.funs if fun.name == args.entry))

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from runelift.ir.base.errors import unknown_entry
+from runelift.ir.base.errors import UserError, unknown_entry
 from runelift.ir.base.files import read_source
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.runtime.compilation.compiled import Compiled
@@ -26,16 +26,26 @@ from runelift.runtime.versions.tuning_file import schedule_of
 
 def planned_program(args: argparse.Namespace, path: Path) -> Program:
     """The program compiled for a device, without a tuning file; it cannot be run."""
-    return compile_program(path, device=args.device, tuning={}, policy=args.policy, runs=False,
+    made = compile_program(path, device=args.device, tuning={}, policy=args.policy, runs=False,
                            rules=args.rules, schedule=args.file)
+    require_entry(made.compiled)
+    return made
 
 
 def compiled_source(args: argparse.Namespace, path: Path, rewriting: Rewriting | None = None
                     ) -> Compiled:
     """The program without a device, by a watched optimiser."""
-    return compile_source(read_source(path), policy=args.policy,
+    made = compile_source(read_source(path), policy=args.policy,
                           rewriting=rewriting or rewriting_of(args),
                           rules=rules_of(args), schedule=schedule_of(args.file))
+    require_entry(made)
+    return made
+
+
+def require_entry(program: Compiled) -> None:
+    """Raise UserError if a program has no entry point: there is nothing to say of it."""
+    if not program.interfaces:
+        raise UserError("The program has no entry point: declare a function with 'entry'.")
 
 
 def entries_of(args: argparse.Namespace, known: Iterable[str]) -> Sequence[str]:

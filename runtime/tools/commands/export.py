@@ -14,6 +14,7 @@ from runelift.ir.base.files import require_file
 from runelift.runtime.programs.compile import compile as compile_program
 from runelift.runtime.tools.commands.open_program import pick_entry
 from runelift.runtime.tools.commands.options import add_options
+from runelift.runtime.tools.commands.progress import waiting
 from runelift.runtime.tools.export.folder import export
 
 EXAMPLES = ("runelift export examples/matmul.fut -o exported/",
@@ -37,7 +38,8 @@ def execute(args: argparse.Namespace) -> int:
     entries = program.entries if args.entry is None else (pick_entry(program, args.entry),)
     if not entries:
         raise UserError("The program has no entry point: declare a function with 'entry'.")
-    found = export(program, entries, args.output, args.device)
+    with waiting(f"building the kernels of {args.program.name}"):
+        found = export(program, entries, args.output, args.device)
     for entry, function in found.functions.items():
         print(f"{found.module.stem}.{function}: {program[entry].type}")
     print(f"Written: {found.module}, which needs the files beside it, NumPy and PyOpenCL.")

@@ -17,6 +17,7 @@ from runelift.ir.base.written_files import replacing, unwritable, write_atomical
 from runelift.runtime.compilation.diagnostics import as_text
 from runelift.runtime.devices.info import select
 from runelift.runtime.tools.commands.options import add_options
+from runelift.runtime.tools.commands.progress import waiting
 from runelift.runtime.tools.commands.styles import columns, show
 from runelift.runtime.tools.literate.document import Document, make, page
 
@@ -47,7 +48,8 @@ def execute(args: argparse.Namespace) -> int:
             raise error
         show(f"runelift: {as_text(error, columns(sys.stderr))}", sys.stderr)
 
-    made = make(source, select(args.device), folder.name, failed)
+    with waiting(f"computing the values of {args.program.name}"):
+        made = make(source, select(args.device), folder.name, failed)
     _write(made, output)
     if args.html is not None:
         write_atomically(args.html, page(made, output.stem, output.parent))

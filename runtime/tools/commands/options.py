@@ -20,15 +20,24 @@ from runelift.runtime.tools.commands.styles import show
 def programs_in(paths: Iterable[Path]) -> Iterator[Path]:
     """The programs among ``paths`` and below the folders among them, each once.
 
-    Raises UserError if there is none in a folder.
+    Hidden files and folders, and environments of Python, are left out below a folder: installed
+    programs are not those of the user.  Raises UserError if there is no program in a folder.
     """
     seen = set[Path]()
     for path in paths:
-        found = sorted(path.rglob("*.fut")) if os.path.isdir(path) else [require_file(path)]
+        found = sorted(_below(path)) if os.path.isdir(path) else [require_file(path)]
         if not found:
             raise UserError(f"There is no program (.fut) in '{path}'.")
         yield from (each for each in found if each not in seen)
         seen.update(found)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder):
+        folders[:] = [each for each in folders if not each.startswith(".")
+                      and not os.path.exists(os.path.join(place, each, "pyvenv.cfg"))]
+        yield from (Path(place, each) for each in names
+                    if each.endswith(".fut") and not each.startswith("."))
 
 
 NEEDS_DEVICE = ("Tuning needs an OpenCL device, and the interpreter is none.  'runelift doctor' "

@@ -43,7 +43,7 @@ class _Listed:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``runelift rules``."""
     parser.add_argument("text", nargs="?", default="", metavar="TEXT",
-                        help="list only rules whose pass, name or law contains TEXT")
+                        help="list only rules of this name, or else with TEXT in pass, name or law")
     parser.add_argument("--rules", metavar="FILE", type=Path,
                         help="print the rules of this file (.rules), which are tested first")
     add_options(parser, "json")
@@ -57,6 +57,7 @@ def execute(args: argparse.Namespace) -> int:
              if args.text.lower() in f"{rule.book} {rule.name} {rule.law}".lower()]
     if not found:
         raise UserError(f"No rule contains '{args.text}'.")
+    found = [rule for rule in found if args.text.lower() in rule.name.lower().split()] or found
     if args.json:
         print_json([{"book": r.book, "name": r.name, "law": r.law, "notes": dict(r.notes)}
                     for r in found])

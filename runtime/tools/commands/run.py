@@ -20,6 +20,7 @@ from runelift.ir.base.errors import UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.data.text import as_lists, type_of
 from runelift.runtime.data.values import load_values, read_stdin, read_values, write_values
+from runelift.runtime.programs.entry_point import is_long
 from runelift.runtime.records.observers import Observers
 from runelift.runtime.records.record import Record
 from runelift.runtime.tools.commands.open_program import (
@@ -33,6 +34,7 @@ from runelift.runtime.tools.commands.options import COMPILATION, add_options, pr
 from runelift.runtime.versions.version_names import version_name
 
 if TYPE_CHECKING:
+    from runelift.runtime.programs.program import Program
     from runelift.runtime.versions.forest import Forest
 
 EXAMPLES = ("runelift run examples/matmul.fut '[[1, 2]]' '[[3], [4]]'",
@@ -74,8 +76,7 @@ def execute(args: argparse.Namespace) -> int:
     values = _arguments(args, [p.prim for p in program.interface(entry).params])
     force = forced(args, program, entry)
     started = time.perf_counter()
-    with (version_names_in_errors(program),
-          _waiting(entry) if info is None else nullcontext()):
+    with version_names_in_errors(program), _waiting(program, entry):
         results, record = program.run(
             entry, values, force=force,
             record=args.record or (bool(observers) and info is not None))
@@ -109,12 +110,19 @@ def _encounters(forest: Forest, record: Record) -> list[dict[str, Any]]:
             for each in record.encounters]
 
 
-def _waiting(entry: str) -> AbstractContextManager[None]:
-    """Show how long an entry point has been interpreted."""
-    # late: start-up; runs on devices are not waited for
-    from runelift.runtime.tools.commands.progress import waiting
+def _waiting(program: Program, entry: str) -> AbstractContextManager[None]:
+    """Show how long an entry point has been interpreted, or which kernels are built."""
+    if program.device_info is None:
+        # late: start-up; most runs are on devices
+        from runelift.runtime.tools.commands.progress import waiting
 
-    return waiting(f"interpreting {entry}")
+        return waiting(f"interpreting {entry}")
+    if not is_long(program.loaded, entry):
+        return nullcontext()
+    # late: start-up; most runs are not the first
+    from runelift.runtime.programs.first_call import shown
+
+    return shown(entry, program.loaded)
 
 
 def _arguments(args: argparse.Namespace, wanted: Sequence[Prim]) -> list[Any]:

@@ -84,7 +84,7 @@ def finish_tuning(request: TuningRequest, result: TuningResult, state: State) ->
             return 0
         short = any(each.measurements.left_out for each in state.thresholds.entries)
         print("runelift: no dataset was measured completely, so nothing was tuned." + (
-            "  A longer --budget gives it the time." * short), file=sys.stderr)
+            "  A longer --budget gives it the time; kernels stay built." * short), file=sys.stderr)
         return 1
     print("runelift: interrupted; " + (
         "what was found before is kept." if not state.thresholds.interrupted else

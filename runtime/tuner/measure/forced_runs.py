@@ -398,6 +398,6 @@ def summary(forest: Forest, dataset: str, runs: Iterable[LoggedRun]) -> str:
     made = [(run.seconds, run) for run in runs
             if run.dataset == dataset and run.force and run.seconds is not None]
     if not made:
-        return f"{text}, none could run"
+        return f"{text}, none measured"
     seconds, best = min(made, key=itemgetter(0))
     return f"{text}, best {names_of_plan(forest, best.force)} {show_seconds(seconds)}"

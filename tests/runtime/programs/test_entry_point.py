@@ -120,6 +120,21 @@ def test_wrong_arguments_come_with_their_cure(program: Program, args: Any, named
     assert len(str(caught.value).splitlines()) <= MOST_LINES
 
 
+def test_characters_are_passed_as_bytes_are() -> None:
+    words = runelift.fn("entry words [n] (text: [n]u8): i64 = n", device="interpreter")
+    for text, cure in (("äb", "np.frombuffer(text.encode(), np.uint8)"),
+                       (b"ab", "np.frombuffer(text, np.uint8)")):
+        with pytest.raises(runelift.ArgumentError, match="should be") as caught:
+            words(text)
+        assert caught.value.hint == f"pass `{cure}`"
+        assert words(eval(cure)) == len(text) + isinstance(text, str)
+
+
+def test_a_program_without_entry_points_says_so() -> None:
+    with pytest.raises(AttributeError, match="no entry point 'f'; it has none"):
+        runelift.compile("def f = 1i32", device="interpreter").f()
+
+
 def test_frames_can_be_kept(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RUNELIFT_TRACEBACK", "1")
     with pytest.raises(runelift.ArgumentError) as caught:

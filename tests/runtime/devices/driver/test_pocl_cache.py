@@ -56,7 +56,8 @@ class Machine:
         for each in found:
             os.truncate(each, 5000)
 
-    def script(self, code: str = "", then: str = "") -> subprocess.CompletedProcess[str]:
+    def script(self, code: str = "", then: str = "", **variables: str
+               ) -> subprocess.CompletedProcess[str]:
         """Run a user's own program: ``code``, a call of a compiled program, and ``then`` more."""
         self.caches += 1
         (self.folder / "user.py").write_text(
@@ -66,7 +67,8 @@ class Machine:
         return subprocess.run(
             [sys.executable, "user.py"], cwd=self.folder, capture_output=True, text=True,
             check=False, env={**os.environ, "RUNELIFT_CACHE": str(
-                self.folder / f"cache{self.caches}"), pocl_cache.VARIABLE: str(self.kernels)})
+                self.folder / f"cache{self.caches}"), pocl_cache.VARIABLE: str(self.kernels),
+                **variables})
 
 
 @pytest.fixture
@@ -135,10 +137,15 @@ def test_a_full_disk(machine: Machine, arguments: tuple[str, ...]) -> None:
 
 
 @needs_pocl
-@pytest.mark.parametrize("place", ["/proc/none", "/dev/null/x"])
-def test_a_home_that_cannot_be_written_to(machine: Machine, place: str) -> None:
-    done = machine.runelift(*RUN, **{pocl_cache.VARIABLE: "", "XDG_CACHE_HOME": "", "HOME": place})
-    assert done.stdout == RESULT
+@pytest.mark.parametrize(("way", "place"), [
+    (RUN, "/proc/none"), (RUN, "/dev/null/x"), ("script", "/dev/null/x"),
+    (("profile", "p.fut", "-r", "1"), "/dev/null/x")])
+def test_a_home_that_cannot_be_written_to(machine: Machine, way: str | tuple[str, ...], place: str
+                                          ) -> None:
+    home = {pocl_cache.VARIABLE: "", "XDG_CACHE_HOME": "", "HOME": place}
+    done = machine.script(**home) if way == "script" else machine.runelift(*way, **home)
+    assert done.returncode == 0
+    assert done.stdout == {RUN: RESULT, "script": "[ 6. 14.]\n"}.get(way, done.stdout)
     assert f"PoCL's cache '{place}/.cache/pocl/kcache' is not used" in done.stderr
     assert "no usable OpenCL device" not in done.stderr
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from runelift.runtime.cache import disk
+from runelift.runtime.cache.inventory import inventory
 from runelift.runtime.tools.commands.cli import main
 
 
@@ -36,6 +39,21 @@ def test_files_are_shown_and_removed(folder: Path, capsys: pytest.CaptureFixture
     assert not folder.exists()
     assert main(["cache", "info"]) == 0
     assert "0 B  in all" in capsys.readouterr().out
+
+
+def test_every_kind_of_file_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(disk.VARIABLE, str(tmp_path))
+    root = Path(disk.__file__).parents[1]
+    kinds = {vars(import_module(".".join(
+        ("runelift.runtime", *path.relative_to(root).with_suffix("").parts))))[name]
+        for path in root.rglob("*.py")
+        for name in re.findall(r"disk\.store\((\w+), ", path.read_text())}
+    assert len(kinds) >= 6
+    for kind in kinds:
+        disk.store(kind, disk.key(kind), b"content")
+    found = inventory(tmp_path)
+    assert {kind: found.count(kind) for kind in found.files} == dict.fromkeys(kinds, 1)
+    assert found.others == 0
 
 
 def test_kernels_that_drivers_keep_are_shown_and_left(

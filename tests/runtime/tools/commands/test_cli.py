@@ -182,6 +182,27 @@ def test_slips_are_answered_with_what_is_meant(arguments: list[str], said: str,
     assert said in capsys.readouterr().err
 
 
+def test_programs_that_are_not_the_users_are_left_out(run: Run, tmp_path: Path) -> None:
+    for folder in ("", ".hidden", "venv/lib", "own"):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / folder / "a.fut").write_text("entry f = x")
+    (tmp_path / "venv" / "pyvenv.cfg").touch()
+    (tmp_path / ".#a.fut").symlink_to(tmp_path / "none")
+    assert re.findall(r"^(?:runelift: )?(\S+):1:11: error", run("check", tmp_path).err, re.M) == [
+        str(tmp_path / "a.fut"), str(tmp_path / "own" / "a.fut")]
+    assert "venv/lib/a.fut" in run("check", tmp_path / "venv").err
+
+
+@pytest.mark.parametrize("command", [
+    ("dump",), ("dump", "--stage", "tree"), ("explain",),
+    *(("explain", topic) for topic in ("parameters", "kernels", "memory", "cost", "schedule",
+                                       "barriers", "access"))])
+def test_a_program_without_an_entry_point_is_told(command: tuple[str, ...], run: Run,
+                                                  tmp_path: Path) -> None:
+    (tmp_path / "f.fut").write_text("def f = 1i32")
+    assert "has no entry point: declare" in run(*command, tmp_path / "f.fut").err
+
+
 def test_programs_are_checked_together(run: Run, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for name, text in (("a.fut", "def f: i32 = x"), ("in/b.fut", "def g: i32 = y"),
@@ -576,6 +597,7 @@ def test_versions_for_rows_of_different_lengths_are_drawn(run: Run, tmp_path: Pa
 
 @pytest.mark.parametrize(("options", "said"), [
     (["schedule"], "Which program?"), (["--memory"], "Which program?"),
+    (["G7"], "'runelift rules G7' shows the rule"),
     (["memory", "FILE", "FILE"], "Name one file"), (["cots", "FILE"], "'cots' is no topic"),
     (["--steps", "FILE"], "--steps goes with 'explain schedule'"),
     (["FILE", "--sizes", "n=3"], "--sizes goes with 'explain memory'")])
@@ -632,6 +654,8 @@ def test_rules(run: Run) -> None:
     assert "== flattening" in run("rules", "G3").out
     assert "ab_tile(rows, columns, copies=none)" in run("rules", "rewrite points").out
     assert run("rules", "no such rule anywhere").status == 1
+    assert {each["name"].split()[0] for each in json.loads(run("rules", "g1", "--json").out)[
+        "result"]} == {"G1"}
 
 
 def test_devices_and_doctor(run: Run) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from runelift.runtime.data.text import format_value
+from runelift.runtime.programs import first_call
 from runelift.runtime.records.format import table, tables_within
 from runelift.runtime.tools.commands import completion, progress
 from runelift.runtime.tools.commands.cli import COMMANDS, EXAMPLES, main, make_parser
@@ -175,6 +176,30 @@ def test_what_takes_long_shows_that_it_goes_on(monkeypatch: pytest.MonkeyPatch,
     with progress.waiting("interpreting main"):
         pass
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("command", "said"), [
+    (("literate",), "computing the values of f.fut: "),
+    (("export", "-o", "made"), "building the kernels of f.fut: ")])
+def test_commands_that_take_long_show_that_they_go_on(
+        command: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "REMINDER", 0.001)
+    Path("f.fut").write_text("-- > f [1, 2]\n\nentry f [n] (xs: [n]i32) = map (+ 1) xs\n")
+    assert main([*command, "f.fut"]) == 0
+    assert capsys.readouterr().err.startswith(said)
+
+
+def test_a_long_first_run_shows_what_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+                                              ) -> None:
+    screen = Screen()
+    monkeypatch.setattr(first_call, "PATIENCE", 0.0001)
+    monkeypatch.setattr(sys, "stderr", screen)
+    path = tmp_path / "f.fut"
+    path.write_text("entry f [n] (xs: [n]i32): i32 = loop a = 77 for x in xs do a / 3 + x\n")
+    assert main(["run", str(path), "[1, 2]", "--device", "Portable"]) == 0
+    assert "first call of 'f'" in screen.getvalue()
 
 
 def test_the_bar_gives_way_to_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
