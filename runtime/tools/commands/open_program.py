@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from runelift.ir.base.errors import CompilerLimitation, VersionUnavailable, unknown_entry
 from runelift.ir.base.files import require_file
@@ -17,12 +18,19 @@ from runelift.runtime.versions.version_names import plan_of, with_version_names
 def open_program(args: argparse.Namespace, *, tuned: bool = True,
                  settings: Mapping[str, int] | None = None) -> Program:
     """Compile the program of the command line; one that is not ``tuned`` runs elsewhere."""
-    path = require_file(args.program)
-    return compile_program(path, device=args.device, policy=args.policy,
+    return compiled_for(args, require_file(args.program), tuned=tuned, settings=settings,
+                        runs=tuned)
+
+
+def compiled_for(args: argparse.Namespace, path: Path, *, device: str | None = None,
+                 tuned: bool = True, settings: Mapping[str, int] | None = None,
+                 runs: bool = False) -> Program:
+    """Compile a program by the options of the command line, for its device or another one."""
+    return compile_program(path, device=device or args.device, policy=args.policy,
                            fp_contract=args.fp_contract,
                            tuning=(getattr(args, "tuning", None) if tuned else {}),
                            memory=getattr(args, "memory", None),
-                           settings=settings, runs=tuned, rules=args.rules,
+                           settings=settings, runs=runs, rules=args.rules,
                            schedule=getattr(args, "schedule", None))
 
 
@@ -34,6 +42,11 @@ def pick_entry(program: Program, name: str | None) -> str:
     if name not in program.entries:
         raise unknown_entry(name, program.entries)
     return name
+
+
+def picked_entries(program: Program, name: str | None) -> Sequence[str]:
+    """The entry point ``name``, or all."""
+    return program.entries if name is None else (pick_entry(program, name),)
 
 
 def forced(args: argparse.Namespace, program: Program, entry: str) -> dict[str, int]:
