@@ -456,11 +456,8 @@ class _Subject:
         started = time.perf_counter()
         yield "", partial(self._run, entry, arguments)
         seconds = time.perf_counter() - started
-        placed: Sequence[Any] | None = None
-        for name, force in self._versions.plans(entry) if self._versions is not None else ():
-            assert self._versions is not None
-            placed = self._versions.place(arguments, seconds) if placed is None else placed
-            yield name, partial(self._versions.results, entry, placed, force)
+        if self._versions is not None:
+            yield from self._versions.runners(entry, arguments, seconds)
 
     def _run(self, entry: str, arguments: Sequence[Any]) -> Sequence[Any]:
         with version_names_in_errors(self._program):

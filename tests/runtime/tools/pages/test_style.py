@@ -12,7 +12,7 @@ from runelift.runtime.tools.explanation import page as explanation
 from runelift.runtime.tools.notebook.fragments import STYLE
 from runelift.runtime.tools.pages import charts
 from runelift.runtime.tools.pages.document import MANY, document, section
-from runelift.runtime.tools.pages.templates import read
+from runelift.runtime.tools.pages.markup import read
 
 ENOUGH = 4.5
 """The least contrast of text, as WCAG 2.2 asks for (AA)."""
