@@ -8,6 +8,11 @@ from contextlib import contextmanager, nullcontext
 from runelift.runtime.devices.driver import icd, pocl_cache
 
 
+def begin_device(device: str | None) -> None:
+    """Begin to open the device in a thread."""
+    icd.begin(device)
+
+
 @contextmanager
 def tuning_ahead(device: str | None, program: str | None, policy: str) -> Iterator[None]:
     """The first needs of a tuning: a process that runs programs, the program, the devices."""

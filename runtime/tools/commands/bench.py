@@ -31,10 +31,10 @@ from runelift.runtime.records.observers import Observers
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.statistics import Summary, median, summarise
 from runelift.runtime.tools.commands.open_program import (
+    entries_of,
     forced,
     open_program,
     pick_entry,
-    picked_entries,
     tell_failed_versions,
     version_names_in_errors,
 )
@@ -75,7 +75,7 @@ def inputs(args: argparse.Namespace | TuningRequest, program: Program,
         path: Path = args.input
         entry = pick_entry(program, args.entry)
         return [Dataset(path.name, entry, partial(load_values, path, _types(program, entry)))]
-    entries = picked_entries(program, args.entry)
+    entries = entries_of(args, program.entries)
     scripts = partial(evaluate, program=program.compiled.source, device=program.device_info)
     found = [
         Dataset(case.dataset, entry, partial(case.recipes, scripts, _types(program, entry)),

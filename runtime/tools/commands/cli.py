@@ -245,7 +245,7 @@ def _ahead(command: str | None, arguments: Sequence[str]) -> AbstractContextMana
         return ahead.tuning_ahead(device, program, policy_with(
             _option("--policy", arguments) or POLICIES[0],
             ignores_attributes="--ignore-attributes" in arguments))
-    ahead.icd.begin(device)  # in a thread
+    ahead.begin_device(device)
     return nullcontext()
 
 

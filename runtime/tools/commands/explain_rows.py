@@ -21,7 +21,8 @@ from runelift.runtime.predictions.predict import PredictedChoice, predict_call
 from runelift.runtime.programs.loaded_program import LoadedProgram
 from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.tools.commands.explain_cost import predicted_program
-from runelift.runtime.tools.commands.explained_program import entries_of, inputs_of, planned_program
+from runelift.runtime.tools.commands.explained_program import inputs_of, planned_program
+from runelift.runtime.tools.commands.open_program import entries_of
 from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.styles import show
 from runelift.runtime.tools.explanation import segments

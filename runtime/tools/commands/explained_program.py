@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from runelift.ir.base.errors import unknown_entry
 from runelift.ir.base.files import read_source
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.runtime.compilation.compiled import Compiled
@@ -36,16 +35,6 @@ def compiled_source(args: argparse.Namespace, path: Path, rewriting: Rewriting |
     return compile_source(read_source(path), policy=args.policy,
                           rewriting=rewriting or rewriting_of(args),
                           rules=rules_of(args), schedule=schedule_of(args.file))
-
-
-def entries_of(args: argparse.Namespace, known: Iterable[str]) -> Sequence[str]:
-    """The entry points that are asked for; UserError if that is none of the ``known``."""
-    entries = tuple(known)
-    if args.entry is None:
-        return entries
-    if args.entry not in entries:
-        raise unknown_entry(args.entry, entries)
-    return [args.entry]
 
 
 def inputs_of(loaded: LoadedProgram, entry: str, sizes: Sequence[str], only: str | None

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from runelift.ir.base.errors import CompilerLimitation, VersionUnavailable, unknown_entry
 from runelift.ir.base.files import require_file
 from runelift.runtime.programs.compile import compile as compile_program
 from runelift.runtime.programs.program import Program
 from runelift.runtime.versions.version_names import plan_of, with_version_names
+
+if TYPE_CHECKING:
+    from runelift.runtime.tools.commands.tuning_request import TuningRequest
 
 
 def open_program(args: argparse.Namespace, *, tuned: bool = True,
@@ -44,9 +48,14 @@ def pick_entry(program: Program, name: str | None) -> str:
     return name
 
 
-def picked_entries(program: Program, name: str | None) -> Sequence[str]:
-    """The entry point ``name``, or all."""
-    return program.entries if name is None else (pick_entry(program, name),)
+def entries_of(args: argparse.Namespace | TuningRequest, known: Iterable[str]) -> Sequence[str]:
+    """The entry points that are asked for; UserError if that is none of the ``known``."""
+    entries = tuple(known)
+    if args.entry is None:
+        return entries
+    if args.entry not in entries:
+        raise unknown_entry(args.entry, entries)
+    return [args.entry]
 
 
 def forced(args: argparse.Namespace, program: Program, entry: str) -> dict[str, int]:

@@ -85,7 +85,7 @@ class RunCount:
         return self._program.time_all(entry, args, choices, often=often)
 
     def replay(self, entry: str, args: Args, race: Race) -> ReplayRecord:
-        """A replay, which counts as one run that differs from all others."""
+        """A replay, which counts as one run, unlike any run before it."""
         self.executions += 1
         self._distinct.add(("replay", self.executions))
         return self._program.replay(entry, args, race)

@@ -43,7 +43,7 @@ def halve(candidates: Sequence[Candidate], finalists: int,
 
 def near_and_drawn(drawn: Iterator[Candidate], near: Iterable[Iterator[Candidate]], share: float
                    ) -> Iterator[Candidate]:
-    """Drawn candidates, and a ``share`` of candidates that are near good ones, of each in turn."""
+    """Drawn candidates, and a ``share`` of candidates near good candidates, of each in turn."""
     sources, due = [*near], 0.0
     while True:
         due += share if sources else 0.0
