@@ -21,7 +21,7 @@ from mkdocs.structure.pages import Page
 import runelift
 from runelift.ir.base.project_links import repository
 from runelift.runtime.tools.commands.cli import COMMANDS, make_parser
-from runelift.runtime.tools.pages.templates import read
+from runelift.runtime.tools.pages.markup import read
 
 DOCS = Path(__file__).parents[1]
 ROOT = DOCS.parent

@@ -15,20 +15,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from runelift.runtime.records.statistics import ENOUGH
-from runelift.runtime.tuner import confirm_size_guards
+from runelift.runtime.tuner import confirm_size_guards, final_choice
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.costs.objective import Objective
-from runelift.runtime.tuner.final_choice import (
-    NONE,
-    USUAL,
-    Candidates,
-    choices_on,
-    in_fixed_order,
-    runs_like,
-    settings_of,
-    single_versions,
-    with_best,
-)
 from runelift.runtime.tuner.fit.fit import fit
 from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
 from runelift.runtime.tuner.job import TuningJob
@@ -64,7 +53,7 @@ FIRST_PART = 0.7
 """The part of the time for the first runs in turn; the other part is for a choice fitted anew."""
 PLAIN_PARTS = 0.5, 0.4
 """These parts if runs with settings of kernels follow."""
-LOADED = Candidates(most=5, near=100.0)
+LOADED = final_choice.Candidates(most=5, near=100.0)
 """The single versions that run where records are noisy: a run may wait for other work that long."""
 ROUNDS = 2
 """Runs of each choice that there must be time for: one warms up.
@@ -118,12 +107,13 @@ def _with_settings(job: TuningJob, turns: InTurn, state: State, plain: State) ->
     """
     paths = {costs.name: costs.launched(entry.choice)
              for entry in plain.concluded().thresholds.entries for costs in entry.costs.datasets}
-    wanted = {costs.name: next((each for each in single_versions(entry.forest, state.guarded)
-                                if costs.launched(each) == paths[costs.name]), plain.guarded)
+    wanted = {costs.name: next(
+        (each for each in final_choice.single_versions(entry.forest, state.guarded)
+         if costs.launched(each) == paths[costs.name]), plain.guarded)
               for entry in state.concluded().thresholds.entries
               for costs in entry.costs.datasets if costs.name in paths}
     made = _fitted_to(job, state, wanted) or state
-    again = turns.run({TUNED: made, ALONE: plain}, turns.end, NONE)
+    again = turns.run({TUNED: made, ALONE: plain}, turns.end, final_choice.NONE)
     if all(judged(again, TUNED, over, job, {}, turns.least_gain).proved
            for over in (DEFAULT, ALONE)):
         return replace(made, final=_with_best(again, TUNED))
@@ -131,7 +121,7 @@ def _with_settings(job: TuningJob, turns: InTurn, state: State, plain: State) ->
 
 
 def _with_best(runs: Sequence[RunsInTurn], name: str) -> tuple[SideBySide, ...]:
-    return tuple(with_best(each.found, name) for each in runs if each.found.seconds)
+    return tuple(final_choice.with_best(each.found, name) for each in runs if each.found.seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,14 +217,14 @@ class InTurn:
         policy = self.job.policy.comparison
         return policy.alike if self.busy > BUSY else policy.tolerance / 2
 
-    def run(self, states: Mapping[str, State], end: float, candidates: Candidates | None = None
-            ) -> list[RunsInTurn]:
+    def run(self, states: Mapping[str, State], end: float,
+            candidates: final_choice.Candidates | None = None) -> list[RunsInTurn]:
         """Run all choices on each dataset until they are decided, or its time is up.
 
         Single versions run with the settings of the first of the ``states``.
         """
         if candidates is None:
-            candidates = LOADED if self.busy > BUSY else USUAL
+            candidates = LOADED if self.busy > BUSY else final_choice.USUAL
         entries = _entries(next(iter(states.values())))
         tuned = {name: each.guarded for name, each in states.items()}
         datasets = [each for each in self.job.datasets if each.name not in self.wrong]
@@ -262,15 +252,15 @@ class InTurn:
         if entry is None or self.job.aim is Objective.MEMORY:
             return ()
         costs = entry.costs.of(dataset.name)
-        return () if costs is None else in_fixed_order(
-            entry, costs, choices, settings_of(entry, tuned))
+        return () if costs is None else final_choice.in_fixed_order(
+            entry, costs, choices, final_choice.settings_of(entry, tuned))
 
     def _choices(self, entry: EntryTuning | None, dataset: Dataset,
-                 tuned: Mapping[str, GuardedThresholds], candidates: Candidates
+                 tuned: Mapping[str, GuardedThresholds], candidates: final_choice.Candidates
                  ) -> dict[str, Choice]:
         costs = None if entry is None else entry.costs.of(dataset.name)
         if entry is not None and costs is not None:
-            return choices_on(entry, costs, tuned, candidates)
+            return final_choice.choices_on(entry, costs, tuned, candidates)
         default = Choice(UNTUNED)
         return {DEFAULT: default, **{name: Choice(each) if each else default
                                      for name, each in tuned.items()}}
@@ -434,13 +424,13 @@ def _first_versions(entry: EntryTuning, base: State, runs: Sequence[RunsInTurn],
 
     Only choices count that ran with the settings of kernels that are kept.
     """
-    settings = settings_of(entry, base.values)
+    settings = final_choice.settings_of(entry, base.values)
     found = dict[str, Mapping[str, int]]()
     for each in runs:
         costs = entry.costs.of(each.found.dataset) if (
             each.found.entry == entry.forest.entry) else None
         if costs is not None and each.found.rounds >= ENOUGH:
-            order = in_fixed_order(entry, costs, each.choices, settings)
+            order = final_choice.in_fixed_order(entry, costs, each.choices, settings)
             first = first_alike(each.found, order, policy)
             if first is not None:
                 found[costs.name] = each.choices[first].thresholds or entry.defaults
@@ -461,7 +451,7 @@ def _named(anew: State, name: str, state: State, runs: Sequence[RunsInTurn]
             if entry.costs.incomplete.get(costs.name):
                 return None
             if costs.launched(anew.guarded) != costs.launched(state.guarded):
-                equal = runs_like(entry, costs, each.choices, anew.guarded) or ""
+                equal = final_choice.runs_like(entry, costs, each.choices, anew.guarded) or ""
                 if equal not in each.found.seconds:
                     return None
         found.append(each.also(FIRST, equal))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cache
 from pathlib import Path
@@ -23,8 +23,7 @@ from runelift.runtime.devices.profiles import profile
 from runelift.runtime.predictions.modelled_device import ModelledDevice, modelled
 from runelift.runtime.predictions.predict import Prediction, predict_call
 from runelift.runtime.programs.loaded_program import LoadedProgram
-from runelift.runtime.tools.predictions.call import running
-from runelift.runtime.versions.forest import Forest, forest_of, plans
+from runelift.runtime.versions.forest import Alternative, Forest, Site, forest_of, plans
 from tests.ledger.shapes import Shape, shapes
 
 DEVICES = ("h200", "pocl")
@@ -194,3 +193,20 @@ def read(path: Path) -> Page:
     title, _, *found = body.rstrip("\n").split("\n")
     reasons = (line.partition(": ") for line in below.splitlines())
     return Page(title, tuple(found), {entry: reason for entry, _, reason in reasons})
+
+
+def running(forest: Forest, prediction: Prediction) -> list[Alternative]:
+    """The versions without choices in them that run, in the order of their numbers."""
+    chosen: dict[str, set[int]] = {}
+    for choice in prediction.choices:
+        chosen.setdefault(choice.site, set()).add(choice.chosen)
+    return list(_running(forest.trees, chosen))
+
+
+def _running(sites: Sequence[Site], chosen: dict[str, set[int]]) -> Iterator[Alternative]:
+    for site in sites:
+        for index, alternative in enumerate(site.alternatives):
+            if index in chosen.get(site.name, ()):
+                if alternative.label:
+                    yield alternative
+                yield from _running(alternative.sites, chosen)

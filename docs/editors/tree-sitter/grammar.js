@@ -1,2 +1,2 @@
-// The rules are written by `python -m runelift.runtime.tools.editors.treesitter`.
+// The rules are written by `python -m tests.runtime.tools.editors.treesitter`.
 module.exports = { grammar: require("./src/grammar.json") };

@@ -33,7 +33,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runelift.ir.base.errors import UserError
 from runelift.runtime.data.outline import outline
@@ -73,7 +73,6 @@ from runelift.runtime.tuner.job import ParameterSearch, TuningJob
 from runelift.runtime.tuner.measure.measurable import Measurable
 from runelift.runtime.tuner.measure.protocols import DevicePool
 from runelift.runtime.tuner.measure.time_limits import UNLIMITED
-from runelift.runtime.tuner.searched_gains import SearchedGain
 from runelift.runtime.tuner.state import State
 from runelift.runtime.tuner.strategies.instrumentation import measuring_method
 from runelift.runtime.tuner.strategies.trials import Strategy
@@ -84,8 +83,6 @@ if TYPE_CHECKING:
     from runelift.runtime.tuner.strategies.tune_by_search import SearchTuning
 
 __all__ = ["configure", "execute", "tuned"]
-SCHEDULES = "runelift.runtime.tools.commands.schedule_search"
-"""The module that searches schedules; other tunings need no compiler."""
 WITHOUT_RECORDS = "runelift.runtime.tools.commands.tuning_by_search"
 """The module of tunings that have no records; few are such."""
 EXAMPLES = ("runelift autotune examples/mapscan.fut --effort quick -v",
@@ -139,7 +136,8 @@ def tuned(request: TuningRequest) -> Iterator[TuningResult]:
                 yield replace(result, found=_without_records(request, strategy, program, job))
                 return
             job = replace(_recording(request, strategy, program, job, pool, started),
-                          held_back=held_back, gains=_proved_gains(program, searched))
+                          held_back=held_back, gains=_schedules().proved_gains(
+                              program, searched.searches) if searched.searches else None)
             if may_drop := _has_time_to_drop(searched, job):
                 job = job.until(job.policy.budget.unused)
             state = _tune(request, strategy, program, job, started)
@@ -151,9 +149,12 @@ def tuned(request: TuningRequest) -> Iterator[TuningResult]:
                     runner.save_manifest()
                 runner.leave()
             result = replace(result, state=state)
-            rest = _without_unused(request, program, searched, state) if may_drop else None
+            # some schedules may be unused, or may have been dropped in vain
+            rest: SearchedSchedules | None = _schedules().without_unused(
+                request, program, searched, state) if may_drop else None
             if rest is None:
-                yield _with_most_datasets(result, before)
+                yield (_schedules().with_most_datasets(result, before) if result.searches
+                       else result)
                 return
             searched, before = rest, result
 
@@ -188,8 +189,7 @@ def _search_schedules(request: TuningRequest) -> SearchedSchedules:
         return SearchedSchedules(request.schedule)
     program = request.opened(request.schedule)
     with display(0) as shown, interrupts.between_runs():
-        found: SearchedSchedules = import_module(SCHEDULES).search_schedules(
-            request, program, shown)
+        found: SearchedSchedules = _schedules().search_schedules(request, program, shown)
         return found
 
 
@@ -201,28 +201,9 @@ def _has_time_to_drop(searched: SearchedSchedules, job: TuningJob) -> bool:
         each.winners and not each.unused for each in searches)
 
 
-def _without_unused(request: TuningRequest, program: Program, searched: SearchedSchedules,
-                    state: State) -> SearchedSchedules | None:
-    """The schedules without unused schedules; None if all are used."""
-    found: SearchedSchedules | None = import_module(SCHEDULES).without_unused(
-        request, program, searched, state)
-    return found
-
-
-def _proved_gains(program: Program, searched: SearchedSchedules) -> list[SearchedGain] | None:
-    if not searched.searches:
-        return None
-    found: list[SearchedGain] | None = import_module(SCHEDULES).proved_gains(
-        program, searched.searches)
-    return found
-
-
-def _with_most_datasets(result: TuningResult, before: TuningResult | None) -> TuningResult:
-    """The result of a tuning, after which schedules may have been dropped in vain."""
-    if not result.searches:
-        return result
-    found: TuningResult = import_module(SCHEDULES).with_most_datasets(result, before)
-    return found
+def _schedules() -> Any:
+    """The module that searches schedules, which other tunings do without: they need no compiler."""
+    return import_module("runelift.runtime.tools.commands.schedule_search")
 
 
 def _has_choices(request: TuningRequest, program: Program, strategy: Strategy) -> bool:

@@ -13,10 +13,10 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from runelift.runtime.records.observers import Observers
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.statistics import Summary, median, summarise
 from runelift.runtime.tools.commands.open_program import (
+    entries_of,
     forced,
     open_program,
     pick_entry,
@@ -38,11 +39,11 @@ from runelift.runtime.tools.commands.open_program import (
     version_names_in_errors,
 )
 from runelift.runtime.tools.commands.options import COMPILATION, add_options, print_json
-from runelift.runtime.tools.commands.progress import Display, display
+from runelift.runtime.tools.commands.progress import display
 from runelift.runtime.tools.commands.styles import show
 from runelift.runtime.tools.testing.scripts import evaluate
 from runelift.runtime.tools.testing.test_blocks import Case, datasets_of
-from runelift.runtime.tuner.measure.protocols import Progress
+from runelift.runtime.tuner.measure.protocols import Dataset, Progress
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.choose import RequiredVersions
 
@@ -52,15 +53,6 @@ if TYPE_CHECKING:
 EXAMPLES = ("runelift bench examples/matmul.fut --only thin",
             "runelift bench examples/matmul.fut --force V3 --json")
 EXCLUDED_TAGS = frozenset({"nobench", "disable"})
-
-
-class Input(NamedTuple):
-    """A dataset of an entry point, with functions that make its arguments and expected output."""
-
-    entry: str
-    name: str
-    arguments: Callable[[], Sequence[Any]]
-    expected: Callable[[], Sequence[Any] | None] = lambda: None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def inputs(args: argparse.Namespace | TuningRequest, program: Program,
-           datasets: Callable[[Source, str], Sequence[Case]]) -> list[Input]:
+           datasets: Callable[[Source, str], Sequence[Case]]) -> list[Dataset]:
     """The inputs that the command line asks for, of the cases that ``datasets`` picks.
 
     Arrays of random values are made when they are brought to the device.
@@ -82,12 +74,12 @@ def inputs(args: argparse.Namespace | TuningRequest, program: Program,
     if args.input is not None:
         path: Path = args.input
         entry = pick_entry(program, args.entry)
-        return [Input(entry, path.name, partial(load_values, path, _types(program, entry)))]
-    entries = program.entries if args.entry is None else (pick_entry(program, args.entry),)
+        return [Dataset(path.name, entry, partial(load_values, path, _types(program, entry)))]
+    entries = entries_of(args, program.entries)
     scripts = partial(evaluate, program=program.compiled.source, device=program.device_info)
-    found: list[Input] = [
-        Input(entry, case.dataset, partial(case.recipes, scripts, _types(program, entry)),
-              case.expected)
+    found = [
+        Dataset(case.dataset, entry, partial(case.recipes, scripts, _types(program, entry)),
+                case.expected)
         for entry in entries
         for case in datasets(program.compiled.source, entry)
         if args.only is None or args.only in case.dataset]
@@ -134,13 +126,21 @@ def execute(args: argparse.Namespace) -> int:
         for number, each in enumerate(todo):
             label = dataset_label(each.entry, each.name)
             shown.begun(label)
+            observe = observers.of(args.program, each.entry, each.name, device)
+            done = Progress(label, number * args.runs, len(todo) * args.runs)
+
+            def seen(times: Sequence[float], record: Record | None, *,
+                     done: Progress = done,
+                     observe: Callable[[float, Record | None], None] = observe) -> None:
+                over = f"median {show_seconds(median(times))}" * (len(times) == args.runs)
+                shown.measured(replace(done, done=done.done + len(times), seconds=times[-1],
+                                       summary=over))
+                observe(times[-1], record)
+
             try:
                 with version_names_in_errors(program):
                     found = measure(program, each.entry, each.arguments(), args.runs,
-                                    forced(args, program, each.entry), partial(
-                                        _seen, partial(_show_run, shown, label, number, len(todo),
-                                                       args.runs),
-                                        observers.of(args.program, each.entry, each.name, device)))
+                                    forced(args, program, each.entry), seen)
             except (UserError, CompilerLimitation) as error:
                 with shown.aside():
                     show(f"runelift: {label}: {error}", sys.stderr)
@@ -159,19 +159,6 @@ def execute(args: argparse.Namespace) -> int:
         print_json({"program": str(args.program), "device": device, "runs": args.runs,
                     "thresholds": program.thresholds, "results": results})
     return 1 if len(results) < len(todo) else 0
-
-
-def _seen(shows: Callable[[Sequence[float]], None],
-          observe: Callable[[float, Record | None], None], times: Sequence[float],
-          record: Record | None) -> None:
-    shows(times)
-    observe(times[-1], record)
-
-
-def _show_run(shown: Display, label: str, number: int, datasets: int, runs: int,
-              times: Sequence[float]) -> None:
-    summary = f"median {show_seconds(median(times))}" if len(times) == runs else ""
-    shown.measured(Progress(label, number * runs + len(times), datasets * runs, times[-1], summary))
 
 
 def measure(program: Program, entry: str, args: Sequence[Any], runs: int,

@@ -95,8 +95,8 @@ def _as_json(found: Inventory, action: str, why: str | None) -> dict[str, Any]:
     return {"folder": str(found.folder), "action": action, "unused_because": why,
             "kinds": {kind: {"files": found.count(kind), "bytes": found.size(kind)}
                       for kind in KINDS}, "other_files": found.others,
-            "drivers": [{"driver": each.driver, "folder": str(each.folder), "files": each.files,
-                         "bytes": each.bytes} for each in driver_caches()]}
+            "drivers": [{**each._asdict(), "folder": str(each.folder)}
+                        for each in driver_caches()]}
 
 
 def _bytes(size: float) -> str:

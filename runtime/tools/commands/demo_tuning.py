@@ -96,6 +96,12 @@ class Demo:
                 found.setdefault(label, {})[dataset.name] = each.seconds
         return found
 
+    def fastest(self) -> dict[str, str]:
+        """The version that takes least, by dataset."""
+        times = self.times()
+        return {each.name: min(times, key=lambda label: times[label].get(each.name, math.inf))
+                for each in self.entry.costs.datasets}
+
     def facts(self) -> dict[str, Any]:
         """The JSON object that ``--json`` prints."""
         return {"program": PROGRAM, "device": self.device, "seconds": self.seconds,
@@ -110,9 +116,8 @@ class Demo:
         """The text: a table, what to do next, and three lines of conclusion."""
         times = self.times()
         names = [each.name for each in self.entry.costs.datasets]
+        fastest = self.fastest()
         kinds = {leaf.label: KINDS[leaf.kind.value] for leaf in self.entry.forest.leaves()}
-        fastest = {name: min(times, key=lambda label: times[label].get(name, math.inf))
-                   for name in names}
         yield f"Time of each version on {self.device} (* the fastest):"
         yield table([["version", *names], *(
             [f"{label} {kinds[label]}", *(_cell(each.get(name, math.inf), fastest[name] == label)
@@ -130,11 +135,9 @@ class Demo:
         known = {name: [each[name] for each in times.values()
                         if math.isfinite(each.get(name, math.inf))] for name in names}
         spread = max((max(each) / min(each) for each in known.values() if each), default=1.0)
-        winners = {min(times, key=lambda label: times[label].get(name, math.inf))
-                   for name in names}
         yield (f"Tried:  {len(times)} versions of one program on {len(names)} shapes of data in "
                f"{self.seconds:.0f} s; they differ up to {spread:.1f} times"
-               + (", and none is best for all." if len(winners) > 1 else "."))
+               + (", and none is best for all." if len({*self.fastest().values()}) > 1 else "."))
         measured = [each for each in self.changes
                     if each.after and math.isfinite(each.before + each.after)]
         best = max(measured, key=lambda each: each.before / each.after, default=None)

@@ -17,11 +17,11 @@ from runelift.runtime.predictions.predict import Prediction, predict_call
 from runelift.runtime.programs.loaded_program import LoadedProgram
 from runelift.runtime.tools.commands.explained_program import (
     compiled_source,
-    entries_of,
     inputs_of,
     planned_program,
 )
 from runelift.runtime.tools.commands.json_output import command_line
+from runelift.runtime.tools.commands.open_program import entries_of
 from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.styles import show
 from runelift.runtime.tools.pages.document import write_page

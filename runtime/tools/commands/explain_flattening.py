@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from runelift.ir.base import plugins
-from runelift.ir.base.errors import unknown_entry
 from runelift.ir.base.policies import disabled_rules
 from runelift.ir.syntax import Program
 from runelift.rewrite.engine.rule import Rewriting
@@ -19,6 +18,7 @@ from runelift.rewrite.pipeline import expanded
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.tools.commands import outside
 from runelift.runtime.tools.commands.explained_program import compiled_source
+from runelift.runtime.tools.commands.open_program import entries_of
 from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.rewriting_options import rewriting_of
 from runelift.runtime.tools.commands.styles import show
@@ -30,12 +30,9 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     if plugins.declared(plugins.RULES):  # then their firings are counted, in all entry points
         rewriting.trace = rewriting.trace or (lambda *_: None)
     compiled = compiled_source(args, path, rewriting)
-    derivations = compiled.derivations
+    asked = entries_of(args, (each.fun for each in compiled.derivations))
+    derivations = [each for each in compiled.derivations if each.fun in asked]
     foreign = outside.used(args.policy, rewriting.fired)
-    if args.entry is not None:
-        derivations = tuple(d for d in derivations if d.fun == args.entry)
-        if not derivations:
-            raise unknown_entry(args.entry, compiled.interfaces)
     if args.json:
         print_json({d.fun: [_facts(step) for step in d.steps] for d in derivations})
     else:

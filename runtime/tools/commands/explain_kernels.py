@@ -22,11 +22,10 @@ from runelift.runtime.predictions.predict import predict_versions
 from runelift.runtime.programs.program import Program
 from runelift.runtime.tools.commands.explained_program import (
     compiled_source,
-    entries_of,
     inputs_of,
     planned_program,
 )
-from runelift.runtime.tools.commands.open_program import pick_entry
+from runelift.runtime.tools.commands.open_program import entries_of, pick_entry
 from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.styles import show
 from runelift.runtime.tools.explanation import memory as explained_memory

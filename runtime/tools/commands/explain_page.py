@@ -6,10 +6,10 @@ import argparse
 import shlex
 from pathlib import Path
 
-from runelift.ir.base.errors import unknown_entry
 from runelift.runtime.devices.driver.device_spec import requested
 from runelift.runtime.devices.info import DeviceInfo, find_devices, select
 from runelift.runtime.tools.commands.explained_program import compiled_source
+from runelift.runtime.tools.commands.open_program import entries_of
 from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.rewriting_options import rewriting_of
 from runelift.runtime.tools.explanation.history import History
@@ -21,9 +21,8 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     """Write the page, and say where it is."""
     history = History(rewriting_of(args))
     compiled = compiled_source(args, path, history.rewriting)
-    if args.entry is not None and args.entry not in compiled.interfaces:
-        raise unknown_entry(args.entry, compiled.interfaces)
-    entries = [fun.name for fun in compiled.core.funs if args.entry in (None, fun.name)]
+    asked = entries_of(args, compiled.interfaces)
+    entries = [fun.name for fun in compiled.core.funs if fun.name in asked]
     page = explained(compiled, history, entries=entries, device=_device(args.device),
                      command=f"runelift explain {shlex.quote(path.name)} --html")
     out = Path(args.html or path.with_suffix(".html").name)

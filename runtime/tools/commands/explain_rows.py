@@ -21,18 +21,11 @@ from runelift.runtime.predictions.predict import PredictedChoice, predict_call
 from runelift.runtime.programs.loaded_program import LoadedProgram
 from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.tools.commands.explain_cost import predicted_program
-from runelift.runtime.tools.commands.explained_program import entries_of, inputs_of, planned_program
+from runelift.runtime.tools.commands.explained_program import inputs_of, planned_program
+from runelift.runtime.tools.commands.open_program import entries_of
 from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.styles import show
-from runelift.runtime.tools.explanation.segments import (
-    VERSIONS,
-    Lengths,
-    Picture,
-    class_counts,
-    class_lines,
-    picture,
-    waste,
-)
+from runelift.runtime.tools.explanation import segments
 from runelift.runtime.tools.predictions.call import verdict
 from runelift.runtime.versions.forest import Alternative, Forest, Site, forest_of
 from runelift.runtime.versions.version_names import described_version, version_name
@@ -52,7 +45,7 @@ class _Found:
 
     dataset: str
     name: str
-    lengths: Lengths
+    lengths: segments.Lengths
     site: Site
     choice: PredictedChoice
     abreast: int
@@ -61,7 +54,7 @@ class _Found:
         for alternative, par in zip(self.site.alternatives, self.choice.pars, strict=True):
             steps = len(self.lengths) + int(np.maximum(self.lengths, 0).sum())
             yield (alternative, par if alternative.guard else steps,
-                   waste(alternative.kind.value, self.lengths, self.abreast))
+                   segments.waste(alternative.kind.value, self.lengths, self.abreast))
 
 
 def ragged(args: argparse.Namespace, path: Path) -> None:
@@ -96,7 +89,7 @@ def _choices(args: argparse.Namespace, loaded: LoadedProgram, entry: str) -> Ite
                                  ABREAST if loaded.device.info.interleaves else 1)
 
 
-def _is_about(site: Site, choice: PredictedChoice, lengths: Lengths) -> bool:
+def _is_about(site: Site, choice: PredictedChoice, lengths: segments.Lengths) -> bool:
     """True if the guards of a choice have the facts about these lengths."""
     about = next((each.guard.lengths for each in site.alternatives
                   if each.guard is not None and each.guard.lengths is not None), None)
@@ -112,7 +105,7 @@ def _lines(found: _Found) -> Iterator[str]:
     yield (f"\n{found.site.name}, {found.dataset}: {len(lengths):,} rows, {found.name} has "
            f"lengths {min(lengths, default=0):,} to {max(lengths, default=0):,}, "
            f"mean {float(lengths.mean()) if len(lengths) else 0:.3g}")
-    yield from (f"  {line}" for line in class_lines(lengths))
+    yield from (f"  {line}" for line in segments.class_lines(lengths))
     rows = [list(HEAD)]
     for predicted, (alternative, par, wasted) in zip(
             found.choice.versions, found.versions(), strict=True):
@@ -131,7 +124,7 @@ def _facts(found: _Found) -> dict[str, Any]:
         "site": found.site.name, "dataset": found.dataset, "lengths": found.name,
         "rows": len(found.lengths),
         **{fact.name.lower(): int(facts[fact]) for fact in Fact},
-        "counts": class_counts(found.lengths),
+        "counts": segments.class_counts(found.lengths),
         "chosen": version_name(found.site.alternatives[chosen]) if chosen >= 0 else None,
         "why": verdict(found.site, found.choice),
         "versions": [{
@@ -150,7 +143,7 @@ class Drawn(NamedTuple):
 
     site: str
     version: str
-    picture: Picture
+    picture: segments.Picture
 
 
 def lengths(args: argparse.Namespace, path: Path) -> None:
@@ -188,8 +181,9 @@ def _drawn(forest: Forest, lengths: list[int]) -> Iterator[Drawn]:
     for name, site in forest.sites().items():
         if any(each.guard is not None and each.guard.lengths for each in site.alternatives):
             for each in site.alternatives:
-                if each.kind.value in VERSIONS:
-                    yield Drawn(name, version_name(each), picture(each.kind.value, lengths))
+                if each.kind.value in segments.VERSIONS:
+                    yield Drawn(name, version_name(each),
+                                segments.picture(each.kind.value, lengths))
 
 
 def _picture_lines(drawn: Drawn) -> Iterator[str]:
@@ -201,6 +195,6 @@ def _picture_lines(drawn: Drawn) -> Iterator[str]:
     yield from (f"    {number:>2} {line}".rstrip() for number, line in enumerate(found.lines))
 
 
-def _finite(found: Picture) -> float | None:
+def _finite(found: segments.Picture) -> float | None:
     """The waste; None if no step is useful."""
     return found.waste if found.useful else None

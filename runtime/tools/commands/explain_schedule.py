@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from runelift.ir import imp
-from runelift.ir.base.errors import unknown_entry
 from runelift.ir.base.files import read_source
 from runelift.ir.base.visible import one_line
 from runelift.ir.names import Names
@@ -32,6 +31,7 @@ from runelift.runtime.compilation.entry_points import asked_of
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.rules.load import load_rules
 from runelift.runtime.tools.commands.explained_program import require_entry
+from runelift.runtime.tools.commands.open_program import entries_of
 from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.rewriting_options import rules_of
 from runelift.runtime.tools.explanation.copies import blocked_kernels, copied, kernels_of
@@ -51,11 +51,9 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     compiled = compile_source(source, policy=args.policy, parameters=chosen.values, schedule=steps,
                               rewriting=Rewriting(Names()), rules=rules)
     require_entry(compiled)
-    core = compiled.core
-    if args.entry is not None:
-        core = Program(tuple(fun for fun in core.funs if fun.name == args.entry))
-        if not core.funs:
-            raise unknown_entry(args.entry, (fun.name for fun in compiled.core.funs))
+    entries = entries_of(args, (fun.name for fun in compiled.core.funs))
+    core = compiled.core if args.entry is None else Program(
+        tuple(fun for fun in compiled.core.funs if fun.name in entries))
     asked = asked_of(compiled.schedule, compiled.numbers, rules)
     versions = () if asked.schedule is None else asked.schedule.versions
     found = [_Followed.of(core, compiled.names, replace(asked, schedule=each), outside,

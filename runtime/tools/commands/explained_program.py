@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from runelift.ir.base.errors import UserError, unknown_entry
+from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import read_source
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.runtime.compilation.compiled import Compiled
@@ -46,16 +46,6 @@ def require_entry(program: Compiled) -> None:
     """Raise UserError if a program has no entry point: there is nothing to say of it."""
     if not program.interfaces:
         raise UserError("The program has no entry point: declare a function with 'entry'.")
-
-
-def entries_of(args: argparse.Namespace, known: Iterable[str]) -> Sequence[str]:
-    """The entry points that are asked for; UserError if that is none of the ``known``."""
-    entries = tuple(known)
-    if args.entry is None:
-        return entries
-    if args.entry not in entries:
-        raise unknown_entry(args.entry, entries)
-    return [args.entry]
 
 
 def inputs_of(loaded: LoadedProgram, entry: str, sizes: Sequence[str], only: str | None

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from runelift.ir.base.errors import CompilerLimitation, VersionUnavailable, unknown_entry
 from runelift.ir.base.files import require_file
@@ -13,16 +15,26 @@ from runelift.runtime.programs.compile import compile as compile_program
 from runelift.runtime.programs.program import Program
 from runelift.runtime.versions.version_names import plan_of, with_version_names
 
+if TYPE_CHECKING:
+    from runelift.runtime.tools.commands.tuning_request import TuningRequest
+
 
 def open_program(args: argparse.Namespace, *, tuned: bool = True,
                  settings: Mapping[str, int] | None = None) -> Program:
     """Compile the program of the command line; one that is not ``tuned`` runs elsewhere."""
-    path = require_file(args.program)
-    return compile_program(path, device=args.device, policy=args.policy,
+    return compiled_for(args, require_file(args.program), tuned=tuned, settings=settings,
+                        runs=tuned)
+
+
+def compiled_for(args: argparse.Namespace, path: Path, *, device: str | None = None,
+                 tuned: bool = True, settings: Mapping[str, int] | None = None,
+                 runs: bool = False) -> Program:
+    """Compile a program by the options of the command line, for its device or another one."""
+    return compile_program(path, device=device or args.device, policy=args.policy,
                            fp_contract=args.fp_contract,
                            tuning=(getattr(args, "tuning", None) if tuned else {}),
                            memory=getattr(args, "memory", None),
-                           settings=settings, runs=tuned, rules=args.rules,
+                           settings=settings, runs=runs, rules=args.rules,
                            schedule=getattr(args, "schedule", None))
 
 
@@ -34,6 +46,16 @@ def pick_entry(program: Program, name: str | None) -> str:
     if name not in program.entries:
         raise unknown_entry(name, program.entries)
     return name
+
+
+def entries_of(args: argparse.Namespace | TuningRequest, known: Iterable[str]) -> Sequence[str]:
+    """The entry points that are asked for; UserError if that is none of the ``known``."""
+    entries = tuple(known)
+    if args.entry is None:
+        return entries
+    if args.entry not in entries:
+        raise unknown_entry(args.entry, entries)
+    return [args.entry]
 
 
 def forced(args: argparse.Namespace, program: Program, entry: str) -> dict[str, int]:

@@ -26,7 +26,6 @@ from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.ir.base.files import require_file
 from runelift.ir.base.visible import visible
 from runelift.ir.base.written_files import write_atomically
-from runelift.runtime.cost.peaks import measured_peaks
 from runelift.runtime.records.format import dataset_label
 from runelift.runtime.records.observers import Observers
 from runelift.runtime.tools.commands.bench import EXCLUDED_TAGS, inputs
@@ -36,14 +35,19 @@ from runelift.runtime.tools.commands.open_program import (
     tell_failed_versions,
     version_names_in_errors,
 )
-from runelift.runtime.tools.commands.options import COMPILATION, add_options, print_json
+from runelift.runtime.tools.commands.options import (
+    COMPILATION,
+    add_options,
+    as_given,
+    print_json,
+)
 from runelift.runtime.tools.commands.progress import display
 from runelift.runtime.tools.commands.styles import coloured, columns, show
 from runelift.runtime.tools.profiling.data import data
 from runelift.runtime.tools.profiling.next_step import Commands, next_step
 from runelift.runtime.tools.profiling.page import page
-from runelift.runtime.tools.profiling.profile import Profile, profile_of
-from runelift.runtime.tools.profiling.session import each_alone, runs_of, with_ways
+from runelift.runtime.tools.profiling.profile import Profile
+from runelift.runtime.tools.profiling.session import profiled, runs_of
 from runelift.runtime.tools.profiling.text import print_profile, rules_of_counting
 from runelift.runtime.tools.profiling.trace import trace
 from runelift.runtime.tools.profiling.way import Call, NumpyFunction
@@ -101,25 +105,20 @@ def execute(args: argparse.Namespace) -> int:
         show(f"{args.program} on {device}, at most {args.runs} runs")
     todo = inputs(args, program, partial(datasets_of, without=EXCLUDED_TAGS))
     with display(len(todo)) as shown:
-        for entry, name, arguments, _ in todo:
-            shown.begun(name)
+        for each in todo:
+            shown.begun(each.name)
             try:
-                given = arguments()
+                call = Call(program, each.entry, each.arguments(),
+                            forced(args, program, each.entry), function)
                 with version_names_in_errors(program):
-                    runs = runs_of(program, entry, given, args.runs,
-                                   forced(args, program, entry),
-                                   observers.of(args.program, entry, name, device))
-                peaks = measured_peaks(program.loaded.device,
-                                       again=args.measure_peaks and not found)
-                made = profile_of(*runs, name, peaks)
-                if args.all_versions:
-                    alone = each_alone(program, entry, given, peaks, shown.trying)
-                    made = replace(made, compared=tuple(alone))
-                call = Call(program, entry, given, forced(args, program, entry), function)
-                made = with_ways(made, call, args.runs, _commands(args, call, name), shown.trying)
+                    runs = runs_of(call, args.runs,
+                                   observers.of(args.program, each.entry, each.name, device))
+                made = profiled(call, runs, args.runs, each.name, _commands(args, call, each.name),
+                                again=args.measure_peaks and not found,
+                                all_versions=args.all_versions, begins=shown.trying)
             except (UserError, CompilerLimitation) as error:
                 with shown.aside():
-                    show(f"runelift: {name}: {error}", sys.stderr)
+                    show(f"runelift: {each.name}: {error}", sys.stderr)
                 continue
             if not args.json:
                 with shown.aside():
@@ -139,7 +138,7 @@ def _tell_next(args: argparse.Namespace, found: Sequence[Profile]) -> None:
     """Print what to do next; in JSON, behind all profiles."""
     following = next_step({dataset_label(each.entry, each.dataset): each.steps for each in found},
                           shlex.join(["runelift", "autotune", str(args.program),
-                                      *_options(args, ("entry", "device"))]))
+                                      *as_given(args, ("entry", "device"))]))
     if args.json:
         print_json({"program": str(args.program), "profiles": [data(each) for each in found],
                     "next": None if following.step is None else
@@ -170,21 +169,9 @@ KEPT = ("device", "tuning", "schedule", "policy", "rules", "fp_contract", "memor
 """The options that a command to paste keeps."""
 
 
-def _options(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
-    """Options as they were given, without any that has its usual value."""
-    found = list[str]()
-    for name in names:
-        value, option = getattr(args, name), f"--{name.replace('_', '-')}"
-        if value is True:
-            found.append(option)
-        elif value not in (None, False, "all"):
-            found += [option, str(value)]
-    return found
-
-
 def _commands(args: argparse.Namespace, call: Call, dataset: str) -> Commands:
     entry = ["--entry", call.entry] if call.entry != "main" else []
-    about = [*entry, *_options(args, KEPT)]
+    about = [*entry, *as_given(args, KEPT)]
     chosen = ["--input", str(args.input)] if args.input is not None else ["--only", dataset]
     used = args.tuning or tuning_path(args.program)
     return replace(commands_in_python(call), program=str(args.program),

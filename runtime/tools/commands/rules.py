@@ -9,14 +9,12 @@ from __future__ import annotations
 import argparse
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from runelift.ir.base.errors import UserError
-from runelift.ir.points import Parameter
 from runelift.rewrite.flattening import FLATTENING
-from runelift.rewrite.lift.point import Point
 from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.registry import PASSES
 from runelift.runtime.rules.load import load_rules
@@ -52,7 +50,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift rules``."""
     file = rules_of(args)
-    listed = all_rules() if file is None else _outside(load_rules(file).points.values())
+    listed = all_rules() if file is None else (
+        _Listed("outside", each.name, each.law, each.notes)
+        for each in load_rules(file).points.values())
     found = [rule for rule in listed
              if args.text.lower() in f"{rule.book} {rule.name} {rule.law}".lower()]
     if not found:
@@ -80,30 +80,18 @@ def execute(args: argparse.Namespace) -> int:
     return 0
 
 
-def _outside(rules: Iterable[Point]) -> Iterator[_Listed]:
-    for rule in rules:
-        yield _Listed("outside", rule.name, rule.law, rule.notes)
-
-
 def all_rules() -> Iterator[_Listed]:
     """Every rule of every pass, then the rewrite points and the rules of flattening."""
     for each in PASSES:
         for rule in each.rules:
             yield _Listed(each.name, rule.name, rule.law, rule.notes)
     for point in BOOK.values():
-        yield _Listed("rewrite points", _call(point), point.law, point.notes)
+        given = ", ".join(each.name if each.default is None else f"{each.name}={each.default}"
+                          for each in point.parameters)
+        yield _Listed("rewrite points", f"{point.name}({given})", point.law, point.notes)
     for step in FLATTENING:
         yield _Listed("flattening", f"{step.name} {step.title}", step.law)
     for book, rule in outside.rules():
         yield _Listed(book, rule.name, rule.law, rule.notes)
     for book, name, description in outside.listed():
         yield _Listed(book, name, description)
-
-
-def _call(point: Point) -> str:
-    """A point with its parameters.  Parameters that may be left out have their defaults."""
-    return f"{point.name}({', '.join(map(_parameter, point.parameters))})"
-
-
-def _parameter(each: Parameter) -> str:
-    return each.name if each.default is None else f"{each.name}={each.default}"

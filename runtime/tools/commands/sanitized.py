@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,8 @@ from runelift.ir.base.errors import CompilerLimitation, UserError
 from runelift.ir.base.policies import base_policy
 from runelift.runtime.devices.info import find_devices
 from runelift.runtime.host.children import finished_command
-from runelift.runtime.programs.compile import compile as compile_program
+from runelift.runtime.tools.commands.open_program import compiled_for
+from runelift.runtime.tools.commands.options import as_given
 from runelift.runtime.tools.testing.sanitizer import CHECKS, Teller, Told, reports
 
 SIMULATOR = "oclgrind"
@@ -30,8 +30,8 @@ def require_simulator() -> None:
 
 def tested(args: argparse.Namespace, path: Path) -> tuple[list[dict[str, Any]], list[Told]]:
     """The outcomes of a program's tests, and Oclgrind's reports."""
-    done = finished_command("test", "--json", "--device", SIMULATOR, *_options(args), str(path),
-                            environment=CHECKS)
+    done = finished_command("test", "--json", "--device", SIMULATOR, *as_given(args, KEPT),
+                            "--policy", base_policy(args.policy), str(path), environment=CHECKS)
     try:
         outcomes: list[dict[str, Any]] = json.loads(done.stdout)["result"] or []
     except json.JSONDecodeError:
@@ -43,23 +43,14 @@ def tested(args: argparse.Namespace, path: Path) -> tuple[list[dict[str, Any]], 
     return outcomes, [teller.tell(report) for report in found]
 
 
-def _options(args: argparse.Namespace) -> Iterator[str]:
-    """The options of the command that the other process must have, too."""
-    yield f"--policy={base_policy(args.policy)}"
-    for name in ("entry", "tuning", "rules", "schedule", "version_limit", "error_text", "seed"):
-        if (value := getattr(args, name)) is not None:
-            yield f"--{name.replace('_', '-')}={value}"
-    for name in ("all_versions", "fp_contract", "ignore_attributes"):
-        if getattr(args, name):
-            yield f"--{name.replace('_', '-')}"
-    yield from (f"--disable={name}" for name in args.disable)
+KEPT = ("entry", "tuning", "rules", "schedule", "version_limit", "error_text", "seed",
+        "all_versions", "fp_contract", "ignore_attributes", "disable")
+"""The options of the command that the other process must have, too, beside the policy."""
 
 
 def _teller(args: argparse.Namespace, path: Path) -> Teller:
     """Tells reports about a program, whose kernels are known by name."""
-    program = compile_program(path, device=SIMULATOR, tuning=args.tuning, policy=args.policy,
-                              fp_contract=args.fp_contract, runs=False, rules=args.rules,
-                              schedule=args.schedule)
+    program = compiled_for(args, path, device=SIMULATOR)
     made_of: dict[str, str] = {}
     for entry in program.entries:
         with suppress(CompilerLimitation):

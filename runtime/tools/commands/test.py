@@ -24,7 +24,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 from runelift.frontend.load import checked, load
 from runelift.frontend.promises import promise_run, warn
@@ -47,8 +47,7 @@ from runelift.runtime.data.compare import first_difference
 from runelift.runtime.devices.driver.device_spec import INTERPRETER
 from runelift.runtime.devices.info import select
 from runelift.runtime.host.answering import Answering
-from runelift.runtime.programs.compile import compile as compile_program
-from runelift.runtime.tools.commands.open_program import version_names_in_errors
+from runelift.runtime.tools.commands.open_program import compiled_for, version_names_in_errors
 from runelift.runtime.tools.commands.options import (
     COMPILATION,
     add_options,
@@ -79,6 +78,7 @@ VERSION_LIMIT = "30s"
 LEAST_VERSION_SECONDS = 10.0
 """The least time after which a version is given up that takes many times as long as another."""
 
+Result = TypeVar("Result")
 Runner: TypeAlias = Callable[[], Sequence[Any]]
 """A way to run an entry point on arguments; its results."""
 
@@ -241,15 +241,9 @@ class _Tester:
         self.outcomes: list[dict[str, Any]] = []
 
     def program(self, path: Path) -> None:
-        found: list[tuple[Source, Sequence[Block]]] = []
-
-        def read() -> None:
-            source = read_source(path)
-            found.append((source, parse_blocks(source)))
-
-        self._guarded(path, 1, "test blocks", read, quiet=True)
-        for source, blocks in found:
-            self._blocks(path, source, blocks)
+        found = self._guarded(path, 1, "test blocks", partial(_read, path), quiet=True)
+        if found is not None:
+            self._blocks(path, *found)
 
     def sanitized(self, path: Path) -> None:
         """Run all test blocks of a program under Oclgrind; each of its reports is a failure."""
@@ -280,46 +274,43 @@ class _Tester:
         if todo or asked:
             self._cases(path, source, todo, asked)
         elif all(block.error is None for block in blocks):
-            self._guarded(path, 1, "compile", partial(_must_load, source), quiet=True)
+            self._guarded(path, 1, "compile", partial(load, source, Names()), quiet=True)
 
     def _cases(self, path: Path, source: Source, todo: list[tuple[Case, str]],
                asked: list[tuple[str, int]]) -> None:
-        compiled: list[_Subject] = []
-
-        def compile_it() -> None:
-            compiled.append(_Subject(path, source, self._args))
-
-        self._guarded(path, 1, "compile", compile_it, quiet=True)
-        known = signatures(checked(source)) if compiled else {}
+        subject = self._guarded(path, 1, "compile", partial(_Subject, path, source, self._args),
+                                quiet=True)
+        if subject is None:
+            for case, entry in todo:
+                self.note(path, case.line, f"{entry}: {case.dataset}", SKIPPED,
+                          "the program does not compile")
+            return
+        known = signatures(checked(source))
         for case, entry in todo:
             what = f"{entry}: {case.dataset}"
-            wrong = mistake(source, case, entry, known) if compiled else None
-            if wrong is not None:
+            if (wrong := mistake(source, case, entry, known)) is not None:
                 self.note(path, wrong.span.line, what, FAILED,
                           "\n  hint: ".join([wrong.message, *wrong.hints]), "wrong test")
-            elif compiled:
-                self._guarded(path, case.line, what, partial(compiled[0].test, case, entry))
-                self.outcomes[-1]["not_run"] = compiled[0].not_run
-                if self.outcomes[-1]["outcome"] == PASSED and not compiled[0].ran:
-                    self.outcomes[-1]["outcome"] = SKIPPED
-            else:
-                self.note(path, case.line, what, SKIPPED, "the program does not compile")
-        for subject in compiled:
-            for name, line in asked:
-                self._guarded(path, line, f"{name}: property",
-                              partial(subject.test_property, source, name))
-            subject.close()
+                continue
+            self._guarded(path, case.line, what, partial(subject.test, case, entry))
+            self.outcomes[-1]["not_run"] = subject.not_run
+            if self.outcomes[-1]["outcome"] == PASSED and not subject.ran:
+                self.outcomes[-1]["outcome"] = SKIPPED
+        for name, line in asked:
+            self._guarded(path, line, f"{name}: property",
+                          partial(subject.test_property, source, name))
+        subject.close()
 
-    def _guarded(self, path: Path, line: int, what: str, body: Callable[[], None],
-                 quiet: bool = False) -> None:
-        """Run ``body``.  An error that it raises fails this test, and no other test."""
-        message = cause = ""
+    def _guarded(self, path: Path, line: int, what: str, body: Callable[[], Result],
+                 quiet: bool = False) -> Result | None:
+        """The result of ``body``.  An error that it raises fails this test, and no other test."""
+        message, cause, found = "", "", None
         self._shown.begun(f"{path.name}: {what}")
         try:
-            body()
+            found = body()
         except _Skipped as reason:
             self.note(path, line, what, SKIPPED, str(reason))
-            return
+            return None
         except _Mismatch as error:
             message, cause = str(error), error.cause
         except ProgramError as error:
@@ -334,6 +325,7 @@ class _Tester:
         right = not message or (cause == OTHER_TEXT and self._args.error_text == "any")
         if message or not quiet:
             self.note(path, line, what, PASSED if right else FAILED, message, cause)
+        return found
 
     def note(self, path: Path, line: int, what: str, outcome: str, message: str = "",
              cause: str = "") -> None:
@@ -341,9 +333,10 @@ class _Tester:
                               "cause": cause, "message": message, "not_run": {}})
 
 
-def _must_load(source: Source) -> None:
-    """Require that the program compiles, though it is not run."""
-    load(source, Names())
+def _read(path: Path) -> tuple[Source, Sequence[Block]]:
+    """A program with its test blocks."""
+    source = read_source(path)
+    return source, parse_blocks(source)
 
 
 def _must_reject(source: Source, block: Block) -> None:
@@ -378,10 +371,7 @@ class _Subject:
             self._core = load(source, Names(), tuning_of(path, args.tuning).values)
             device = None
         else:
-            self._program = compile_program(path, device=args.device, tuning=args.tuning,
-                                            policy=args.policy,
-                                            fp_contract=args.fp_contract, runs=False,
-                                            rules=args.rules, schedule=args.schedule)
+            self._program = compiled_for(args, path)
             self._core = self._program.compiled.core
             device = self._program.device_info
         self._versions = VersionRuns(self._program, limit_of(args)) if (
@@ -466,11 +456,8 @@ class _Subject:
         started = time.perf_counter()
         yield "", partial(self._run, entry, arguments)
         seconds = time.perf_counter() - started
-        placed: Sequence[Any] | None = None
-        for name, force in self._versions.plans(entry) if self._versions is not None else ():
-            assert self._versions is not None
-            placed = self._versions.place(arguments, seconds) if placed is None else placed
-            yield name, partial(self._versions.results, entry, placed, force)
+        if self._versions is not None:
+            yield from self._versions.runners(entry, arguments, seconds)
 
     def _run(self, entry: str, arguments: Sequence[Any]) -> Sequence[Any]:
         with version_names_in_errors(self._program):

@@ -19,9 +19,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
@@ -138,7 +137,6 @@ def _compare(args: argparse.Namespace) -> int:
     if source.suffix != ".fut":
         found = _of_log(args, strategies, read_log(source))
     else:
-        args.program = source
         found = _of_program(args, strategies)
     if not found:
         raise UserError(f"There is nothing to compare in '{args.replay or source}': no entry "
@@ -166,10 +164,7 @@ def _compare_searches(args: argparse.Namespace) -> int:
         if name not in known:
             raise UserError(f"No search for parameters is called '{name}'.  There are "
                             f"{', '.join(known)}.")
-    args.program = require_file(args.source)
-    program = open_program(args, tuned=False)
-    if program.device_info is None:
-        raise UserError(NEEDS_DEVICE)
+    program = _opened(args)
     datasets = tuning_datasets(args, program)
     found = list[OperationComparison]()
     with running(program, args.time_limit) as runner:
@@ -207,49 +202,47 @@ def _strategies(args: argparse.Namespace) -> Strategies:
 
 def _of_log(args: argparse.Namespace, strategies: Strategies,
             recorded: dict[str, Measurements]) -> list[Comparison]:
-    found = []
-    for entry, measurements in recorded.items():
-        if args.entry in (None, entry):
-            forest = logged_forest(measurements)
-            found += [replace(each, default_known=False) for each in _simulated(
-                args, strategies, forest, all_false(forest), measurements)]
-        if found and found[-1].interrupted:
-            break
-    return found
+    forests = {entry: logged_forest(measurements) for entry, measurements in recorded.items()
+               if args.entry in (None, entry)}
+    return [replace(each, default_known=False) for each in _until_interrupted(
+        _simulated(args, strategies, forest, all_false(forest), recorded[entry])
+        for entry, forest in forests.items())]
 
 
-def _of_program(args: argparse.Namespace, strategies: Strategies) -> list[Comparison]:
+def _opened(args: argparse.Namespace) -> Program:
+    """The program to be run; UserError without a device."""
+    args.program = require_file(args.source)
     program = open_program(args, tuned=False)
     if program.device_info is None:
         raise UserError(NEEDS_DEVICE)
-    if not any(forest.trees for forest in program.tree.entries):
+    return program
+
+
+def _of_program(args: argparse.Namespace, strategies: Strategies) -> list[Comparison]:
+    program = _opened(args)
+    forests = program.tree.entries
+    if not any(forest.trees for forest in forests):
         raise UserError("The program has one version only: there is nothing to compare.")
     if args.replay:
-        return _of_entries(args, program, partial(_replayed, args, strategies,
-                                                  read_log(args.replay)))
+        recorded = read_log(args.replay)
+        return _until_interrupted(
+            _simulated(args, strategies, forest, default_thresholds(forest),
+                       recorded[forest.entry]) for forest in forests
+            if forest.entry in recorded and args.entry in (None, forest.entry))
     datasets = tuning_datasets(args, program)
     with running(program, args.time_limit) as runner:
-        return _of_entries(args, program, partial(_live, args, strategies, runner, datasets))
+        return _until_interrupted(_live(args, strategies, runner, datasets, forest)
+                                  for forest in forests)
 
 
-def _of_entries(args: argparse.Namespace, program: Program,
-                compared: Callable[[Forest, dict[str, int]], list[Comparison]]
-                ) -> list[Comparison]:
-    assert program.device_info is not None
-    found: list[Comparison] = []
-    for forest in program.tree.entries:
-        found += compared(forest, default_thresholds(forest))
-        if found and found[-1].interrupted:
+def _until_interrupted(found: Iterable[list[Comparison]]) -> list[Comparison]:
+    """The comparisons of entry points, one after the other; none is made after Ctrl-C."""
+    comparisons = list[Comparison]()
+    for each in found:
+        comparisons += each
+        if comparisons and comparisons[-1].interrupted:
             break
-    return found
-
-
-def _replayed(args: argparse.Namespace, strategies: Strategies,
-              recorded: Mapping[str, Measurements], forest: Forest, default: dict[str, int]
-              ) -> list[Comparison]:
-    if forest.entry not in recorded or args.entry not in (None, forest.entry):
-        return []
-    return _simulated(args, strategies, forest, default, recorded[forest.entry])
+    return comparisons
 
 
 def _simulated(args: argparse.Namespace, strategies: Strategies, forest: Forest,
@@ -267,8 +260,8 @@ def _simulated(args: argparse.Namespace, strategies: Strategies, forest: Forest,
 
 
 def _live(args: argparse.Namespace, strategies: Strategies, program: Measurable,
-          datasets: Sequence[Dataset], forest: Forest, default: dict[str, int]
-          ) -> list[Comparison]:
+          datasets: Sequence[Dataset], forest: Forest) -> list[Comparison]:
+    default = default_thresholds(forest)
     datasets = [dataset for dataset in datasets if dataset.entry == forest.entry]
     if not datasets or not forest.trees:
         return []

@@ -32,9 +32,7 @@ def tuning_datasets(args: argparse.Namespace | TuningRequest, program: Program
     asked = args.entry is not None or args.input is not None
     worth = {entry for case in training_of(program.compiled.source)
              for entry in case.entries}
-    return [Dataset(name, entry, arguments, expected)
-            for entry, name, arguments, expected in inputs(args, program, _usable)
-            if asked or entry in worth]
+    return [each for each in inputs(args, program, _usable) if asked or each.entry in worth]
 
 
 def _usable(source: Source, entry: str) -> list[Case]:
@@ -73,7 +71,4 @@ def missing_lines(missing: Mapping[str, str]) -> Iterator[str]:
 
 def kept_out(request: TuningRequest, program: Program) -> list[Dataset]:
     """The datasets of ``--validate``."""
-    if not request.validate:
-        return []
-    return [Dataset(name, entry, arguments, expected)
-            for entry, name, arguments, expected in inputs(request, program, validation_of)]
+    return inputs(request, program, validation_of) if request.validate else []

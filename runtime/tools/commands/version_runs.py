@@ -5,7 +5,8 @@ They are made in another process, which is ended where a version takes too long 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from runelift.ir.base.errors import VersionUnavailable
@@ -31,20 +32,17 @@ class VersionRuns:
         self._program = program
         self._remote = Remote(program, spec_of(program.device_info), limit=limit)
 
-    def plans(self, entry: str) -> Iterator[tuple[str, Mapping[str, int]]]:
-        """The versions of an entry point: their names, and the choices that lead there."""
+    def runners(self, entry: str, arguments: Sequence[Any], seconds: float
+                ) -> Iterator[tuple[str, Callable[[], Sequence[Any]]]]:
+        """The versions of an entry point as runs by name; one by default took ``seconds``."""
         forest = self._program.tree.entry(entry)
-        for force in plans(forest):
-            if force:
-                yield names_of_plan(forest, force), force
+        if forces := [each for each in plans(forest) if each]:
+            placed = self._remote.place(arguments)
+            placed.took(seconds)
+            for force in forces:
+                yield names_of_plan(forest, force), partial(self._results, entry, placed, force)
 
-    def place(self, arguments: Sequence[Any], seconds: float) -> Args:
-        """Arguments for runs of a call that took ``seconds`` by default."""
-        placed = self._remote.place(arguments)
-        placed.took(seconds)
-        return placed
-
-    def results(self, entry: str, placed: Args, force: Mapping[str, int]) -> list[Any]:
+    def _results(self, entry: str, placed: Args, force: Mapping[str, int]) -> list[Any]:
         """The results of a run with these versions; VersionNotRun if a version cannot run."""
         try:
             with version_names_in_errors(self._program):

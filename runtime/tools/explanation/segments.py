@@ -177,9 +177,8 @@ ISSUED: Mapping[str, Callable[[Lengths, int], int]] = {
     "lanes": lambda lengths, abreast: LANES * _together(
         _shared(lengths, LANES), max(abreast // LANES, 1)),
     "group": lambda lengths, abreast: abreast * int(_shared(lengths, abreast).sum()),
-    "slabs": lambda lengths, abreast: int(lengths.sum()) + len(lengths),
-    "merge": lambda lengths, abreast: int(lengths.sum()) + len(lengths),
-    "flat": lambda lengths, abreast: int(lengths.sum()) + len(lengths),
+    **dict.fromkeys(("slabs", "merge", "flat"),
+                    lambda lengths, abreast: int(lengths.sum()) + len(lengths)),
 }
 """The steps that a version issues, where so many work-items run abreast.
 

@@ -27,8 +27,8 @@ from runelift.runtime.host.outside_tools import answer, has
 from runelift.runtime.tools.interactive.values import show_value
 from runelift.runtime.tools.literate.blocks import LOOKS, Directive
 from runelift.runtime.tools.pages.charts import Series, curves
+from runelift.runtime.tools.pages.markup import read
 from runelift.runtime.tools.pages.scales import Axis
-from runelift.runtime.tools.pages.templates import read
 from runelift.runtime.tools.testing.scripts import compiled, type_of, value_of
 from runelift.runtime.versions.size_names import show_size
 

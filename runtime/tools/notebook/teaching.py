@@ -18,9 +18,8 @@ from runelift.runtime.research.forest_of_log import logged_forest, without_gaps
 from runelift.runtime.research.recorded import Recorded
 from runelift.runtime.tools.commands.cli import main as command
 from runelift.runtime.tools.notebook.fragments import fragment
-from runelift.runtime.tools.notebook.profiles import STYLE
 from runelift.runtime.tools.pages.charts import Mark, Series, curves, dots, heat_map
-from runelift.runtime.tools.pages.markup import Markup, element
+from runelift.runtime.tools.pages.markup import Markup, element, read
 from runelift.runtime.tools.pages.scales import Axis
 from runelift.runtime.tools.races.checks import RaceChecks
 from runelift.runtime.tools.races.interpreted_run import InterpretedRun
@@ -51,7 +50,8 @@ class Picture(str):
 
 def picture(drawn: Markup) -> Picture:
     """A chart of :func:`curves`, :func:`dots` or :func:`heat_map` as the result of a cell."""
-    return Picture(fragment(element("style", Markup(STYLE)), element("figure", drawn)))
+    return Picture(fragment(element("style", read("pictures.css", __package__)),
+                            element("figure", drawn)))
 
 
 def modelled_on(program: Program, device: str) -> LoadedProgram:

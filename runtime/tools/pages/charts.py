@@ -8,7 +8,7 @@ the screen of a phone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -27,6 +27,8 @@ STYLES, MARKS = 8, 5
 LETTER = 6.6
 """Width of a letter, about."""
 ROW = 22.0
+NAMES, DOTS_NAMES = 190.0, 150.0
+"""The most room for names of rows, and where a row has marks of many series."""
 CELL_WIDTH, CELL_HEIGHT = 40.0, 26.0
 NARROWEST = 31.0
 """Width of a cell that has room for its number."""
@@ -237,61 +239,59 @@ def _short(text: str, room: float) -> str:
 def dots(title: str, description: str, x: Axis, rows: Sequence[str],
          series: Sequence[Series]) -> Markup:
     """A chart of marks in named rows; a point is a pair of a value and the number of a row."""
-    left = min(150.0, 12 + LETTER * max((len(name) for name in rows), default=0))
-    bottom = TOP + ROW * len(rows)
-    across = Scale.over([value for each in series for value, _ in each.points], left,
-                        WIDTH - 20, x.logarithmic)
-    content = [*_columns_of(x, across, bottom, left)]
-    for number, name in enumerate(rows):
-        content += _row(name, TOP + ROW * (number + 0.5), left)
-    for each in series:
-        content += [_dot(across(value), TOP + ROW * (row + 0.5), each.style, tip)
-                    for (value, row), tip in zip(each.points, each.tips or [""] * len(each.points),
-                                                 strict=True) if math.isfinite(value)]
-    entries = [*_legend(series, (), False)]
-    content += _placed(entries, bottom + BOTTOM)
-    return picture(title, description, WIDTH, bottom + BOTTOM + _legend_height(entries), content)
+    def marks(across: Scale, places: Sequence[float]) -> Iterator[Markup]:
+        for each in series:
+            tips = each.tips or [""] * len(each.points)
+            for (value, row), tip in zip(each.points, tips, strict=True):
+                if math.isfinite(value):
+                    yield _dot(across(value), places[int(row)], each.style, tip)
+
+    return _in_rows(title, description, x, rows,
+                    [value for each in series for value, _ in each.points], marks,
+                    DOTS_NAMES, [*_legend(series, (), False)])
 
 
 def ranges(title: str, description: str, x: Axis,
            rows: Sequence[tuple[str, float, float, float]], line: float) -> Markup:
     """A value with its limits in rows by name, and a vertical line at one value."""
-    left = min(190.0, 12 + LETTER * max((len(row[0]) for row in rows), default=0))
-    bottom = TOP + ROW * len(rows)
-    across = Scale.over([line, *(v for row in rows for v in row[1:])], left, WIDTH - 20,
-                        x.logarithmic)
-    content = [*_columns_of(x, across, bottom, left),
-               element("line", x1=across(line), x2=across(line), y1=TOP, y2=bottom,
-                       class_="mark default")]
-    for number, (name, value, low, high) in enumerate(rows):
-        place = TOP + ROW * (number + 0.5)
-        content += _row(name, place, left)
-        content.append(element("line", x1=across(low), x2=across(high), y1=place, y2=place,
-                               class_="line s0"))
-        content.append(_dot(across(value), place, 0, f"{value:.2f} ({low:.2f} to {high:.2f})"))
-    return picture(title, description, WIDTH, bottom + BOTTOM, content)
+    def marks(across: Scale, places: Sequence[float]) -> Iterator[Markup]:
+        yield element("line", x1=across(line), x2=across(line), y1=TOP,
+                      y2=TOP + ROW * len(rows), class_="mark default")
+        for (_, value, low, high), y in zip(rows, places, strict=True):
+            yield element("line", x1=across(low), x2=across(high), y1=y, y2=y, class_="line s0")
+            yield _dot(across(value), y, 0, f"{value:.2f} ({low:.2f} to {high:.2f})")
+
+    return _in_rows(title, description, x, [row[0] for row in rows],
+                    [line, *(v for row in rows for v in row[1:])], marks)
 
 
 def spreads(title: str, description: str, x: Axis,
             rows: Sequence[tuple[str, Sequence[float]]]) -> Markup:
     """A row of marks by name: how far values lie apart."""
-    left = min(190.0, 12 + LETTER * max((len(name) for name, _ in rows), default=0))
-    bottom = TOP + ROW * len(rows)
-    across = Scale.over([v for _, values in rows for v in values], left, WIDTH - 20, True)
-    content = [*_columns_of(x, across, bottom, left)]
-    for number, (name, values) in enumerate(rows):
-        place = TOP + ROW * (number + 0.5)
+    def marks(across: Scale, places: Sequence[float]) -> Iterator[Markup]:
+        for (_, values), y in zip(rows, places, strict=True):
+            yield from (element("line", x1=across(v), x2=across(v), y1=y - 6, y2=y + 6,
+                                class_="sample") for v in values)
+
+    return _in_rows(title, description, x, [name for name, _ in rows],
+                    [v for _, values in rows for v in values], marks)
+
+
+def _in_rows(title: str, description: str, x: Axis, names: Sequence[str], values: Iterable[float],
+             marks: Callable[[Scale, Sequence[float]], Iterator[Markup]], widest: float = NAMES,
+             legend: Sequence[_Entry] = ()) -> Markup:
+    """Named rows over an axis; ``marks`` get the scale and the height of each row."""
+    left = min(widest, 12 + LETTER * max(map(len, names), default=0))
+    bottom = TOP + ROW * len(names)
+    across = Scale.over(values, left, WIDTH - 20, x.logarithmic)
+    places = [TOP + ROW * (number + 0.5) for number in range(len(names))]
+    content = [*_ticks_below(x, across, bottom),
+               element("text", x.label, x=(left + WIDTH - 20) / 2, y=bottom + 36,
+                       text_anchor="middle", class_="label")]
+    for name, place in zip(names, places, strict=True):
         content += _row(name, place, left)
-        content += [element("line", x1=across(v), x2=across(v), y1=place - 6, y2=place + 6,
-                            class_="sample") for v in values]
-    return picture(title, description, WIDTH, bottom + BOTTOM, content)
-
-
-def _columns_of(x: Axis, across: Scale, bottom: float, left: float) -> Iterator[Markup]:
-    """An axis below rows, with lines through them."""
-    yield from _ticks_below(x, across, bottom)
-    yield element("text", x.label, x=(left + WIDTH - 20) / 2, y=bottom + 36, text_anchor="middle",
-                  class_="label")
+    content += [*marks(across, places), *_placed(legend, bottom + BOTTOM)]
+    return picture(title, description, WIDTH, bottom + BOTTOM + _legend_height(legend), content)
 
 
 def _row(name: str, place: float, left: float) -> Iterator[Markup]:

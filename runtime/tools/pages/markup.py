@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
 from typing import TypeAlias
 
 from markupsafe import Markup, escape
 
-__all__ = ["Content", "Markup", "element", "joined"]
+__all__ = ["Content", "Markup", "element", "joined", "read"]
 
 Content: TypeAlias = str | Iterable[str]
 
@@ -29,6 +31,12 @@ def element(name: str, content: Content = "", **attributes: str | float | None) 
 def joined(content: Content) -> Markup:
     """Pieces of markup, or text, joined in order."""
     return Markup("").join([content] if isinstance(content, str) else content)
+
+
+@cache
+def read(name: str, package: str = __package__) -> Markup:
+    """The text of a style sheet or a script of a package."""
+    return Markup((files(package) / name).read_text("utf-8"))
 
 
 def _text(value: str | float) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-from runelift.runtime.tools.pages.markup import Markup
+from runelift.runtime.tools.pages.markup import read
 
 
 def render(template: str, package: str, values: dict[str, object]) -> str:
@@ -21,8 +19,3 @@ def render(template: str, package: str, values: dict[str, object]) -> str:
         keep_trailing_newline=True)
     environment.globals["read"] = read
     return environment.get_template(template).render(values)
-
-
-def read(name: str, package: str = __package__) -> Markup:
-    """The text of a style sheet or a script of a package."""
-    return Markup((files(package) / name).read_text("utf-8"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,23 +34,6 @@ class ExplainedCost:
         for name, site in self.forest.sites().items():
             if found := [each for each in self.prediction.choices if each.site == name]:
                 yield site, found
-
-
-def running(forest: Forest, prediction: Prediction) -> list[Alternative]:
-    """The versions without choices in them that run, in the order of their numbers."""
-    chosen: dict[str, set[int]] = {}
-    for choice in prediction.choices:
-        chosen.setdefault(choice.site, set()).add(choice.chosen)
-    return list(_running(forest.trees, chosen))
-
-
-def _running(sites: Sequence[Site], chosen: dict[str, set[int]]) -> Iterator[Alternative]:
-    for site in sites:
-        for index, alternative in enumerate(site.alternatives):
-            if index in chosen.get(site.name, ()):
-                if alternative.label:
-                    yield alternative
-                yield from _running(alternative.sites, chosen)
 
 
 def advantage(choice: PredictedChoice) -> tuple[float, int | None]:

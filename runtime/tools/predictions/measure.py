@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -29,38 +30,6 @@ STEPS = 1 << 14
 """The steps that follow one another in a short kernel."""
 CACHED = 1 << 20
 """The elements of an array that stays in the last cache."""
-SOURCE = """
-__kernel void nothing(__global int *to) { }
-__kernel void chase(__global int *to, __global const int *from) {
-  int at = 0;
-  for (int i = 0; i < STEPS; i++) at = from[at];
-  to[0] = at;
-}
-__kernel void steps(__global int *to, const int factor) {
-  int x = factor;
-  for (int i = 0; i < STEPS; i++) x = x * factor + i;
-  to[0] = x;
-}
-__kernel void cached(__global float *to, __global const float *from) {
-  float total = 0;
-  for (int i = 0; i < 64; i++)
-    total += from[(get_global_id(0) + i * 4096) & (CACHED - 1)];
-  if (total == 1.5f) to[0] = total;
-}
-__kernel void atomics(__global int *to) {
-  for (int i = 0; i < 64; i++)
-    atomic_add(&to[(get_global_id(0) * 17 + i * 4099) & (CACHED - 1)], 1);
-}
-__kernel void local_atomics(__global int *to, __local int *bins) {
-  for (int i = 0; i < 256; i++) atomic_add(&bins[(get_local_id(0) * 5 + i) & 255], 1);
-  barrier(CLK_LOCAL_MEM_FENCE);
-  if (bins[get_local_id(0) & 255] == -1) to[0] = 1;
-}
-__kernel void barriers(__global int *to, __local int *cells) {
-  for (int i = 0; i < 1024; i++) { cells[get_local_id(0)] = i; barrier(CLK_LOCAL_MEM_FENCE); }
-  if (cells[0] == -1) to[0] = 1;
-}
-"""
 BY = {"launch": "launch", "round": "launch", "wait": "launch", "bandwidth": "bandwidth",
       "cache_bandwidth": "cached", "unit_bandwidth": "cached", "random": None,
       "operation": "f32", "special": "f32", "double": "f64", "access": "cached",
@@ -110,7 +79,8 @@ def short_kernels(device: Device) -> dict[str, float]:
     with device.lock, quietly():
         cells = cl.Buffer(device.context, flags, CACHED * int_bytes)
         chain = cl.Buffer(device.context, flags | cl.mem_flags.COPY_HOST_PTR, hostbuf=places)
-        program = cl.Program(device.context, SOURCE).build(
+        text = (files(__package__) / "short_kernels.cl").read_text("utf-8")
+        program = cl.Program(device.context, text).build(
             [f"-DSTEPS={STEPS}", f"-DCACHED={CACHED}"])
         local = cl.LocalMemory(max(group, 256) * int_bytes)
 

@@ -7,17 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tools.pages import charts
-from runelift.runtime.tools.pages.document import (
-    document,
-    facts,
-    figure,
-    folded,
-    grid,
-    lines,
-    paragraph,
-    section,
-    table,
-)
+from runelift.runtime.tools.pages import document as html
 from runelift.runtime.tools.pages.markup import Markup
 from runelift.runtime.tools.pages.scales import Axis
 from runelift.runtime.tools.predictions.call import (
@@ -38,8 +28,8 @@ NEAR = 1.02
 def page(title: str, about: Mapping[str, str], curves: Sequence[CostCurves],
          calls: Sequence[ExplainedCost]) -> str:
     """The page of an entry point's curves, and of its calls at some sizes."""
-    return document(title, [
-        facts(about), paragraph("Nothing was run: times are those of the model of cost."),
+    return html.document(title, [
+        html.facts(about), html.paragraph("Nothing was run: times are those of the model of cost."),
         *(part for each in curves for part in _curves(each)),
         *(part for each in calls for part in _call(each))])
 
@@ -51,18 +41,19 @@ def _curves(curves: CostCurves) -> Iterator[Markup]:
     if len(figures) != 1:
         series = charts.Series("by default", [(size, call.totals.seconds) for size, call in
                                               curves.calls], 0)
-        figures.insert(0, figure(charts.curves(
+        figures.insert(0, html.figure(charts.curves(
             f"The call over {curves.over}", "The predicted time of the whole call.", x, y,
             [series]), "The whole call, with the versions that run by default."))
-    yield section(f"{curves.forest.entry} over {curves.over}"
-                  + (f", {curves.label}" if curves.label else ""), [grid(figures)])
+    yield html.section(f"{curves.forest.entry} over {curves.over}"
+                       + (f", {curves.label}" if curves.label else ""), [html.grid(figures)])
     for each in curves.sites:
         names = [described_version(one) for one in each.site.alternatives]
         rows = [[curves.over, *names, "runs"], *(
             [f"{size:,}", *(show_seconds(one.seconds) for one in choice.versions),
              names[choice.chosen] if choice.chosen >= 0 else "-"]
             for size, choice in each.points)]
-        yield folded(f"Times at {each.site.name} as numbers", [table(rows, kind="numbers")])
+        yield html.folded(f"Times at {each.site.name} as numbers", [
+            html.table(rows, kind="numbers")])
 
 
 def _site(curves: CostCurves, each: SiteCurves, x: Axis, y: Axis) -> Markup:
@@ -81,8 +72,8 @@ def _site(curves: CostCurves, each: SiteCurves, x: Axis, y: Axis) -> Markup:
     picture = charts.curves(
         f"Versions at {each.site.name} over {curves.over}",
         " ".join(said) or "One version runs at all sizes.", x, y, series, list(_marks(each)))
-    return figure(picture, f"{each.site.name}{place}. "
-                  + (" ".join(said) or "One version runs at all sizes."))
+    return html.figure(picture, f"{each.site.name}{place}. "
+                       + (" ".join(said) or "One version runs at all sizes."))
 
 
 def _marks(curves: SiteCurves) -> Iterator[charts.Mark]:
@@ -110,11 +101,11 @@ def write_size(value: float) -> str:
 
 def _call(call: ExplainedCost) -> Iterator[Markup]:
     """The versions of a call at given sizes, as tables."""
-    parts = [table([[*HEAD], ["the call, by default", *cells(call.prediction.totals)]],
-                   kind="numbers")]
+    parts = [html.table([[*HEAD], ["the call, by default", *cells(call.prediction.totals)]],
+                        kind="numbers")]
     for site, choices in call.met():
         title = f"{site.name}: the first of {len(choices)} encounters" if len(choices) > 1 else (
             site.name)
-        parts += [table(rows(site, choices[0], ""), title, kind="numbers"),
-                  lines(obstacles(site, choices[0], described_version))]
-    yield section(f"{call.forest.entry}, {call.label}", [*parts, paragraph(LEGEND)])
+        parts += [html.table(rows(site, choices[0], ""), title, kind="numbers"),
+                  html.lines(obstacles(site, choices[0], described_version))]
+    yield html.section(f"{call.forest.entry}, {call.label}", [*parts, html.paragraph(LEGEND)])

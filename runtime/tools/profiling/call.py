@@ -6,7 +6,6 @@ import io
 import json
 import textwrap
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from rich.console import Console
 
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.written_files import write_atomically
-from runelift.runtime.cost.peaks import measured_peaks
 from runelift.runtime.displayed import Displayed
 from runelift.runtime.execution.opaques import unpacked
 from runelift.runtime.programs.entry_point import EntryPoint
@@ -23,9 +21,9 @@ from runelift.runtime.programs.takes import COUNT, FLAG, FUNCTION, or_none, take
 from runelift.runtime.tools.profiling.data import data
 from runelift.runtime.tools.profiling.next_step import next_step
 from runelift.runtime.tools.profiling.page import page
-from runelift.runtime.tools.profiling.profile import Profile, profile_of
+from runelift.runtime.tools.profiling.profile import Profile
 from runelift.runtime.tools.profiling.quantities import verdict
-from runelift.runtime.tools.profiling.session import each_alone, runs_of, with_ways
+from runelift.runtime.tools.profiling.session import profiled, runs_of
 from runelift.runtime.tools.profiling.text import print_profile
 from runelift.runtime.tools.profiling.trace import trace
 from runelift.runtime.tools.profiling.way import Call, NumpyFunction
@@ -92,12 +90,8 @@ def profile(entry_point: EntryPoint, *args: Any, runs: int = 10, all_versions: b
     if program.device_info is None:
         raise UserError("A profile needs a device; the interpreter has none.")
     name = entry_point.__name__
-    given = unpacked(args, program.compiled.signatures[name])
-    measured = runs_of(program, name, given, runs)
-    peaks = measured_peaks(program.loaded.device)
-    made = profile_of(*measured, "call", peaks)
-    if all_versions:
-        made = replace(made, compared=tuple(each_alone(program, name, given, peaks)))
-    call = Call(program, name, given, numpy=None if numpy is None else NumpyFunction(
-        numpy, getattr(numpy, "__name__", "a function")))
-    return CallProfile(with_ways(made, call, runs, commands_in_python(call)))
+    call = Call(program, name, unpacked(args, program.compiled.signatures[name]),
+                numpy=None if numpy is None else NumpyFunction(
+                    numpy, getattr(numpy, "__name__", "a function")))
+    return CallProfile(profiled(call, runs_of(call, runs), runs, "call", commands_in_python(call),
+                                all_versions=all_versions))

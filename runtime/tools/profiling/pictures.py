@@ -8,7 +8,7 @@ from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tools.pages.charts import WIDTH, Series, curves, picture
 from runelift.runtime.tools.pages.markup import Markup, element
 from runelift.runtime.tools.pages.scales import Axis, Scale
-from runelift.runtime.tools.profiling.profile import KernelProfile, Profile
+from runelift.runtime.tools.profiling.profile import Profile
 from runelift.runtime.tools.profiling.quantities import percent, rate, scaled
 from runelift.runtime.tools.profiling.timeline import Span
 
@@ -34,21 +34,15 @@ def roofline(profile: Profile) -> Markup | None:
     ceilings = [Series(rate(peak, prim),
                        ((low, low * bandwidth), (peak / bandwidth, peak), (high, peak)),
                        number, dots=False) for number, (prim, peak) in enumerate(roofs)]
-    points = [Series(_label(each), [(each.intensity or 1.0, each.operation_rate or 0.0)],
-                     len(roofs) + number, lines=False) for number, each in enumerate(kernels)]
+    points = [Series(f"{each.version} {each.name}".strip(),
+                     [(each.intensity or 1.0, each.operation_rate or 0.0)], len(roofs) + number,
+                     lines=False) for number, each in enumerate(kernels)]
     described = "; ".join(f"{each.name}: {percent(each.roof_share)} of what the roofline allows"
                           for each in kernels)
-    return curves("Roofline", described, Axis("operations per byte", _number, logarithmic=True),
+    return curves("Roofline", described,
+                  Axis("operations per byte", "{:g}".format, logarithmic=True),
                   Axis("operations per second", lambda v: scaled(v, ""), logarithmic=True),
                   [*ceilings, *points])
-
-
-def _label(kernel: KernelProfile) -> str:
-    return f"{kernel.version} {kernel.name}".strip()
-
-
-def _number(value: float) -> str:
-    return f"{value:g}"
 
 
 def memory(profile: Profile) -> Markup | None:

@@ -13,26 +13,8 @@ from rich.text import Text
 
 from runelift.ir.base.visible import visible
 from runelift.runtime.records.format import show_seconds
+from runelift.runtime.tools.profiling import quantities
 from runelift.runtime.tools.profiling.profile import KernelProfile, Profile
-from runelift.runtime.tools.profiling.quantities import (
-    COUNTED,
-    VERSIONS_HEAD,
-    WAYS_HEAD,
-    about_ways,
-    call_text,
-    compared,
-    marked,
-    parts_of_call,
-    peaks_text,
-    percent,
-    predicted_text,
-    refusals,
-    scaled,
-    share_of_peak,
-    short_place,
-    verdict,
-    ways,
-)
 
 HELP_WIDTH = 96
 BAR = 24
@@ -50,16 +32,17 @@ class Column:
 
 COLUMNS = (
     Column("time", lambda k: show_seconds(k.time.median)),
-    Column("predicted", lambda k: predicted_text(k.predicted), 110),
+    Column("predicted", lambda k: quantities.predicted_text(k.predicted), 110),
     Column("± MAD", lambda k: show_seconds(k.time.mad), 160),
-    Column("share", lambda k: percent(k.share)),
+    Column("share", lambda k: quantities.percent(k.share)),
     Column("launches", lambda k: str(k.launches)),
-    Column("bytes", lambda k: marked(k, scaled(k.moved, "B")), 150),
-    Column("bandwidth", lambda k: marked(k, scaled(k.bandwidth, "B/s")), 120),
-    Column("of peak\nB/s", lambda k: share_of_peak(k, k.memory_share)),
-    Column("operations", lambda k: marked(k, scaled(k.operations, "")), 150),
-    Column("rate", lambda k: marked(k, scaled(k.operation_rate, "op/s")), 120),
-    Column("of peak\nop/s", lambda k: share_of_peak(k, k.compute_share)),
+    Column("bytes", lambda k: quantities.marked(k, quantities.scaled(k.moved, "B")), 150),
+    Column("bandwidth", lambda k: quantities.marked(k, quantities.scaled(k.bandwidth, "B/s")), 120),
+    Column("of peak\nB/s", lambda k: quantities.share_of_peak(k, k.memory_share)),
+    Column("operations", lambda k: quantities.marked(k, quantities.scaled(k.operations, "")), 150),
+    Column("rate", lambda k: quantities.marked(
+        k, quantities.scaled(k.operation_rate, "op/s")), 120),
+    Column("of peak\nop/s", lambda k: quantities.share_of_peak(k, k.compute_share)),
     Column("bound", lambda k: k.bound, 90),
 )
 
@@ -67,20 +50,24 @@ COLUMNS = (
 def print_profile(profile: Profile, console: Console) -> None:
     """Print a profile."""
     name = f"{profile.entry}: {profile.dataset}" if profile.entry != "main" else profile.dataset
-    console.print(Text(visible(f"{name}: {call_text(profile)}"), style="bold"))
-    console.print(visible(verdict(profile)))
+    console.print(Text(visible(f"{name}: {quantities.call_text(profile)}"), style="bold"))
+    console.print(visible(quantities.verdict(profile)))
     _show_parts(profile, console)
     tables = [_kernels(profile, console.width)] if profile.kernels else []
     tables += [_versions(profile)] if profile.versions else []
-    tables += [_compared(profile)] if profile.compared else []
-    tables += [_ways(profile)] if profile.ways else []
+    if profile.compared:
+        head = [each.replace("of peak ", "of peak\n") for each in quantities.VERSIONS_HEAD]
+        tables.append(_filled(head, ("version", "busiest kernel"), quantities.compared(profile)))
+    if profile.ways:
+        tables.append(_filled(quantities.WAYS_HEAD, quantities.WAYS_HEAD[:1],
+                              quantities.ways(profile)))
     for table in tables:
         console.print()
         console.print(table)
-    for reason in (*refusals(profile), *about_ways(profile)):
+    for reason in (*quantities.refusals(profile), *quantities.about_ways(profile)):
         console.print(visible(reason))
     console.print()
-    console.print(f"Measured peaks: {peaks_text(profile)}.")
+    console.print(f"Measured peaks: {quantities.peaks_text(profile)}.")
     console.print("Bytes and operations are counted from kernels and sizes "
                   "('runelift profile --help').  ~ depends on elements.",
                   style="dim")
@@ -89,10 +76,11 @@ def print_profile(profile: Profile, console: Console) -> None:
 def _show_parts(profile: Profile, console: Console) -> None:
     whole = profile.shown.parts.whole or 1.0
     grid = Table.grid(padding=(0, 2))
-    for name, seconds in parts_of_call(profile):
+    for name, seconds in quantities.parts_of_call(profile):
         bar = "━" * max(1, round(BAR * seconds / whole))
         grid.add_row(f"  {name}", Text(show_seconds(seconds), justify="right"),
-                     Text(percent(seconds / whole), justify="right"), Text(bar, style="cyan"))
+                     Text(quantities.percent(seconds / whole), justify="right"),
+                     Text(bar, style="cyan"))
     console.print(grid)
 
 
@@ -104,31 +92,19 @@ def _kernels(profile: Profile, width: int) -> Table:
     for column in chosen:
         table.add_column(column.head, justify="right", no_wrap=True)
     for kernel in profile.kernels:
-        place = f"\n{visible(short_place(kernel.source))}" if kernel.source else ""
+        place = f"\n{visible(quantities.short_place(kernel.source))}" if kernel.source else ""
         table.add_row(Text.assemble(kernel.name, (place, "dim")), kernel.version,
                       *(column.cell(kernel) for column in chosen))
     return table
 
 
 def _versions(profile: Profile) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
-    for head in ("version", "choice"):
-        table.add_column(head, overflow="fold")
-    for head in ("times run", "time", "± MAD", "share", "launches"):
-        table.add_column(head, justify="right")
-    for each in profile.versions:
-        table.add_row(each.name, each.site, str(each.encounters), show_seconds(each.time.median),
-                      show_seconds(each.time.mad), percent(each.share), str(each.launches))
-    return table
-
-
-def _ways(profile: Profile) -> Table:
-    return _filled(WAYS_HEAD, WAYS_HEAD[:1], ways(profile))
-
-
-def _compared(profile: Profile) -> Table:
-    head = [each.replace("of peak ", "of peak\n") for each in VERSIONS_HEAD]
-    return _filled(head, ("version", "busiest kernel"), compared(profile))
+    return _filled(
+        ("version", "choice", "times run", "time", "± MAD", "share", "launches"),
+        ("version", "choice"),
+        [(each.name, each.site, str(each.encounters), show_seconds(each.time.median),
+          show_seconds(each.time.mad), quantities.percent(each.share), str(each.launches))
+         for each in profile.versions])
 
 
 def _filled(head: Sequence[str], left: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
@@ -144,4 +120,4 @@ def _filled(head: Sequence[str], left: Sequence[str], rows: Sequence[Sequence[st
 def rules_of_counting() -> str:
     """The rules of counting, as text for the help of the command."""
     return "\n".join(textwrap.fill(f"* {each}", HELP_WIDTH, subsequent_indent="  ")
-                     for each in COUNTED)
+                     for each in quantities.COUNTED)

@@ -1,4 +1,4 @@
-"""The explanations of error codes by ``runelift explain CODE`` and ``docs/errors.md``.
+"""The explanations of error codes by ``runelift explain CODE``.
 
 The message shown for the example of a code is made by running the example.
 """
@@ -39,24 +39,6 @@ from runelift.runtime.versions.tuning_file import read_tuning, schedule_of
 PAGE_WIDTH = 96
 MOST_EXAMPLE_LINES = 16
 """The most lines of an example that are shown.  The middle of a longer example is left out."""
-
-HEADER = """\
-# Errors and warnings
-
-Every message has a code in brackets: `prog.fut:1:35: error[unknown-name]: ...`.  This page says
-what each code means, with an example and its cure; `runelift explain CODE` prints the same.
-
-A run reports every declaration that is wrong.  After a syntax error, reading goes on at the next
-declaration: at a line that begins with `def` or the like and is indented no further.  What uses the
-names of a wrong declaration is not checked, so that no error follows from another.  At most 100
-syntax errors of a file are reported.
-
-For programs: `runelift check --json` and `--sarif` ([json.md](json.md)).
-
-The page is made from `ir/base/codes/` (`pytest tests/test_codes.py --regenerate-golden`); a test
-runs every example.
-"""
-
 
 def message(explanation: Explanation, text: str) -> str:
     """The messages about an example of a code; empty if there are none."""
@@ -133,7 +115,7 @@ def page(code: str) -> str:
     found = CODES[code]
 
     def shown(text: str) -> str:
-        return textwrap.indent(_abridged(text), "    ")
+        return textwrap.indent(abridged(text), "    ")
 
     return "\n".join([
         f"{found.code}: {found.title}", "", textwrap.fill(found.meaning, PAGE_WIDTH), "",
@@ -149,26 +131,8 @@ def index() -> str:
                        for group, codes in GROUPS.items())
 
 
-def document() -> str:
-    """The text of ``docs/errors.md``."""
-    lines = [HEADER]
-    for group, codes in GROUPS.items():
-        lines.append(f"## {group}\n")
-        for each in codes:
-            language = "futhark" if each.suffix in (".fut", ".rules") else ""
-            lines += [
-                f"### {each.code}", "", f"*{each.title}*", "",
-                textwrap.fill(each.meaning, 120), "",
-                _fenced(each.wrong, language), _fenced(message(each, each.wrong)),
-                "Without the mistake:", "", _fenced(each.cure, language)]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _fenced(text: str, language: str = "") -> str:
-    return f"```{language}\n{_abridged(text)}```\n"
-
-
-def _abridged(text: str) -> str:
+def abridged(text: str) -> str:
+    """An example without the middle of it, if it is long."""
     lines = text.splitlines()
     if len(lines) > MOST_EXAMPLE_LINES:
         lines = [*lines[:4], "  ...", *lines[-4:]]

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
@@ -34,40 +34,6 @@ from runelift.runtime.tuner.trials.protocol import (
     Search,
     UpcomingSettings,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SettingSpace:
-    """The settings that fit the device, whose random order begins at a ``seed``."""
-
-    settings: ParameterSpace
-    seed: int
-
-    def first(self) -> Iterator[Setting]:
-        """The settings that differ from the default in one parameter at most."""
-        return self.settings.apart(self.settings.default)
-
-    def draw(self) -> Iterator[Setting]:
-        """All settings in random order."""
-        return self.settings.shuffled(Random(self.seed))
-
-    def near(self, known: Setting) -> Iterator[Setting]:
-        """The settings that differ by a step in one parameter."""
-        return self.settings.neighbours(known)
-
-    def across(self, known: Setting) -> Iterator[Setting]:
-        """The settings that differ by steps in two parameters, in random order.
-
-        A valley that lies across two parameters has no way down along one of them.
-        """
-        found = list(dict.fromkeys(self.settings.diagonal(known)))
-        Random(self.seed).shuffle(found)
-        return iter(found)
-
-    def all(self) -> Iterator[Setting]:
-        """All settings, the default first."""
-        return self.settings.settings()
-
 
 LOCAL = "local"
 """The strategy that tries the neighbours of the best."""
@@ -130,10 +96,6 @@ class SettingSearch:
     """The most seconds that kernels for settings took to be built together."""
 
     @property
-    def _space(self) -> SettingSpace:
-        return SettingSpace(self.space, self.seed)
-
-    @property
     def name(self) -> str:
         """The name of the operation."""
         return self.space.operation.name
@@ -172,12 +134,17 @@ class SettingSearch:
     def _near(self, setting: Setting, times: Mapping[Setting, Sequence[float]],
               same: Mapping[Setting, Setting]) -> list[Setting]:
         """The neighbours that have not been tried; if there are none, steps in two parameters."""
-        def untried(settings: Iterator[Setting]) -> list[Setting]:
+        def untried(settings: Iterable[Setting]) -> list[Setting]:
             return [each for each in dict.fromkeys(settings)
                     if not (each in times or each in same or each in self.impossible)]
 
         few = self.policy.drawn * self.policy.thorough
-        return untried(self._space.near(setting)) or untried(self._space.across(setting))[:few]
+        if near := untried(self.space.neighbours(setting)):
+            return near
+        # a valley that lies across two parameters has no way down along one of them
+        across = [*dict.fromkeys(self.space.diagonal(setting))]
+        Random(self.seed).shuffle(across)
+        return untried(across)[:few]
 
     def _explore(self, times: dict[Setting, list[float]], same: dict[Setting, Setting], end: float,
                  ) -> Generator[Request, Answer, list[Setting]]:
@@ -235,13 +202,13 @@ class SettingSearch:
         if self.samples:
             known = self.samples[0].seconds
             return _ranked(list(known), {s: [self.score(s)] for s in known})[:self.policy.handed_on]
-        space, policy = self._space, self.policy
-        if self.space.count <= policy.exhaustive * policy.thorough:
-            return (yield from self._by_prediction([*space.all()], until))
+        space, policy = self.space, self.policy
+        if space.count <= policy.exhaustive * policy.thorough:
+            return (yield from self._by_prediction([*space.settings()], until))
         few = policy.drawn * policy.thorough
-        drawn = [*islice(space.draw(), max(few, policy.predicted))]
+        drawn = [*islice(space.shuffled(Random(self.seed)), max(few, policy.predicted))]
         likely = (yield from self._by_prediction(drawn, until))[:policy.likely * policy.thorough]
-        some = dict.fromkeys([*space.first(), *drawn[:few], *likely])
+        some = dict.fromkeys([*space.apart(space.default), *drawn[:few], *likely])
         return (yield from self._by_prediction([*some]))
 
     def _by_prediction(self, settings: list[Setting], until: float = math.inf

@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -40,46 +41,6 @@ UNEQUAL_INTEGERS = 0.01
 """The fraction of the integers that may differ by more than one if floats decide about them."""
 CELLS_PER_COMPARISON = 3
 """The results of a comparison: count of unequal elements, greatest distance and element."""
-
-COMPARE_FLOATS = """
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#ifdef HALF
-#define AT(XS, I) vload_half(I, (const __global half *)XS)
-#else
-#define AT(XS, I) XS[I]
-#endif
-__kernel void compare(const __global STORED *xs, const __global STORED *ys, const long count,
-                      __global uint *found, const long place)
-{
-    uint odd = 0;
-    float apart = 0.0f, greatest = 0.0f;
-    for (long i = get_global_id(0); i < count; i += get_global_size(0)) {
-        TYPE x = AT(xs, i), y = AT(ys, i);
-        if (isfinite(x)) greatest = fmax(greatest, (float)fabs(x));
-        if (isfinite(y)) greatest = fmax(greatest, (float)fabs(y));
-        if (x == y || (isnan(x) && isnan(y))) continue;
-        TYPE distance = fabs(x - y);
-        if (!isfinite(distance)) odd++;
-        else if (distance > RELATIVE * fmax(fabs(x), fabs(y)))
-            apart = fmax(apart, fmax((float)distance, FLT_MIN));
-    }
-    if (odd) atomic_add(found + place, odd);
-    if (apart > 0.0f) atomic_max(found + place + 1, as_uint(fmin(apart, FLT_MAX)));
-    if (greatest > 0.0f) atomic_max(found + place + 2, as_uint(fmin(greatest, FLT_MAX)));
-}
-"""
-
-COMPARE_INTEGERS = """
-__kernel void compare(const __global TYPE *xs, const __global TYPE *ys, const long count,
-                      __global uint *found, const long place, const ulong slack)
-{
-    uint odd = 0;
-    for (long i = get_global_id(0); i < count; i += get_global_size(0))
-        odd += (ulong)abs_diff(xs[i], ys[i]) > slack;
-    if (odd) atomic_add(found + place, odd);
-}
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class VersionPair:
@@ -250,9 +211,11 @@ def float_inputs(plan: Plan, args: Mapping[str, Any]
     return numbers, arrays
 
 
+@cache
 def _program(prim: Prim) -> tuple[str, ...]:
     """The text and the options of the kernel that compares arrays of a type."""
-    text = COMPARE_FLOATS if prim.is_float else COMPARE_INTEGERS
+    name = "compare_floats.cl" if prim.is_float else "compare_integers.cl"
+    text = (files(__package__) / name).read_text("utf-8")
     options = [f"-DTYPE={TYPES[prim]}"]
     if prim.is_float:
         single = "f" if TYPES[prim] == "float" else ""

@@ -119,8 +119,9 @@ class ReplayRun(Run):
             again = bool(encounter.attempts)
             visit = _Visit(encounter, state, () if again else self._save(changed), again)
             self._visits.append(visit)
-            agenda = self._once(encounter, state) if again else self._all(
-                encounter, state, pars, self.chooser.predicted(number, facts))
+            agenda = iter([min(encounter.attempts, key=lambda version: state.ratios.get(
+                version, math.inf))]) if again else self._all(
+                    encounter, state, pars, self.chooser.predicted(number, facts))
             for attempt in self._attempts:
                 attempt.disturbed |= not again
             ended = False
@@ -178,10 +179,6 @@ class ReplayRun(Run):
         if key not in encounters:
             encounters[key] = ReplayedEncounter(site, sizes, par, scarce, order[0], sorted(order))
         return encounters[key]
-
-    def _once(self, encounter: ReplayedEncounter, state: RaceState) -> Iterator[int]:
-        """The version to run at an encounter where all have run before."""
-        yield min(encounter.attempts, key=lambda version: state.ratios.get(version, math.inf))
 
     def _all(self, encounter: ReplayedEncounter, state: RaceState,
              pars: Sequence[int], predicted: Sequence[float]) -> Iterator[int]:

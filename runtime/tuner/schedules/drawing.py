@@ -161,9 +161,6 @@ class Drawing:
         while (found := self._first(lambda: self._changed(known.schedule))) is not None:
             yield replace(found, at_random=False)
 
-    def all(self) -> None:
-        """There is no list of all schedules."""
-
     def _first(self, draw: Draw) -> Drawn | None:
         """The first drawn schedule that is not refused; None if there seem to be no more."""
         for _ in range(TRIES):

@@ -29,8 +29,7 @@ from runelift.runtime.tuner.schedules.drawing import Drawing, Drawn
 from runelift.runtime.tuner.schedules.measuring import Measured
 from runelift.runtime.tuner.schedules.ranking import Predict, Ranking
 from runelift.runtime.tuner.search.budget import Budget
-from runelift.runtime.tuner.search.halving import finish, halve
-from runelift.runtime.tuner.search.space import near_and_drawn
+from runelift.runtime.tuner.search.halving import finish, halve, near_and_drawn
 from runelift.runtime.tuner.search.trace import Best, Convergence
 
 LEAST = 1e-6
@@ -247,7 +246,7 @@ class ScheduleSearch:
         """
         best = [*(each.drawn for each in self._gaining(self._ranked())),
                 *ranking.gaining(self.policy.parents)][:self.policy.parents]
-        return near_and_drawn(self.drawing, best, self.policy.near)
+        return near_and_drawn(self.drawing.draw(), map(self.drawing.near, best), self.policy.near)
 
     def _try(self, drawn: Sequence[Drawn]) -> None:
         new = [Candidate(each) for each in drawn]

@@ -7,7 +7,7 @@ Source: Karnin, Koren and Somekh 2013, "Almost optimal exploration in multi-arme
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
 Candidate = TypeVar("Candidate")
@@ -39,6 +39,22 @@ def halve(candidates: Sequence[Candidate], finalists: int,
             return ranked
         candidates, number = ranked[:max(finalists, len(ranked) // 2)], number + 1
     return candidates
+
+
+def near_and_drawn(drawn: Iterator[Candidate], near: Iterable[Iterator[Candidate]], share: float
+                   ) -> Iterator[Candidate]:
+    """Drawn candidates, and a ``share`` of candidates near good candidates, of each in turn."""
+    sources, due = [*near], 0.0
+    while True:
+        due += share if sources else 0.0
+        found = next(sources[0] if due >= 1 else drawn, None)
+        if due >= 1:
+            due -= 1
+            sources = sources[1:] + sources[:1] if found is not None else sources[1:]
+        elif found is None and not sources:
+            return
+        if found is not None:
+            yield found
 
 
 def finish(search: Generator[None, None, Result]) -> Result:

@@ -53,10 +53,6 @@ class IndexSpace:
         """The vector with which no guard holds."""
         return self.lengths - 1
 
-    def first(self) -> Iterator[Values]:
-        """The vector with which no guard holds."""
-        yield self.all_false()
-
     def draw(self) -> Iterator[Values]:
         """Any vectors, all alike."""
         while True:

@@ -23,7 +23,7 @@ def genetic(trials: SearchState, *, population: int = 20, generations: int = 15,
     """
     trials.scout()
     space, random = IndexSpace.of(trials), trials.random
-    living = [*space.first(), *islice(space.draw(), population - 1)]
+    living = [space.all_false(), *islice(space.draw(), population - 1)]
     for _ in range(generations):
         scores = [trials.score(space.thresholds(one)) for one in living]
         children = [living[int(np.argmin(scores))]]

@@ -32,6 +32,7 @@ from runelift.runtime.geometry.parameter_space import ParameterSpace, Setting
 from runelift.runtime.programs.program import Program
 from runelift.runtime.tools.profiling.profile import profile_of
 from runelift.runtime.tools.profiling.session import runs_of
+from runelift.runtime.tools.profiling.way import Call
 from runelift.runtime.tuner.trials.protocol import Search, UpcomingSettings
 from runelift.runtime.tuner.trials.trial_run import NO_KERNEL, TrialRun
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
@@ -418,8 +419,8 @@ def test_a_profile_counts_the_iterations_that_the_device_decides_on(device: Spie
     """The work of each is that of an iteration of the host; a last launch may have none to run."""
     program = Program(programs.compiled(WHILE), device.info)
     program.loaded._device = device
-    runs, _ = runs_of(program, "main", [np.int32(5 * rounds + 10), np.arange(5, dtype=np.int32)],
-                      1, warms=False)
+    call = Call(program, "main", [np.int32(5 * rounds + 10), np.arange(5, dtype=np.int32)])
+    runs, _ = runs_of(call, 1, warms=False)
     by_host = LEAST_ITERATIONS // 2
     found, each = dict[str, float](), Counter[str]()
     for kernel in profile_of(runs, [1.0], "d", Peaks(1e10, {})).kernels:

@@ -14,16 +14,7 @@ from runelift.runtime.records.format import show_seconds
 from runelift.runtime.records.statistics import median
 from runelift.runtime.research.compare_strategies import Comparison, JudgedSearch, explanation, rows
 from runelift.runtime.tools.pages import charts
-from runelift.runtime.tools.pages.document import (
-    facts,
-    figure,
-    folded,
-    grid,
-    lines,
-    paragraph,
-    section,
-    table,
-)
+from runelift.runtime.tools.pages import document as html
 from runelift.runtime.tools.pages.markup import Markup, element
 from runelift.runtime.tools.pages.scales import Axis
 from runelift.runtime.tools.reports.environment import environment
@@ -40,16 +31,18 @@ Curve = list[tuple[float, float]]
 
 def compared(comparisons: Sequence[Comparison], about: Mapping[str, str]) -> list[Markup]:
     """The parts of the page about comparisons, and their sources."""
-    return [*(section(f"Strategies on entry point {each.entry}", list(_comparison(each)))
-              for each in comparisons), section("Environment", [facts(environment(about))])]
+    return [*(html.section(f"Strategies on entry point {each.entry}", list(_comparison(each)))
+              for each in comparisons),
+            html.section("Environment", [html.facts(environment(about))])]
 
 
 def _comparison(comparison: Comparison) -> Iterator[Markup]:
-    yield paragraph(f"{comparison.versions} versions; datasets: {', '.join(comparison.datasets)}.")
-    yield table(rows(comparison), kind="stacks")
-    yield lines(explanation(comparison))
+    yield html.paragraph(
+        f"{comparison.versions} versions; datasets: {', '.join(comparison.datasets)}.")
+    yield html.table(rows(comparison), kind="stacks")
+    yield html.lines(explanation(comparison))
     groups = _groups(list(comparison.searches))
-    yield grid([figure(charts.curves(
+    yield html.grid([html.figure(charts.curves(
         f"Convergence over {unit}" + (f", part {number}" if len(groups) > 1 else ""),
         _summary(comparison, names), Axis(unit, lambda v: f"{v:g}", logarithmic=True),
         Axis("regret (%)", lambda v: f"{100 * v:g}", logarithmic=True),
@@ -57,7 +50,7 @@ def _comparison(comparison: Comparison) -> Iterator[Markup]:
         f"Regret of the best so far over {unit}: the median of all seeds, and a band with half of "
         f"them.  Below {100 * LEAST:g} % it is drawn as that.")
         for number, names in enumerate(groups, start=1) for what, unit in OVER])
-    yield folded("The steps of the first seed, as a table", [table([
+    yield html.folded("The steps of the first seed, as a table", [html.table([
         ["strategy", "runs", "tuning time", "regret"],
         *([name, str(step.runs), show_seconds(step.seconds),
            f"{100 * comparison.regret(step.score):.2f} %"]
@@ -126,14 +119,14 @@ def page_of_two(found: TwoTunings) -> list[Markup]:
 
 
 def _times(found: TwoTunings) -> Iterator[Markup]:
-    yield lines([f"first: {found.names[0]}", f"second: {found.names[1]}"])
+    yield html.lines([f"first: {found.names[0]}", f"second: {found.names[1]}"])
     if not found.times:
         return
-    yield table(time_rows(found), f"Times of {found.what}.  Speed: of the second relative to the "
-                "first.", kind="stacks")
+    yield html.table(time_rows(found), f"Times of {found.what}.  Speed: of the second relative to "
+                     "the first.", kind="stacks")
     rows = [each for each in found.times if not math.isnan(each.speedup[1])]
     if rows:
-        yield figure(charts.ranges(
+        yield html.figure(charts.ranges(
             "Speed of the second tuning", "; ".join(
                 f"{each.dataset}: {each.speedup[0]:.2f}×" for each in rows) + ".",
             Axis("speed of the second relative to the first", lambda v: f"{v:g}×", True),
@@ -144,8 +137,8 @@ def _times(found: TwoTunings) -> Iterator[Markup]:
 def _differences(found: TwoTunings) -> Iterator[Markup]:
     head = ["", "first", "second"]
     if found.facts:
-        yield section("They are of different", [table([head, *map(list, found.facts)],
+        yield html.section("They are of different", [html.table([head, *map(list, found.facts)],
                                                       kind="stacks")])
-    yield section("Values that differ", [
-        table([head, *map(list, found.values)]) if found.values else paragraph("None."),
-        paragraph(f"{found.same} are equal.")])
+    yield html.section("Values that differ", [
+        html.table([head, *map(list, found.values)]) if found.values else html.paragraph("None."),
+        html.paragraph(f"{found.same} are equal.")])

@@ -8,16 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tools.pages import charts
+from runelift.runtime.tools.pages import document as html
 from runelift.runtime.tools.pages.charts import courses_figure
-from runelift.runtime.tools.pages.document import (
-    figure,
-    folded,
-    grid,
-    lines,
-    paragraph,
-    section,
-    table,
-)
 from runelift.runtime.tools.pages.markup import Markup
 from runelift.runtime.tools.pages.scales import Axis
 from runelift.runtime.tools.reports.parameters import (
@@ -38,12 +30,12 @@ def parameter_charts(tuning: ParameterTuning) -> list[Markup]:
     """The outcome of all trials, and a picture for each operation that was tried."""
     tried = [each for each in tuning.settled if each.trials]
     found = importances(tuning)
-    parts = [table(importance_rows(found), METHOD, kind="stacks")] if found else []
-    why = [paragraph(f"The settings stay as they are: {tuning.why}.")] if tuning.why else []
-    return [*why, table(overview(tuning), "Time of an operation, by its best setting, relative to "
-                        "the default setting", kind="stacks"),
+    parts = [html.table(importance_rows(found), METHOD, kind="stacks")] if found else []
+    why = [html.paragraph(f"The settings stay as they are: {tuning.why}.")] if tuning.why else []
+    return [*why, html.table(overview(tuning), "Time of an operation, by its best setting, "
+                             "relative to the default setting", kind="stacks"),
             *parts, *_search(tried),
-            *(section(each.operation, list(_operation(each, found.get(each.operation))), 3)
+            *(html.section(each.operation, list(_operation(each, found.get(each.operation))), 3)
               for each in sorted(tried, key=lambda each: each.ratio))]
 
 
@@ -58,7 +50,7 @@ def _search(tried: Sequence[OperationResult]) -> Iterator[Markup]:
         return
     ends = [(each.operation, each.history[-1]) for each in shown]
     text = "; ".join(f"{name} {end.score:.2f} after {end.runs} tries" for name, end in ends) + "."
-    yield grid([courses_figure(
+    yield html.grid([courses_figure(
         f"Search for parameters over {what}", text, what,
         Axis("best time, relative to default", lambda v: f"{v:g}"),
         {each.operation: [(step[place], step.score) for step in each.history] for each in shown},
@@ -85,22 +77,23 @@ def _operation(settled: OperationResult, found: Importance | None) -> Iterator[M
         cells = [[_least(ratios, {across: x, down: y}) for x in columns] for y in rows]
         crosses = [[any(each[across] == x and each[down] == y for each in refused)
                     for x in columns] for y in rows]
-        yield figure(charts.heat_map(title, text, (short(across), columns), (short(down), rows),
-                                     cells, crosses),
-                     f"{settled.operation}: the least time relative to the default, whatever the "
-                     f"other parameters are; {text}")
+        yield html.figure(
+            charts.heat_map(title, text, (short(across), columns), (short(down), rows), cells,
+                            crosses),
+            f"{settled.operation}: the least time relative to the default, whatever the other "
+            f"parameters are; {text}")
     elif names:
         values = sorted({dict(s)[names[0]] for s in ratios})
-        yield figure(charts.curves(
+        yield html.figure(charts.curves(
             title, text, Axis(short(names[0]), lambda v: f"{v:g}", min(values) > 0),
             Axis("time relative to the default", lambda v: f"{v:g}"),
             [charts.Series("least", [(v, _least(ratios, {names[0]: v}) or math.nan)
                                      for v in values], 0)]), f"{settled.operation}: {text}")
     if settled.impossible:
-        yield paragraph("Settings that were refused:")
-        yield lines([f"{count}: {reason.strip().partition(chr(10))[0]}"
-                     for reason, count in settled.impossible.items()])
-    yield folded("All trials, as a table", [table([
+        yield html.paragraph("Settings that were refused:")
+        yield html.lines([f"{count}: {reason.strip().partition(chr(10))[0]}"
+                          for reason, count in settled.impossible.items()])
+    yield html.folded("All trials, as a table", [html.table([
         ["setting", "dataset", "time", "default"],
         *([", ".join(f"{short(n)} {v}" for n, v in trial.setting.items()), trial.dataset,
            "refused" if trial.seconds is None else show_seconds(trial.seconds),

@@ -7,18 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tools.pages import charts
-from runelift.runtime.tools.pages.document import (
-    facts,
-    figure,
-    folded,
-    grid,
-    lines,
-    paragraph,
-    section,
-    table,
-)
+from runelift.runtime.tools.pages import document as html
 from runelift.runtime.tools.pages.markup import Markup
 from runelift.runtime.tools.pages.scales import Axis
+from runelift.runtime.tools.reports import text as report
 from runelift.runtime.tools.reports.environment import environment
 from runelift.runtime.tools.reports.html.results import (
     convergence_parts,
@@ -28,18 +20,6 @@ from runelift.runtime.tools.reports.html.results import (
 from runelift.runtime.tools.reports.html.settings import parameter_charts
 from runelift.runtime.tools.reports.html.trees import CHOSEN, MARKS, decision_table
 from runelift.runtime.tools.reports.memory_fronts import front_rows, notes
-from runelift.runtime.tools.reports.text import (
-    CLOCK,
-    LEGEND,
-    PREDICTED,
-    failed_versions,
-    failures,
-    held_out_rows,
-    show_threshold,
-    skipped_versions,
-    threshold_rows,
-    validation_rows,
-)
 from runelift.runtime.tools.reports.verdict import changes
 from runelift.runtime.tuner.analysis.conflicts import conflicts
 from runelift.runtime.tuner.analysis.guard_curves import (
@@ -85,64 +65,68 @@ def tuned(tuning: Tuning, about: Mapping[str, str],
     measured = [entry.measurements for entry in tuning.entries]
     guards = {each.entry: each for each in finer}
     return [*verdict_parts(changes(tuning, tried, finer, final), about),
-            *([section("Datasets kept out of tuning", [table(
-                validation_rows(validated), kind="stacks")])] if validated else []),
-            *(section(f"Entry point {entry.forest.entry}", list(
+            *([html.section("Datasets kept out of tuning", [html.table(
+                report.validation_rows(validated), kind="stacks")])] if validated else []),
+            *(html.section(f"Entry point {entry.forest.entry}", list(
                 _entry(entry, (left_out or {}).get(entry.forest.entry, []),
                        guards.get(entry.forest.entry), final)))
               for entry in tuning.entries),
-            *(section(f"Parameters of kernels of {each.entry}", parameter_charts(each))
+            *(html.section(f"Parameters of kernels of {each.entry}", parameter_charts(each))
               for each in tried if each.settled),
-            section("Environment", [facts(environment(about, measured))])]
+            html.section("Environment", [html.facts(environment(about, measured))])]
 
 
 def _entry(entry: EntryTuning, left_out: list[HeldOut], finer: ConfirmedSizeGuards | None,
            final: Sequence[SideBySide]) -> Iterator[Markup]:
     if not entry.costs.datasets:
-        yield paragraph("No dataset was measured completely; the default thresholds stay.")
-        yield lines([each.strip().removeprefix("note: ") for each in failures(entry)])
+        yield html.paragraph("No dataset was measured completely; the default thresholds stay.")
+        yield html.lines([each.strip().removeprefix("note: ") for each in report.failures(entry)])
         return
-    yield section("Which version runs when", list(_decisions(entry, finer)), 3)
+    yield html.section("Which version runs when", list(_decisions(entry, finer)), 3)
     if finer is not None:
-        yield section("Size guards", list(_finer(finer)), 3)
+        yield html.section("Size guards", list(_finer(finer)), 3)
     if len(shown := [*versions_chart(entry, final)]) > 0:
-        yield section("Versions on each dataset", shown, 3)
+        yield html.section("Versions on each dataset", shown, 3)
     if entry.front is not None:
-        yield section("Time and device memory", [
-            paragraph("Choices of thresholds of which no other one is better, by ascending memory; "
-                      f"{CHOSEN} marks the one that was taken.  Memory is that of the dataset that "
-                      "needs most."),
-            table([[CHOSEN if row[0] else "", *row[1:]] for row in front_rows(entry)],
-                  kind="stacks"), *map(paragraph, notes(entry))], 3)
+        yield html.section("Time and device memory", [
+            html.paragraph("Choices of thresholds of which no other one is better, by ascending "
+                           f"memory; {CHOSEN} marks the one that was taken.  Memory is that of the "
+                           "dataset that needs most."),
+            html.table([[CHOSEN if row[0] else "", *row[1:]] for row in front_rows(entry)],
+                       kind="stacks"), *map(html.paragraph, notes(entry))], 3)
     curves = list(guard_curves(entry.costs, entry.fit.thresholds))
     if curves:
-        yield section("Versions over parallelism", [
-            paragraph("A point is the recorded time of a version at one parallelism.  Where the "
-                      "points of a guard's two sides swap places, the threshold should lie.  "
-                      "Encounters with the same parallelism, of other datasets too, are summed up "
-                      "by their median."),
-            grid([_guard(entry, each) for each in curves]),
+        yield html.section("Versions over parallelism", [
+            html.paragraph("A point is the recorded time of a version at one parallelism.  Where "
+                           "the points of a guard's two sides swap places, the threshold should "
+                           "lie.  Encounters with the same parallelism, of other datasets too, are "
+                           "summed up by their median."),
+            html.grid([_guard(entry, each) for each in curves]),
             *(_guard_times(each) for each in curves)], 3)
     yield from _scores(entry)
     if found := list(conflicts(entry.costs, entry.fit.thresholds)):
-        yield section("Conflicts between datasets", [lines([f"{each}." for each in found])], 3)
+        yield html.section("Conflicts between datasets", [
+            html.lines([f"{each}." for each in found])], 3)
     if left_out:
-        yield section("Datasets left out of the fit", [
-            table(held_out_rows(left_out), kind="stacks"), paragraph(f"{summary(left_out)}.")], 3)
+        yield html.section("Datasets left out of the fit", [
+            html.table(report.held_out_rows(left_out), kind="stacks"),
+            html.paragraph(f"{summary(left_out)}.")], 3)
     yield from _unused(entry)
     yield from convergence_parts(entry)
     if repeated := repeated_runs(entry.measurements):
-        yield section("Noise", list(_noise(entry.forest, repeated)), 3)
+        yield html.section("Noise", list(_noise(entry.forest, repeated)), 3)
 
 
 def _finer(refined: ConfirmedSizeGuards) -> Iterator[Markup]:
     if refined.why:
-        yield paragraph(no_guards(refined))
+        yield html.paragraph(no_guards(refined))
         return
-    yield paragraph("Size guards know the sizes that were measured.  They decide before the "
-                    "thresholds.  Numbers behind versions: how many times as long as the first.")
-    yield folded("The sizes, and the order of versions at each", [*_guard_lines(refined)])
-    yield folded("Times when the guards were tried", [table(time_rows(refined), kind="stacks")])
+    yield html.paragraph("Size guards know the sizes that were measured.  They decide before the "
+                         "thresholds.  Numbers behind versions: how many times as long as the "
+                         "first.")
+    yield html.folded("The sizes, and the order of versions at each", [*_guard_lines(refined)])
+    yield html.folded("Times when the guards were tried", [
+        html.table(time_rows(refined), kind="stacks")])
 
 
 def _guard_lines(refined: ConfirmedSizeGuards) -> Iterator[Markup]:
@@ -153,17 +137,18 @@ def _guard_lines(refined: ConfirmedSizeGuards) -> Iterator[Markup]:
             items.append(line.strip())
             continue
         if items:
-            yield lines(items)
+            yield html.lines(items)
         items = []
-        yield paragraph(line)
-    yield lines(items)
+        yield html.paragraph(line)
+    yield html.lines(items)
 
 
 def _unused(entry: EntryTuning) -> Iterator[Markup]:
     """The versions that could not run, and the versions that were not worth a run."""
-    found = [*(f"Not used: {line}" for line in failed_versions(entry)), *skipped_versions(entry)]
+    found = [*(f"Not used: {line}" for line in report.failed_versions(entry)),
+             *report.skipped_versions(entry)]
     if found:
-        yield section("Versions without a time", [lines(found)], 3)
+        yield html.section("Versions without a time", [html.lines(found)], 3)
 
 
 # Decisions
@@ -173,23 +158,24 @@ def _decisions(entry: EntryTuning, finer: ConfirmedSizeGuards | None) -> Iterato
     forest, fit = entry.forest, entry.fit
     found = {d.name: forced_standings(forest, d, entry.choice) for d in entry.costs.datasets}
     if finer is not None and finer.finer:
-        yield paragraph("Size guards come first (below); where they do not know the sizes, these "
-                        "conditions decide.")
+        yield html.paragraph("Size guards come first (below); where they do not know the sizes, "
+                             "these conditions decide.")
     if fit.kept_default:
-        yield paragraph(f"The default thresholds stay: {fit.kept_default}.")
+        yield html.paragraph(f"The default thresholds stay: {fit.kept_default}.")
     columns = found if len(found) <= COLUMNS else {}
-    yield figure(decision_table(forest, columns, fit.thresholds),
-                 f"Conditions are tested from the top.  {KINDS}" + (
-                     f"  Times: {CLOCK[0].lower()}{CLOCK[1:]}.  {MARKS}" if columns else ""))
+    yield html.figure(decision_table(forest, columns, fit.thresholds),
+                      f"Conditions are tested from the top.  {KINDS}" + (
+                          f"  Times: {report.CLOCK[0].lower()}{report.CLOCK[1:]}.  {MARKS}"
+                          if columns else ""))
     if not columns:
         names = {leaf.label or "": described_version(leaf) for leaf in forest.leaves()}
-        yield folded("The versions on each dataset, as a list", [table([
+        yield html.folded("The versions on each dataset, as a list", [html.table([
             ["version", "dataset", "time", "fastest", "chosen at"],
             *([names[label], name, show_seconds(one.seconds), "★" * one.wins,
                f"{one.chosen} of {one.encounters}"]
               for name, each in found.items() for label, one in each.items())])])
-    yield folded("The thresholds, and the values that make the same choices", [table(
-        threshold_rows(entry), LEGEND, kind="stacks")])
+    yield html.folded("The thresholds, and the values that make the same choices", [html.table(
+        report.threshold_rows(entry), report.LEGEND, kind="stacks")])
 
 
 def _scores(entry: EntryTuning) -> Iterator[Markup]:
@@ -199,15 +185,15 @@ def _scores(entry: EntryTuning) -> Iterator[Markup]:
     idle = [each.guard for each in scores if not each.matters]
     parts = list[Markup]()
     if shown:
-        parts.append(paragraph("How the mean over all datasets of the time, relative to the best "
-                               "possible, depends on one threshold while the others are those "
-                               "chosen."))
-        parts.append(grid([_score(entry, each) for each in shown]))
+        parts.append(html.paragraph(
+            "How the mean over all datasets of the time, relative to the best possible, depends on "
+            "one threshold while the others are those chosen."))
+        parts.append(html.grid([_score(entry, each) for each in shown]))
         parts += [_score_table(each) for each in shown]
     if idle:
-        parts.append(paragraph(f"No effect (less than 1 %): {', '.join(idle)}."))
+        parts.append(html.paragraph(f"No effect (less than 1 %): {', '.join(idle)}."))
     if parts:
-        yield section("Score over one threshold", parts, 3)
+        yield html.section("Score over one threshold", parts, 3)
 
 
 # Curves
@@ -227,14 +213,14 @@ def _guard(entry: EntryTuning, curves: GuardCurves) -> Markup:
     if 0 < chosen <= BEYOND * greatest:
         marks.append(charts.Mark(chosen, f"threshold {chosen:,}"))
     text = crossing(curves, chosen)
-    return figure(charts.curves(
+    return html.figure(charts.curves(
         f"{name}: time of each version over the parallelism", text, x,
         Axis("time of an encounter", show_seconds, logarithmic=True), series, marks,
         _interval(entry, name, greatest)), f"{name}: {text}")
 
 
 def _guard_times(curves: GuardCurves) -> Markup:
-    return folded(f"The times at {curves.guard}, as a table", [table([
+    return html.folded(f"The times at {curves.guard}, as a table", [html.table([
         ["parallelism", *curves.versions], *(
             [f"{value:,}", *(show_seconds(dict(curve).get(value, math.nan))
                              for curve in curves.versions.values())]
@@ -255,9 +241,9 @@ def crossing(curves: GuardCurves, chosen: int) -> str:
         curves.holding[-1][1] < dict(curves.failing).get(curves.holding[-1][0], math.inf)
         ) else "does not hold"
     crossed = curves.break_even or f"faster throughout where the guard {faster}"
-    shown = show_threshold(chosen)
+    shown = report.show_threshold(chosen)
     decision = {"never": "this version is switched off",
-                PREDICTED: "predicted times decide"}.get(shown, f"the threshold is {shown}")
+                report.PREDICTED: "predicted times decide"}.get(shown, f"the threshold is {shown}")
     return f"{crossed}; {decision}."
 
 
@@ -269,10 +255,10 @@ def _score(entry: EntryTuning, curve: ScoreCurve) -> Markup:
     chosen = entry.fit.thresholds[curve.guard]
     least = min((score for _, score in points), default=math.nan)
     where = next((value for value, score in curve.scores if score == least), 0)
-    what = show_threshold(chosen) if chosen else "the choice by predicted time"
-    text = f"least, {least:.3f}, at {show_threshold(where)}; {what} was chosen."
+    what = report.show_threshold(chosen) if chosen else "the choice by predicted time"
+    text = f"least, {least:.3f}, at {report.show_threshold(where)}; {what} was chosen."
     marks = [charts.Mark(min(chosen, beyond), f"threshold {what}")] if chosen else []
-    return figure(charts.curves(
+    return html.figure(charts.curves(
         f"{curve.guard}: score over the threshold", text,
         Axis("threshold (work-items)", _count, True, ((beyond, "never"),)),
         Axis("mean relative time", lambda v: f"{v:.4g}", True),
@@ -283,9 +269,9 @@ def _score(entry: EntryTuning, curve: ScoreCurve) -> Markup:
 
 
 def _score_table(curve: ScoreCurve) -> Markup:
-    return folded(f"The scores of {curve.guard}, as a table", [table([
+    return html.folded(f"The scores of {curve.guard}, as a table", [html.table([
         ["threshold", "score"], *(
-            [show_threshold(value), f"{score:.4g}" if math.isfinite(score) else "cannot run"]
+            [report.show_threshold(value), f"{score:.4g}" if math.isfinite(score) else "cannot run"]
             for value, score in curve.scores)])])
 
 
@@ -309,16 +295,17 @@ def _noise(forest: Forest, repeated: Sequence[RepeatedRuns]) -> Iterator[Markup]
     ranked = sorted(repeated, key=lambda each: -each.deviation)[:MOST_ROWS]
     text = (f"half of the repeated runs lie within {100 * worst.deviation:.1f} % of their median "
             f"even where it is worst ({worst.dataset}, {worst.versions(forest)}).")
-    yield figure(charts.spreads(
+    yield html.figure(charts.spreads(
         "Repeated runs relative to their median", text,
-        Axis("time relative to the median of the same runs", lambda v: f"{v:g}×"),
+        Axis("time relative to the median of the same runs", lambda v: f"{v:g}×",
+             logarithmic=True),
         [(f"{each.dataset}, {each.versions(forest)}", [s / each.middle for s in each.seconds
                                                if each.middle]) for each in ranked]),
         f"Each stroke is a run, named by its dataset and its versions; "
         f"{text}" + (
             f"  The {MOST_ROWS} that vary most of {len(repeated)}."
             if len(repeated) > MOST_ROWS else ""))
-    yield folded("Repeated runs, as a table", [table([
+    yield html.folded("Repeated runs, as a table", [html.table([
         ["dataset and versions", "runs", "median", "half within", "least", "greatest"],
         *([f"{each.dataset}, {each.versions(forest)}", str(len(each.seconds)),
            show_seconds(each.middle), f"±{100 * each.deviation:.1f} %",

@@ -13,8 +13,8 @@ from pygments.token import Error
 
 from runelift.frontend.syntax.parse_tables import SOURCE
 from runelift.frontend.syntax.tokens import RESERVED
-from runelift.runtime.tools.editors import textmate
 from runelift.runtime.tools.pages.pygments_lexer import RuneliftLexer
+from tests.runtime.tools.editors import textmate
 
 ROOT = Path(__file__).parents[4]
 VSCODE = ROOT / "docs" / "editors" / "vscode"
@@ -62,7 +62,7 @@ def test_pygments_finds_the_lexer() -> None:
 
 
 def test_the_grammar_of_the_extension_is_current() -> None:
-    """``python -m runelift.runtime.tools.editors.textmate`` writes it anew."""
+    """``python -m tests.runtime.tools.editors.textmate`` writes it anew."""
     assert (ROOT / textmate.FILE).read_text() == textmate.text()
 
 

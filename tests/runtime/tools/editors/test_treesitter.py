@@ -14,7 +14,7 @@ from tree_sitter import Language, Parser, Query, QueryCursor
 from runelift.frontend.syntax.parser import parse
 from runelift.ir.base.errors import ProgramError
 from runelift.ir.base.source import Source
-from runelift.runtime.tools.editors import treesitter
+from tests.runtime.tools.editors import treesitter
 
 ROOT = Path(__file__).parents[4]
 FOLDER = ROOT / treesitter.FOLDER
@@ -47,7 +47,7 @@ def language(tmp_path_factory: pytest.TempPathFactory) -> Language:
 
 
 def test_the_grammar_and_the_parser_are_current() -> None:
-    """``python -m runelift.runtime.tools.editors.treesitter`` writes both anew."""
+    """``python -m tests.runtime.tools.editors.treesitter`` writes both anew."""
     assert (ROOT / treesitter.FILE).read_text() == treesitter.text()
     assert (ROOT / treesitter.PARSER).read_text().endswith("\n" + treesitter.made_from())
 

@@ -12,7 +12,8 @@ import pytest
 
 import runelift
 from runelift.runtime.programs.program import Program
-from runelift.runtime.tools.notebook.fragments import STYLE
+from runelift.runtime.tools.notebook import fragments
+from runelift.runtime.tools.pages.markup import read
 from tests import screens
 
 TEXT = """\
@@ -105,7 +106,7 @@ def test_texts_are_short(shown: dict[str, Any]) -> None:
 
 
 def test_the_style_is_for_fragments_only() -> None:
-    rules = re.sub(r"\{[^}]*\}", ";", STYLE)
+    rules = re.sub(r"\{[^}]*\}", ";", read("fragments.css", fragments.__package__))
     assert all(part.strip().startswith(".runelift") for part in re.split("[;,]", rules)
                if part.strip())
 

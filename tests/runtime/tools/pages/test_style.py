@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from runelift.runtime.tools.explanation import page as explanation
-from runelift.runtime.tools.notebook.fragments import STYLE
+from runelift.runtime.tools.notebook import fragments
 from runelift.runtime.tools.pages import charts
 from runelift.runtime.tools.pages.document import MANY, document, section
-from runelift.runtime.tools.pages.templates import read
+from runelift.runtime.tools.pages.markup import read
 
+FRAGMENTS = read("fragments.css", fragments.__package__)
 ENOUGH = 4.5
 """The least contrast of text, as WCAG 2.2 asks for (AA)."""
 SHEETS = read("page.css") + read("explanation.css", explanation.__package__)
@@ -72,11 +73,11 @@ def test_colours_have_names() -> None:
 @pytest.mark.parametrize("theme", THEMES)
 def test_text_in_notebooks_can_be_read(theme: str) -> None:
     text, paper = map(parts, THEMES[theme])
-    for share in re.findall(r"(?<![\w-])opacity: ([.\d]+)", STYLE):
+    for share in re.findall(r"(?<![\w-])opacity: ([.\d]+)", FRAGMENTS):
         assert contrast(mixed(text, float(share), paper), paper) >= ENOUGH, share
-    colours = re.findall(r"--(\w+): color-mix\(in srgb, (#\w+) (\d+)%, currentcolor\)", STYLE)
+    colours = re.findall(r"--(\w+): color-mix\(in srgb, (#\w+) (\d+)%, currentcolor\)", FRAGMENTS)
     assert {name for name, _, _ in colours} == set(
-        re.findall(r"(?<![\w-])color: var\(--(\w+)\)", STYLE))
+        re.findall(r"(?<![\w-])color: var\(--(\w+)\)", FRAGMENTS))
     for name, colour, share in colours:
         assert contrast(mixed(parts(colour), int(share) / 100, text), paper) >= ENOUGH, name
 

@@ -16,9 +16,10 @@ from runelift.runtime.devices.profiles import profile
 from runelift.runtime.predictions.modelled_device import ModelledDevice, modelled
 from runelift.runtime.predictions.predict import predict_call
 from runelift.runtime.tools.commands.cli import main
-from runelift.runtime.tools.predictions.call import advantage, running
+from runelift.runtime.tools.predictions.call import advantage
 from runelift.runtime.tools.predictions.curves import GRID
 from runelift.runtime.versions.forest import entry_forest, plans
+from tests.ledger.ledger import running
 from tests.screens import MISSING, PROGRAM, screens
 
 ROWS = """-- ==

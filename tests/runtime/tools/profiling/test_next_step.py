@@ -309,9 +309,8 @@ def broken(k): return k
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     peaks = Peaks(1e10, {Prim.F32: 1e11, Prim.I32: 1e11})
-    for module in ("commands.profile", "profiling.call"):
-        monkeypatch.setattr(f"runelift.runtime.tools.{module}.measured_peaks",
-                            lambda *_, **__: peaks)
+    monkeypatch.setattr("runelift.runtime.tools.profiling.session.measured_peaks",
+                        lambda *_, **__: peaks)
     monkeypatch.setenv("COLUMNS", "110")
     (tmp_path / "means.fut").write_text(MEANS)
     (tmp_path / "means.py").write_text(SCRIPT)

@@ -35,7 +35,7 @@ entry main [n][m] (xss: [n][m]f32): [n]f32 = map (\\xs -> reduce (+) 0 (map chai
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the program, and a device with known peaks."""
     peaks = Peaks(1e10, {Prim.F32: 1e11, Prim.I32: 1e11})
-    monkeypatch.setattr("runelift.runtime.tools.commands.profile.measured_peaks",
+    monkeypatch.setattr("runelift.runtime.tools.profiling.session.measured_peaks",
                         lambda *_, **__: peaks)
     (tmp_path / "heavy.fut").write_text(HEAVY)
     return tmp_path
@@ -144,8 +144,8 @@ def test_peaks_are_measured_once_and_only_grow(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_a_call_from_python_has_a_profile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("runelift.runtime.tools.profiling.call.measured_peaks",
-                        lambda device: Peaks(1e10, {Prim.F32: 1e11}))
+    monkeypatch.setattr("runelift.runtime.tools.profiling.session.measured_peaks",
+                        lambda *_, **__: Peaks(1e10, {Prim.F32: 1e11}))
     program = runelift.compile("entry main [n] (xs: [n]f32): f32 = f32.sum xs", device="pocl")
     found = runelift.profile(program.main, np.ones(5000, np.float32), runs=2, all_versions=True)
     assert found.verdict in "".join(repr(found).splitlines())

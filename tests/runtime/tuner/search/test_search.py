@@ -1,4 +1,4 @@
-"""Parts that all searches share: spaces, halving, budgets and traces."""
+"""Parts that all searches share: halving, budgets and traces."""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ from itertools import count, islice
 
 import numpy as np
 
-from runelift.runtime.geometry.parameter_space import ParameterSpace
-from runelift.runtime.tuner.kernel_parameters.search import SettingSpace
-from runelift.runtime.tuner.schedules.drawing import Drawing, Drawn
 from runelift.runtime.tuner.search.budget import Budget
-from runelift.runtime.tuner.search.halving import finish, halve
-from runelift.runtime.tuner.search.space import Space, near_and_drawn
+from runelift.runtime.tuner.search.halving import finish, halve, near_and_drawn
 from runelift.runtime.tuner.search.trace import Best, Convergence, note
-from runelift.runtime.tuner.strategies.indices import IndexSpace, Values
+from runelift.runtime.tuner.strategies.indices import IndexSpace
 
 
 class Numbers:
@@ -24,41 +20,28 @@ class Numbers:
     def __init__(self, most: int) -> None:
         self.most = most
 
-    def first(self) -> Iterator[int]:
-        yield 0
-
     def draw(self) -> Iterator[int]:
         return iter(range(0, self.most, 2))
 
     def near(self, known: int) -> Iterator[int]:
         return (known + k for k in range(1, self.most, 2))
 
-    def all(self) -> None:
-        return None
-
 
 def test_near_candidates_have_their_share_in_turn() -> None:
-    found = list(islice(near_and_drawn(Numbers(100), [100, 200], 0.5), 8))
-    assert found == [0, 101, 2, 201, 4, 103, 6, 203]
-    assert list(near_and_drawn(Numbers(4), [], 0.5)) == [0, 2]
-    assert list(near_and_drawn(Numbers(4), [10], 0.5)) == [0, 11, 2, 13]
+    def mixed(numbers: Numbers, parents: Sequence[int]) -> Iterator[int]:
+        return near_and_drawn(numbers.draw(), map(numbers.near, parents), 0.5)
+
+    assert list(islice(mixed(Numbers(100), [100, 200]), 8)) == [0, 101, 2, 201, 4, 103, 6, 203]
+    assert list(mixed(Numbers(4), [])) == [0, 2]
+    assert list(mixed(Numbers(4), [10])) == [0, 11, 2, 13]
 
 
-def test_all_kinds_of_candidates_are_spaces() -> None:
-    space: Space[Values] = IndexSpace(("a", "b"), ((1, 2), (1, 2, 3)), np.random.default_rng(0))
-    everything = space.all()
-    assert everything is not None
-    known = {tuple(each) for each in everything}
+def test_vectors_of_indices_are_drawn_alike() -> None:
+    space = IndexSpace(("a", "b"), ((1, 2), (1, 2, 3)), np.random.default_rng(0))
+    known = {tuple(each) for each in space.all()}
     assert len(known) == 6
-    first = next(space.first())
     assert {tuple(each) for each in islice(space.draw(), 60)} == known
-    assert {tuple(each) for each in islice(space.near(first), 20)} <= known
-
-    def settings(space: ParameterSpace) -> Space[tuple[int, ...]]:
-        return SettingSpace(space, 0)
-
-    def schedules(space: Drawing) -> Space[Drawn]:
-        return space
+    assert {tuple(each) for each in islice(space.near(space.all_false()), 20)} <= known
 
 
 def test_the_better_half_goes_on_until_it_is_enough() -> None:

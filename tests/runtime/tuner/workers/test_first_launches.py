@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -229,5 +230,6 @@ def test_kernels_that_compare_results_are_told_too(program: Program) -> None:
     pair = compare_results.VersionPair("site", 0, 1)
     for _ in range(2):
         differences.arrays(pair, compare_results.Prim.I32, one, other, 10, rounded=False)
-    assert begun == [compare_results.COMPARE_INTEGERS]
+    assert begun == [files(compare_results.__package__).joinpath(
+        "compare_integers.cl").read_text("utf-8")]
     assert heard.under_way == 0

@@ -1,6 +1,6 @@
 """The grammar for TextMate, VS Code and other editors that read its format.
 
-``python -m runelift.runtime.tools.editors.textmate`` writes the file of the extension anew.  Words
+``python -m tests.runtime.tools.editors.textmate`` writes the file of the extension anew.  Words
 and tokens come from the table that the formatter and the highlighter use.
 """
 
