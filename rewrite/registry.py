@@ -35,10 +35,9 @@ from runelift.rewrite.passes.save_launches import (
     fill_together,
     read_together,
     save_launches,
-    scan_backwards,
-    scan_with_map,
     scatter_with_map,
 )
+from runelift.rewrite.passes.scan_launches import scan_backwards, scan_with_map
 from runelift.rewrite.passes.short_circuit import short_circuit, update_early
 from runelift.rewrite.passes.short_widths import SHORT_WIDTHS, write_out
 from runelift.rewrite.passes.simplify import SIMPLIFICATION, further_rules, simplify

@@ -55,8 +55,6 @@ class Buffers:
     idle: set[VName] = field(default_factory=set)
     filled: list[set[VName]] = field(default_factory=lambda: [set()])
     lengths: Lengths | None = None
-    checks: ir.SegMap | None = None
-    """The checks that the next pass over lengths makes."""
 
     # The environment that kernels see
 

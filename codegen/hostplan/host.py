@@ -89,6 +89,7 @@ class HostBuilder(Control):
         self.places.elements |= elements
         for array, _ in elements.values():
             self.views.pop(array.name, None)
+        checks: ir.SegMap | None = None
         made = None
         for place, (stm, after) in enumerate(followed):
             following = followed[place + 1][0] if place + 1 < len(followed) else None
@@ -98,18 +99,19 @@ class HostBuilder(Control):
             if stm is made:
                 pass  # by the kernel of the statement before
             elif self.checks_lengths(stm, following):
-                self.checks = ir.node_of(stm, ir.SegMap)
+                checks = ir.node_of(stm, ir.SegMap)
             elif (packing := packed.get(id(stm))) is not None:
                 self.packed(stm, packing)
             else:
                 if following is not None and self.has_checks_beside(stm, following):
-                    self.checks, made = ir.node_of(following, ir.SegMap), following
-                self.statement(stm)
+                    checks, made = ir.node_of(following, ir.SegMap), following
+                self.statement(stm, checks)
+                checks = None
             self.later.pop()
         return body.result
 
-    def statement(self, stm: ir.Stm) -> None:
-        """Add the steps of one statement."""
+    def statement(self, stm: ir.Stm, checks: ir.SegMap | None = None) -> None:
+        """Add the steps of one statement, whose kernel also makes ``checks``."""
         for param in stm.pat:
             self.types[param.name] = param.type
         match stm.exp:
@@ -154,7 +156,7 @@ class HostBuilder(Control):
             case ir.ArrayLit(elems, row):
                 self.literal(stm, elems, row)
             case ir.LengthFacts():
-                self.length_facts(stm, stm.exp)
+                self.length_facts(stm, stm.exp, checks)
             case ir.SlabSize(each, longest):
                 self.emit(plan.SlabSize(stm.pat[0].name, each, longest))
             case ir.SegmentLength(likely):
@@ -174,7 +176,7 @@ class HostBuilder(Control):
                 self.versions(stm, stm.exp)
             case (ir.SegMap() | ir.SegRed() | ir.SegScan() | ir.SegScatter() | ir.SegHist()
                   | ir.SegAccumulate()):
-                self.operation(stm, stm.exp)
+                self.operation(stm, stm.exp, checks)
             case _:
                 self._sequential(stm)
 

@@ -31,11 +31,8 @@ class SegOps(LazyCopies):
 
     __slots__ = ()
 
-    def segop(self, stm: ir.Stm) -> None:
-        """Add the steps of a segmented operation whose result buffers exist."""
-        checks = None
-        if isinstance(stm.exp, ir.SegScatter):
-            checks, self.checks = self.checks, None
+    def segop(self, stm: ir.Stm, checks: ir.SegMap | None = None) -> None:
+        """Add the steps of a segmented operation whose result buffers exist, with ``checks``."""
         self.lowered(stm.pat, lambda parameters: lower_segop(
             stm, self, self.names, parameters, self.lengths, checks))
 
@@ -63,10 +60,9 @@ class SegOps(LazyCopies):
                     p.name for p in stm.pat)
         return False
 
-    def length_facts(self, stm: ir.Stm, exp: ir.LengthFacts) -> None:
+    def length_facts(self, stm: ir.Stm, exp: ir.LengthFacts, checks: ir.SegMap | None) -> None:
         """Add the steps that find facts about lengths, with the checks that stand before."""
         self.allocate(stm.pat[0])
-        checks, self.checks = self.checks, None
         segments = self.size(shape_of(self.type(exp.lengths))[0])
         self.lowered(stm.pat, lambda parameters: lower_length_facts(
             stm, exp, checks, segments, self, self.names, parameters))
@@ -82,7 +78,7 @@ class SegOps(LazyCopies):
 
         self.lowered(stm.pat, steps)
 
-    def operation(self, stm: ir.Stm, exp: ir.SegOp) -> None:
+    def operation(self, stm: ir.Stm, exp: ir.SegOp, checks: ir.SegMap | None = None) -> None:
         """Add steps that allocate result buffers of a segmented operation, and its steps."""
         # A scalar result arrives in a buffer of one element, under a separate name.
         scalars = [p.name for p in stm.pat]
@@ -102,7 +98,7 @@ class SegOps(LazyCopies):
                         self._make_element(param, *self.places.elements[name])
                     else:
                         self._make_room(param, exp)
-        self.segop(stm)
+        self.segop(stm, checks)
         self.commit_versions(p.name for p in pat)
         for name, param in zip(scalars, pat, strict=True):
             if isinstance(param.type, Prim) and name not in self.places.elements:

@@ -25,6 +25,7 @@ from runelift.ir.imp import Exp, Stm
 from runelift.ir.imp.traverse import (
     blocks,
     expressions,
+    map_blocks,
     map_parts,
     map_statement,
     memories,
@@ -157,7 +158,7 @@ class _Ends:
         """The values that may be wrong where a check has failed."""
         return _doubtful(self.code, self.asked)
 
-    def block(self, code: Sequence[Stm], failed: bool = False,
+    def block(self, code: Iterable[Stm], failed: bool = False,
               checked: Set[VName] = frozenset()) -> tuple[Stm, ...]:
         """A block; ``failed`` if a check may have failed before, ``checked`` what these asked."""
         found = list[Stm]()
@@ -170,25 +171,12 @@ class _Ends:
                 if asks and before < len(found):
                     stm = _sure(stm, checked)
             again = failed or (fails and isinstance(stm, imp.For | imp.While))
-            found.append(self._inside(stm, again, checked))
+            found.append(map_blocks(stm, partial(self.block, failed=again, checked=checked)))
             failed = failed or fails
             match stm:
                 case imp.If(imp.Apply("not", _, (imp.Var(cond),)), (imp.Fail(), *_), ()):
                     checked = {*checked, cond}
         return tuple(found)
-
-    def _inside(self, stm: Stm, failed: bool, checked: Set[VName]) -> Stm:
-        """A statement, itself if its blocks stay as they are."""
-        inner = [self.block(each, failed, checked) for each in blocks(stm)]
-        if all(a is b for new, old in zip(inner, blocks(stm), strict=True)
-               for a, b in zip(new, old, strict=False)):
-            return stm
-        match stm:
-            case imp.If():
-                return replace(stm, then_=inner[0], else_=inner[1])
-            case imp.For() | imp.While() | imp.AtomicUpdate() | imp.Locked():
-                return replace(stm, body=inner[0])
-        return stm
 
     def _decided(self, before: list[Stm] | None, asks: bool, exp: Exp) -> Exp:
         """An expression without marks; what it needs behind a check goes ``before`` it.

@@ -16,6 +16,7 @@ from runelift.ir.imp.traverse import (
     blocks,
     expressions,
     has_barriers,
+    map_blocks,
     memories,
     named_by,
     statements,
@@ -44,16 +45,8 @@ def _early(code: Sequence[Stm], written: Set[VName]) -> list[Stm]:
     """The code of a kernel that writes to these memories."""
     found = list[Stm]()
     for stm in code:
-        match stm:
-            case imp.For(body=body):
-                found += _before_and_loop(replace(stm, body=tuple(_early(body, written))), written)
-            case imp.If(_, then_, else_):
-                found.append(replace(stm, then_=tuple(_early(then_, written)),
-                                     else_=tuple(_early(else_, written))))
-            case imp.While(body=body):
-                found.append(replace(stm, body=tuple(_early(body, written))))
-            case _:
-                found.append(stm)
+        stm = map_blocks(stm, lambda block: _early(block, written))
+        found += _before_and_loop(stm, written) if isinstance(stm, imp.For) else [stm]
     return found
 
 

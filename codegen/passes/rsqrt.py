@@ -11,11 +11,17 @@ not change in a loop is computed before it, and left there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
-from runelift.ir.imp.traverse import map_parts, map_statement, statements, variables
+from runelift.ir.imp.traverse import (
+    blocks,
+    map_blocks,
+    map_parts,
+    map_statement,
+    statements,
+    variables,
+)
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 
@@ -55,10 +61,5 @@ class _Joiner:
                     return imp.Apply("div_sqrt", Prim.F32, (change(left), roots[name]))
             return map_parts(exp, change)
 
-        match stm:
-            case (imp.For(body=body) | imp.While(body=body) | imp.AtomicUpdate(body=body)
-                  | imp.Locked(body=body)):
-                return replace(stm, body=self.block(body))
-            case imp.If(_, then_, else_):
-                return replace(stm, then_=self.block(then_), else_=self.block(else_))
-        return map_statement(stm, change, lambda inner: inner)
+        return map_blocks(stm, self.block) if blocks(stm) else map_statement(
+            stm, change, lambda inner: inner)

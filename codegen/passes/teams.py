@@ -9,12 +9,12 @@ barriers, and in code that decides about these, but in nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from runelift.codegen.passes.masks import last_uses, masked
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
-from runelift.ir.imp.traverse import statements, subexpressions
+from runelift.ir.imp.traverse import map_blocks, statements, subexpressions
 from runelift.ir.imp.uniformity import Uniformity, among_groups
 from runelift.ir.names import VName
 
@@ -62,11 +62,8 @@ class _Masks:
                     inside: Stm = stm
                 case imp.Barrier() | imp.Shuffle():
                     inside = stm
-                case imp.For() | imp.While() if self._together(stm):
-                    inside = replace(stm, body=tuple(self.block(stm.body)))
-                case imp.If(_, then_, else_) if self._together(stm):
-                    inside = replace(stm, then_=tuple(self.block(then_)),
-                                     else_=tuple(self.block(else_)))
+                case imp.For() | imp.While() | imp.If() if self._together(stm):
+                    inside = map_blocks(stm, self.block)
                 case _:
                     held.append(stm)
                     continue

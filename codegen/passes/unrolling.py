@@ -12,7 +12,14 @@ from dataclasses import replace
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
-from runelift.ir.imp.traverse import blocks, expressions, statements, subexpressions, variables
+from runelift.ir.imp.traverse import (
+    blocks,
+    expressions,
+    map_blocks,
+    statements,
+    subexpressions,
+    variables,
+)
 from runelift.ir.meaning import apply
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -32,20 +39,9 @@ def has_loops(code: Sequence[Stm], constants: Collection[VName]) -> bool:
 
 def with_unroll_factor(name: VName, code: Sequence[Stm], constants: Collection[VName]) -> list[Stm]:
     """The code with these loops unrolled by the factor ``name``."""
-    return [_mark(name, stm, constants) for stm in code]
-
-
-def _mark(name: VName, stm: Stm, constants: Collection[VName]) -> Stm:
-    match stm:
-        case imp.For() if _qualifies(stm, constants):
-            return replace(stm, unroll=name)
-        case (imp.For(body=body) | imp.While(body=body) | imp.AtomicUpdate(body=body)
-              | imp.Locked(body=body)):
-            return replace(stm, body=tuple(with_unroll_factor(name, body, constants)))
-        case imp.If(_, then_, else_):
-            return replace(stm, then_=tuple(with_unroll_factor(name, then_, constants)),
-                           else_=tuple(with_unroll_factor(name, else_, constants)))
-    return stm
+    return [replace(stm, unroll=name) if isinstance(stm, imp.For) and _qualifies(stm, constants)
+            else map_blocks(stm, lambda block: with_unroll_factor(name, block, constants))
+            for stm in code]
 
 
 def _qualifies(stm: Stm, constants: Collection[VName]) -> bool:
@@ -150,16 +146,9 @@ def _value(exp: Exp, known: Mapping[VName, int]) -> int:
 
 
 def _whole(unrolled: Collection[VName], stm: Stm) -> Stm:
-    match stm:
-        case imp.For(index, body=body):
-            inside = tuple(_whole(unrolled, each) for each in body)
-            return replace(stm, body=inside, unroll=stm.unroll or index in unrolled)
-        case imp.While(body=body) | imp.AtomicUpdate(body=body) | imp.Locked(body=body):
-            return replace(stm, body=tuple(_whole(unrolled, each) for each in body))
-        case imp.If(_, then_, else_):
-            return replace(stm, then_=tuple(_whole(unrolled, each) for each in then_),
-                           else_=tuple(_whole(unrolled, each) for each in else_))
-    return stm
+    stm = map_blocks(stm, lambda block: (_whole(unrolled, each) for each in block))
+    return replace(stm, unroll=stm.unroll or stm.index in unrolled) if isinstance(
+        stm, imp.For) else stm
 
 
 def splits_into_pieces(loop: imp.For, kernel: imp.Kernel) -> bool:

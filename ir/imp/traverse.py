@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from operator import is_
 from typing import Any
 
 from runelift.ir import imp
@@ -153,6 +154,19 @@ def map_parts(exp: Exp, change: Callable[[Exp], Exp]) -> Exp:
         case imp.Select(cond, then_, else_):
             return replace(exp, cond=change(cond), then_=change(then_), else_=change(else_))
     return exp
+
+
+def map_blocks(stm: Stm, change: Callable[[tuple[Stm, ...]], Iterable[Stm]]) -> Stm:
+    """A statement with ``change`` of the blocks inside of it; itself if these stay as they are."""
+    before = blocks(stm)
+    after = [tuple(change(block)) for block in before]
+    if all(len(new) == len(old) and all(map(is_, new, old))
+           for new, old in zip(after, before, strict=True)):
+        return stm
+    if isinstance(stm, imp.If):
+        return replace(stm, then_=after[0], else_=after[1])
+    assert isinstance(stm, imp.For | imp.While | imp.AtomicUpdate | imp.Locked)
+    return replace(stm, body=after[0])
 
 
 def map_statement(stm: Stm, change: Callable[[Exp], Exp], inside: Callable[[Stm], Stm]) -> Stm:

@@ -17,6 +17,22 @@ def each_body(program: ir.Program, change: Callable[[ir.Body], ir.Body]) -> ir.P
     return ir.Program(tuple(replace(fun, body=change(fun.body)) for fun in program.funs))
 
 
+def in_bodies_of_host(exp: ir.Exp, change: Callable[[ir.Body], ir.Body]) -> ir.Exp:
+    """An expression with a change of the bodies inside that the host runs; kernels stay."""
+    if isinstance(exp, ir.If | ir.Loop | ir.Recursion | ir.Versions):
+        return map_inside(exp, change, lambda lam: lam)
+    return exp
+
+
+def each_at_host(body: ir.Body, change: Callable[[ir.Stm], tuple[ir.Stm, ...]]) -> ir.Body:
+    """A body of the host after a change of each statement; bodies inside are changed before."""
+    def changed(stm: ir.Stm) -> tuple[ir.Stm, ...]:
+        return change(stm_of(stm, in_bodies_of_host(
+            stm.exp, lambda inner: each_at_host(inner, change))))
+
+    return body_of(body, [new for stm in body.stms for new in changed(stm)], body.result)
+
+
 class OutwardWalk:
     """A walk whose ``rewritten`` sees a body's statements when all bodies inside are done.
 

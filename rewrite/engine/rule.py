@@ -156,6 +156,13 @@ class Rewriting:
         if self.trace is not None:
             self.trace(each, before, after)
 
+    def tried(self, each: Rule, before: tuple[Stm, ...], *given: Any) -> tuple[Stm, ...] | None:
+        """The statements that ``each`` makes of those ``before``; None if it does not fire."""
+        after: tuple[Stm, ...] | None = each.apply(*given) if self.permits(each) else None
+        if after is not None:
+            self.record(each, before, after)
+        return after
+
     def step(self, book: RuleBook, scope: Scope, stm: Stm) -> tuple[Stm, ...] | None:
         """The statements that the first rule that applies makes of ``stm``; None if none does."""
         choosy = self.is_limited

@@ -12,6 +12,7 @@ from runelift.ir.names import Names
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import bodies_inside, free_vars, is_flat, needed_for
 from runelift.ir.types import Atom, Const
+from runelift.rewrite.engine.code import Code
 
 
 def is_scalar_code(stms: Iterable[ir.Stm]) -> bool:
@@ -66,15 +67,13 @@ def total_division(stm: ir.Stm, names: Names) -> tuple[tuple[ir.Stm, ...], ir.St
     """
     exp = ir.node_of(stm, ir.PrimOp)
     *args, divisor = exp.args
-    none = Const(0, exp.prim)
-    fine, zero, one, safe = (names.fresh(name) for name in ("fine", "zero", "one", "safe"))
-    before = (
-        ir.Stm((ir.Param(zero, Prim.BOOL),), ir.PrimOp("eq", exp.prim, (divisor, none))),
-        ir.Stm((ir.Param(fine, Prim.BOOL),), ir.PrimOp("not", Prim.BOOL, (zero,))),
-        ir.Stm((ir.Param(one, exp.prim),), ir.Convert(Prim.BOOL, exp.prim, zero)),
-        ir.Stm((ir.Param(safe, exp.prim),), ir.PrimOp("add", exp.prim, (divisor, one))))
+    code = Code(names)
+    zero = code.holds("eq", divisor, Const(0, exp.prim), exp.prim, base="zero")
+    fine = code.emitted("fine", Prim.BOOL, ir.PrimOp("not", Prim.BOOL, (zero,)))
+    one = code.emitted("one", exp.prim, ir.Convert(Prim.BOOL, exp.prim, zero))
+    safe = code.emitted("safe", exp.prim, ir.PrimOp("add", exp.prim, (divisor, one)))
     check = ir.Stm((), ir.Assert(fine, failures.DIVISION), (), stm.loc)
-    return before, check, replace(stm, exp=replace(exp, args=(*args, safe)))
+    return tuple(code.out), check, replace(stm, exp=replace(exp, args=(*args, safe)))
 
 
 def needed_or_failing(stms: Sequence[ir.Stm], result: Iterable[Atom]) -> tuple[ir.Stm, ...]:

@@ -24,15 +24,11 @@ from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import Body, Dim, Index, Lambda, Param, SegDim, SliceDim, Space, Stm
 from runelift.ir.traverse import free_vars, size_of
 from runelift.ir.types import Atom, Const, Type, i64, shape_of
-
-
-def whole(size: Atom) -> SliceDim:
-    """``:``, all of a dimension of the given size."""
-    return SliceDim(i64(0), size, i64(1))
+from runelift.rewrite.engine.scope import whole
 
 
 def is_whole(dim: Dim) -> bool:
-    """True if ``dim`` is a slice from 0 with stride 1, as :func:`whole` makes."""
+    """True if ``dim`` is a slice from 0 with stride 1."""
     return isinstance(dim, SliceDim) and dim.start == i64(0) and dim.stride == i64(1)
 
 

@@ -16,13 +16,13 @@ from runelift.ir.analysis.placement import SCRATCH
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.types import Atom, array_of, i64
+from runelift.rewrite.flatten.code import Code
 from runelift.rewrite.flatten.nest import Nest, Segments
 from runelift.rewrite.flatten.segments import (
     by_number,
     define_number,
     ends_of,
     exclusive_scans,
-    number_of_points,
     total_of,
 )
 
@@ -69,45 +69,43 @@ def partition(walk: Walk, cond: Atom, lengths: VName | None = None) -> Partition
     The pass that counts points also finds the offsets of ``lengths``, which are stored in one
     dimension.
     """
-    count, (number, nest) = number_of_points(walk), by_number(walk)
-    over = Nest((ir.SegDim(number, count),), nest.defs)
-    one = walk.fresh("one", Prim.I64)
-    counted = ir.Stm((one,), ir.Convert(Prim.BOOL, Prim.I64, cond))
+    count, (number, nest) = walk.points_of(), by_number(walk)
+    over, code = Nest((ir.SegDim(number, count),), nest.defs), Code(walk.flattener)
+    one = code.emitted("one", Prim.I64, ir.Convert(Prim.BOOL, Prim.I64, cond))
     ends, beside = ends_of(walk, count), () if lengths is None else (lengths,)
     before, *offsets = exclusive_scans(walk, number, over.kernel_body(
-        (counted,), (one.name, *beside)), ends)
+        tuple(code.out), (one, *beside)), ends)
     chosen = total_of(walk, before, count, "chosen")
     if lengths is not None:
         array = walk.nest.expanded(lengths)
         assert array is not None
         walk.nest = walk.nest.with_segments(lengths, Segments(
             count, array, total_of(walk, offsets[0], count), offsets=offsets[0]))
-    stms, place = place_of(walk, Partition(cond, before, count, chosen, before), number)
-    space, body = walk.kernel(over, stms, (place, number))
+    found = place_of(walk, Partition(cond, before, count, chosen, before), number)
+    space, body = walk.kernel(over, found.stms, (*found.result, number))
     blank = walk.emitted("blank", array_of((count,), Prim.I64),
-                    ir.Replicate((count,), i64(0)), (SCRATCH,))
+                         ir.Replicate((count,), i64(0)), (SCRATCH,))
     order = walk.emitted("order", array_of((count,), Prim.I64), ir.SegScatter(
         walk.level, space, (ir.Dest(blank, 1),), body))
     return Partition(cond, order, count, chosen, before)
 
 
-def place_of(walk: Walk, parts: Partition, number: VName) -> tuple[tuple[ir.Stm, ...], VName]:
-    """The place of a point in the order of a partition, and the statements that compute it."""
+def place_of(walk: Walk, parts: Partition, number: VName) -> ir.Body:
+    """The place of a point in the order of a partition."""
     first, second = places_of(walk, parts, number)
-    other, place = (walk.fresh(base, Prim.I64) for base in ("other", "place"))
-    return (
-        *second.stms,
-        ir.Stm((other,), ir.PrimOp("add", Prim.I64, (parts.chosen, second.result[0]))),
-        ir.Stm((place,), ir.If(parts.cond, ir.Body((), first.result),
-                               ir.Body((), (other.name,)), (Prim.I64,)))), place.name
+    code = Code(walk.flattener)
+    code.emit(*second.stms)
+    other = code.computed("add", parts.chosen, *second.result, base="other")
+    return code.as_body(*code.chosen(parts.cond, ir.Body((), first.result),
+                                     ir.Body((), (other,)), (Prim.I64,), "place"))
 
 
 def places_of(walk: Walk, parts: Partition, number: VName) -> tuple[ir.Body, ir.Body]:
     """The place of a point among points where the condition holds, and where it does not hold."""
-    before, behind = (walk.fresh(base, Prim.I64) for base in ("before", "behind"))
-    read = ir.Stm((before,), ir.Index(parts.before, (number,)))
-    others = ir.Stm((behind,), ir.PrimOp("sub", Prim.I64, (number, before.name)))
-    return ir.Body((read,), (before.name,)), ir.Body((read, others), (behind.name,))
+    code = Code(walk.flattener)
+    before = code.read(parts.before, number, base="before")
+    first = code.as_body(before)
+    return first, code.as_body(code.computed("sub", number, before, base="behind"))
 
 
 def chosen_points(walk: Walk, parts: Partition) -> VName:
@@ -121,9 +119,8 @@ def other_points(walk: Walk, parts: Partition) -> tuple[VName, VName]:
     return walk.part_of(parts.order, parts.chosen, array_of((count,), Prim.I64)), count
 
 
-def define_place(walk: Walk, parts: Partition) -> VName:
+def define_place(walk: Walk, parts: Partition) -> Atom:
     """The place of a point of Σ in the order of a partition, as a definition of Σ."""
-    stms, place = place_of(walk, parts, define_number(walk))
-    walk.nest = walk.nest.define(stms)
-    return place
-
+    found = place_of(walk, parts, define_number(walk))
+    walk.definitions.emit(*found.stms)
+    return found.result[0]

@@ -28,7 +28,9 @@ from runelift.ir.ragged import Fact, Ragged, Sharing
 from runelift.ir.traverse import statements_inside
 from runelift.ir.types import Atom, Const, Type, array_of, as_name, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.scalar_code import is_scalar_code
-from runelift.rewrite.flatten.nest import Elements, Facts, Nest, Segments, whole
+from runelift.rewrite.engine.scope import whole
+from runelift.rewrite.flatten.code import Code
+from runelift.rewrite.flatten.nest import Elements, Facts, Nest, Segments
 
 if TYPE_CHECKING:
     from runelift.rewrite.flatten.walk import Walk
@@ -42,20 +44,17 @@ def segments_of(walk: Walk, width: VName) -> Segments:
     """The descriptor of a width that differs between the points of Σ; its facts are emitted."""
     if (known := walk.nest.segments.get(width)) is not None:
         return known
-    facts = _closed_facts(walk, width) or _scaled_facts(walk, width)
+    facts = _computed_facts(walk, width)
     if facts is None and walk.flattener.lifted:
         fused = _fused_lengths(walk, width) or _scanned_map(walk, width)
         if fused is not None:
             return fused
-    lengths = as_name(walk.expand(width, Prim.I64))
-    count = number_of_points(walk)
-    if len(walk.nest.space) > 1:
-        lengths = walk.emitted("len", array_of((count,), Prim.I64), ir.Reshape((count,), lengths))
+    lengths, count = walk.expand_flat(width, Prim.I64), walk.points_of()
     if facts is None:
         # the host waits for the total, and ends there if a length is wrong
         walk.make_known(frozenset(), checks=True)
     if facts is None and not walk.flattener.lifted:
-        facts = _facts(walk, lengths)
+        facts = facts_of(walk, lengths)
     if facts is not None:
         return _known(walk, width, Segments(count, lengths, facts[0], Facts(*facts[1:])))
     # no version of a lifted function asks for more than the total, which offsets have
@@ -79,7 +78,7 @@ def _fused_lengths(walk: Walk, width: VName) -> Segments | None:
     waits = any(p.name == width for stm in walk.pending for p in stm.pat)
     if (not waits and walk.nest.expanded(width) is not None) or not is_scalar_code(walk.pending):
         return None
-    count = number_of_points(walk)
+    count = walk.points_of()
     pending, walk.pending = walk.pending if waits else [], [] if waits else walk.pending
     kept = [p for stm in pending for p in stm.pat if p.name != width and walk.is_used_later(p.name)]
     pat = (ir.Param(width, Prim.I64), *kept)
@@ -89,7 +88,7 @@ def _fused_lengths(walk: Walk, width: VName) -> Segments | None:
     host = tuple(walk.fresh(p.name, array_of((ends,), p.type)) for p in pat)
     (offsets,) = exclusive_scans(walk, number, replace(
         body, result=(width, *body.result)), ends, host)
-    behind = defined(walk, "behind", ir.PrimOp("add", Prim.I64, (define_number(walk), i64(1))))
+    behind = walk.definitions.computed("add", define_number(walk), i64(1), base="behind")
     walk.nest = walk.nest.define(ir.Stm((p,), ir.Index(array.name, (behind,)), loc=walk.loc)
                                  for p, array in zip(pat, host, strict=True))
     lengths = walk.part_of(host[0].name, i64(1), array_of((count,), Prim.I64))
@@ -126,7 +125,7 @@ def _scanned_map(walk: Walk, width: VName) -> Segments | None:
         walk.emit(ir.Stm((param,), ir.Index(behind[param.name], (
             ir.SliceDim(i64(1), count, i64(1)),))))
     walk.out += rest
-    after = defined(walk, "behind", ir.PrimOp("add", Prim.I64, (walk.nest.indices[0], i64(1))))
+    after = walk.definitions.computed("add", walk.nest.indices[0], i64(1), base="behind")
     walk.nest = walk.nest.define(
         replace(each, exp=ir.Index(behind[each.exp.array], (after,)))
         for each in walk.nest.defs.values() if isinstance(each.exp, ir.Index)
@@ -143,7 +142,7 @@ def with_facts(walk: Walk, width: VName) -> Segments:
     """The descriptor of a width, with all facts."""
     found = segments_of(walk, width)
     return found if found.facts is not None else _known(walk, width, replace(
-        found, facts=Facts(*_facts(walk, found.lengths)[1:])))
+        found, facts=Facts(*facts_of(walk, found.lengths)[1:])))
 
 
 def ragged_of(segments: Segments, sharing: Sharing) -> Ragged:
@@ -177,36 +176,22 @@ def by_number(walk: Walk, nest: Nest | None = None) -> tuple[VName, Nest]:
     nest = nest or walk.nest
     if len(nest.space) == 1:
         return nest.indices[0], Nest((), nest.defs)
-    number = walk.fresh("point", Prim.I64).name
-    rest: Atom = number
-    stms = list[ir.Stm]()
+    number = rest = walk.fresh("point", Prim.I64).name
+    code = Code(walk.flattener)
     for dim in reversed(nest.space[1:]):
-        stms.append(ir.Stm((ir.Param(dim.index, Prim.I64),),
-                           ir.PrimOp("rem", Prim.I64, (rest, dim.width))))
-        above = walk.fresh("above", Prim.I64)
-        stms.append(ir.Stm((above,), ir.PrimOp("quot", Prim.I64, (rest, dim.width))))
-        rest = above.name
-    stms.append(ir.Stm((ir.Param(nest.indices[0], Prim.I64),), ir.AtomExp(rest)))
-    return number, Nest((), nest.defs).define(stms)
+        code.name(dim.index, ir.PrimOp("rem", Prim.I64, (rest, dim.width)))
+        rest = code.computed("quot", rest, dim.width, base="above")
+    code.name(nest.indices[0], ir.AtomExp(rest))
+    return number, Nest((), nest.defs).define(code.out)
 
 
 def define_number(walk: Walk) -> VName:
     """The flat number of a point of Σ, as a definition of Σ."""
-    number, *rest = walk.nest.indices
+    (number, *rest), sigma = walk.nest.indices, walk.definitions
     for index, dim in zip(rest, walk.nest.space[1:], strict=True):
-        row = defined(walk, "row", ir.PrimOp("mul", Prim.I64, (number, dim.width)))
-        number = defined(walk, "point", ir.PrimOp("add", Prim.I64, (row, index)))
+        row = sigma.computed("mul", number, dim.width, base="row")
+        number = sigma.computed("add", row, index, base="point")
     return number
-
-
-def defined(walk: Walk, base: str, exp: ir.PrimOp | ir.Index) -> VName:
-    """The name of a number of Σ, which is defined once."""
-    known = next((name for name, stm in walk.nest.defs.items() if stm.exp == exp), None)
-    if known is not None:
-        return known
-    found = walk.fresh(base, Prim.I64)
-    walk.nest = walk.nest.define([ir.Stm((found,), exp)])
-    return found.name
 
 
 def elements_nest(walk: Walk, width: VName) -> Elements:
@@ -214,15 +199,12 @@ def elements_nest(walk: Walk, width: VName) -> Elements:
     found = with_owners(walk, width)
     assert found.owners is not None
     number, nest = by_number(walk)
-    place, start, index = (walk.fresh(base, Prim.I64) for base in ("p", "start", "j"))
-    owner = walk.fresh("own", Prim.I32)
-    inside = Nest((ir.SegDim(place.name, found.total),), nest.defs)
-    return Elements(inside.define([
-        ir.Stm((owner,), ir.Index(found.owners, (place.name,))),
-        ir.Stm((ir.Param(number, Prim.I64),), ir.Convert(Prim.I32, Prim.I64, owner.name)),
-        ir.Stm((start,), ir.Index(found.starts, (number,))),
-        ir.Stm((index,), ir.PrimOp("sub", Prim.I64, (place.name, start.name)))]),
-        number, index.name)
+    place, code = walk.fresh("p", Prim.I64).name, Code(walk.flattener)
+    code.name(number, ir.Convert(Prim.I32, Prim.I64, code.read(found.owners, place)))
+    start = code.read(found.starts, number, base="start")
+    index = code.computed("sub", place, start, base="j")
+    inside = Nest((ir.SegDim(place, found.total),), nest.defs)
+    return Elements(inside.define(code.out), number, index)
 
 
 def ragged_nest(walk: Walk, found: Segments, sharing: Sharing) -> Elements:
@@ -267,12 +249,23 @@ def bind_parts(walk: Walk, pat: Sequence[ir.Param], host: Sequence[ir.Param], wi
                ) -> None:
     """Bind names to the parts of flat arrays that belong to a segment."""
     starts = with_offsets(walk, width).starts
-    start = defined(walk, "start", ir.Index(starts, (define_number(walk),)))
+    start = walk.definitions.read(starts, define_number(walk), base="start")
     walk.nest = walk.nest.define(
         ir.Stm((param,), ir.Index(array.name, (
             ir.SliceDim(start, width, i64(1)), *map(whole, shape_of(param.type)[1:]))),
                loc=walk.loc)
         for param, array in zip(pat, host, strict=True))
+
+
+def bind_packed(walk: Walk, param: ir.Param, host: VName) -> None:
+    """Bind a name to its elements at each point; ``host`` has the elements of all points."""
+    (size,) = shape_of(param.type)
+    if isinstance(size, VName) and not walk.invariant(size):
+        bind_parts(walk, [param], [ir.Param(host, walk.flattener.types[host])], size)
+    else:
+        shaped = array_of(walk.nest.widths, param.type)
+        walk.bind([param], [ir.Param(walk.emitted(
+            param.name, shaped, ir.Reshape(shape_of(shaped), host)), shaped)])
 
 
 def flat_array(walk: Walk, array: VName, width: VName) -> VName:
@@ -311,16 +304,13 @@ def concat_element(walk: Walk, nest: Nest, arrays: Sequence[VName], index: VName
     here = element_of(walk, nest, arrays[0], index)
     if len(arrays) == 1:
         return here
-    type_ = walk.flattener.types[arrays[0]]
+    type_, code, after = walk.flattener.types[arrays[0]], Code(walk.flattener), Code(walk.flattener)
     (length,) = shape_of(type_)
-    inside, after, found = (walk.fresh(base, prim) for base, prim in (
-        ("inside", Prim.BOOL), ("after", Prim.I64), ("x", elem_of(type_))))
-    rest = concat_element(walk, nest, arrays[1:], after.name)
-    behind = ir.Stm((after,), ir.PrimOp("sub", Prim.I64, (index, length)))
-    return ir.Body((
-        ir.Stm((inside,), ir.PrimOp("lt", Prim.I64, (index, length))),
-        ir.Stm((found,), ir.If(inside.name, here, replace(rest, stms=(behind, *rest.stms)),
-                               (found.type,)))), (found.name,))
+    rest = concat_element(walk, nest, arrays[1:],
+                          after.computed("sub", index, length, base="after"))
+    inside = code.holds("lt", index, length)
+    return code.as_body(*code.chosen(
+        inside, here, ir.Body((*after.out, *rest.stms), rest.result), (elem_of(type_),), "x"))
 
 
 class Packed(NamedTuple):
@@ -342,14 +332,6 @@ def packed(walk: Walk, array: VName) -> Packed:
                           ir.Reshape((total,), whole_array)), total)
 
 
-def number_of_points(walk: Walk, nest: Nest | None = None) -> Atom:
-    """The number of points of Σ, or of ``nest``, which the host computes."""
-    count, *rest = (nest or walk.nest).widths
-    for width in rest:
-        count = walk.computed("mul", count, width, base="points")
-    return count
-
-
 def number_of_elements(walk: Walk, size: Atom) -> Atom:
     """The number of elements at all points of Σ together, of arrays of a size."""
     if isinstance(size, VName) and not walk.invariant(size):
@@ -359,70 +341,55 @@ def number_of_elements(walk: Walk, size: Atom) -> Atom:
     return size
 
 
-def _closed_facts(walk: Walk, width: VName) -> list[VName] | None:
-    """The facts about the lengths 0, 1, 2, ..., or b, b + 1, b + 2, ..., which the host computes.
+def _computed_facts(walk: Walk, width: VName) -> list[VName] | None:
+    """The facts about lengths l, l + c or c l, which the host computes from the facts about l.
 
-    None for other lengths.
+    None for other lengths.  Facts about l are known, or l is 0, 1, 2, ...  c is a number, at least
+    0; in a sum it may be a size of the host.
     """
-    definition = walk.nest.defs.get(width)
-    if len(walk.nest.space) > 1 or definition is None:
-        return None
-    match definition.exp:
-        case ir.PrimOp("add", Prim.I64, (index, Const(value))) | ir.PrimOp(
-                "add", Prim.I64, (Const(value), index)) if (
-                    _counts(walk, index) and int(value) >= 0):
-            first = int(value)
-        case _ if _counts(walk, width):
-            first = 0
-        case _:
-            return None
-    count = walk.nest.widths[0]
-
-    compute = walk.computed
-    some, last = compute("min", count, i64(1)), compute("sub", count, i64(1))
-    pairs, shift = compute("mul", count, last), compute("mul", count, i64(first))
-    twice = compute("add", compute("mul", i64(2), count), i64(-1))
-    total = compute("add", compute("quot", pairs, i64(2)), shift, base="total")
-    greatest = compute("max", compute("add", last, i64(first)), i64(0))
-    longest = compute("mul", greatest, some, base="longest")
-    live = compute("sub", count, some if first == 0 else i64(0), base="live")
-    squares = compute("quot", compute("mul", pairs, twice), i64(6))
-    mixed = compute("mul", pairs, i64(first))
-    both = compute("add", mixed, compute("mul", shift, i64(first)))
-    return [total, longest, live, compute("add", squares, both, base="squares")]
-
-
-def _scaled_facts(walk: Walk, width: VName) -> list[VName] | None:
-    """The facts about lengths l + c or c l, which the host computes from the facts about l.
-
-    None for other lengths.  c is a number, at least 0; in a sum it may be a size of the host.
-    """
+    if _counts(walk, width):
+        return _facts_of_indices(walk)
     match walk.nest.defs.get(width):
         case ir.Stm(_, ir.PrimOp("add" | "mul" as op, Prim.I64, (a, b))):
-            lengths, other = (a, b) if a in walk.nest.segments else (b, a)
+            lengths, other = (a, b) if a in walk.nest.segments or _counts(walk, a) else (b, a)
         case _:
             return None
+    if int(other.value) < 0 if isinstance(other, Const) else op == "mul" or not _is_size(
+            walk, other):
+        return None
     known = walk.nest.segments.get(lengths) if isinstance(lengths, VName) else None
-    if known is None or known.facts is None or (
-            int(other.value) < 0 if isinstance(other, Const) else
-            op == "mul" or not _is_size(walk, other)):
+    if known is not None and known.facts is not None:
+        total, longest, live, squares = known.total, *known.facts
+    elif _counts(walk, lengths):
+        total, longest, live, squares = _facts_of_indices(walk)
+    else:
         return None
 
-    compute = walk.computed
+    compute, count = walk.computed, walk.points_of()
     other = compute("max", other, i64(0))  # a size below 0 fails, but perhaps later
     some = compute("min", other, i64(1))
     if op == "mul":
         square = compute("mul", other, other)
-        return [compute("mul", known.total, other, base="total"),
-                compute("mul", known.facts.longest, other, base="longest"),
-                compute("mul", known.facts.live, some, base="live"),
-                compute("mul", known.facts.squares, square, base="squares")]
-    more, one = compute("mul", known.count, other), compute("min", known.count, i64(1))
-    mixed = compute("mul", compute("add", compute("add", known.total, known.total), more), other)
-    return [compute("add", known.total, more, base="total"),
-            compute("mul", compute("add", known.facts.longest, other), one, base="longest"),
-            compute("max", known.facts.live, compute("mul", known.count, some), base="live"),
-            compute("add", known.facts.squares, mixed, base="squares")]
+        return [compute("mul", total, other, base="total"),
+                compute("mul", longest, other, base="longest"),
+                compute("mul", live, some, base="live"),
+                compute("mul", squares, square, base="squares")]
+    more, one = compute("mul", count, other), compute("min", count, i64(1))
+    mixed = compute("mul", compute("add", compute("add", total, total), more), other)
+    return [compute("add", total, more, base="total"),
+            compute("mul", compute("add", longest, other), one, base="longest"),
+            compute("max", live, compute("mul", count, some), base="live"),
+            compute("add", squares, mixed, base="squares")]
+
+
+def _facts_of_indices(walk: Walk) -> list[VName]:
+    """The facts about the lengths 0, 1, 2, ..., as many as Σ has points."""
+    compute, (count,) = walk.computed, walk.nest.widths
+    last = compute("sub", count, i64(1))
+    pairs, longest = compute("mul", count, last), compute("max", last, i64(0), base="longest")
+    cubes = compute("mul", pairs, compute("add", count, last))
+    return [compute("quot", pairs, i64(2), base="total"), longest, longest,
+            compute("quot", cubes, i64(6), base="squares")]
 
 
 def _is_size(walk: Walk, name: VName) -> bool:
@@ -433,21 +400,20 @@ def _is_size(walk: Walk, name: VName) -> bool:
 
 def _counts(walk: Walk, atom: Atom) -> bool:
     """True if an atom is the index of the only dimension of Σ, perhaps by way of an iota."""
-    if not isinstance(atom, VName) or atom in walk.nest.indices:
-        return atom in walk.nest.indices
-    match walk.nest.defs.get(atom):
-        case ir.Stm(_, ir.Index(array, (index,))) if index in walk.nest.indices:
+    if walk.nest.indices == (atom,):
+        return True
+    match walk.nest.defs.get(atom) if isinstance(atom, VName) else None:
+        case ir.Stm(_, ir.Index(array, (index,))) if walk.nest.indices == (index,):
             made = walk.flattener.host_defs.get(array)
             return made is not None and isinstance(made.exp, ir.Iota) and (
                 made.exp.start, made.exp.step) == (i64(0), i64(1))
     return False
 
 
-def _facts(walk: Walk, lengths: VName) -> list[VName]:
+def facts_of(code: Code, lengths: VName) -> list[VName]:
     """The sum and maximum of the lengths, how many are above 0, and the sum of their squares."""
-    facts = walk.emitted("facts", array_of((i64(len(Fact)),), Prim.I64), ir.LengthFacts(lengths))
-    return [walk.emitted(fact.name.lower(), Prim.I64, ir.Index(facts, (i64(fact),)))
-            for fact in Fact]
+    facts = code.emitted("facts", array_of((i64(len(Fact)),), Prim.I64), ir.LengthFacts(lengths))
+    return [code.read(facts, i64(fact), base=fact.name.lower()) for fact in Fact]
 
 
 def ends_of(walk: Walk, count: Atom) -> VName:
@@ -457,10 +423,9 @@ def ends_of(walk: Walk, count: Atom) -> VName:
 
 def _offsets(walk: Walk, count: Atom, lengths: VName) -> VName:
     """The exclusive scan of the lengths, with the total at the end."""
-    point, length = (walk.fresh(base, Prim.I64) for base in ("i", "length"))
-    read = ir.Stm((length,), ir.Index(lengths, (point.name,)))
-    (offsets,) = exclusive_scans(walk, point.name, ir.Body((read,), (length.name,)),
-                                 ends_of(walk, count))
+    point, code = walk.fresh("i", Prim.I64).name, Code(walk.flattener)
+    (offsets,) = exclusive_scans(
+        walk, point, code.as_body(code.read(lengths, point, base="length")), ends_of(walk, count))
     return offsets
 
 
@@ -471,23 +436,20 @@ def exclusive_scans(walk: Walk, point: VName, body: ir.Body, ends: VName,
     A result below 0 counts as 0.  The last results of ``body`` are ``stored`` in arrays, one place
     behind their points.
     """
-    names, types = walk.flattener.names, tuple(elem_of(p.type) for p in stored)
+    names, code, inside = walk.flattener.names, Code(walk.flattener), Code(walk.flattener)
     count, index = len(body.result) - len(stored), names.fresh("i")
-    some = walk.fresh("some", Prim.BOOL)
-    first = ir.Stm((ir.Param(point, Prim.I64),), ir.PrimOp("sub", Prim.I64, (index, i64(1))))
-    least = tuple(ir.Stm((walk.fresh("length", Prim.I64),), ir.PrimOp(
-        "max", Prim.I64, (atom, i64(0)))) for atom in body.result[:count])
-    values = tuple(walk.fresh("part", each) for each in (*[Prim.I64] * count, *types))
-    choice = ir.If(some.name, ir.Body((first, *body.stms, *least), (
-        *(stm.pat[0].name for stm in least), *body.result[count:])),
-        ir.Body((), (*[i64(0)] * count, *map(zero, types))), tuple(p.type for p in values))
-    space, scanned = walk.flattener.fresh_kernel((ir.SegDim(index, ends),), ir.Body((
-        ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), index))),
-        ir.Stm(values, choice)), tuple(p.name for p in values)))
+    types = (*[Prim.I64] * count, *(elem_of(p.type) for p in stored))
+    inside.name(point, ir.PrimOp("sub", Prim.I64, (index, i64(1))))
+    inside.emit(*body.stms)
+    least = [inside.computed("max", atom, i64(0), base="length") for atom in body.result[:count]]
+    some = code.holds("lt", i64(0), index, base="some")
+    values = code.chosen(some, inside.as_body(*least, *body.result[count:]),
+                         ir.Body((), tuple(map(zero, types))), types)
+    space, scanned = walk.flattener.fresh_kernel((ir.SegDim(index, ends),), code.as_body(*values))
     offsets = tuple(walk.fresh("off", array_of((ends,), Prim.I64)) for _ in range(count))
     walk.emit(ir.Stm((*offsets, *stored), ir.SegScan(
         ir.Level.GRID, space, tuple(one_operation(names, "add", i64(0)) for _ in offsets),
-        scanned, tuple(p.type for p in values)), (REPEATABLE,)))
+        scanned, types), (REPEATABLE,)))
     return tuple(p.name for p in offsets)
 
 
@@ -519,8 +481,7 @@ def _owner(walk: Walk, number: VName) -> ir.Stm:
 
 def _check_few(walk: Walk, found: Segments) -> None:
     """Emit the check that owners have numbers of segments."""
-    few = walk.emitted("few", Prim.BOOL,
-                  ir.PrimOp("lt", Prim.I64, (found.count, i64(MOST_SEGMENTS + 1))))
+    few = walk.holds("lt", found.count, i64(MOST_SEGMENTS + 1), base="few")
     walk.emit(ir.Stm((), ir.Assert(few, failures.SEGMENTS, (found.count,))))
 
 

@@ -9,20 +9,21 @@ the nest.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.lookahead import with_uses_after
-from runelift.ir.base.source import Loc
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.traverse import free_vars
-from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of
+from runelift.ir.types import Atom, Const, Type, array_of, as_name, elem_of, i64, shape_of
 from runelift.rewrite.engine.checks import checks_of
+from runelift.rewrite.engine.pick import let
 from runelift.rewrite.engine.scalar_code import may_fail
+from runelift.rewrite.engine.scope import whole
+from runelift.rewrite.flatten.code import Code, Definitions
 from runelift.rewrite.flatten.lifted import joined_calls
-from runelift.rewrite.flatten.nest import Nest, show_nest, whole
+from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import is_cheap
 
 if TYPE_CHECKING:
@@ -41,17 +42,17 @@ A separate kernel would cost a launch, which is thousands of operations of one w
 """
 
 
-class Walk:
-    """The state of a walk over one body: Σ, what was emitted, what waits for its kernel."""
+class Walk(Code):
+    """The state of a walk over one body: Σ, what was emitted, what waits for its kernel.
+
+    Statements are emitted outside of Σ, with the place of the present statement.
+    """
 
     def __init__(self, flattener: Flattener, nest: Nest) -> None:
-        self.flattener = flattener
+        super().__init__(flattener)
         self.nest = nest
-        self.out: list[ir.Stm] = []
         self.pending: list[ir.Stm] = []
         self.parallel = 0
-        self.loc: Loc | None = None
-        """The place of the present statement; statements that are made for it get this place."""
         self.partners: Mapping[VName, tuple[ir.Stm, ...]] = {}
         """The calls that are made together with one, by the first result of that one."""
         self.delayed: Set[VName] = frozenset()
@@ -150,12 +151,9 @@ class Walk:
         assert not isinstance(index, ir.SliceDim)
         found: ir.Exp = ir.AtomExp(literal.elems[-1])
         for place, elem in reversed(list(enumerate(literal.elems[:-1]))):
-            here, rest = (self.flattener.fresh(base, prim) for base, prim in (
-                ("here", Prim.BOOL), ("x", elem_of(literal.row))))
-            self.flattener.learn_params([here, rest])
-            self.nest = self.nest.define([ir.Stm((here,), ir.PrimOp(
-                "eq", Prim.I64, (index, i64(place))))])
-            found = ir.If(here.name, ir.Body((), (elem,)), ir.Body(
+            here = self.definitions.holds("eq", index, i64(place), base="here")
+            rest = self.fresh("x", elem_of(literal.row))
+            found = ir.If(here, ir.Body((), (elem,)), ir.Body(
                 (ir.Stm((rest,), found),), (rest.name,)), (rest.type,))
         return found
 
@@ -177,24 +175,15 @@ class Walk:
 
     # Emission
 
-    def fresh(self, base: str | VName, type_: Type) -> ir.Param:
-        """A new name of a type."""
-        return self.flattener.fresh(base, type_)
+    @property
+    def definitions(self) -> Definitions:
+        """The definitions of Σ, as code that grows."""
+        return Definitions(self)
 
     def kernel(self, nest: Nest, stms: tuple[ir.Stm, ...], result: tuple[Atom, ...]
                ) -> tuple[ir.Space, ir.Body]:
         """The space of a nest, and a body over it with all it needs; their names are fresh."""
         return self.flattener.fresh_kernel(nest.space, nest.kernel_body(stms, result))
-
-    def emitted(self, base: str, type_: Type, exp: ir.Exp, attrs: tuple[str, ...] = ()) -> VName:
-        """The name of an expression's result, as a statement outside of Σ."""
-        param = self.fresh(base, type_)
-        self.emit(ir.Stm((param,), exp, attrs))
-        return param.name
-
-    def computed(self, op: str, *args: Atom, base: str = "part") -> VName:
-        """The result of an operation on sizes, where the walk stands."""
-        return self.emitted(base, Prim.I64, ir.PrimOp(op, Prim.I64, args))
 
     def product(self, a: Atom, b: Atom) -> VName:
         """The product of two sizes, which the host computes."""
@@ -217,17 +206,7 @@ class Walk:
 
     def emit_body(self, pat: Sequence[ir.Param], body: ir.Body) -> None:
         """Add the statements of a body, and ``pat`` for its results."""
-        for stm in body.stms:
-            self.emit(stm)
-        for param, atom in zip(pat, body.result, strict=True):
-            self.emit(ir.Stm((param,), ir.AtomExp(atom)))
-
-    def emit(self, stm: ir.Stm) -> None:
-        """Add ``stm`` at the level outside of Σ."""
-        if stm.loc is None and self.loc is not None:
-            stm = replace(stm, loc=self.loc)
-        self.flattener.learn(stm)
-        self.out.append(stm)
+        self.emit(*body.stms, *let(pat, body.result))
 
     def expanded_pat(self, pat: Sequence[ir.Param]) -> tuple[ir.Param, ...]:
         """Fresh names for the arrays that hold ``pat`` at every point of Σ."""
@@ -335,6 +314,21 @@ class Walk:
         if (array := self.nest.expanded(atom)) is not None:
             return array
         return self._materialise(atom, type_)
+
+    def points_of(self, nest: Nest | None = None) -> Atom:
+        """The number of points of Σ, or of ``nest``, which the host computes."""
+        count, *rest = (nest or self.nest).widths
+        for width in rest:
+            count = self.computed("mul", count, width, base="points")
+        return count
+
+    def expand_flat(self, atom: Atom, type_: Type) -> VName:
+        """``atom`` as an array over the numbered points of Σ."""
+        array = as_name(self.expand(atom, type_))
+        if len(self.nest.space) == 1:
+            return array
+        flat = array_of((self.points_of(),), type_)
+        return self.emitted(array, flat, ir.Reshape(shape_of(flat), array))
 
     def _materialise(self, name: VName, type_: Type) -> VName:
         """The elements of a nest value, copied into an array over Σ."""

@@ -337,11 +337,9 @@ class _Arranger(OutwardWalk):
             wanted = Wanted(stms[maker], layout, _reader(stms[place:], layout), self.defs,
                             self.rewriting.names)
             for each in LAYOUTS:
-                if type(layout.exp) not in each.heads or not self.rewriting.permits(each):
-                    continue
-                new = each.apply(wanted)
+                new = self.rewriting.tried(each, (wanted.made, layout), wanted) if isinstance(
+                    layout.exp, each.heads) else None
                 if new is not None:
-                    self.rewriting.record(each, (wanted.made, layout), new)
                     self.defs |= {p.name: stm for stm in new for p in stm.pat}
                     return [*stms[:maker], *stms[maker + 1:place], *new, *stms[place + 1:]]
         return None

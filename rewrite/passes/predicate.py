@@ -9,7 +9,7 @@ condition.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from runelift.ir import syntax as ir
@@ -18,6 +18,8 @@ from runelift.ir.prim import Prim
 from runelift.ir.traverse import body_of, free_vars, stm_of
 from runelift.ir.types import Atom, Const, Type, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.checks import bounds_checks
+from runelift.rewrite.engine.code import Code
+from runelift.rewrite.engine.outward import in_bodies_of_host
 from runelift.rewrite.engine.rule import Rewriting, rule
 from runelift.rewrite.engine.scalar_code import total_division
 
@@ -55,14 +57,12 @@ class _Walk:
         self.learn(stm.pat)
         if self._from_device(stm.exp):
             self.device |= {p.name for p in stm.pat if isinstance(p.type, Prim)}
-        stm = stm_of(stm, self.inside(stm.exp))
+        if isinstance(stm.exp, ir.Loop | ir.Recursion):
+            self.learn(p.param for p in stm.exp.params)
+        stm = stm_of(stm, in_bodies_of_host(stm.exp, self.body))
         if isinstance(stm.exp, ir.If):
             for each in (predicated_updates, predicated_scatter):
-                new: tuple[ir.Stm, ...] | None = None
-                if self.rewriting.permits(each):
-                    new = each.apply(self, stm)
-                if new is not None:
-                    self.rewriting.record(each, (stm,), new)
+                if (new := self.rewriting.tried(each, (stm,), self, stm)) is not None:
                     return new
         return (stm,)
 
@@ -75,21 +75,6 @@ class _Walk:
             case ir.PrimOp() | ir.Convert() | ir.AtomExp():
                 return not self.device.isdisjoint(free_vars(ir.Stm((), exp)))
         return False
-
-    def inside(self, exp: ir.Exp) -> ir.Exp:
-        match exp:
-            case ir.If(cond, then_, else_, ret):
-                return ir.If(cond, self.body(then_), self.body(else_), ret)
-            case ir.Loop(params, form, body):
-                self.learn(p.param for p in params)
-                return ir.Loop(params, form, self.body(body))
-            case ir.Recursion(params=params, body=body):
-                self.learn(p.param for p in params)
-                return replace(exp, body=self.body(body))
-            case ir.Versions(site, alternatives, ret):
-                return ir.Versions(site, tuple(replace(v, body=self.body(v.body))
-                                            for v in alternatives), ret)
-        return exp
 
 
 @rule(ir.If)
@@ -129,13 +114,11 @@ def predicated_updates(walk: _Walk, stm: ir.Stm) -> tuple[ir.Stm, ...] | None:
                 else _type_in((exp.then_, exp.else_), update.value)
                 or elem_of(walk.types[update.value]))
         types += [*[Prim.I64] * len(update.dims), prim]
-    branches = [_branch(walk, body, side, dests, types)
-                for body, side in zip((exp.then_, exp.else_), written, strict=True)]
-    results = tuple(ir.Param(walk.names.fresh("cell"), t) for t in types)
-    choice = ir.Stm(results, ir.If(exp.cond, branches[0], branches[1], tuple(types)))
-    one = ir.SegDim(walk.names.fresh("one"), i64(1))
-    return (replace(stm, exp=ir.SegScatter(ir.Level.GRID, (one,), tuple(dests), ir.Body(
-        (choice,), tuple(p.name for p in results)))),)
+    then_, else_ = (_branch(walk, body, side, dests, types)
+                    for body, side in zip((exp.then_, exp.else_), written, strict=True))
+    code, one = Code(walk.names), ir.SegDim(walk.names.fresh("one"), i64(1))
+    return (replace(stm, exp=ir.SegScatter(ir.Level.GRID, (one,), tuple(dests), code.as_body(
+        *code.chosen(exp.cond, then_, else_, types, "cell")))),)
 
 
 @rule(ir.If)
@@ -196,28 +179,17 @@ def _guarded(walk: _Walk, stm: ir.Stm, exp: ir.SegScatter, asserts: list[ir.Stm]
         prim = elem_of(walk.types[dest.array])
         types += [*[Prim.I64] * dest.rank, prim]
         nothing += [*[OUTSIDE] * dest.rank, zero(prim)]
-    before, space, body = tuple[ir.Stm, ...](), exp.space, exp.body
-    if asserts:
-        (dim,) = space
-        some, inside = names.fresh("some"), names.fresh("inside")
-        before = (ir.Stm((ir.Param(some, Prim.I64),),
-                         ir.PrimOp("max", Prim.I64, (dim.width, i64(1)))),)
-        space = (replace(dim, extent=some),)
-        there = ir.Stm((ir.Param(inside, Prim.BOOL),),
-                       ir.PrimOp("lt", Prim.I64, (dim.index, dim.width)))
-        chosen, results = _either(inside, body, nothing, types, names)
-        body = ir.Body((*asserts, there, chosen), results)
-    chosen, results = _either(branch.cond, body, nothing, types, names, holds=holds)
-    return (*before, replace(stm, exp=replace(exp, space=space, body=ir.Body((chosen,), results))))
-
-
-def _either(cond: Atom, body: ir.Body, nothing: Sequence[Atom], types: Sequence[Prim], names: Names,
-            *, holds: bool = True) -> tuple[ir.Stm, tuple[VName, ...]]:
-    """The results of a body if a condition holds (or does not), and ``nothing`` otherwise."""
-    pat = tuple(ir.Param(names.fresh("cell"), type_) for type_ in types)
+    before, code, space, body = Code(names), Code(names), exp.space, exp.body
     other = ir.Body((), tuple(nothing))
-    sides = (body, other) if holds else (other, body)
-    return ir.Stm(pat, ir.If(cond, *sides, tuple(types))), tuple(p.name for p in pat)
+    if asserts:
+        (dim,), inside = space, Code(names)
+        space = (replace(dim, extent=before.computed("max", dim.width, i64(1), base="some")),)
+        inside.emit(*asserts)
+        here = inside.holds("lt", dim.index, dim.width)
+        body = inside.as_body(*inside.chosen(here, body, other, types, "cell"))
+    then_, else_ = (body, other) if holds else (other, body)
+    body = code.as_body(*code.chosen(branch.cond, then_, else_, types, "cell"))
+    return (*before.out, replace(stm, exp=replace(exp, space=space, body=body)))
 
 
 def _side(body: ir.Body) -> dict[int, ir.Update] | None:

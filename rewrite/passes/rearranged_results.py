@@ -34,11 +34,9 @@ def with_rearranged_results(body: ir.Body, known: Mapping[VName, Type], names: N
     done: list[ir.Stm] = []
     for place, stm in enumerate(body.stms):
         done.append(stm)
-        if stm.pat and stm.pat[0].name in wanted and rewriting.permits(rearranged_result):
-            new = rearranged_result.apply(done, body.stms[place + 1:], types, names)
-            if new is not None:
-                rewriting.record(rearranged_result, (stm,), new)
-                done = list(new)
+        if stm.pat and stm.pat[0].name in wanted:
+            done = list(rewriting.tried(rearranged_result, (stm,), done, body.stms[place + 1:],
+                                        types, names) or done)
     return replace(body, stms=tuple(done))
 
 

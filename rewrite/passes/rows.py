@@ -9,22 +9,16 @@ After flattening such rows are results of a ``segmap``, and its space can have t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import Names, VName
 from runelift.ir.points import settings
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import (
-    body_of,
-    free_vars,
-    map_inside,
-    rename_body,
-    rename_lambda,
-    stm_of,
-)
+from runelift.ir.traverse import free_vars, rename_body, rename_lambda
 from runelift.ir.types import ArrayType, Atom, Const, elem_of, i64, shape_of
-from runelift.rewrite.engine.outward import each_body
+from runelift.rewrite.engine.code import Code
+from runelift.rewrite.engine.outward import each_at_host, each_body
 from runelift.rewrite.engine.rule import Rewriting, rule
 from runelift.rewrite.engine.scalar_code import (
     body_may_fail,
@@ -35,30 +29,12 @@ from runelift.rewrite.engine.scalar_code import (
 
 def by_element(program: ir.Program, rewriting: Rewriting) -> ir.Program:
     """``program`` with a work-item for each element of rows that are only copied."""
-    return each_body(program, _Walk(rewriting).body)
+    def changed(stm: ir.Stm) -> tuple[ir.Stm, ...]:
+        new = rewriting.tried(rows_by_element, (stm,), stm, rewriting.names) if isinstance(
+            stm.exp, ir.SegMap) else None
+        return (stm,) if new is None else new
 
-
-@dataclass(frozen=True, slots=True)
-class _Walk:
-    """The walk of this pass over code that the host runs."""
-
-    rewriting: Rewriting
-
-    def body(self, body: ir.Body) -> ir.Body:
-        return body_of(body, [new for stm in body.stms for new in self._statement(stm)],
-                       body.result)
-
-    def _statement(self, stm: ir.Stm) -> tuple[ir.Stm, ...]:
-        if isinstance(stm.exp, ir.Loop | ir.Recursion):
-            return (stm_of(stm, replace(stm.exp, body=self.body(stm.exp.body))),)
-        if isinstance(stm.exp, ir.If | ir.Versions):
-            return (stm_of(stm, map_inside(stm.exp, self.body, lambda lam: lam)),)
-        if isinstance(stm.exp, ir.SegMap) and self.rewriting.permits(rows_by_element):
-            new: tuple[ir.Stm, ...] | None = rows_by_element.apply(stm, self.rewriting.names)
-            if new is not None:
-                self.rewriting.record(rows_by_element, (stm,), new)
-                return new
-        return (stm,)
+    return each_body(program, lambda body: each_at_host(body, changed))
 
 
 @rule(ir.SegMap)
@@ -83,14 +59,9 @@ def rows_by_element(stm: ir.Stm, names: Names) -> tuple[ir.Stm, ...] | None:
     parts = [_part(stm, places, names) for places in rows.values()]
     new = [*([_part(stm, rest, names)] if rest else []),
            *(_in_elements(each, names) for each in parts)]
-    if any(body_may_fail(_segmap(each).body) for each in parts):
+    if any(body_may_fail(ir.node_of(each, ir.SegMap).body) for each in parts):
         return _unless_empty(stm, new, rows, names)
     return tuple(new)
-
-
-def _segmap(stm: ir.Stm) -> ir.SegMap:
-    assert isinstance(stm.exp, ir.SegMap)
-    return stm.exp
 
 
 def _row(body: ir.Body, result: Atom) -> ir.Param | None:
@@ -114,7 +85,7 @@ def _is_copy(stm: ir.Stm) -> bool:
 
 def _part(stm: ir.Stm, places: Sequence[int], names: Names) -> ir.Stm:
     """A map with the results at ``places`` and what they need; inner names are its own."""
-    exp = _segmap(stm)
+    exp = ir.node_of(stm, ir.SegMap)
     result = tuple(exp.body.result[place] for place in places)
     code = ir.Lambda(tuple(ir.Param(dim.index, Prim.I64) for dim in exp.space),
                      ir.Body(needed_or_failing(exp.body.stms, result), result), ())
@@ -127,7 +98,7 @@ def _part(stm: ir.Stm, places: Sequence[int], names: Names) -> ir.Stm:
 
 def _in_elements(stm: ir.Stm, names: Names) -> ir.Stm:
     """A map with a point for each element of its results, which are rows of one shape."""
-    exp = _segmap(stm)
+    exp = ir.node_of(stm, ir.SegMap)
     space = tuple(ir.SegDim(names.fresh("j"), width) for width in shape_of(exp.ret[0]))
     prims = tuple(map(elem_of, exp.ret))
     body = _body_of_elements(exp.body, tuple(dim.index for dim in space), prims, names)
@@ -166,14 +137,12 @@ def _body_of_elements(body: ir.Body, at: tuple[VName, ...], prims: Sequence[Prim
 def _unless_empty(stm: ir.Stm, new: Sequence[ir.Stm], shapes: Iterable[tuple[Atom, ...]],
                   names: Names) -> tuple[ir.Stm, ...]:
     """The map in other words, as long as its rows have elements; else as it was, for its checks."""
-    stms, empty = list[ir.Stm](), Const(False, Prim.BOOL)
-    either: Atom = empty
+    code = Code(names)
+    either: Atom = Const(False, Prim.BOOL)
     for size in dict.fromkeys(size for shape in shapes for size in shape):
-        none, both = (ir.Param(names.fresh("empty"), Prim.BOOL) for _ in range(2))
-        stms += [ir.Stm((none,), ir.PrimOp("eq", Prim.I64, (size, i64(0)))),
-                 ir.Stm((both,), ir.PrimOp("or", Prim.BOOL, (either, none.name)))]
-        either = both.name
+        none = code.holds("eq", size, i64(0), base="empty")
+        either = code.holds("or", either, none, Prim.BOOL, base="empty")
     result = tuple(p.name for p in stm.pat)
     before, after = (rename_body(ir.Body(each, result), names) for each in ((stm,), tuple(new)))
     choice = ir.If(either, before, after, tuple(p.type for p in stm.pat))
-    return (*stms, ir.Stm(stm.pat, choice, (), stm.loc))
+    return (*code.out, ir.Stm(stm.pat, choice, (), stm.loc))

@@ -99,11 +99,9 @@ class _Walk:
         done: list[ir.Stm] = []
         for stm in body.stms:
             done.append(stm)
-            if isinstance(stm.exp, ir.Concat) and self.rewriting.permits(concat_in_parts):
-                new = concat_in_parts.apply(done, types, self.names)
-                if new is not None:
-                    self.rewriting.record(concat_in_parts, (stm,), new)
-                    done = list(new)
+            if isinstance(stm.exp, ir.Concat):
+                done = list(self.rewriting.tried(concat_in_parts, (stm,), done, types, self.names)
+                            or done)
         return replace(body, stms=tuple(done))
 
     def _with_moves(self, body: ir.Body, known: Known, views: Views) -> ir.Body:

@@ -109,9 +109,7 @@ class _Walk:
         exp = stm.exp
         if in_map and isinstance(exp, ir.Redomap | ir.Loop):
             each = reduce_few if isinstance(exp, ir.Redomap) else loop_few
-            new = each.apply(self.rewriting.names, stm) if self.rewriting.permits(each) else None
-            if new is not None:
-                self.rewriting.record(each, (stm,), new)
+            if (new := self.rewriting.tried(each, (stm,), self.rewriting.names, stm)) is not None:
                 return tuple(s for inner in new for s in self._statement(inner, in_map))
         if isinstance(exp, ir.Map):
             inside = True

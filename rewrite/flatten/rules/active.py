@@ -9,12 +9,13 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import free_vars, needed_for
 from runelift.ir.types import FALSE, TRUE, Atom, array_of, as_name, elem_of, i64, shape_of
+from runelift.rewrite.engine.scope import whole
 from runelift.rewrite.flatten.book import Unlike, flattening
-from runelift.rewrite.flatten.nest import Nest, show_nest, whole
+from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism
 from runelift.rewrite.flatten.restriction import Partition, chosen_points, partition, restricted
+from runelift.rewrite.flatten.rules.common import reshaped
 from runelift.rewrite.flatten.rules.control import uniform_scalars
-from runelift.rewrite.flatten.segments import number_of_points
 from runelift.rewrite.flatten.walk import Walk
 
 
@@ -33,10 +34,8 @@ def loop_over_active_points(walk: Walk, stm: ir.Stm, loop: ir.Loop) -> str | Non
         return Unlike("it is under no nest over the grid")
     if not has_parallelism(loop.body):
         return Unlike("the body of the loop has no parallelism")
-    own = {p.param.name for p in loop.params}
-    for p in loop.params:
-        if not walk.regular(p.param.type) or any(s in own for s in shape_of(p.param.type)):
-            return f"'{p.param.name.base}' has another shape at each point or iteration"
+    if why := reshaped(walk, loop):
+        return why
     walk.check_definitions(stm)  # a loop might not end where a check fails
     if why := walk.make_known(free_vars(stm), checks=True):
         return why
@@ -77,13 +76,13 @@ class _Active:
 def _emit_loop(walk: Walk, stm: ir.Stm, loop: ir.Loop) -> None:
     """Emit the loop of the host, and bind the results at each point."""
     flattener, form = walk.flattener, loop.form
-    total, carried = number_of_points(walk), list[_Carried]()
+    total, carried = walk.points_of(), list[_Carried]()
     uniform = uniform_scalars(walk, loop)
     for p, after in zip(loop.params, loop.body.result, strict=True):
         if not _is_condition(loop, p.param.name):
             array = walk.fresh(p.param.name.base, array_of((total,), p.param.type))
             carried.append(_Carried(p, after, array, p.param.name in uniform))
-    inits = [_flat(walk, each) for each in carried]
+    inits = [walk.expand_flat(each.inside.init, each.inside.param.type) for each in carried]
     some, parts = _parted(walk, _first_condition(walk, loop))
     count = walk.fresh("active", Prim.I64)
     active = _Active(
@@ -118,7 +117,7 @@ def _is_condition(loop: ir.Loop, name: VName) -> bool:
 def _first_condition(walk: Walk, loop: ir.Loop) -> Atom:
     """The condition before the first iteration, at each point of Σ."""
     if isinstance(loop.form, ir.ForLoop):
-        return _defined(walk, "on", ir.PrimOp("lt", Prim.I64, (i64(0), loop.form.bound)))
+        return walk.definitions.holds("lt", i64(0), loop.form.bound, base="on")
     return next(p.init for p in loop.params if _is_condition(loop, p.param.name))
 
 
@@ -133,8 +132,7 @@ def _iteration(walk: Walk, loop: ir.Loop, active: _Active, carried: list[_Carrie
     stms, conditions = loop.body.stms, list[Atom]()
     scalars = tuple(each.after for each in carried if each.uniform)
     uniform = flattener.copy_body(ir.Body(needed_for(stms, scalars), scalars))
-    for stm in uniform.stms:
-        inside.emit(stm)
+    inside.emit(*uniform.stms)
     if isinstance(loop.form, ir.WhileLoop):
         inside.nest = inside.nest.define([ir.Stm(
             (ir.Param(loop.form.cond, Prim.BOOL),), ir.AtomExp(TRUE))])
@@ -152,9 +150,9 @@ def _iteration(walk: Walk, loop: ir.Loop, active: _Active, carried: list[_Carrie
     after = tuple(arrays.get(each.array, each.array.name) for each in carried)
     count = [inside.computed("add", p.name, i64(1), base=p.name.base) for p in active.counter]
     if isinstance(loop.form, ir.ForLoop):
-        on = _defined(inside, "on", ir.PrimOp("lt", Prim.I64, (count[0], loop.form.bound)))
+        on = inside.definitions.holds("lt", count[0], loop.form.bound, base="on")
     else:
-        on = _defined(inside, "on", ir.Index(as_name(found[0]), inside.nest.indices))
+        on = inside.definitions.read(as_name(found[0]), *inside.nest.indices, base="on")
     some, parts = _parted(inside, on)
     remaining = restricted(inside, chosen_points(inside, parts), parts.chosen).nest
     points = inside.emitted("points", array_of((parts.chosen,), Prim.I64), inside.segmap(
@@ -197,22 +195,6 @@ def _parted(walk: Walk, cond: Atom) -> tuple[VName, Partition]:
     which do not know what a device counts.
     """
     parts = partition(walk, cond)
-    some = walk.emitted("some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), parts.chosen)))
+    some = walk.holds("lt", i64(0), parts.chosen, base="some")
     least = walk.computed("min", parts.chosen, parts.count, base="active")
     return some, replace(parts, chosen=least)
-
-
-def _defined(walk: Walk, base: str, exp: ir.Exp) -> VName:
-    """A scalar of Σ that is defined by an expression."""
-    param = walk.fresh(base, Prim.BOOL)
-    walk.nest = walk.nest.define([ir.Stm((param,), exp)])
-    return param.name
-
-
-def _flat(walk: Walk, each: _Carried) -> VName:
-    """The initial values at all points of Σ, in one dimension."""
-    expanded = as_name(walk.expand(each.inside.init, each.inside.param.type))
-    if len(walk.nest.space) == 1:
-        return expanded
-    return walk.emitted(each.array.name.base, each.array.type,
-                   ir.Reshape(shape_of(each.array.type), expanded))

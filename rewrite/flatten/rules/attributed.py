@@ -9,8 +9,9 @@ from runelift.ir.analysis.blocks import blocks_of
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import statements_inside
 from runelift.ir.types import Atom, array_of, shape_of
+from runelift.rewrite.engine.scope import whole
 from runelift.rewrite.flatten.book import Unlike, flattening
-from runelift.rewrite.flatten.nest import show_nest, whole
+from runelift.rewrite.flatten.nest import show_nest
 from runelift.rewrite.flatten.parallelism import called_in
 from runelift.rewrite.flatten.rules.common import descend, emit_with_nest, enter, irregular, zeros
 from runelift.rewrite.flatten.rules.maps import outer_version

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.placement import SCRATCH
@@ -14,8 +14,9 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import free_vars, substitute_body, substitute_stm
 from runelift.ir.types import Atom, Type, array_of, as_name, elem_of, i64, shape_of
+from runelift.rewrite.engine.scope import whole
 from runelift.rewrite.flatten.book import Unlike, flattening
-from runelift.rewrite.flatten.nest import Elements, Nest, show_nest, whole
+from runelift.rewrite.flatten.nest import Elements, Nest, show_nest
 from runelift.rewrite.flatten.parallelism import called_in, has_parallelism
 from runelift.rewrite.flatten.restriction import (
     Partition,
@@ -27,12 +28,9 @@ from runelift.rewrite.flatten.restriction import (
     places_of,
     restricted,
 )
-from runelift.rewrite.flatten.rules.common import Attempt, attempted, zeros
+from runelift.rewrite.flatten.rules.common import Attempt, Results, attempted, zeros
 from runelift.rewrite.flatten.segments import bind_parts, element_of, over_elements
 from runelift.rewrite.flatten.walk import Walk
-
-if TYPE_CHECKING:
-    from runelift.rewrite.flatten.flattener import Flattener
 
 
 class _Kind(Enum):
@@ -177,18 +175,20 @@ def _branch(walk: Walk, stm: ir.Stm, kinds: list[_Kind], body: ir.Body,
                                 for name in (atom, *shape_of(flattener.types[atom]))
                                 if isinstance(name, VName)}):
         return why
-    taken = _Results(flattener)
-    for param, atom, kind in each:
-        if kind is _Kind.REGULAR:
-            type_ = array_of((count,), param.type)
-            taken.add(param.name, type_, inner.expand(atom, param.type), type_)
-    regular = len(taken.params)
+    regular = [(param.name, array_of((count,), param.type), inner.expand(atom, param.type))
+               for param, atom, kind in each if kind is _Kind.REGULAR]
     written = _written(inner, found.number, [atom for _, atom, kind in each
                                              if kind is _Kind.SCALAR], dests)
+    taken = Results(flattener)
+    for before, after in zip(dests, written, strict=True):
+        taken.keep(before, after.name)
+    for base, type_, value in regular:
+        taken.add(base, type_, value, type_)
     elements = _elements(inner, found, tuple(
         as_name(atom) for _, atom, kind in each if kind is _Kind.SEGMENTS), taken)
-    scalars = _of_host(walk, count, tuple(inner.out), (tuple(dests), written), taken)
-    return _Branch(scalars, tuple(taken.params[:regular]), elements)
+    taken.emit(walk, count, inner.out)
+    scalars, rest = taken.params[:len(dests)], taken.params[len(dests):]
+    return _Branch(tuple(scalars), tuple(rest[:len(regular)]), elements)
 
 
 def _only_results(body: ir.Body) -> frozenset[VName]:
@@ -197,24 +197,7 @@ def _only_results(body: ir.Body) -> frozenset[VName]:
     return frozenset(a for a in body.result if isinstance(a, VName)) - used
 
 
-class _Results:
-    """Results of a branch of the host, beside what they are if it has no points."""
-
-    def __init__(self, flattener: Flattener) -> None:
-        self.flattener = flattener
-        self.params, self.values = list[ir.Param](), list[Atom]()
-        self.blanks = list[ir.Stm]()
-
-    def add(self, base: VName, type_: Type, value: Atom, empty: Type) -> VName:
-        """The name of a further result, which is ``empty`` if the branch has no points."""
-        param, blank = (self.flattener.fresh(base, each) for each in (type_, empty))
-        self.params.append(param)
-        self.values.append(value)
-        self.blanks.append(ir.Stm((blank,), zeros(empty), (SCRATCH,) if shape_of(empty) else ()))
-        return param.name
-
-
-def _elements(inner: Walk, found: Restricted, arrays: tuple[VName, ...], taken: _Results
+def _elements(inner: Walk, found: Restricted, arrays: tuple[VName, ...], taken: Results
               ) -> _Elements:
     """The arrays of any length of a branch; adds results for what the host binds inside."""
     types, (index,) = inner.flattener.types, inner.nest.indices
@@ -253,21 +236,6 @@ def _written(inner: Walk, number: VName, atoms: list[Atom], dests: list[ir.Param
     inner.emit(ir.Stm(written, ir.SegScatter(
         inner.level, space, tuple(ir.Dest(p.name, 1) for p in dests), kernel)))
     return written
-
-
-def _of_host(walk: Walk, count: Atom, stms: tuple[ir.Stm, ...],
-             scalars: tuple[tuple[ir.Param, ...], tuple[ir.Param, ...]], taken: _Results
-             ) -> tuple[ir.Param, ...]:
-    """Emit ``if count > 0 then stms else blanks``; the scalars before and after become results."""
-    before, after = scalars
-    some = walk.emitted("some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), count)))
-    results = walk.flattener.copies(before)
-    pat = (*results, *taken.params)
-    body = ir.Body(stms, (*(p.name for p in after), *taken.values))
-    empty = ir.Body(tuple(taken.blanks), (*(p.name for p in before),
-                                          *(b.pat[0].name for b in taken.blanks)))
-    walk.emit(ir.Stm(pat, ir.If(some, body, empty, tuple(p.type for p in pat))))
-    return results
 
 
 def _gather(walk: Walk, stm: ir.Stm, kinds: list[_Kind], parts: Partition,

@@ -18,17 +18,17 @@ from runelift.ir.traverse import (
     substitute_body,
     substitute_stm,
 )
-from runelift.ir.types import Atom, Const, Type, array_of, as_name, elem_of, i64, shape_of
+from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
+from runelift.rewrite.flatten.code import Code
 from runelift.rewrite.flatten.lifted import Form, Lifted, joined_calls
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import called_in
-from runelift.rewrite.flatten.rules.common import Attempt, attempted, zeros
+from runelift.rewrite.flatten.rules.common import Attempt, Results, attempted
 from runelift.rewrite.flatten.segments import (
-    bind_parts,
+    bind_packed,
     define_number,
     number_of_elements,
-    number_of_points,
     packed,
     with_offsets,
 )
@@ -63,9 +63,8 @@ def recursion_over_points(walk: Walk, stm: ir.Stm, exp: ir.Recursion) -> str | N
         walk.nest = front.nest
         return None
     (dim,) = front.nest.space
-    walk.emit(ir.Stm((ir.Param(dim.index, Prim.I64),), ir.AtomExp(i64(0))))
-    for each in front.nest.kernel_body((), tuple(p.name for p in stm.pat)).stms:
-        walk.emit(each)
+    walk.name(dim.index, ir.AtomExp(i64(0)))
+    walk.emit(*front.nest.kernel_body((), tuple(p.name for p in stm.pat)).stms)
     return None
 
 
@@ -74,7 +73,7 @@ def recursion_at_top(walk: Walk, stm: ir.Stm, exp: ir.Recursion | ir.Call) -> st
     """∅ ⊢ recursive f (p = a) do e ⇒ recursive f (p = a) do (∅ ⊢ e)      ∅ ⊢ f a ⇒ f a
 
     A kernel has no stack, so points of a nest whose calls no rule carries outwards run in turn
-    (:mod:`runelift.rewrite.flatten.irregular`).
+    (:func:`runelift.rewrite.flatten.extents.in_turn`).
     """
     if walk.nest.space:
         return Unlike("it stands in a nest")
@@ -294,19 +293,15 @@ def _function(walk: Walk, exp: ir.Recursion, lifted: Lifted) -> _Function | str:
 
 def _if_any(walk: Walk, count: VName, body: ir.Body, types: Sequence[Type]) -> ir.Body:
     """The body if there is a point, else empty results: f↑ of 0 points does not call."""
-    some, pat, blanks = walk.fresh("some", Prim.BOOL), list[ir.Param](), list[ir.Stm]()
-    for type_ in types:
-        shape = shape_of(type_)
+    code, taken = Code(walk.flattener), Results(walk.flattener)
+    for value, type_ in zip(body.result, types, strict=True):
+        shape, empty = shape_of(type_), type_
         if shape and shape[0] != count:  # segments: as many elements as the result before says
-            type_ = array_of((pat[-1].name,), elem_of(type_))
-            shape = (i64(0),)
-        pat.append(walk.fresh("r", type_))
-        empty = walk.fresh("empty", array_of(shape, elem_of(type_)))
-        blanks.append(ir.Stm((empty,), zeros(empty.type)))
-    choice = ir.If(some.name, body, ir.Body(tuple(blanks), tuple(b.pat[0].name for b in blanks)),
-                   tuple(p.type for p in pat))
-    return ir.Body((ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), count))),
-                    ir.Stm(tuple(pat), choice)), tuple(p.name for p in pat))
+            type_ = array_of((taken.params[-1].name,), elem_of(type_))
+            empty = array_of((i64(0),), elem_of(type_))
+        taken.add("r", type_, value, empty)
+    taken.emit(code, count, body.stms)
+    return code.as_body(*(p.name for p in taken.params))
 
 
 # Arguments
@@ -332,7 +327,7 @@ def _arguments(walk: Walk, lifted: Lifted, calls: Sequence[tuple[Atom, ...]]) ->
               and walk.nest.expanded(a) is None and _numbered(walk, a) is None]
     if stored:
         walk.flush(stored)
-    points = number_of_points(walk)
+    points = walk.points_of()
     count = walk.product(points, i64(len(calls))) if len(calls) > 1 else points
     found: list[Atom] = [count]
     for place, form in enumerate(lifted.params):
@@ -358,12 +353,10 @@ def _segments(walk: Walk, views: list[_View], points: Atom, count: Atom) -> list
 
 def _shifted(walk: Walk, starts: VName, points: Atom, by: Atom) -> VName:
     """All starts, greater by a number."""
-    index, start, moved = (walk.fresh(base, Prim.I64) for base in ("q", "start", "start"))
-    body = ir.Body((ir.Stm((start,), ir.Index(starts, (index.name,))),
-                    ir.Stm((moved,), ir.PrimOp("add", Prim.I64, (start.name, by)))),
-                   (moved.name,))
+    index, code = walk.fresh("q", Prim.I64).name, Code(walk.flattener)
+    moved = code.computed("add", code.read(starts, index, base="start"), by, base="start")
     return walk.emitted("starts", array_of((points,), Prim.I64), walk.segmap(
-        (ir.SegDim(index.name, points),), body, (Prim.I64,)))
+        (ir.SegDim(index, points),), code.as_body(moved), (Prim.I64,)))
 
 
 def _over(walk: Walk, atom: Atom, points: Atom) -> VName:
@@ -371,11 +364,7 @@ def _over(walk: Walk, atom: Atom, points: Atom) -> VName:
     if (array := _numbered(walk, atom)) is not None:
         return walk.part_of(array, i64(0), array_of((points,), Prim.I64))
     type_ = walk.flattener.types[atom] if isinstance(atom, VName) else atom.prim
-    whole_array = as_name(walk.expand(atom, type_))
-    if len(walk.nest.space) == 1:
-        return whole_array
-    flat = array_of((points,), type_)
-    return walk.emitted(whole_array.base, flat, ir.Reshape(shape_of(flat), whole_array))
+    return walk.expand_flat(atom, type_)
 
 
 def _numbered(walk: Walk, atom: Atom) -> VName | None:
@@ -411,9 +400,8 @@ def _view(walk: Walk, array: VName) -> _View:
     if walk.invariant(size):
         return _View(data, total, _computed(walk, "mul", number, size))
     assert isinstance(size, VName)
-    starts, first = with_offsets(walk, size).starts, walk.fresh("start", Prim.I64)
-    walk.nest = walk.nest.define([ir.Stm((first,), ir.Index(starts, (number,)))])
-    return _View(data, total, first.name)
+    starts = with_offsets(walk, size).starts
+    return _View(data, total, walk.definitions.read(starts, number, base="start"))
 
 
 def _row(walk: Walk, origin: VName, place: Sequence[Atom]) -> _View:
@@ -432,9 +420,7 @@ def _computed(walk: Walk, op: str, a: Atom, b: Atom) -> Atom:
     """A number of Σ, as a definition."""
     if op == "add" and i64(0) in (a, b):
         return b if a == i64(0) else a
-    found = walk.fresh("start", Prim.I64)
-    walk.nest = walk.nest.define([ir.Stm((found,), ir.PrimOp(op, Prim.I64, (a, b)))])
-    return found.name
+    return walk.definitions.computed(op, a, b, base="start")
 
 
 # Results
@@ -453,7 +439,7 @@ def _pattern(walk: Walk, lifted: Lifted, stm: ir.Stm, count: Atom) -> tuple[ir.P
 
 def _bind(walk: Walk, lifted: Lifted, stms: Sequence[ir.Stm], pat: tuple[ir.Param, ...]) -> None:
     """Bind the results of calls to their parts of the results of f↑."""
-    points = number_of_points(walk)
+    points = walk.points_of()
     rest = iter(pat)
     segments = list[tuple[int, ir.Param]]()
     for place, form in enumerate(lifted.results):
@@ -468,10 +454,7 @@ def _bind(walk: Walk, lifted: Lifted, stms: Sequence[ir.Stm], pat: tuple[ir.Para
             part = host.name if len(stms) == 1 else walk.part_of(
                 host.name, before if number == 0 else walk.product(points, i64(number)),
                 type_)
-            if len(walk.nest.space) > 1:
-                shaped = array_of(walk.nest.widths, param.type)
-                part = walk.emitted(part.base, shaped, ir.Reshape(shape_of(shaped), part))
-            walk.bind([param], [ir.Param(part, type_)])
+            walk.bind_flat([param], [ir.Param(part, type_)])
     for place, host in segments:
         begin: Atom = i64(0)
         for stm in stms:
@@ -487,13 +470,6 @@ def _bind_segments(walk: Walk, param: ir.Param, host: ir.Param, begin: Atom, *, 
     (size,) = shape_of(param.type)
     total = number_of_elements(walk, size)
     flat = array_of((total,), elem_of(param.type))
-    part = ir.Param(walk.part_of(host.name, begin, flat) if several else
-                    walk.emitted(host.name.base, flat, ir.Reshape((total,), host.name)), flat)
-    if walk.invariant(size):
-        shaped = array_of(walk.nest.widths, param.type)
-        walk.bind([param], [ir.Param(walk.emitted(
-            param.name.base, shaped, ir.Reshape(shape_of(shaped), part.name)), shaped)])
-    else:
-        assert isinstance(size, VName)
-        bind_parts(walk, [param], [part], size)
+    bind_packed(walk, param, walk.part_of(host.name, begin, flat) if several else
+                walk.emitted(host.name.base, flat, ir.Reshape((total,), host.name)))
     return walk.computed("add", begin, total, base="begin")

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from runelift.ir.analysis.placement import SCRATCH
 from runelift.ir.base.source import Loc
 from runelift.ir.names import VName
 from runelift.ir.operators import identity
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import SOACS, AtomExp, Exp, Lambda, Map, Param, Replicate, Soac, Stm
-from runelift.ir.types import Atom, Type, array_of, elem_of, shape_of, zero
+from runelift.ir.syntax import (
+    SOACS,
+    AtomExp,
+    Body,
+    Exp,
+    If,
+    Lambda,
+    Loop,
+    Map,
+    Param,
+    Replicate,
+    Soac,
+    Stm,
+)
+from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.columns import transposition
+from runelift.rewrite.flatten.code import Code
 from runelift.rewrite.flatten.nest import Nest, base_name
 from runelift.rewrite.flatten.walk import Walk
+
+if TYPE_CHECKING:
+    from runelift.rewrite.flatten.flattener import Flattener
 
 
 def zeros(type_: Type) -> Exp:
@@ -69,6 +87,15 @@ def uneven(walk: Walk, stm: Stm, width: Atom) -> str | None:
     return None
 
 
+def reshaped(walk: Walk, loop: Loop) -> str | None:
+    """The reason why a value of a loop changes its shape from point to point, if one does."""
+    own = {p.param.name for p in loop.params}
+    for p in loop.params:
+        if not walk.regular(p.param.type) or any(s in own for s in shape_of(p.param.type)):
+            return f"'{p.param.name.base}' has another shape at each point or iteration"
+    return None
+
+
 def enter(walk: Walk, width: Atom, lam: Lambda, arrays: tuple[VName, ...]) -> Nest:
     """Σ, ⟨params ∈ arrays, width⟩ with a fresh index."""
     index = walk.fresh("i", Prim.I64).name
@@ -100,13 +127,46 @@ def attempted(walk: Walk, inner: Walk, attempt: Attempt, emit: Callable[[], str 
     with derivation.inside():
         why = emit()
     if why is None:
-        for each in inner.out:
-            walk.emit(each)
+        walk.emit(*inner.out)
         return None
     del derivation.steps[steps:]
     flattener.numbering.thresholds, flattener.numbering.sites = counts.thresholds, counts.sites
     flattener.checked.intersection_update(checked)
     return why
+
+
+class Results:
+    """Results of code of the host over some points, beside what they are if there is no point."""
+
+    def __init__(self, flattener: Flattener) -> None:
+        self.flattener = flattener
+        self.params, self.values = list[Param](), list[Atom]()
+        self._empty = Code(flattener), list[Atom]()
+
+    def keep(self, before: Param, value: Atom) -> None:
+        """Add a result that is a value from before if there is no point."""
+        self._add(self.flattener.fresh(before.name, before.type), value, before.name)
+
+    def add(self, base: str | VName, type_: Type, value: Atom, empty: Type) -> VName:
+        """The name of a further result, which is ``empty`` if there is no point."""
+        param = self.flattener.fresh(base, type_)
+        blanks, _ = self._empty
+        self._add(param, value, blanks.emitted(
+            base, empty, zeros(empty), (SCRATCH,) if shape_of(empty) else ()))
+        return param.name
+
+    def _add(self, param: Param, value: Atom, empty: Atom) -> None:
+        self.params.append(param)
+        self.values.append(value)
+        self._empty[1].append(empty)
+
+    def emit(self, code: Code, count: Atom, stms: Sequence[Stm]) -> None:
+        """Emit the statements and bind the results, if there are points."""
+        some = code.holds("lt", i64(0), count, base="some")
+        blanks, empty = self._empty
+        code.emit(Stm(tuple(self.params), If(
+            some, Body(tuple(stms), tuple(self.values)), blanks.as_body(*empty),
+            tuple(p.type for p in self.params))))
 
 
 def descend(walk: Walk, stm: Stm, nest: Nest, lam: Lambda) -> None:

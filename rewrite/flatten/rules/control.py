@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.guards import Kind
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.traverse import bodies_of, free_vars, needed_for, statements_inside
+from runelift.ir.traverse import (
+    bodies_of,
+    free_vars,
+    names_from_outside,
+    needed_for,
+    rename_body,
+    statements_inside,
+    substitute_body,
+)
 from runelift.ir.types import Atom, Const, array_of, i64, shape_of
 from runelift.rewrite.engine.pick import pick
-from runelift.rewrite.engine.scalar_code import may_fail
+from runelift.rewrite.engine.rule import Rewriting
+from runelift.rewrite.engine.scalar_code import body_may_fail, may_fail
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, segop_spaces
-from runelift.rewrite.flatten.rules.common import emit_with_nest
-from runelift.rewrite.flatten.rules.uniform import flattened, parted
+from runelift.rewrite.flatten.rules.common import emit_with_nest, reshaped
 from runelift.rewrite.flatten.walk import Walk
+from runelift.rewrite.passes.dead import BackwardWalk
 
 
 @flattening("G7", ir.Loop)
@@ -55,11 +64,7 @@ def loop_interchange(walk: Walk, stm: ir.Stm, loop: ir.Loop) -> str | None:
         return "a while loop may run a different number of times at each point"
     if isinstance(loop.form, ir.ForLoop) and not walk.invariant(loop.form.bound):
         return "it runs a different number of times at each point"
-    own = {p.param.name for p in loop.params}
-    for p in loop.params:
-        if not walk.regular(p.param.type) or any(s in own for s in shape_of(p.param.type)):
-            return f"'{p.param.name.base}' has another shape at each point or iteration"
-    if why := walk.prepare(stm):
+    if why := reshaped(walk, loop) or walk.prepare(stm):
         return why
     flattener.derivation.fired("G7", stm, f"the loop goes outside of {show_nest(walk.nest)}")
     _emit_interchanged(walk, stm, uniform)
@@ -102,17 +107,15 @@ def _is_uniform(walk: Walk, loop: ir.Loop, uniform: set[VName], needed: tuple[ir
 def _if_any_point(walk: Walk, cond: Atom) -> Atom:
     """The condition, or false if Σ has no point: a loop that no point runs might not end."""
     for width in walk.nest.widths:
-        some, both = (walk.fresh("some", Prim.BOOL) for _ in range(2))
-        walk.emit(ir.Stm((some,), ir.PrimOp("lt", Prim.I64, (i64(0), width))))
-        walk.emit(ir.Stm((both,), ir.PrimOp("and", Prim.BOOL, (cond, some.name))))
-        cond = both.name
+        some = walk.holds("lt", i64(0), width, base="some")
+        cond = walk.both(cond, some, "both")
     return cond
 
 
 def _emit_interchanged(walk: Walk, stm: ir.Stm, uniform: frozenset[VName]) -> None:
     """Emit the loop around Σ: arrays over Σ for its parameters, but for ``uniform`` values."""
     loop, flattener = ir.node_of(stm, ir.Loop), walk.flattener
-    if (apart := parted(walk, loop)) is not None:
+    if (apart := _parted(walk, loop)) is not None:
         uniform = apart.uniform
     scalar = [p.param.name in uniform for p in loop.params]
     params = tuple(p.param if one else ir.Param(
@@ -134,7 +137,7 @@ def _emit_interchanged(walk: Walk, stm: ir.Stm, uniform: frozenset[VName]) -> No
                 ir.Body(needed_for(loop.body.stms, uniform_after), uniform_after))
             rest = ir.Body(loop.body.stms, pick(loop.body.result, varying))
         else:
-            after, rest = flattened(walk, apart), apart.rest
+            (after, _), rest = flattener.body(Nest(), apart.same), apart.rest
         body, _ = flattener.body(inner, rest, [p.param.type for p in pick(loop.params, varying)])
     scalars, arrays = iter(after.result), iter(body.result)
     result = tuple(next(scalars if one else arrays) for one in scalar)
@@ -147,6 +150,70 @@ def _emit_interchanged(walk: Walk, stm: ir.Stm, uniform: frozenset[VName]) -> No
     walk.bind(pick(stm.pat, varying), pick(host, varying))
     for param, outside in zip(pick(stm.pat, scalar), pick(host, scalar), strict=True):
         walk.emit(ir.Stm((param,), ir.AtomExp(outside.name)))
+
+
+# Arrays that are the same at all points, such as the values of a function whose derivatives along
+# several tangents are taken at once.  The host computes them once in an iteration.
+
+@dataclass(frozen=True, slots=True)
+class _Parted:
+    """The body of a loop in two: what is the same at all points, and what differs.
+
+    ``uniform`` are the parameters that the first part computes anew.
+    """
+
+    uniform: frozenset[VName]
+    same: ir.Body
+    rest: ir.Body
+
+
+def _parted(walk: Walk, loop: ir.Loop) -> _Parted | None:
+    """The parts of a for loop's body; None if no array is the same at all points.
+
+    Provided nothing in it can fail: the first part runs even if Σ has no points.
+    """
+    if (walk.level is not ir.Level.GRID or not isinstance(loop.form, ir.ForLoop)
+            or not any(not isinstance(p.param.type, Prim) and walk.invariant(p.init)
+                       for p in loop.params)
+            or body_may_fail(loop.body) or any(
+                isinstance(stm.exp, ir.Loop) and isinstance(stm.exp.form, ir.WhileLoop)
+                for stm in statements_inside((loop.body,)))):
+        return None
+    uniform = _uniform(walk, loop)
+    if all(isinstance(p.param.type, Prim) for p in loop.params if p.param.name in uniform):
+        return None
+    is_uniform = [p.param.name in uniform for p in loop.params]
+    after = pick(loop.body.result, is_uniform)
+    first = _needed(walk, loop.body.stms, after)
+    made = [p.name for stm in first.stms for p in stm.pat]
+    renamed = rename_body(ir.Body(first.stms, (*after, *made)), walk.flattener.names)
+    walk.flattener.learn_body(renamed)
+    same = ir.Body(renamed.stms, renamed.result[:len(after)])
+    others = substitute_body(loop.body, dict(zip(made, renamed.result[len(after):], strict=True)))
+    varying = pick(others.result, [not each for each in is_uniform])
+    return _Parted(uniform, same, _needed(walk, others.stms, varying))
+
+
+def _uniform(walk: Walk, loop: ir.Loop) -> frozenset[VName]:
+    """The parameters whose values depend on nothing that differs between the points of Σ."""
+    carried = {p.param.name for p in loop.params}
+    needs = {p.param.name: names_from_outside(_needed(walk, loop.body.stms, (after,)))
+             for p, after in zip(loop.params, loop.body.result, strict=True)
+             if walk.invariant(p.init)}
+    found = frozenset(needs)
+    while True:
+        kept = frozenset(name for name in found if all(
+            each in found or (each not in carried and walk.invariant(each))
+            for each in needs[name]))
+        if kept == found:
+            return found
+        found = kept
+
+
+def _needed(walk: Walk, stms: tuple[ir.Stm, ...], results: tuple[Atom, ...]) -> ir.Body:
+    """The code that results need, with no further results of maps in it."""
+    body = ir.Body(needed_for(stms, results), results)
+    return BackwardWalk(Rewriting(walk.flattener.names)).body(body)
 
 
 @flattening("G8", ir.If)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from runelift.ir.syntax import Exp, Index, Rearrange, Reshape, SliceDim, Stm
 from runelift.ir.types import array_of, shape_of
+from runelift.rewrite.engine.scope import whole
 from runelift.rewrite.flatten.book import Unlike, flattening
-from runelift.rewrite.flatten.nest import is_whole, whole
+from runelift.rewrite.flatten.nest import is_whole
 from runelift.rewrite.flatten.walk import Walk
 
 

@@ -10,7 +10,7 @@ from runelift.ir.guards import Guard, Kind
 from runelift.ir.traverse import binders
 from runelift.ir.types import i64
 from runelift.rewrite.flatten.book import Unlike, flattening
-from runelift.rewrite.flatten.mapping import in_words, kind_of, mappings
+from runelift.rewrite.flatten.mapping import Levels, in_words, kind_of, mappings
 from runelift.rewrite.flatten.nest import Nest, base_name, show_nest
 from runelift.rewrite.flatten.parallelism import (
     called_in,
@@ -26,7 +26,6 @@ from runelift.rewrite.flatten.policy import (
     obey_attributes,
 )
 from runelift.rewrite.flatten.rules.common import descend, emit_with_nest, enter, irregular
-from runelift.rewrite.flatten.rules.deeper import with_levels
 from runelift.rewrite.flatten.walk import Walk
 
 
@@ -230,3 +229,27 @@ def single_version(walk: Walk, host: tuple[ir.Param, ...], exp: ir.Exp, stm: ir.
     inner = ir.Stm(pat, exp, loc=stm.loc)
     walk.flattener.learn(inner)
     return ir.Body((inner,), tuple(p.name for p in pat))
+
+
+def with_levels(lam: ir.Lambda, chain: Sequence[ir.Stm], levels: Levels) -> ir.Lambda:
+    """``lam``, whose body is the perfect nest ``chain``, with its loops at these levels.
+
+    One work-item runs the loops inside of the last local loop.  Every other sequential loop is a
+    loop of the group.
+    """
+    last = max(place for place, level in enumerate(levels) if level is not None)
+    return replace(lam, body=_marked(lam.body, chain, levels, last))
+
+
+def _marked(body: ir.Body, chain: Sequence[ir.Stm], levels: Levels, left: int) -> ir.Body:
+    """The body with an attribute at each loop up to the last local one, ``left`` loops inside."""
+    (stm, *inner), (level, *below) = chain, levels
+    if left == 0:
+        marked = stm if not inner else replace(stm, attrs=(*stm.attrs, "sequential_inner"))
+    else:
+        assert isinstance(stm.exp, ir.Map)
+        inside = _marked(stm.exp.lam.body, inner, tuple(below), left - 1)
+        marked = replace(stm, exp=replace(stm.exp, lam=replace(stm.exp.lam, body=inside)))
+        if level is None:
+            marked = replace(marked, attrs=(*stm.attrs, "sequential_outer"))
+    return replace(body, stms=tuple(marked if each is stm else each for each in body.stms))

@@ -12,6 +12,7 @@ from runelift.ir.prim import Prim
 from runelift.ir.ragged import Sharing
 from runelift.ir.traverse import free_vars, statements_inside
 from runelift.ir.types import Atom, array_of, as_name, i64, shape_of
+from runelift.rewrite.engine.pick import let
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Nest, Segments, show_nest
 from runelift.rewrite.flatten.parallelism import called_in, has_parallelism, scalar_operator
@@ -230,19 +231,16 @@ def _bind_rows(walk: Walk, stm: ir.Stm, width: Atom, made: _RowsMade) -> None:
     data, values = rest[:len(made.data)], rest[len(made.data):]
     if not walk.nest.space:
         total = made.found.total
-        walk.emit_body(stm.pat, ir.Body((), (total, total, *made.data, *made.values)))
+        walk.emit(*let(stm.pat, (total, total, *made.data, *made.values)))
         return
     walk.bind(values, [replace(p, name=as_name(a))
                        for p, a in zip(values, made.values, strict=True)])
-    first, behind, start, end = (walk.fresh(base, Prim.I64)
-                                 for base in ("first", "behind", "start", "end"))
-    number = define_number(walk)
-    walk.nest = walk.nest.define([
-        ir.Stm((first,), ir.PrimOp("mul", Prim.I64, (number, width))),
-        ir.Stm((behind,), ir.PrimOp("add", Prim.I64, (first.name, width))),
-        ir.Stm((start,), ir.Index(made.found.starts, (first.name,))),
-        ir.Stm((end,), ir.Index(made.found.starts, (behind.name,))),
-        ir.Stm((used,), ir.PrimOp("sub", Prim.I64, (end.name, start.name))),
-        ir.Stm((room,), ir.AtomExp(used.name)),
-        *(ir.Stm((p,), ir.Index(array, (ir.SliceDim(start.name, room.name, i64(1)),)))
-          for p, array in zip(data, made.data, strict=True))])
+    sigma = walk.definitions
+    first = sigma.computed("mul", define_number(walk), width, base="first")
+    behind = sigma.computed("add", first, width, base="behind")
+    start = sigma.read(made.found.starts, first, base="start")
+    end = sigma.read(made.found.starts, behind, base="end")
+    sigma.name(used.name, ir.PrimOp("sub", Prim.I64, (end, start)))
+    sigma.name(room.name, ir.AtomExp(used.name))
+    sigma.emit(*(ir.Stm((p,), ir.Index(array, (ir.SliceDim(start, room.name, i64(1)),)))
+                 for p, array in zip(data, made.data, strict=True)))

@@ -84,7 +84,7 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
     """Emit the facts and the versions; the reason if there is only one version."""
     soac, flattener = ir.node_of(stm, ir.Map), walk.flattener
     facts, lam = _facts(walk, nest, soac.lam, widths)
-    found = [facts.nest.segments[width] for width in facts.nest.segments]
+    found = list(facts.nest.segments.values())
     found_at = dict(zip(widths, found, strict=True))
     lengths = Lengths(nest.par, *(
         sum((Size.var(each) for each in parts), Size.of(0)) for parts in zip(*(
@@ -94,15 +94,15 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
     flattener.derivation.fired("G3r", stm, f"versions over {show_nest(nest)}, whose inner widths "
                                "differ")
     alternatives = list[ir.Version]()
+
+    def guarded(kind: Kind, par: Size, body: ir.Body) -> ir.Version:
+        return ir.Version(flattener.guard(stm, kind, len(nest.space), par, lengths), kind, body)
+
     with flattener.derivation.inside():
         if Kind.ROW in kinds:
             row = single_version(walk, host, outer_version(walk, nest, soac.lam), stm)
-            guard = flattener.guard(stm, Kind.ROW, len(nest.space), _par(Kind.ROW, nest, found),
-                                    lengths)
-            alternatives.append(ir.Version(guard, Kind.ROW, row))
-        for kind in kinds:
-            if kind is Kind.ROW:
-                continue
+            alternatives.append(guarded(Kind.ROW, _par(Kind.ROW, nest, found), row))
+        for kind in (kind for kind in kinds if kind is not Kind.ROW):
             body, parallel = _shared(walk.flattener, lam, nest, found_at, SHARINGS[kind])
             if not parallel:
                 flattener.derivation.refused("G3r", stm, "nothing inside can be distributed")
@@ -110,17 +110,14 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
             if kind is kinds[-1]:
                 if len(kinds) > 1 and stores_elements(body, found):
                     slabs = _slabs(walk, lam, nest, found_at, host, body)
-                    alternatives.append(ir.Version(flattener.guard(
-                        stm, Kind.SLABS, len(nest.space), Size.of(0), lengths), Kind.SLABS, slabs))
+                    alternatives.append(guarded(Kind.SLABS, Size.of(0), slabs))
                 alternatives.append(ir.Version(None, kind if _is_shared(body) else Kind.FLAT, body))
             elif _is_shared(body):
-                alternatives.append(ir.Version(flattener.guard(
-                    stm, kind, len(nest.space), _par(kind, nest, found), lengths), kind, body))
+                alternatives.append(guarded(kind, _par(kind, nest, found), body))
     if len(alternatives) == (Kind.ROW in kinds):
         del flattener.derivation.steps[mark:]
         return "nothing inside can be distributed"
-    for each in facts.out:
-        walk.emit(each)
+    walk.emit(*facts.out)
     emit_versions(walk, stm, host, site, alternatives)
     walk.bind(stm.pat, host)
     return None
@@ -238,9 +235,8 @@ def _par(kind: Kind, nest: Nest, found: list[Segments]) -> Size:
     workers = WORKERS.get(kind, 1)
     work, span = nest.par, Size.of(1)
     for each in found:
-        total, longest = Size.var(each.total), Size.var(each.known.longest)
-        work = work + (total if workers == 1 else ceil_div(total, Size.of(workers)))
-        span = span + (longest if workers == 1 else ceil_div(longest, Size.of(workers)))
+        work = work + ceil_div(Size.var(each.total), Size.of(workers))
+        span = span + ceil_div(Size.var(each.known.longest), Size.of(workers))
     return ceil_div(work * workers, span)
 
 

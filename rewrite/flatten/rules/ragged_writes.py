@@ -11,21 +11,22 @@ from runelift.ir.operators import is_identity
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Sharing
 from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of
-from runelift.rewrite.engine.checks import bounds_checks
+from runelift.rewrite.engine.checks import bounds_checks, within
 from runelift.rewrite.flatten.book import Unlike, flattening
+from runelift.rewrite.flatten.code import Code
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, scalar_operator
 from runelift.rewrite.flatten.rules.common import enter, split_lambda
 from runelift.rewrite.flatten.rules.ragged import makes_arrays, segments_nest, unfit_fold
 from runelift.rewrite.flatten.rules.reductions import map_first, operator_needs_nest
 from runelift.rewrite.flatten.segments import (
+    bind_packed,
     bind_parts,
     by_number,
     concat_element,
     define_number,
     elements_nest,
     flat_array,
-    number_of_points,
     over_elements,
     packed,
     with_offsets,
@@ -84,20 +85,36 @@ def scatter_of_segments(walk: Walk, stm: ir.Stm, soac: ir.Scatter) -> str | None
         return why
     walk.check_definitions(stm)
     dests = [_Destination(walk, dest.array) for dest in soac.dests]
-    nest = _points(walk, soac.width, soac.lam, soac.arrays)
-    values, stms, result = list(soac.lam.body.result), list(soac.lam.body.stms), list[Atom]()
-    for number, dest in enumerate(dests):
-        place = dest.place(values[2 * number], stms)
-        result += [place, values[2 * number + 1]]
+    result = soac.lam.body.result
+    _emit_scatter(walk, stm, _points(walk, soac.width, soac.lam, soac.arrays), [*zip(
+        dests, result[::2], result[1::2], strict=True)], [*soac.lam.body.stms], "writes of")
+    return None
+
+
+def _emit_scatter(walk: Walk, stm: ir.Stm, nest: Nest,
+                  writes: Sequence[tuple[_Destination, Atom, Atom]], stms: list[ir.Stm],
+                  note: str) -> None:
+    """Emit the writes of values to indices in destinations, and bind the results.
+
+    Each point of ``nest`` runs the statements before it writes.
+    """
+    result = list[Atom]()
+    for dest, index, value in writes:
+        result += [dest.place(index, stms), value]
         nest = dest.known_in(nest)
     space, body = walk.kernel(nest, tuple(stms), tuple(result))
+    walk.flattener.derivation.fired("G18", stm, f"{note} {show_nest(nest)}")
+    dests = [dest for dest, _, _ in writes]
+    _emit_into(walk, stm, dests, ir.SegScatter(
+        walk.level, space, tuple(ir.Dest(dest.flat, 1) for dest in dests), body))
+
+
+def _emit_into(walk: Walk, stm: ir.Stm, dests: Sequence[_Destination], exp: ir.Exp) -> None:
+    """Emit an operation that changes destinations, and bind the names of ``stm`` at each point."""
     host = tuple(dest.result() for dest in dests)
-    walk.flattener.derivation.fired("G18", stm, f"writes of {show_nest(nest)}")
-    walk.emit(ir.Stm(host, ir.SegScatter(walk.level, space, tuple(
-        ir.Dest(dest.flat, 1) for dest in dests), body), stm.attrs, stm.loc))
-    for param, array, dest in zip(stm.pat, host, dests, strict=True):
-        dest.bind(param, array)
-    return None
+    walk.emit(ir.Stm(host, exp, stm.attrs, stm.loc))
+    for param, array in zip(stm.pat, host, strict=True):
+        bind_packed(walk, param, array.name)
 
 
 @flattening("G17", ir.Hist)
@@ -125,17 +142,15 @@ def hist_of_segments(walk: Walk, stm: ir.Stm, soac: ir.Hist) -> str | None:
         values[number] = into[0].place(values[number], stms)
         nest = into[0].known_in(nest)
     if len(nest.space) > 1:  # a histogram over several dimensions has bins for each outer point
-        count, (index, nest) = number_of_points(walk, nest), by_number(walk, nest)
+        count, (index, nest) = walk.points_of(nest), by_number(walk, nest)
         nest = Nest((ir.SegDim(index, count),), nest.defs)
     space, body = walk.kernel(nest, tuple(stms), tuple(values))
     ops = tuple(ir.HistOp(into[0].size, tuple(dest.flat for dest in into),
                           walk.flattener.copy_operators((op.op,))[0])
                 for op, into in zip(soac.ops, dests, strict=True))
-    host = tuple(dest.result() for into in dests for dest in into)
     walk.flattener.derivation.fired("G17", stm, f"bins of {show_nest(nest)}")
-    walk.emit(ir.Stm(host, ir.SegHist(walk.level, space, ops, body), stm.attrs, stm.loc))
-    for param, array, dest in zip(stm.pat, host, (d for into in dests for d in into), strict=True):
-        dest.bind(param, array)
+    _emit_into(walk, stm, [dest for into in dests for dest in into],
+               ir.SegHist(walk.level, space, ops, body))
     return None
 
 
@@ -155,17 +170,10 @@ def update_of_segments(walk: Walk, stm: ir.Stm, update: ir.Update) -> str | None
         return "it is an update of a slice"
     if why := walk.prepare(stm):
         return why
-    dest = _Destination(walk, update.array)
-    stms = list(bounds_checks(walk.flattener.names, (index,), shape_of(param.type), stm.loc)
-                ) if update.checked else []
-    place = dest.place(index, stms)
-    nest = dest.known_in(walk.nest)
-    space, body = walk.kernel(nest, tuple(stms), (place, update.value))
-    host = dest.result()
-    walk.flattener.derivation.fired("G18", stm, f"an element at each point of {show_nest(nest)}")
-    walk.emit(ir.Stm((host,), ir.SegScatter(walk.level, space, (ir.Dest(dest.flat, 1),), body),
-                     stm.attrs, stm.loc))
-    dest.bind(param, host)
+    stms = bounds_checks(walk.flattener.names, (index,), shape_of(param.type), stm.loc
+                         ) if update.checked else []
+    _emit_scatter(walk, stm, walk.nest, [(_Destination(walk, update.array), index, update.value)],
+                  stms, "an element at each point of")
     return None
 
 
@@ -241,28 +249,15 @@ class _Destination:
 
     def place(self, index: Atom, stms: list[ir.Stm]) -> Atom:
         """The place of an element of the array at a point, -1 if it has none; adds statements."""
-        walk = self.walk
-        above, below, inside = (walk.fresh("inside", Prim.BOOL) for _ in range(3))
-        moved, place = (walk.fresh("place", Prim.I64) for _ in range(2))
-        stms += [
-            ir.Stm((above,), ir.PrimOp("le", Prim.I64, (i64(0), index))),
-            ir.Stm((below,), ir.PrimOp("lt", Prim.I64, (index, self.length))),
-            ir.Stm((inside,), ir.PrimOp("and", Prim.BOOL, (above.name, below.name))),
-            ir.Stm((moved,), ir.PrimOp("add", Prim.I64, (self.start.name, index))),
-            ir.Stm((place,), ir.If(inside.name, ir.Body((), (moved.name,)),
-                                   ir.Body((), (i64(-1),)), (Prim.I64,)))]
-        return place.name
+        code = Code(self.walk.flattener)
+        inside = within(code, index, self.length)
+        moved = code.computed("add", self.start.name, index, base="place")
+        (place,) = code.chosen(inside, ir.Body((), (moved,)), ir.Body((), (i64(-1),)),
+                               (Prim.I64,), "place")
+        stms += code.out
+        return place
 
     def result(self) -> ir.Param:
         """A name for the array after the writes."""
         return self.walk.fresh(self.flat, array_of((self.size,), self.elem))
 
-    def bind(self, param: ir.Param, host: ir.Param) -> None:
-        """Bind a name to the part of the result that belongs to a point."""
-        walk = self.walk
-        if isinstance(self.length, VName) and not walk.invariant(self.length):
-            bind_parts(walk, [param], [host], self.length)
-        else:
-            shaped = walk.expanded_pat([param])
-            walk.emit(ir.Stm(shaped, ir.Reshape(shape_of(shaped[0].type), host.name)))
-            walk.bind([param], shaped)

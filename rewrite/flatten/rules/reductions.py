@@ -11,8 +11,9 @@ from runelift.ir.operators import identity, is_identity
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, array_of, as_name, i64, row_of, shape_of
 from runelift.rewrite.engine.columns import columns_of, transposition, virtual_outside
+from runelift.rewrite.engine.scope import whole
 from runelift.rewrite.flatten.book import Unlike, flattening
-from runelift.rewrite.flatten.nest import Nest, show_nest, whole
+from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import (
     called_in,
     has_parallelism,

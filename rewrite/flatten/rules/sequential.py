@@ -7,8 +7,8 @@ from runelift.ir.operators import is_identity
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import statements_at_host
 from runelift.ir.types import Type, array_of, i64, shape_of
+from runelift.rewrite.engine.scope import whole
 from runelift.rewrite.flatten.book import Unlike, flattening
-from runelift.rewrite.flatten.nest import whole
 from runelift.rewrite.flatten.parallelism import has_parallelism, is_atomic, scalar_operator
 from runelift.rewrite.flatten.walk import Walk
 

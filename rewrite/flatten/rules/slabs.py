@@ -21,7 +21,9 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import binders, statements_at_host
 from runelift.ir.types import ArrayType, Atom, array_of, elem_of, i64, shape_of
-from runelift.rewrite.flatten.nest import Nest, Segments, whole
+from runelift.rewrite.engine.scope import whole
+from runelift.rewrite.flatten.code import Code
+from runelift.rewrite.flatten.nest import Nest, Segments
 from runelift.rewrite.flatten.rules.common import zeros
 from runelift.rewrite.flatten.segments import by_number, with_offsets
 from runelift.rewrite.flatten.walk import Walk
@@ -72,7 +74,7 @@ def in_slabs(walk: Walk, nest: Nest, pat: Sequence[ir.Param], like: ir.Body, fla
     results = tuple(p.name for p in whole_arrays) if outer == 1 else tuple(
         host.emitted(p.name.base, p.type, ir.Reshape(shape_of(p.type), array.name))
         for p, array in zip(pat, whole_arrays, strict=True))
-    return ir.Body(tuple(host.out), results)
+    return host.as_body(*results)
 
 
 def _stored(body: ir.Body) -> list[ArrayType]:
@@ -81,7 +83,7 @@ def _stored(body: ir.Body) -> list[ArrayType]:
             for p in stm.pat if isinstance(p.type, ArrayType)]
 
 
-def _sum(walk: Walk, first: Atom, *others: Atom) -> Atom:
+def _sum(walk: Code, first: Atom, *others: Atom) -> Atom:
     for each in others:
         first = walk.computed("add", first, each)
     return first
@@ -119,37 +121,34 @@ def _search(host: Walk, run: VName, size: VName, found: Sequence[Segments]) -> i
 
     It is the number of points if there is none.
     """
-    low, high, after, before = (host.fresh(base, Prim.I64)
-                                for base in ("low", "high", "low", "high"))
-    more, last = (host.fresh("more", Prim.BOOL) for _ in range(2))
+    low, high, more = (host.fresh(base, prim) for base, prim in (
+        ("low", Prim.I64), ("high", Prim.I64), ("more", Prim.BOOL)))
     out = [host.fresh(p.name.base, p.type) for p in (low, high, more)]
-    inside, start = Walk(host.flattener, Nest()), Walk(host.flattener, Nest())
+    inside, start = Code(host.flattener), Code(host.flattener)
     target = start.computed("mul", run, size, base="target")
-    some = start.emitted("some", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (i64(0), found[0].count)))
+    some = start.holds("lt", i64(0), found[0].count, base="some")
     middle = inside.computed("quot", inside.computed("add", low.name, high.name), i64(2))
-    offsets = [each.offsets for each in found if each.offsets is not None]
-    place = _sum(inside, middle, *(inside.emitted("off", Prim.I64, ir.Index(off, (middle,)))
-                                   for off in offsets))
-    below = inside.emitted("below", Prim.BOOL, ir.PrimOp("lt", Prim.I64, (place, target)))
+    offsets = [each.starts for each in found]
+    place = _sum(inside, middle, *(inside.read(off, middle) for off in offsets))
+    below = inside.holds("lt", place, target, base="below")
     following = inside.computed("add", middle, i64(1))
-    inside.emit(ir.Stm((after, before), ir.If(
-        below, ir.Body((), (following, high.name)), ir.Body((), (low.name, middle)),
-        (Prim.I64, Prim.I64))))
-    inside.emit(ir.Stm((last,), ir.PrimOp("lt", Prim.I64, (after.name, before.name))))
+    after, before = inside.chosen(below, ir.Body((), (following, high.name)),
+                                  ir.Body((), (low.name, middle)), (Prim.I64, Prim.I64), "bound")
+    last = inside.holds("lt", after, before, base="more")
     params = tuple(map(ir.LoopParam, (low, high, more), (i64(0), found[0].count, some)))
-    start.emit(ir.Stm(tuple(out), ir.Loop(params, ir.WhileLoop(more.name), ir.Body(
-        tuple(inside.out), (after.name, before.name, last.name)))))
-    begins = [start.emitted("begin", Prim.I64, ir.Index(off, (out[0].name,))) for off in offsets]
-    return ir.Body(tuple(start.out), (out[0].name, *begins))
+    start.emit(ir.Stm(tuple(out), ir.Loop(
+        params, ir.WhileLoop(more.name), inside.as_body(after, before, last))))
+    begins = [start.read(off, out[0].name, base="begin") for off in offsets]
+    return start.as_body(out[0].name, *begins)
 
 
 def _run(host: Walk, run: VName, runs: _Runs, found: Mapping[VName, Segments],
          carried: Sequence[ir.Param], flat: Flat) -> ir.Body:
     """The iteration of a run, which puts its results into the arrays of all results."""
-    inner = Walk(host.flattener, Nest())
+    inner = Code(host.flattener)
     after = inner.computed("add", run, i64(1))
     first, last, *ends = (
-        inner.emitted(array.base, Prim.I64, ir.Index(array, (at,)))
+        inner.read(array, at)
         for array in (runs.firsts, *runs.begins) for at in (run, after))
 
     def between(begin: VName, end: VName, most: Atom, other: Atom) -> VName:
@@ -171,21 +170,17 @@ def _run(host: Walk, run: VName, runs: _Runs, found: Mapping[VName, Segments],
             between(begin, end, each.total, most), each.facts,
             _part(inner, each.starts, first, inner.computed("add", points, i64(1)), begin))
     made = flat(nest, parts)
-    for stm in made.stms:
-        inner.emit(stm)
+    inner.emit(*made.stms)
     place = ir.SliceDim(first, points, i64(1))
     results = [inner.emitted(array.name.base, array.type, ir.Update(
         array.name, (place, *map(whole, shape_of(array.type)[1:])), value))
         for array, value in zip(carried, made.result, strict=True)]
-    return ir.Body(tuple(inner.out), tuple(results))
+    return inner.as_body(*results)
 
 
-def _part(inner: Walk, array: VName, first: VName, count: VName, less: Atom) -> VName:
+def _part(inner: Code, array: VName, first: VName, count: VName, less: Atom) -> VName:
     """Elements of an array from ``first`` on, each without ``less``."""
-    index = inner.fresh("q", Prim.I64).name
-    start = Walk(inner.flattener, Nest())
-    at = start.computed("add", first, index)
-    value = start.computed("sub", start.emitted(array.base, Prim.I64, ir.Index(array, (at,))), less)
-    kernel = ir.SegMap(inner.level, (ir.SegDim(index, count),),
-                       ir.Body(tuple(start.out), (value,)), (Prim.I64,))
+    index, code = inner.fresh("q", Prim.I64).name, Code(inner.flattener)
+    value = code.computed("sub", code.read(array, code.computed("add", first, index)), less)
+    kernel = ir.SegMap(ir.Level.GRID, (ir.SegDim(index, count),), code.as_body(value), (Prim.I64,))
     return inner.emitted(array.base, array_of((count,), Prim.I64), kernel)
