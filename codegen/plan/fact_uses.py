@@ -45,7 +45,7 @@ def _run(steps: Sequence[plan.Step], site: str, version: int) -> Iterator[plan.S
 
 
 def _given(step: plan.Step, found: Set[VName]) -> Iterator[VName]:
-    """The names that a step gives other values or sizes if the names ``found`` have others."""
+    """The names whose values or sizes a step changes if the values of ``found`` change."""
     match step:
         case SegmentTeamShape():
             return
