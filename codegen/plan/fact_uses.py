@@ -66,12 +66,10 @@ def _differs(step: plan.Step, found: Set[VName], site: str, merging: bool) -> bo
         case plan.Launch(kernel, args, groups, group):
             if merging and kernel.kind.startswith(MERGES):
                 return False
-            used = {variable for stm in statements(kernel.body) for exp in expressions(stm)
-                    for variable in variables(exp)}
-            names = [arg for param, arg in zip(kernel.params, args, strict=True)
-                     if isinstance(param, imp.BufferParam) or param.name in used]
-            return not found.isdisjoint(names_in((groups, group, kernel.built_for, kernel.locals,
-                                                  names)))
+            given = {param.name for param, arg in zip(kernel.params, args, strict=True)
+                     if arg in found}
+            return not found.isdisjoint(names_in((
+                groups, group, kernel.built_for, kernel.locals))) or _asks(kernel, given)
         case plan.Choose(versions=versions, facts=facts):
             return step.site != site and not found.isdisjoint(names_in(
                 (facts, [(each.guard, [need.names() for need in each.needs])
@@ -87,3 +85,11 @@ def _differs(step: plan.Step, found: Set[VName], site: str, merging: bool) -> bo
         case plan.Read(index=index):
             return not found.isdisjoint(names_in(index))
     return not found.isdisjoint(names_in(step))
+
+
+def _asks(kernel: imp.Kernel, given: Set[VName]) -> bool:
+    """True if a kernel accesses buffers among ``given``, or computes with scalars among them."""
+    return bool(given) and (
+        any(isinstance(param, imp.BufferParam) and param.name in given for param in kernel.params)
+        or any(not given.isdisjoint(variables(exp))
+               for stm in statements(kernel.body) for exp in expressions(stm)))
