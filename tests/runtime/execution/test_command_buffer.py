@@ -777,6 +777,25 @@ def test_facts_that_decide_what_a_run_does_are_compared_before_it(
         _agree(program.run("main", [np.array(ks)], thresholds=tuning)[0], wanted(ks))
 
 
+INNER = """
+entry main [n] (ks: [n]i64) (js: [n]i64): [n]i64 =
+  map2 (\\k j -> let ys = scan (+) 0 (map (\\i -> i * i) (iota k)) in ys[j]) ks js
+"""
+
+
+@pytest.mark.parametrize("like_gpu", [False, True])
+def test_a_failure_counts_only_where_facts_are_as_they_were(*, like_gpu: bool) -> None:
+    """Work-items of ``row`` have room for the longest row that was, and no other index in it."""
+    program = gpu(INNER) if like_gpu else runelift.compile(INNER, tuning={})
+    tuning = {"main.suff_row_0": 1, "main.suff_group_1": 1 << 40}
+    for k, j in ((5, 2), (5, 2), (5, 2), (9, 7), (5, 2)):
+        found, _ = program.run("main", [np.array([3, k]), np.array([2, j])], thresholds=tuning)
+        _agree(found, [[5, _squares([j + 1])[0]]])
+    for k, j in ((5, 5), (7, 8)):
+        with pytest.raises(ProgramFailure, match=rf"Index \[{j}\] out of bounds .* \[{k}\]"):
+            program.run("main", [np.array([3, k]), np.array([2, j])], thresholds=tuning)
+
+
 GATHERED = """
 entry main [r][k][n] (start: [r]i64) (len: [r]i64) (cols: [k]i64) (v: [n]i64): [r]i64 =
   map2 (\\s l -> i64.sum (map (\\c -> v[c]) cols[s:s + l])) start len
