@@ -100,7 +100,8 @@ def _uses(code: Sequence[Stm]) -> tuple[
 def led_by_elements(kernel: imp.Kernel) -> bool:
     """True if elements that a kernel loads may decide where it loads or stores, or what it runs.
 
-    Otherwise its accesses are inside of arrays whatever elements these have.  What atomic
+    Otherwise its accesses are inside of arrays whatever elements these have.  Divisors count, too,
+    as processors stop at 0.  What atomic
     operations return counts as no element: numbers of tiles, for one.
     """
     given = {param.name for param in kernel.params if isinstance(param, imp.BufferParam)}
@@ -111,14 +112,19 @@ def led_by_elements(kernel: imp.Kernel) -> bool:
 
 
 def _leading(stm: Stm) -> Iterator[Exp]:
-    """The expressions of a statement that decide where it loads or stores, or what runs."""
+    """The expressions of a statement that decide where it loads or stores, what runs, or traps."""
     if isinstance(stm, imp.For | imp.While | imp.If):
         yield from expressions(stm)
     elif isinstance(stm, imp.Store | imp.Atomic | imp.AtomicUpdate | imp.Locked | imp.Peek):
         yield stm.index
     elif isinstance(stm, imp.Shuffle):
         yield stm.source
-    yield from (exp.index for exp in subexpressions(*expressions(stm)) if isinstance(exp, imp.Load))
+    for exp in subexpressions(*expressions(stm)):
+        match exp:
+            case imp.Load(index=index):
+                yield index
+            case imp.Apply("quot" | "rem" | "div" | "mod", _, (_, divisor)):
+                yield divisor
 
 
 def _computes(stm: Stm) -> VName | None:

@@ -15,8 +15,12 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.codegen.passes.failed_checks import led_by_elements
+from runelift.codegen.plan.plan import kernels as plan_kernels
 from runelift.ir.base.errors import ProgramFailure
 from runelift.ir.base.source import Source
+from runelift.ir.imp import Id
+from runelift.ir.imp.traverse import asked
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices import direct_launch
 from runelift.runtime.devices.context import Device
@@ -775,6 +779,19 @@ def test_facts_that_decide_what_a_run_does_are_compared_before_it(
         tuning = {f"main.suff_{name}_{k}": 1 if name == version else 1 << 40
                   for k, name in enumerate(["row", "group"])}
         _agree(program.run("main", [np.array(ks)], thresholds=tuning)[0], wanted(ks))
+
+
+def test_kernels_of_merges_need_not_wait_for_failures() -> None:
+    """Also those in one pass, which no processor runs here.  ``row`` checks lengths itself."""
+    program = gpu(SLICES)
+    kernels = {each.kind: each for each in plan_kernels(
+        program.loaded.executable("main").plan.steps)}
+    assert not any(led_by_elements(kernels[kind]) for kind in (
+        "segscan_once", "segscan_sums", "segscan_carries", "segscan"))
+    heeding = {kind for kind, each in kernels.items() if Id.FAILURE in asked(each.body)}
+    assert heeding == {"ragged_groups", "merge_once", "merge_tiles"}
+    assert {kind for kind, each in kernels.items() if led_by_elements(each)} == heeding | {
+        "length_facts", "segmap", "merge_joined"}
 
 
 INNER = """
