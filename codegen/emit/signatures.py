@@ -65,8 +65,11 @@ def subgroups_of(kernel: imp.Kernel) -> set[VName]:
 
 
 def is_free(kernel: imp.Kernel) -> bool:
-    """True if groups of any size do the same work: work-items read only their place in the grid."""
-    return (set(asked(kernel.body)) <= {imp.Id.GLOBAL_ID} and not kernel.locals
+    """True if groups of any size do the same work: work-items read only their place in the grid.
+
+    They may read if a kernel has failed, too.
+    """
+    return (set(asked(kernel.body)) <= {imp.Id.GLOBAL_ID, imp.Id.FAILURE} and not kernel.locals
             and kernel.group is None
             and not has_barriers(kernel.body))
 

@@ -16,7 +16,7 @@ slice asks for that alone, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -76,12 +76,7 @@ def _doubtful(code: Sequence[Stm], asked: Iterable[VName]) -> set[VName]:
     They are what checks ask for, elements of which that is computed, and what is computed from
     these.  Indices of loops and of work-items are right in any case.
     """
-    uses = [(stm, name, variables(exp), memories(exp)) for stm in statements(code)
-            if (name := _computes(stm)) is not None for exp in expressions(stm)]
-    users = dict[VName, list[VName]]()
-    for _, name, names, mems in uses:
-        for used in names | mems:
-            users.setdefault(used, []).append(name)
+    uses, users = _uses(code)
     elements = _reached((name for _, name, _, mems in uses if mems), users)
     inputs = dict[VName, list[VName]]()
     for stm, name, names, _ in uses:
@@ -89,6 +84,48 @@ def _doubtful(code: Sequence[Stm], asked: Iterable[VName]) -> set[VName]:
             inputs.setdefault(name, []).extend(names & elements if name in elements else names)
     found = _reached(asked, inputs)
     return _reached(found, users) if found else elements
+
+
+def _uses(code: Sequence[Stm]) -> tuple[
+        list[tuple[Stm, VName, set[VName], set[VName]]], Mapping[VName, Sequence[VName]]]:
+    """Names with the variables and memories they are computed from, and what each is used for."""
+    uses = [(stm, name, variables(exp), memories(exp)) for stm in statements(code)
+            if (name := _computes(stm)) is not None for exp in expressions(stm)]
+    users = dict[VName, list[VName]]()
+    for _, name, names, mems in uses:
+        for used in names | mems:
+            users.setdefault(used, []).append(name)
+    return uses, users
+
+
+def led_by_elements(kernel: imp.Kernel) -> bool:
+    """True if elements that a kernel loads may decide where it loads or stores, or what it runs.
+
+    Otherwise its accesses are inside of arrays whatever elements these have.  Divisors count, too,
+    as processors stop at 0.  What atomic
+    operations return counts as no element: numbers of tiles, for one.
+    """
+    given = {param.name for param in kernel.params if isinstance(param, imp.BufferParam)}
+    uses, users = _uses(kernel.body)
+    elements = given | _reached((name for _, name, _, mems in uses if mems & given), users)
+    return any(not elements.isdisjoint(variables(exp) | memories(exp))
+               for stm in statements(kernel.body) for exp in _leading(stm))
+
+
+def _leading(stm: Stm) -> Iterator[Exp]:
+    """The expressions of a statement that decide where it loads or stores, what runs, or traps."""
+    if isinstance(stm, imp.For | imp.While | imp.If):
+        yield from expressions(stm)
+    elif isinstance(stm, imp.Store | imp.Atomic | imp.AtomicUpdate | imp.Locked | imp.Peek):
+        yield stm.index
+    elif isinstance(stm, imp.Shuffle):
+        yield stm.source
+    for exp in subexpressions(*expressions(stm)):
+        match exp:
+            case imp.Load(index=index):
+                yield index
+            case imp.Apply("quot" | "rem" | "div" | "mod", _, (_, divisor)):
+                yield divisor
 
 
 def _computes(stm: Stm) -> VName | None:

@@ -44,6 +44,8 @@ STEP_BYTES = 4
 """The bytes of local memory for a step: where a segment ends, and the segment of an element."""
 SMALL = Prim.U16
 """The type of numbers of elements of a tile."""
+FAILED = imp.WorkItem(imp.Id.FAILURE)
+"""At least 0 if a kernel has failed; work-items of a group may see different values."""
 Totals = Sequence[Sequence[imp.Var]]
 """Totals per operator and value."""
 
@@ -90,13 +92,13 @@ class Path:
         """The place of the first element of a segment."""
         return offset(self.k, self.ragged, segment)
 
-    def known(self, steps: Exp) -> Exp:
-        """So many steps, or 0 if the lengths do not have the total that was known at the launch.
+    def known(self, steps: Exp, failed: Exp = FAILED) -> Exp:
+        """So many steps, or 0 if a kernel has failed, or lengths have not the total of the launch.
 
-        Then nothing is written.  So the host may compare the total after the launch.
+        Then nothing is written.  So the host may look for both after the launch.
         """
-        return imp.Select(op("eq", self.offset(self.segments), self.elements), steps, lit(0),
-                          Prim.I64)
+        fine = all_of(op("lt", failed, lit(0)), op("eq", self.offset(self.segments), self.elements))
+        return imp.Select(fine, steps, lit(0), Prim.I64)
 
     def bounds(self, steps: Exp) -> tuple[Exp, Exp]:
         """The fewest and the most segments that can have ended after so many steps."""
@@ -124,6 +126,7 @@ class Path:
 class Tile:
     """A kernel whose groups have a tile of the path each.
 
+    ``failed`` has what the first work-item saw of :data:`FAILED`.
     ``ends`` has the ends of its segments, counted from its first element.  ``owners`` has the
     segments of its elements, counted from its first segment.  ``stages`` has their operands, and
     ``found`` the bounds of two searches.
@@ -138,11 +141,13 @@ class Tile:
         self.path = Path(self.k, scan.exp, lowering.results[outs:])
         self.number = imp.Var(fresh("tile"))
         self.found = [fresh("found") for _ in range(2)]
+        self.failed = fresh("failed")
         self.ends, self.owners = fresh("ends"), fresh("owners")
         self.stages = [fresh("stage") for _ in scan.values()]
         cells = Size.var(shape.group) * Size.var(shape.chunk)
         room = cells + ceil_div(cells, Size.of(PADDING))
         self.k.locals = [
+            imp.LocalArray(self.failed, Prim.I64, Size.of(1)),
             *(imp.LocalArray(found, Prim.I64, Size.of(2)) for found in self.found),
             imp.LocalArray(self.ends, SMALL, room), imp.LocalArray(self.owners, SMALL, room),
             *(imp.LocalArray(m, p, room)
@@ -160,7 +165,12 @@ class Tile:
 
     def number_by_group(self) -> None:
         """Let the tile be that of the group's number."""
-        self.k.emit(imp.Declare(self.number.name, Prim.I64, launches.GROUP_ID))
+        self.k.emit(imp.Declare(self.number.name, Prim.I64, launches.GROUP_ID),
+                    imp.If(IS_FIRST, (self.note_failure(),)))
+
+    def note_failure(self) -> imp.Stm:
+        """Store for the group if a kernel has failed, which the first work-item does."""
+        return imp.Store(self.failed, lit(0), FAILED, Prim.I64)
 
     def emit_ordered(self, code: Sequence[imp.Stm]) -> None:
         """Emit code with the barriers that it needs."""
@@ -184,7 +194,8 @@ class Tile:
     def place(self) -> None:
         """Find the first segment and element of the tile, how many there are, and its steps."""
         k, full = self.k, op("mul", LSIZE, self.chunk)
-        steps = k.declare("steps", Prim.I64, self.path.known(imp.Var(self.shape.points)))
+        steps = k.declare("steps", Prim.I64, self.path.known(
+            imp.Var(self.shape.points), imp.Load(self.failed, lit(0), Prim.I64)))
         begin = k.declare("begin", Prim.I64, op("min", op("mul", self.number, full), steps))
         end = k.declare("end", Prim.I64, op("min", op("add", begin, full), steps))
         low, last = self._search([begin, end])

@@ -131,7 +131,7 @@ def _fold_once(lowering: launches.Lowering, scan: Scan) -> None:
     k.constants.append(scan.tile_shape.window)
     back = LookBack(k, scan, tile.number, statuses)
     with k.block() as code:
-        back.take_tile()
+        back.take_tile([tile.note_failure()])
         with k.block() as found:
             tile.place()
             tile.fold()

@@ -184,14 +184,18 @@ class LookBack:
         before = iter(self.before)
         return [[imp.Load(next(before), lit(0), p) for p in ps] for ps in self.scan.prims]
 
-    def take_tile(self) -> None:
-        """Emit the code by which a group gets the number of its next tile, and the epoch."""
+    def take_tile(self, before: Sequence[imp.Stm] = ()) -> None:
+        """Emit the code by which a group gets the number of its next tile, and the epoch.
+
+        The first work-item runs ``before``, and the group sees what it stores.
+        """
         k, taken = self.k, self.k.names.fresh("taken")
         last = op("eq", imp.Convert(Prim.U64, Prim.I64, _low(imp.Var(taken))),
                   op("sub", imp.Var(self.scan.tiles), lit(1)))
         rest = imp.Apply("sub", Prim.U64, (
             _u64(1 << 32), imp.Convert(Prim.I64, Prim.U64, imp.Var(self.scan.tiles))))
         k.emit(imp.If(IS_FIRST, (
+            *before,
             imp.Atomic("add", Prim.U64, self.statuses, lit(0), _u64(1), imp.Space.GLOBAL, taken),
             imp.If(last, (imp.Atomic("add", Prim.U64, self.statuses, lit(0), rest,
                                      imp.Space.GLOBAL),)),

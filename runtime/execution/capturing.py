@@ -13,9 +13,13 @@ from itertools import chain, islice
 from typing import Any, cast
 
 from runelift.codegen.emit.signatures import given_buffers
+from runelift.codegen.passes.failed_checks import led_by_elements
+from runelift.codegen.plan.fact_uses import MERGES, decides
+from runelift.ir import imp
 from runelift.ir.base import failures
 from runelift.ir.base.errors import RuneliftError
 from runelift.ir.guards import Kind
+from runelift.ir.imp.traverse import asked
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Fact
@@ -32,13 +36,9 @@ from runelift.runtime.versions.choose import Facts, LocalBytes
 MOST_CAPTURED_COMMANDS = 1 << 13
 """Runs of more commands are too long to gain by it."""
 ALL_LENGTHS = frozenset({Kind.ROW, Kind.LANES, Kind.GROUP})
-"""The kinds of version whose commands are right whatever the lengths of segments are."""
-MERGES = "merge_"
-"""Kinds of kernel with this prefix write nothing if the lengths of segments have another total."""
+"""The kinds of version whose kernels read lengths, and need no facts about them to be right."""
 COMPLETES = "merge_joined"
 """The kind that completes segments of another such kernel."""
-HEEDING = frozenset({"ragged_lanes", "ragged_groups"})
-"""The kinds of kernel that take no element of a row if a kernel before has failed."""
 MOST_CAPTURED_BYTES = 1 << 30
 """The most memory of a captured run; a command buffer needs the sum of all its buffers."""
 
@@ -177,9 +177,10 @@ class CapturingRun(Run):
                   local: LocalBytes, sizes: dict[str, int]) -> Iterable[int]:
         """The versions of a site to try; the facts that decided may be compared in the end.
 
-        That is so if the version is right for all lengths of segments, or writes nothing if they
-        have another total.  Then it need not wait for the comparison.  Only ``row`` looks for wrong
-        lengths itself.  For the further versions, lengths below 0 are 0.
+        That is so if no fact decides what the run does next, or if the version writes nothing where
+        lengths have another total.  Work-items of ``row`` also keep within arrays for the longest
+        segment, so that fact may be compared in the end.  Only ``row`` looks for wrong lengths
+        itself.  For the further versions, lengths below 0 are 0.
         """
         order = list(super().encounter(number, pars, facts, local, sizes))
         versions = self.executable.generated.sites[number].versions
@@ -188,10 +189,20 @@ class CapturingRun(Run):
                         and each.guard.lengths is not None), None)
         if lengths is not None and (kind in ALL_LENGTHS or kind is Kind.MERGE):
             names = [size.variable for size in lengths.sizes()[1:] if size.variable is not None]
-            self._compare_late([sizes[str(name)] for name in names], partial(
-                self._decides_alike, number, order[0], names, facts, local, sizes),
-                total=kind is Kind.MERGE, checked=kind is not Kind.ROW and not self._only_signs())
+            fixed = self._deciding(number, order[0], names, merging=kind is Kind.MERGE)
+            if fixed <= ({Fact.LONGEST} if kind is Kind.ROW else set()):
+                self._compare_late([sizes[str(name)] for name in names], partial(
+                    self._decides_alike, number, order[0], names, facts, local, sizes), fixed,
+                    total=kind is Kind.MERGE,
+                    checked=kind is not Kind.ROW and not self._only_signs())
         return order
+
+    def _deciding(self, number: int, version: int, names: Sequence[VName], *,
+                  merging: bool) -> set[Fact]:
+        """The facts that decide what the run does, but for its decisions at a site."""
+        site = self.executable.generated.sites[number].site
+        return {fact for fact, name in zip(Fact, names, strict=False) if decides(
+            self.executable.plan, site, version, name, merging=merging and fact is Fact.TOTAL)}
 
     def _only_signs(self) -> bool:
         """True if kernels so far find no other failure than a size below 0."""
@@ -200,11 +211,12 @@ class CapturingRun(Run):
         return all(failure.message == failures.SIZE for site in sites
                    for failure in site.launch.kernel.failures)
 
-    def _compare_late(self, found: Sequence[int], decides: Callable[[Sequence[Any]], bool], *,
-                      total: bool, checked: bool) -> None:
+    def _compare_late(self, found: Sequence[int], alike: Callable[[Sequence[Any]], bool],
+                      fixed: set[Fact], *, total: bool, checked: bool) -> None:
         """Expect the facts that were just read after all other commands; their buffer stays.
 
-        ``total`` and ``checked`` are as in :class:`_Late`.
+        The facts ``fixed`` must be as they were.  ``total`` and ``checked`` are as in
+        :class:`_Late`.
         """
         commands = self._capture.commands
         if not commands or not isinstance(commands[-1], Expect) or self._unrepeatable or (
@@ -212,16 +224,23 @@ class CapturingRun(Run):
             return
         wanted = [(self._read[0][0], Prim.I64.value, place) for place in range(len(found))]
         if list(self._read) == wanted and list(commands[-1].values) == list(found):
-            known = found[Fact.TOTAL]
-            expect = replace(cast(Expect, commands.pop()), decides=(
-                lambda now: now[Fact.TOTAL] == known and decides(now)) if total else decides)
+            known = {fact: found[fact] for fact in {*fixed, *([Fact.TOTAL] if total else ())}}
+            expect = replace(cast(Expect, commands.pop()), decides=lambda now: all(
+                now[fact] == value for fact, value in known.items()) and alike(now))
             self._late.append(_Late(len(commands), expect, total, checked and expect.fallible))
             self._handles.append(self._read[0][0])
 
     def _heed_failures(self, commands: Sequence[Command]) -> bool:
-        """True if all commands do nothing that a failed check would make wrong."""
-        return all(isinstance(each, Launch) and self.executable.sites[
-            each.number].launch.kernel.kind in HEEDING for each in commands)
+        """True if all commands do nothing that a failed check would make wrong.
+
+        A kernel reads whether a kernel before has failed, or no element decides where it
+        works.  A completion works where a kernel before it says, which reads that.
+        """
+        kernels = [self.executable.sites[each.number].launch.kernel
+                   for each in commands if isinstance(each, Launch)]
+        return len(kernels) == len(commands) and all(
+            kernel.kind == COMPLETES or imp.Id.FAILURE in asked(kernel.body)
+            or not led_by_elements(kernel) for kernel in kernels)
 
     def _keeps_merged(self, commands: Sequence[Command]) -> bool:
         """True if no other command uses what kernels along a merge path write.

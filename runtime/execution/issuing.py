@@ -94,8 +94,12 @@ class Issuer:
         """Elements of buffers, by type and index; waits for the device, once for all of them."""
         return self.values_at([(buffer.handle, prim, index) for buffer, prim, index in elements])
 
-    def values_at(self, elements: Sequence[tuple[Any, str, int]]) -> list[Any]:
-        """Elements of buffers with these handles, as :meth:`reads` finds them."""
+    def values_at(self, elements: Sequence[tuple[Any, str, int]],
+                  before: Callable[[list[Any]], None] | None = None) -> list[Any]:
+        """Elements of buffers with these handles, as :meth:`reads` finds them.
+
+        Where a kernel has failed, ``before`` gets them before the failure is raised.
+        """
         events = []
         found = self._cells_of(elements)
         for handle, out, offset in self._transfers(elements):
@@ -108,7 +112,12 @@ class Issuer:
         if self.recorder is not None and not self.issued:
             self.recorder.waited()
         if self._fallible:
-            self.check_failure()
+            try:
+                self.check_failure()
+            except RunFailure:
+                if before is not None:
+                    before([out.item() for out in found])
+                raise
         else:
             self._wait(*events)
         self._quiet = True

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -96,12 +96,19 @@ def results_with(program: Program, args: list[Any], force: Mapping[str, int],
 
 def repeated(program: Program, args: list[Any], expected: Sequence[Any]
              ) -> list[tuple[list[Any], Sequence[Any]]]:
-    """Calls in a row and their results: three alike, one on other elements, and the first again."""
-    turned = [np.flip(arg, 0) if isinstance(arg, np.ndarray) and arg.ndim else arg for arg in args]
-    calls = [(args, expected)] * 3
-    with suppress(ProgramFailure):
-        calls.append((turned, interpret(program.compiled.core, "main", turned)))
-    return [*calls, (args, expected)]
+    """Calls in a row and their results, on the given elements and on others.
+
+    Repeated calls see smaller elements and then greater ones, which may be lengths.
+    """
+    def changed(change: Callable[[Any], Any]) -> list[tuple[list[Any], Sequence[Any]]]:
+        given = [change(arg) if isinstance(arg, np.ndarray) and arg.ndim else arg for arg in args]
+        with suppress(ProgramFailure):
+            return [(given, interpret(program.compiled.core, "main", given))]
+        return []
+
+    turned = changed(lambda arg: np.flip(arg, 0))
+    halved = changed(lambda arg: arg if arg.dtype.kind in "fb" else arg // 2)
+    return [*halved * 3, *[(args, expected)] * 3, *turned, *halved, (args, expected)]
 
 
 class Checked(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +11,13 @@ import pytest
 
 import runelift
 from runelift.codegen.passes.accesses import LID
-from runelift.codegen.plan.plan import kernels
+from runelift.codegen.plan.plan import Choose, all_steps, kernels
 from runelift.ir import imp
+from runelift.ir.guards import Kind
+from runelift.ir.imp.pretty import pretty
 from runelift.ir.imp.traverse import expressions, statements, subexpressions
 from tests.codegen.harness import by_groups
+from tests.gpus import gpu
 
 PROGRAMS = {
     "affine scan, forwards and backwards": """
@@ -227,3 +231,23 @@ def test_a_work_item_counts_the_indices_of_its_points(on: str) -> None:
         for got, expected in zip(results(program.run("main", args, force=force)),
                                  results(meaning.run("main", args)), strict=True):
             np.testing.assert_array_equal(got, expected)
+
+
+def test_scans_of_short_rows_run_one_kernel_in_a_group_and_flat() -> None:
+    """With a map behind.  So predicted times of these versions are equal."""
+    program = gpu("entry main [n][m] (xss: [n][m]f32): [n][m]f32 =\n"
+                  "  map (\\xs -> map (* 2) (scan (+) 0 xs)) xss")
+    (choice,) = (step for step in all_steps(program.loaded.executable("main").plan.steps)
+                 if isinstance(step, Choose))
+    intra, flat = ({_renamed(kernel) for kernel in kernels(version.steps)
+                    if kernel.kind == "intragroup"}
+                   for version in choice.versions if version.kind in (Kind.INTRA, Kind.FLAT))
+    assert len(intra) == 1
+    assert intra == flat
+
+
+def _renamed(kernel: imp.Kernel) -> str:
+    """The text of a kernel, but for its comment, with names by the order of their appearance."""
+    numbers: dict[str, int] = {}
+    return re.sub(r"\b[a-z]\w*_\d+\b", lambda name: f"x{numbers.setdefault(name[0], len(numbers))}",
+                  pretty([kernel]).split("\n", 1)[1])

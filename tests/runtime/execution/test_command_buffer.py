@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import multiprocessing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from multiprocessing.connection import Connection
 from typing import Any
 from unittest.mock import MagicMock
@@ -14,8 +15,12 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.codegen.passes.failed_checks import led_by_elements
+from runelift.codegen.plan.plan import kernels as plan_kernels
 from runelift.ir.base.errors import ProgramFailure
 from runelift.ir.base.source import Source
+from runelift.ir.imp import Id
+from runelift.ir.imp.traverse import asked
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices import direct_launch
 from runelift.runtime.devices.context import Device
@@ -722,24 +727,124 @@ entry main [n][k] (ends: [n]i64) (xs: [k]i64): [n]i64 = map (\\e -> i64.sum xs[1
 """
 
 
-@pytest.mark.parametrize(("version", "late"), [("row", True), ("group", True), ("merge", False)])
-def test_versions_that_trust_lengths_wait_for_their_check(version: str, *, late: bool) -> None:
-    """The pass over lengths makes the check; ``row`` makes it again, and ``group`` asks for it."""
-    program = runelift.compile(SLICES, tuning={
-        f"main.suff_{name}_{k}": 1 if name == version else 1 << 40
-        for k, name in enumerate(["row", "group"])})
+@pytest.mark.parametrize("version", ["row", "group", "merge"])
+@pytest.mark.parametrize("like_gpu", [False, True])
+def test_versions_do_not_wait_for_the_check_of_lengths(version: str, *, like_gpu: bool) -> None:
+    """The pass over lengths makes the check; ``row`` makes it again, and others ask for it."""
+    program = gpu(SLICES) if like_gpu else runelift.compile(SLICES, tuning={})
+    tuning = {f"main.suff_{name}_{k}": 1 if name == version else 1 << 40
+              for k, name in enumerate(["row", "group"])}
     xs = np.arange(9)
     for _ in range(3):
-        found, _ = program.run("main", [np.array([4, 1, 9]), xs])
+        found, _ = program.run("main", [np.array([4, 1, 9]), xs], thresholds=tuning)
         _agree(found, [[6, 0, 36]])
-    (commands,) = _command_buffers(program)
+    (commands,) = _command_buffers(program, thresholds=tuning)
     kinds = [type(each) for each in commands._commands]
-    assert (kinds.index(Expect) == len(kinds) - 1) == late
+    assert kinds.index(Expect) == len(kinds) - 1
     for wrong in (10, 1 << 50, -1):
         with pytest.raises(ProgramFailure, match=rf"Index \[1:{wrong}\] out of bounds .* \[9\]"):
-            program.run("main", [np.array([4, wrong, 9]), xs])
-    found, _ = program.run("main", [np.array([9, 2, 1]), xs])
+            program.run("main", [np.array([4, wrong, 9]), xs], thresholds=tuning)
+    found, _ = program.run("main", [np.array([9, 2, 1]), xs], thresholds=tuning)
     _agree(found, [[36, 1, 0]])
+
+
+FACTS_USED: dict[str, tuple[str, Callable[[Sequence[int]], list[list[int]]]]] = {
+    "scans": ("""
+entry main [n] (ks: [n]i64): [n]i64 =
+  map (\\k -> i64.maximum (scan (+) 0 (map (\\i -> i * i) (iota k)))) ks
+""", lambda ks: [[sum(i * i for i in range(k)) if k else -1 << 63 for k in ks]]),
+    "a size": ("""
+entry main [n] (ks: [n]i64): ([n]i64, []i64) =
+  let m = i64.sum ks
+  in (map (\\k -> i64.sum (map (\\i -> i * i) (iota k))) ks, map (\\i -> m - i) (iota m))
+""", lambda ks: [_squares(ks), list(range(sum(ks), 0, -1))]),
+    "an argument": ("""
+entry main [n] (ks: [n]i64): [n]i64 =
+  let m = i64.sum ks
+  in map (\\k -> m + i64.sum (map (\\i -> i * i) (iota k))) ks
+""", lambda ks: [[sum(ks) + each for each in _squares(ks)]])}
+
+
+@pytest.mark.parametrize("like_gpu", [False, True])
+@pytest.mark.parametrize("name", FACTS_USED)
+def test_facts_that_decide_what_a_run_does_are_compared_before_it(
+        name: str, *, like_gpu: bool) -> None:
+    """Sizes of buffers, bounds of loops, arguments: of other lengths they would be others."""
+    source, wanted = FACTS_USED[name]
+    program = gpu(source) if like_gpu else runelift.compile(source, tuning={})
+    first = [3, 0, 900, 2]
+    for version, ks in product(["row", "group", "merge"], (
+            first, first, first, [900, 3, 2, 0], [3, 0, 903, 0], [3, 5, 0, 2],
+            [300, 300, 300, 5], [0, 0, 0, 0], [3, 0, 2000, 2], first)):
+        tuning = {f"main.suff_{name}_{k}": 1 if name == version else 1 << 40
+                  for k, name in enumerate(["row", "group"])}
+        _agree(program.run("main", [np.array(ks)], thresholds=tuning)[0], wanted(ks))
+
+
+def test_kernels_of_merges_need_not_wait_for_failures() -> None:
+    """Also those in one pass, which no processor runs here.  ``row`` checks lengths itself."""
+    program = gpu(SLICES)
+    kernels = {each.kind: each for each in plan_kernels(
+        program.loaded.executable("main").plan.steps)}
+    assert not any(led_by_elements(kernels[kind]) for kind in (
+        "segscan_once", "segscan_sums", "segscan_carries", "segscan"))
+    heeding = {kind for kind, each in kernels.items() if Id.FAILURE in asked(each.body)}
+    assert heeding == {"ragged_groups", "merge_once", "merge_tiles"}
+    assert {kind for kind, each in kernels.items() if led_by_elements(each)} == heeding | {
+        "length_facts", "segmap", "merge_joined"}
+
+
+INNER = """
+entry main [n] (ks: [n]i64) (js: [n]i64): [n]i64 =
+  map2 (\\k j -> let ys = scan (+) 0 (map (\\i -> i * i) (iota k)) in ys[j]) ks js
+"""
+
+
+@pytest.mark.parametrize("like_gpu", [False, True])
+def test_a_failure_counts_only_where_facts_are_as_they_were(*, like_gpu: bool) -> None:
+    """Work-items of ``row`` have room for the longest row that was, and no other index in it."""
+    program = gpu(INNER) if like_gpu else runelift.compile(INNER, tuning={})
+    tuning = {"main.suff_row_0": 1, "main.suff_group_1": 1 << 40}
+    for k, j in ((5, 2), (5, 2), (5, 2), (9, 7), (5, 2)):
+        found, _ = program.run("main", [np.array([3, k]), np.array([2, j])], thresholds=tuning)
+        _agree(found, [[5, _squares([j + 1])[0]]])
+    for k, j in ((5, 5), (7, 8)):
+        with pytest.raises(ProgramFailure, match=rf"Index \[{j}\] out of bounds .* \[{k}\]"):
+            program.run("main", [np.array([3, k]), np.array([2, j])], thresholds=tuning)
+
+
+GATHERED = """
+entry main [r][k][n] (start: [r]i64) (len: [r]i64) (cols: [k]i64) (v: [n]i64): [r]i64 =
+  map2 (\\s l -> i64.sum (map (\\c -> v[c]) cols[s:s + l])) start len
+
+entry scanned [r][k][n] (start: [r]i64) (len: [r]i64) (cols: [k]i64) (v: [n]i64): [r]i64 =
+  map2 (\\s l -> i64.maximum (scan (+) 0 (map (\\c -> v[c]) cols[s:s + l]))) start len
+"""
+
+
+@pytest.mark.parametrize(("version", "entry"), list(product(
+    ["row", "group", "merge"], ["main", "scanned"])))
+@pytest.mark.parametrize("like_gpu", [False, True])
+def test_failed_checks_keep_elements_of_rows_unread(
+        version: str, entry: str, *, like_gpu: bool) -> None:
+    """Far outside of memory, where lengths have the total that a repeated call was made for."""
+    program = gpu(GATHERED) if like_gpu else runelift.compile(GATHERED, tuning={})
+    tuning = {f"{entry}.suff_{name}_{k}": 1 if name == version else 1 << 40
+              for k, name in enumerate(["row", "group"])}
+    starts, lens, cols = np.array([5, 0, 7]), np.array([0, 6, 2]), np.arange(9)[::-1]
+    values = np.arange(9) * 3
+    rows = [values[cols][at:at + k] for at, k in zip(starts, lens, strict=True)]
+    wanted = [each.sum() if entry == "main" else max([-1 << 63, *np.cumsum(each)])
+              for each in rows]
+    for _ in range(4):
+        _agree(program.run(entry, [starts, lens, cols, values], thresholds=tuning)[0], [wanted])
+    far = 1 << 40
+    for wrong in ([starts + far, lens, cols, values], [starts, lens, cols + far, values],
+                  [starts, np.array([-far, far + 6, 2]), cols, values]):
+        with pytest.raises(ProgramFailure, match=r"out of bounds|negative"):
+            program.run(entry, wrong, thresholds=tuning)
+        found, _ = program.run(entry, [starts, lens, cols, values], thresholds=tuning)
+        _agree(found, [wanted])
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
