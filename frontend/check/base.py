@@ -387,7 +387,7 @@ class Base(ABC):
             said = said or composed(self, call) if self._advising == 1 else said
             said = self._component(found, span) or said if isinstance(call, ast.BinExp) else said
             if self._advising == 1 and (said is None or said == OF_OPERATORS):
-                said = elementwise(self, call) or said
+                said = elementwise(self, call, self._typed) or said
             if self._advising == 1:
                 said = exchanged(self, self._typed, expected, found, span, said)
             return said or of_hidden(self, found) or miscounted(self, first)

@@ -89,9 +89,8 @@ class Indexing(Patterns):
             return [foreign.called(f"{head}.{name}", record.span.text, span)]
         if name in ("backward", "grad"):
             return [foreign.METHOD_ADVICE[name]]
-        return foreign.method(name, head, record.span.text, span) or (
-            [f"Functions stand before their arguments: {name} {argument(record.span.text)}"]
-            * self._is_known(name))
+        return foreign.method(name, head, record.span.text, span) or [foreign.called(
+            name, record.span.text, span)] * self._is_known(name)
 
     def _hidden_module(self, record: ast.Exp | None) -> tuple[Label, ...]:
         """The place of a definition that hides a module of the library."""

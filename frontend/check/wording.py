@@ -199,6 +199,10 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
               ) -> str | None:
     """The advice about arrays and the operands of operators; None if unclear."""
     match wanted, given:
+        case Array(_, elem), Array(_, Array()) if isinstance(
+                call, ast.Apply | ast.Name) and (
+                    elem in NUMBERS or is_one_of(NUMBERS, solved, elem)):
+            return _of_rows(call, text)
         case (Prim() | MetaVar()), Array() if isinstance(call, ast.Apply) and (
                 call.fun.span.text in FOLDS and len(call.args) == 2):
             return "The neutral element stands between the operator and the array."
@@ -215,12 +219,6 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
         case Array(_, Record(fields)), Array(_, Tuple(items)) if len(fields) == len(items):
             names = ", ".join(label for label, _ in fields)
             return rf"Make records of the tuples: map (\({names}) -> {{{names}}}) xs"
-        case Array(_, Prim()), Array(_, Array()) if isinstance(call, ast.Apply):
-            return f"It takes one row: map {call.fun.span.text} calls it for each row."
-        case Array(_, MetaVar() as elem), Array(_, Array()) if isinstance(
-                call, ast.Apply) and is_one_of(NUMBERS, solved, elem):
-            name = call.fun.span.text
-            return f"Operators work on single values; {name} ({name} f) goes a level deeper."
         case Array(), (Prim() | MetaVar()) if _joins(call, text) and (
                 given in NUMBERS or is_one_of(NUMBERS, solved, given)):
             return _repeated(solved, wanted, given, text, call)
@@ -233,15 +231,41 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
             if not re.fullmatch(r"[\w']+", text):
                 return f"A component of a tuple is written: ({text}).0"
             return _APART
-        case (Prim() | MetaVar()), Array(_, Prim() as elem) if (
-                isinstance(call, ast.Negate) and elem in NUMBERS):
-            new = f"map {elem}.neg {argument(text)}"
-            return Replacement(f"Operators work on single values: {new}", f"({new})", call.span)
-        case (Prim() | MetaVar()), Array() if isinstance(call, ast.Negate | ast.Not):
-            return "Operators work on single values; map applies a function to all elements."
-        case (Prim() | MetaVar()), Array() if isinstance(call, ast.BinExp):
+        case (Prim() | MetaVar()), Array() if isinstance(call, ast.BinExp | ast.Negate | ast.Not):
             return OF_OPERATORS
     return None
+
+
+def _of_rows(call: ast.Apply | ast.Name, array: str) -> str | None:
+    """The advice about an array of arrays where one of numbers is wanted: its rows, or all of it.
+
+    The array may come from a pipe.  None for a function of which neither makes sense.
+    """
+    given = call.args if isinstance(call, ast.Apply) else ()
+    name, args = call.span.text.partition(" ")[0], [argument(arg.span.text) for arg in given]
+    if re.fullmatch(r"map\d?", name):
+        new = " ".join([f"{name} ({name} {args[0]})", *args[1:]])
+        return Replacement(f"The function is of single values: {new}", new, call.span)
+    if name in FUNCTIONS and name not in _REDUCED:
+        return None
+    texts = [arg.span.text for arg in given]
+    last = argument(array)
+    if array not in texts:
+        rows, whole = f"map {argument(call.span.text)}", f"flatten |> {call.span.text}"
+    elif array == texts[-1]:
+        before = " ".join([name, *args[:-1]])
+        rows, whole = f"map {argument(before)} {last}", f"{before} (flatten {last})"
+    else:
+        body = " ".join([name, *("row" if text == array else argument(text) for text in texts)])
+        rows = f"map (\\row -> {body}) {last}"
+        return Replacement(f"Each row is an array: {rows}", rows, call.span)
+    either = f"For each row: {rows}.  For all elements: {whole}."
+    return Replacement(f"All elements are in one array: {whole}", whole, call.span, Replacement(
+        f"Each row is an array: {rows}", rows, call.span, either))
+
+
+_REDUCED = frozenset({*FOLDS, "filter", "all", "any", "and", "or", "partition"})
+"""Functions of an array that are often meant for all elements of a matrix."""
 
 
 def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: ast.Exp | None
@@ -300,12 +324,6 @@ def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: 
         return Replacement(f"jvp goes along one direction, and the gradient is: {new}", new)
     if text.partition(" ")[0] in DERIVATIVES and isinstance(given, Arrow):
         return f"A seed is missing behind its arguments, as 1 in: {text} 1"
-    if isinstance(call, ast.Apply) and isinstance(given, Array) and given.elem == wanted and (
-            name not in FUNCTIONS and text == call.args[-1].span.text):
-        before = " ".join([name, *(arg.span.text for arg in call.args[:-1])])
-        new = f"map {argument(before)} {argument(text)}"
-        hint = f"It takes single values, and map applies it to each element: {new}"
-        return hint if len(call.args) > 1 else Replacement(hint, new, call.span)
     if given == UNIT and isinstance(call, ast.Apply) and len(call.args) == 1:
         return Replacement(f"A function without its arguments is written alone: {name}", name,
                            call.span)
@@ -544,13 +562,13 @@ def _repeated(solved: Substitution, wanted: Array, given: Type, text: str, call:
         return Replacement(f"An array of one element is written [{text}].", f"[{text}]")
     if not isinstance(call, ast.Apply):
         return None
+    new = f"map (const {argument(text)}) {argument(call.args[-2].span.text)}"
+    constant = Replacement(f"An array of equal elements is: {new}", f"({new})") if len(
+        call.args) > 2 else ""
     if re.fullmatch(r"map\d?|filter|zip\d?", call.fun.span.text):
         return Replacement(f"All indices below it are: iota {argument(text)}",
-                           f"(iota {argument(text)})")
-    if len(call.args) > 2:
-        new = f"map (const {argument(text)}) {argument(call.args[-2].span.text)}"
-        return Replacement(f"An array of equal elements is: {new}", f"({new})")
-    return None
+                           f"(iota {argument(text)})", None, constant)
+    return constant or None
 
 
 def _joins(call: ast.Exp | None, text: str) -> bool:
