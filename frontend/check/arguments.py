@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate, combinations, permutations
 from typing import NamedTuple, Protocol
 
-from runelift.frontend.check.conversions import is_float
+from runelift.frontend.check.conversions import FOLDS, is_float
 from runelift.frontend.check.foreign import alone, argument
 from runelift.frontend.check.unify import (
     FunctionalType,
@@ -21,9 +21,9 @@ from runelift.frontend.check.unify import (
 )
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import Node
-from runelift.frontend.syntax.prelude import EQUALITY, OPERATORS
-from runelift.frontend.syntax.types import Array, Arrow, Tuple, Type, metas, show
-from runelift.ir.base.errors import Diagnostic, ProgramError, Replacement
+from runelift.frontend.syntax.prelude import EQUALITY, FUNCTIONS, OPERATORS
+from runelift.frontend.syntax.types import Array, Arrow, MetaVar, Tuple, Type, metas, show
+from runelift.ir.base.errors import Diagnostic, Label, ProgramError, Replacement
 from runelift.ir.base.source import Span
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
 
@@ -92,7 +92,7 @@ def elementwise(checker: Checker, call: ast.Exp | None, typed: Sequence[Node]) -
     whole: ast.Exp = call
     choice: ast.Exp | None = None
     for exp in reversed(typed):
-        if any(part is whole for part in _operands(exp)) and _is_single(checker, exp):
+        if isinstance(exp, ast.Exp) and whole in _operands(exp) and _is_single(checker, exp):
             whole = exp
         if isinstance(exp, ast.IfExp) and whole is exp.cond:
             choice = exp
@@ -115,7 +115,7 @@ def _mapped(checker: Checker, whole: ast.Exp, otherwise: str = "") -> str | None
         (Prim.F32 if "f32" in place.source.text and "f64" not in place.source.text else Prim.F64)
         if any(is_float(checker.solved, elem) for _, elem, _ in leaves) else None)
     body, converts = place.text, False
-    for exp, elem, rank in reversed(leaves):
+    for exp, elem, _ in reversed(leaves):
         part, new = alone(exp.span), letters.get(exp.span.text, "")
         if float_ is not None and elem in INTS:
             new, converts = f"{float_}.{elem} {new or argument(exp.span.text)}", True
@@ -152,7 +152,7 @@ def _mapped(checker: Checker, whole: ast.Exp, otherwise: str = "") -> str | None
     if op == "+" and len(arrays) == len(leaves) == 2:
         joined = " ++ ".join(names)
         otherwise = Replacement(f"Arrays are joined by ++: {joined}", joined, place)
-        hint += f".  {otherwise}" * _opens(place)
+        hint += f".  {otherwise}"
     if OPERATORS.get(op, ("", None, False))[2]:
         otherwise = Replacement(f"An array of comparisons is one by 'and': and ({new})",
                                 f"(and ({new}))", place)
@@ -192,11 +192,13 @@ def _is_single(checker: Checker, exp: Node) -> bool:
     if isinstance(exp, ast.IfExp) or any(isinstance(each, ast.StringLit) for each in operands):
         return False
     type_ = exp.fun.type if isinstance(exp, ast.Apply) else None
-    for _ in operands if type_ is not None else ():
-        type_ = checker.solved.head(type_)
-        if not isinstance(type_, Arrow) or checker.solved.head(type_.domain) not in NUMBERS:
+    for _ in operands:
+        head = None if type_ is None else checker.solved.head(type_)
+        if head is None:
+            break
+        if not isinstance(head, Arrow) or checker.solved.head(head.domain) not in NUMBERS:
             return False
-        type_ = type_.codomain
+        type_ = head.codomain
     return bool(operands)
 
 
@@ -221,6 +223,38 @@ def _called_first(checker: Checker, whole: ast.Exp) -> str | None:
     return None
 
 
+def of_rows(call: ast.Apply | ast.Name, array: str) -> str | None:
+    """The advice about an array of arrays where one of numbers is wanted: its rows, or all of it.
+
+    The array may come from a pipe.  None for a function of which neither makes sense.
+    """
+    given = call.args if isinstance(call, ast.Apply) else ()
+    name, args = call.span.text.partition(" ")[0], [argument(arg.span.text) for arg in given]
+    if re.fullmatch(r"map\d?", name):
+        new = " ".join([f"{name} ({name} {args[0]})", *args[1:]])
+        return Replacement(f"The function is of single values: {new}", new, call.span)
+    if name in FUNCTIONS and name not in _REDUCED:
+        return None
+    texts = [arg.span.text for arg in given]
+    last = argument(array)
+    if array not in texts:
+        rows, whole = f"map {argument(call.span.text)}", f"flatten |> {call.span.text}"
+    elif array == texts[-1]:
+        before = " ".join([name, *args[:-1]])
+        rows, whole = f"map {argument(before)} {last}", f"{before} (flatten {last})"
+    else:
+        body = " ".join([name, *("row" if text == array else argument(text) for text in texts)])
+        rows = f"map (\\row -> {body}) {last}"
+        return Replacement(f"Each row is an array: {rows}", rows, call.span)
+    either = f"For each row: {rows}.  For all elements: {whole}."
+    return Replacement(f"All elements are in one array: {whole}", whole, call.span, Replacement(
+        f"Each row is an array: {rows}", rows, call.span, either))
+
+
+_REDUCED = frozenset({*FOLDS, "filter", "all", "any", "and", "or", "partition"})
+"""Functions of an array that are often meant for all elements of a matrix."""
+
+
 def balanced(span: Span) -> Span:
     """The place of an operation with the parentheses of its first and its last operand."""
     text, depths = span.source.text, [0, *accumulate(
@@ -231,18 +265,6 @@ def balanced(span: Span) -> Span:
     for _ in range(depths[-1] - min(depths)):
         end = text.find(")", end) + 1
     return Span(span.source, start, end)
-
-
-_OPEN_RESULT = re.compile(r"\n(?:def|entry)\b[^=]*:\s*\*?\[\][^=:]*="
-                          r"(?:(?!\n(?:def|entry)\b)[\s\S])*(?<!\()$")
-"""A definition whose result is an array of any size, up to an expression in it."""
-
-
-def _opens(span: Span) -> bool:
-    """True if a definition ends with an expression, and declares an array of any size."""
-    text = span.source.text
-    return re.compile(r"\s*(?:\Z|\n(?=\S))").match(text, span.end) is not None and (
-        _OPEN_RESULT.search("\n" + text[:span.start]) is not None)
 
 
 def _in_call(place: Span, new: str, hint: str) -> str | None:
@@ -421,12 +443,43 @@ def miscounted(checker: Checker, call: ast.Exp | None) -> str | None:
             args = [_text(arg) for arg in call.args]
             new = " ".join([call.fun.span.text, *args[:skipped], operator, *args[skipped:]])
             return Replacement(f"An argument is missing before {text}: {new}", new, call.span, said)
-    for kept in combinations(range(len(given)), len(domains)):
-        if len(kept) < len(given) and _fit(checker, domains, [given[k] for k in kept]):
-            new = _call(call, (call.args[k] for k in kept))
-            return Replacement(f"It takes {len(kept)} argument{'s' * (len(kept) != 1)}: {new}",
-                               new, call.span)
-    return None
+    fitting = [kept for kept in combinations(range(len(given)), len(domains)) if len(kept) < len(
+        given) and _fit(checker, domains, [given[k] for k in kept])]
+    said = f"It takes {len(domains)} argument{'s' * (len(domains) != 1)}"
+    if len(fitting) != 1:
+        return f"{said}." if fitting else None
+    new = _call(call, (call.args[k] for k in fitting[0]))
+    return Replacement(f"{said}: {new}", new, call.span)
+
+
+def function_given(checker: Checker, expected: Type, found: Type, text: str,
+                   call: ast.Exp | None) -> str | None:
+    """The advice about a function where another value is wanted, or about a wrong count."""
+    wanted, type_, count = checker.solved.head(expected), checker.solved.head(found), 0
+    hint = miscounted(checker, call)
+    if not isinstance(type_, Arrow) or isinstance(wanted, Arrow) or (
+            isinstance(wanted, MetaVar) and wanted.id not in checker.solved.allowed):
+        return hint
+    while isinstance(type_, Arrow):
+        count, type_ = count + 1, checker.solved.head(type_.codomain)
+    more = " more" * (" " in text and text[0] != "(")
+    hint = hint or f"It is a function, which takes {count}{more} argument{'s' * (count != 1)}."
+    texts = [argument(arg.span.text) for arg in call.args] if isinstance(call, ast.Apply) else []
+    if not isinstance(call, ast.Apply) or text not in texts[:-1]:
+        return hint
+    first = texts.index(text)
+    inner = f"({' '.join(texts[first:first + 1 + count])})"
+    new = " ".join([call.fun.span.text, *texts[:first], inner, *texts[first + 1 + count:]])
+    return Replacement(f"A call as an argument stands in parentheses: {inner}", new, call.span,
+                       hint)
+
+
+def of_one_type(typed: Sequence[Node], labels: Sequence[Label]) -> tuple[str, ...]:
+    """The hint about a local function, with a label, that has a parameter without a type."""
+    return tuple(f"All calls of a local function have one type: define {exp.name} for each type, "
+                 "or convert the argument." for exp in typed if isinstance(exp, ast.LetFun)
+                 and exp.span in [each.span for each in labels]
+                 and any(isinstance(param, ast.PatName) for param in exp.params))
 
 
 def lacks_inner(checker: Checker, call: ast.Apply) -> bool:

@@ -74,7 +74,8 @@ ADVICE: Mapping[str, str] = {
     **dict.fromkeys(("pow", "power"), "Write x ** y."),
     "relu": "Write map (f32.max 0) xs.", "ReLU": "Write map (f32.max 0) xs.",
     "sigmoid": "Write map (\\x -> 1 / (1 + f32.exp (-x))) xs.",
-    **dict.fromkeys(("sapply", "lapply", "vapply", "apply", "arrayfun", "Map", "vectorize"), "Write map f xs."),
+    **dict.fromkeys(("sapply", "lapply", "vapply", "apply", "arrayfun", "Map", "vectorize"),
+                    "Write map f xs."),
     **dict.fromkeys(("seq_len", "seq_along", "seq"), "Write iota n, or 1...n."),
     **dict.fromkeys(("Some", "Just", "Nothing", "nil", "undefined", "NULL"),
                     "Write a sum type: type maybe 't = #none | #some t"),
@@ -192,9 +193,8 @@ METHOD_ADVICE: Mapping[str, str] = {
     "size_of": "Write length xs.", "foreach": "Write map f xs.", "forEach": "Write map f xs.",
     "unsqueeze": "Write [xs], or map (\\x -> [x]) xs.", "squeeze": "Write flatten xss.",
     "ndim": "The type says how many dimensions there are.", "dtype": "The type says it.",
-    "astype": "Convert the elements: map i64.f32 xs", "map": "Write map f xs.",
-    "filter": "Write filter f xs.", "reduce": "Write reduce f ne xs.",
-    **dict.fromkeys(("first", "front"), "Write head xs, or xs[0]."), "dot": ADVICE["dot"],
+    "astype": "Convert the elements: map i64.f32 xs", "dot": ADVICE["dot"],
+    **dict.fromkeys(("first", "front"), "Write head xs, or xs[0]."),
     "reshape": ADVICE["reshape"],
     "sort": ADVICE["sort"], "append": "Write xs ++ [x].", "push": "Write xs ++ [x].",
     "argmax": ADVICE["argmax"], "argmin": ADVICE["argmin"], "std": ADVICE["std"],
@@ -438,8 +438,8 @@ def called(function: str, arg: str, span: Span) -> str:
     others = [argument(each) for each in texts if each]
     args = [argument(arg), *others] if "." in function else [*others, argument(arg)]
     new, end = " ".join([function, *args]), span.end if call is None else call.end()
-    return Replacement(f"Functions stand before their arguments: {new}", new,
-                       Span(span.source, span.start, end), "Functions stand before their arguments.")
+    hint = "Functions stand before their arguments"
+    return Replacement(f"{hint}: {new}", new, Span(span.source, span.start, end), f"{hint}.")
 
 
 def consed(name: str, span: Span) -> str | None:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 
-from runelift.frontend.check.arguments import DERIVATIVES, elem_of
+from runelift.frontend.check.arguments import DERIVATIVES, elem_of, of_rows
 from runelift.frontend.check.conversions import (
     FOLDS,
     ONE_TYPE,
@@ -36,6 +36,7 @@ from runelift.frontend.syntax.types import (
     Sum,
     Tuple,
     Type,
+    TypeVar,
     show,
 )
 from runelift.ir.base.errors import Code, Diagnostic, ProgramError, Replacement
@@ -181,17 +182,17 @@ def _composite(solved: Substitution, wanted: Type, given: Type, text: str, call:
                 return closure[0]
             return Replacement(f"An operator as an argument stands in parentheses: ({call.op})",
                                f"({call.op})", call.op_span)
-        case _, Arrow() if not isinstance(wanted, MetaVar) or wanted.id in solved.allowed:
-            return "It is a function: an argument is missing, or parentheses around the call."
         case Tuple(items), _ if isinstance(call, ast.Apply) and len(call.args) == len(items):
             args = ", ".join(arg.span.text for arg in call.args)
             new = f"{call.fun.span.text} ({args})"
             return Replacement(f"The function takes one tuple: {new}", new, call.span)
         case _, Tuple(items) if isinstance(call, ast.Apply) and len(call.args) == 1 and items:
             apart = _apart(call, text)
-            hint = "Arguments stand behind the function without commas: f x y"
-            return hint if apart is None else Replacement(
-                hint, f"{call.fun.span.text} {apart.new}", call.span)
+            new = " ".join(f"{text}.{k}" for k in range(len(items))) if apart is None else apart.new
+            return Replacement(
+                "Arguments stand behind the function without commas: f x y" if apart is not None
+                else f"Components are arguments one by one: {new}",
+                f"{call.fun.span.text} {new}", call.span) if apart or text.isidentifier() else None
     return None
 
 
@@ -199,10 +200,20 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
               ) -> str | None:
     """The advice about arrays and the operands of operators; None if unclear."""
     match wanted, given:
+        case (Array(_, Prim.U8), Prim() as number) | (Prim() as number, Array(_, Prim.U8)) if (
+                call is None and number in FLOATS):
+            return f"A text is no number; {number}.nan stands for a missing number."
+        case MetaVar(meta), TypeVar(name) if meta in solved.allowed:
+            return (f"'{name.base}' may be any type, and not all have operators: "
+                    "take a function as an argument, or name the type.")
+        case Array(_, Prim()), Array(_, Array()) if call is None and (
+                items := re.fullmatch(r"\[([\w'.]+(?:\s*,\s*[\w'.]+)+)\]", text)):
+            joined = " ++ ".join(re.split(r"\s*,\s*", items[1]))
+            return Replacement(f"Arrays are joined by ++: {joined}", joined)
         case Array(_, elem), Array(_, Array()) if isinstance(
                 call, ast.Apply | ast.Name) and (
                     elem in NUMBERS or is_one_of(NUMBERS, solved, elem)):
-            return _of_rows(call, text)
+            return of_rows(call, text)
         case (Prim() | MetaVar()), Array() if isinstance(call, ast.Apply) and (
                 call.fun.span.text in FOLDS and len(call.args) == 2):
             return "The neutral element stands between the operator and the array."
@@ -236,38 +247,6 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
     return None
 
 
-def _of_rows(call: ast.Apply | ast.Name, array: str) -> str | None:
-    """The advice about an array of arrays where one of numbers is wanted: its rows, or all of it.
-
-    The array may come from a pipe.  None for a function of which neither makes sense.
-    """
-    given = call.args if isinstance(call, ast.Apply) else ()
-    name, args = call.span.text.partition(" ")[0], [argument(arg.span.text) for arg in given]
-    if re.fullmatch(r"map\d?", name):
-        new = " ".join([f"{name} ({name} {args[0]})", *args[1:]])
-        return Replacement(f"The function is of single values: {new}", new, call.span)
-    if name in FUNCTIONS and name not in _REDUCED:
-        return None
-    texts = [arg.span.text for arg in given]
-    last = argument(array)
-    if array not in texts:
-        rows, whole = f"map {argument(call.span.text)}", f"flatten |> {call.span.text}"
-    elif array == texts[-1]:
-        before = " ".join([name, *args[:-1]])
-        rows, whole = f"map {argument(before)} {last}", f"{before} (flatten {last})"
-    else:
-        body = " ".join([name, *("row" if text == array else argument(text) for text in texts)])
-        rows = f"map (\\row -> {body}) {last}"
-        return Replacement(f"Each row is an array: {rows}", rows, call.span)
-    either = f"For each row: {rows}.  For all elements: {whole}."
-    return Replacement(f"All elements are in one array: {whole}", whole, call.span, Replacement(
-        f"Each row is an array: {rows}", rows, call.span, either))
-
-
-_REDUCED = frozenset({*FOLDS, "filter", "all", "any", "and", "or", "partition"})
-"""Functions of an array that are often meant for all elements of a matrix."""
-
-
 def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: ast.Exp | None
               ) -> str | None:
     """The advice about a number or ``()`` as an argument that cannot be one; None if unclear."""
@@ -298,11 +277,17 @@ def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: 
         return Replacement(FUNCTION, "\\_ -> " + text, call.span)
     if isinstance(call, ast.OpSection) and str(call.op) == "&" and text:
         return "There are no references: leave '&' out."
+    if name in FOLDS and (extreme := re.fullmatch(r"(\w+)\.(max|min)", text)) and isinstance(
+            call, ast.Apply) and text != call.args[0].span.text:
+        kind, new = (("largest", "highest") if extreme[2] == "max" else ("smallest", "lowest"))
+        new = f"{extreme[1]}.{new}"
+        return Replacement(f"The {kind} number is {new}.", new)
     if isinstance(given, Arrow) and text == "null":
         return ADVICE[text]
     if isinstance(call, ast.Apply) and (isinstance(given, Array) or len(call.args) == 1) and (
             named := _for_other_type(name, wanted, given)):
-        return Replacement(f"For {show(elem_of(given))} it is {named}.", named, call.fun.span)
+        return Replacement(f"For {show(elem_of(given))} it is {named}.", named, call.fun.span,
+                           of_number(solved, wanted, given, text, call) or "")
     if name == "unflatten" and isinstance(call, ast.Apply) and len(call.args) == 3:
         rows, columns, array = (argument(arg.span.text) for arg in call.args)
         return ("The sizes stand in the type of its one argument: "
