@@ -432,7 +432,7 @@ class Base(ABC):
         words = self._wording()
         new = show(self.solved.resolve(found), lambda size: difference(
             words.size(size)) if size.variables() <= known else "")
-        return Replacement(f"Declare the result as it is: {new}", new, place)
+        return Replacement(f"If the body is right, declare its type: {new}", new, place)
 
     def _not_applicable(self, exp: ast.Exp, type_: Type, number: int,
                         args: tuple[ast.Exp, ...]) -> ProgramError:

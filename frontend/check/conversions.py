@@ -89,6 +89,12 @@ def of_number(solved: Substitution, wanted: Type, given: Type, text: str, call: 
                 wanted in NUMBERS or is_one_of(NUMBERS, solved, wanted)):
             return written("Convert it", text,
                             f"{wanted if isinstance(wanted, Prim) else 'i32'}.bool")
+        case Prim.BOOL, (Prim() | MetaVar()) if (given in INTS or given in FLOATS) and isinstance(
+                call, ast.Apply) and (rest := re.compile(
+                    r"\s*(?:[=!]=|[<>]=?)\s*[\w.']+").match(call.span.source.text, call.span.end)):
+            new = f"{call.fun.span.text} ({text}{rest[0]})"
+            return Replacement(f"A call comes before an operator: {new}", new, Span(
+                call.span.source, call.span.start, rest.end()))
         case Prim.BOOL, (Prim() | MetaVar()) if given in INTS or given in FLOATS:
             return written("Compare it with a number", text)
     return None

@@ -144,7 +144,7 @@ MEMBERS: Mapping[str, str] = {
     **dict.fromkeys(("pow", "power"), "Write x ** y."), "square": "Write x * x.",
     "mean": ADVICE["mean"], "dot": ADVICE["dot"],
     **dict.fromkeys(("add", "sub", "mul", "div"), "Write an operator: x + y, or the function (+)."),
-    "mod": "Write x % y.", "cast": "A conversion names both types: f32.i64 x",
+    "mod": "Write x % y.", "to_string": "A program makes no text of a number.", "cast": "A conversion names both types: f32.i64 x",
 }
 """Advice about members of types of numbers in other languages."""
 

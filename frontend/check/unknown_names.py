@@ -47,6 +47,11 @@ def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label,
         prim = foreign.CONVERSIONS.get(name.name) or foreign.TYPES.get(name.name, "")
         if known and prim in PRIMS:
             return (), [did_you_mean(f"{name.quals[0]}.{prim}", span, str(name))]
+        if member("f64", name.name) is not None and (one := around.call_behind(span, 1)):
+            prim = foreign.for_floats("f32", span)
+            new = f"{prim}.{name.name} ({prim}.{name.quals[0]} {one[0][0]})"
+            said = f"Only floats have {name.name}: {new}"
+            return (), [Replacement(said, new, Span(span.source, span.start, one[1]), said)]
         alike = [each for each in known if each.lower() == name.name.lower()]
         near = ['.'.join((*name.quals, each))
                 for each in alike or difflib.get_close_matches(name.name, known, n=1)]
@@ -166,7 +171,7 @@ def _of_argument(checker: Base, name: str, present: Sequence[str], span: Span
 def _of_type_of_numbers(checker: Base, new: str, span: Span) -> Replacement:
     """The hint for ``max xs`` or ``max(a, b)``: ``new``, with its arguments if they tell more."""
     prim, _, member_ = new.partition(".")
-    hint = Replacement(f"Write {new}.", new)
+    hint = Replacement(f"Write {new}.", new, None, f"Write {new}.")
     one = around.call_behind(span, 1)
     type_ = None if one is None else _type_of(checker, one[0][0])
     if one is not None and isinstance(type_, Array):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 
@@ -162,13 +162,13 @@ def _composite(solved: Substitution, wanted: Type, given: Type, text: str, call:
     """The advice about tuples, records, hidden types and functions; None if unclear."""
     match wanted, given:
         case Array() | Prim(), Tuple(items) if isinstance(call, ast.Apply) and len(call.args) > 1:
-            return _apart(call, text)
+            return _apart(solved, call, text)
         case Record(fields), Tuple():
             return f"A record is written {{{', '.join(f'{label} = ...' for label, _ in fields)}}}."
         case Tuple() | Record(), (Prim() | MetaVar()) if isinstance(call, ast.Apply) and (
                 call.fun.span.text in FOLDS and text == call.args[-1 - (
                     len(call.args) == 3)].span.text):
-            return _neutral(solved, wanted, text)
+            return _neutral(solved, wanted, call.args[-1 - (len(call.args) == 3)])
         case Abstract(), Prim():
             return ("The module type hides this type: say what it is, as in "
                     f"(S with {wanted.shown.rpartition('.')[2]} = {given}).")
@@ -187,7 +187,7 @@ def _composite(solved: Substitution, wanted: Type, given: Type, text: str, call:
             new = f"{call.fun.span.text} ({args})"
             return Replacement(f"The function takes one tuple: {new}", new, call.span)
         case _, Tuple(items) if isinstance(call, ast.Apply) and len(call.args) == 1 and items:
-            apart = _apart(call, text)
+            apart = _apart(solved, call, text)
             new = " ".join(f"{text}.{k}" for k in range(len(items))) if apart is None else apart.new
             return Replacement(
                 "Arguments stand behind the function without commas: f x y" if apart is not None
@@ -203,6 +203,9 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
         case (Array(_, Prim.U8), Prim() as number) | (Prim() as number, Array(_, Prim.U8)) if (
                 call is None and number in FLOATS):
             return f"A text is no number; {number}.nan stands for a missing number."
+        case Prim(), Tuple(items) if call is None and given not in (UNIT, wanted):
+            names = ", ".join("xyzuvw"[:len(items)])
+            return f"It is a tuple, of which 'let ({names}) = e in x' takes a component."
         case MetaVar(meta), TypeVar(name) if meta in solved.allowed:
             return (f"'{name.base}' may be any type, and not all have operators: "
                     "take a function as an argument, or name the type.")
@@ -223,6 +226,9 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
             return _counted(call.fun, "unzip", f"tuples of {len(others)}", len(others))
         case Array(), Array() if isinstance(call, ast.Apply) and isinstance(
                 call.args[0], ast.LambdaExp) and call.fun.span.text in FOLDS:
+            if isinstance(given.elem, Tuple | Record) and not isinstance(
+                    wanted.elem, Tuple | Record) and len(call.args) == 3:
+                return _neutral(solved, given.elem, call.args[1])
             return ONE_TYPE.format(call.fun.span.text)
         case Arrow(), Array(_, Prim.BOOL) if isinstance(call, ast.Apply) and (
                 new := {"any": "or", "all": "and"}.get(call.fun.span.text)):
@@ -412,14 +418,30 @@ def _power(solved: Substitution, call: ast.BinExp, operand: Type) -> str | None:
     return None
 
 
-def _apart(call: ast.Apply, text: str) -> Replacement | None:
-    """The advice to write each component of a tuple as an argument."""
+def _apart(solved: Substitution, call: ast.Apply, text: str) -> Replacement | None:
+    """The advice to write each component of a tuple as an argument; None if these are too many."""
     items = next((arg.items for arg in call.args
                   if isinstance(arg, ast.TupleExp) and arg.span.text == text), None)
+    type_, free = call.fun.type, 1 - len(call.args)
+    while type_ is not None and isinstance(arrow := solved.head(type_), Arrow):
+        type_, free = arrow.codomain, free + 1
     if items is None:
         return None
-    new = " ".join(argument(item.span.text) for item in items)
+    texts = [argument(item.span.text) for item in items]
+    if len(items) > free and call.fun.span.text == "replicate":
+        return nested(call, [*texts, argument(call.args[-1].span.text)])
+    if len(items) > free:
+        return None
+    new = " ".join(texts)
     return Replacement(f"Arguments stand behind each other, without a tuple: {new}", new)
+
+
+def nested(call: ast.Apply, args: Sequence[str]) -> Replacement:
+    """The advice to write ``replicate n (replicate m x)`` for an array of arrays."""
+    new = args[-1]
+    for size in reversed(args[:-1]):
+        new = f"replicate {size} {argument(new)}"
+    return Replacement(f"Each size has its own replicate: {new}", new, call.span)
 
 
 def arity(call: ast.Exp | None, function: Type | None = None) -> str | None:
@@ -433,6 +455,8 @@ def arity(call: ast.Exp | None, function: Type | None = None) -> str | None:
             len(call.args) in (3, 4)):
         new = f"tabulate_{len(call.args) - 1}d"
         return Replacement(f"For {len(call.args) - 1} sizes write {new}.", new, call.fun.span)
+    if isinstance(call, ast.Apply) and call.fun.span.text == "replicate" and len(call.args) > 2:
+        return nested(call, [argument(arg.span.text) for arg in call.args])
     if not isinstance(call, ast.Apply) or not (
             named := re.fullmatch(r"(map|zip)(\d?)", call.fun.span.text)):
         return None
@@ -500,14 +524,15 @@ def _counted(function: ast.Exp, name: str, what: str, number: int) -> str | None
     return Replacement(f"For {what} write {new}.", new, function.span) if new in FUNCTIONS else None
 
 
-def _neutral(solved: Substitution, wanted: Tuple | Record, text: str) -> str:
+def _neutral(solved: Substitution, wanted: Tuple | Record, neutral: ast.Exp) -> str:
     """The advice about a neutral element that is a single value, and elements that are not."""
+    text = neutral.span.text
     parts = [part for _, part in wanted.fields] if isinstance(wanted, Record) else wanted.items
     new = f"({', '.join([text] * len(parts))})" if isinstance(wanted, Tuple) else (
         f"{{{', '.join(f'{label} = {text}' for label, _ in wanted.fields)}}}")
     hint = f"The neutral element has the parts of an element, as in {new}."
     plain = all(part in NUMBERS or is_one_of(NUMBERS, solved, part) for part in parts)
-    return Replacement(hint, new) if plain and text == "0" else hint
+    return Replacement(hint, new, neutral.span) if plain and text == "0" else hint
 
 
 def _result(wanted: Type, given: Type) -> str | None:

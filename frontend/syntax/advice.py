@@ -138,8 +138,10 @@ ADVICE = (
     Advice(FUNCTION, before=r"=\s*$", at=r"\|\|", new=r"\_ ->"),
     Advice(SIGNATURE, before=r"(^|\n)(?P<start>(?P<name>[a-z_][\w']*)\s+)$",
            at=r"::(?P<type>[^\n]*)", new="-- {name} :: {type}"),
-    Advice("A condition on a case is a choice in it: case n -> if n > 3 then a else b", at=r"\|",
-           before=r"\bcase\s+[\w'#() ]+$"),
+    *(Advice(hint, at=at, before=r"\bcase\s+[\w'#() ]+$") for hint, at in (
+        ("A case has one pattern, and each pattern its own case.", r"\|\s*[\d#'\"_]"),
+        ("A condition on a case is a choice in it: case n -> if n > 3 then a else b",
+         r"\||(when|if|where)\b|\.\."))),
     Advice(r"A function makes a tuple: \x y -> (x, y)", before=r"\(\s*$", at=r",\s*\)"),
     Advice(r"A tuple with an open place is a function: \x -> (x, 1)", before=r"\(\s*$", at=","),
     Advice("Indices are parted by commas: xss[i, j]", at=";",
@@ -178,6 +180,8 @@ ADVICE = (
       for blank, front in ((r"\s+", ""), ("", " "))),
     Advice(_TUPLE_LOOP, at="=", before=r"\bloop\s*\(\s*[\w']+\s*$"),
     Advice(_TUPLE_LOOP, at=",", before=r"\bloop\s+[\w']+(\s*=[^\n\[({]*)?$"),
+    Advice("Each parameter stands in parentheses: def f (x: t) (y: u): v = e", at=",",
+           before=r"(^|\n)(def|entry)\s+[\w']+[^\n=()]*:[^\n=()]*$"),
     Advice("A tuple stands in parentheses: (a, b)", at=",", before=r"\bdo\s[^\n\[({]*$"),
     Advice(_DO, new=" do", before=r"\b(?:while|for)\b(?:(?!\bdo\b)[^\n():]|\([^\n]*?\))*"
            r"(?P<start>\s*:(?P<end>))(?=\s)(?:(?!\bdo\b)[\s\S])*$"),
@@ -246,7 +250,7 @@ ADVICE = (
           (_ELEMENT, r"\[(?P<i>[^\[\]\n]*)\]\[(?P<j>[^\[\]\n]*)\]", "{xs} with [{i}, {j}] ="),
           ("A field is replaced in a copy: r with x = e", r"\.(?P<f>[a-z_][\w'.]*)",
            "{xs} with {f} ="))
-      for front in (r"\b(?:do|then|else)", r"\n")),
+      for front in (r"\b(?:do|then|else)", r"\n", r"(?<!bool )(?<!bool)=")),
     Advice("Type parameters are declared so: def f 'a 'b (x: a) (y: b): a = e",
            before=r"(^|\n)(def|entry)\s+[\w']+\s*<[^>\n]*$"),
     Advice("A type parameter is declared with a quote and used without: def f 'a (x: a): a = e",
@@ -494,6 +498,11 @@ ADVICE = (
     Advice("The string has no end.", at='"'),
     Advice("Constructors begin with '#': #red | #green", before=r"\btype\b[^=]*=[^=#]*$",
            at=r"\|"),
+    Advice("A colon stands before the type of a parameter: (x: t)", at=r"(?=\*?[\w'\[])",
+           before=r"(^|\n)(def|entry|let)\b[^=\n]*\(\s*(?!([iuf]\d\d?|bool|int|float|double|char)\b)"
+                  r"(?P<start>(?P<x>[\w']+)\s+)$", new="{x}: "),
+    Advice("There is no sign '+' of a number: leave it out.", at=r"\+(?=[\w(])", new="",
+           expected="-OP"),
     Advice("A parameter is written with its type behind it: (x: i32)",
            before=r"(^|\n)(def|entry|let)\b[^=\n]*\(\s*(i8|i16|i32|i64|u8|u16|u32|u64|f16|f32|f64|bool|int|float|double|char)"
                   r"[ \t]+$",
