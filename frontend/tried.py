@@ -32,32 +32,45 @@ class Trial:
             yield replace(each, hints=tuple(hints))
 
     def _hint(self, hint: str, span: Span) -> str:
-        """A hint that cures, perhaps with parentheses around its text; "" if there is none."""
-        while isinstance(hint, Replacement) and not self._cures(hint.new, hint.span or span):
-            grouped = f"({hint.new})"
-            if " " in hint.new and self._cures(grouped, hint.span or span):
-                return Replacement(hint, grouped, hint.span)
-            hint = hint.otherwise
-        return hint
+        """A hint that cures, perhaps with parentheses around its text; "" if there is none.
 
-    def _cures(self, new: str, span: Span) -> bool:
-        """True if no error is at the place of a new text; also if that would take too long.
+        Of several texts, one that leaves no error anywhere comes first.
+        """
+        kept: Replacement | None = None
+        while isinstance(hint, Replacement):
+            place = hint.span or span
+            for new in (hint.new, f"({hint.new})")[:1 + (" " in hint.new)]:
+                if (left := self._left_by(new, place)) is not _HERE:
+                    told = Replacement(hint, new, hint.span)
+                    if left is _NOWHERE or not (kept or isinstance(hint.otherwise, Replacement)):
+                        return told
+                    kept = kept or told
+                    break
+            hint = hint.otherwise
+        return kept or hint
+
+    def _left_by(self, new: str, span: Span) -> str:
+        """The place of the errors with a new text; nowhere also if trying would take too long.
 
         A name that was unknown before may still be unknown there.
         """
         old = self._source.text
         if span.source != self._source or len(old) > self._left:
-            return True
+            return _NOWHERE
         self._left -= len(old)
         text = old[:span.start] + new + old[span.end:]
         try:
             self._check(Source(self._source.name, text))
         except ProgramError as error:
             end = span.start + len(new)
-            return not any(each.span.source.text == text and each.span.start <= end
-                           and span.start < each.span.end
-                           and not (each.code == "unknown-name" and each.span.text in span.text)
-                           for each in error.diagnostics)
+            return _HERE if any(each.span.source.text == text and each.span.start <= end
+                                and span.start < each.span.end
+                                and not (each.code == "unknown-name"
+                                         and each.span.text in span.text)
+                                for each in error.diagnostics) else _ELSEWHERE
         except CompilerLimitation:
             pass
-        return True
+        return _NOWHERE
+
+
+_NOWHERE, _ELSEWHERE, _HERE = "nowhere", "elsewhere", "here"

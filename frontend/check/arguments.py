@@ -6,11 +6,12 @@ The arguments are checked again for that, so this is only for calls that are wro
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from itertools import combinations, permutations
+from collections.abc import Collection, Iterable, Sequence
+from itertools import accumulate, combinations, permutations
 from typing import NamedTuple, Protocol
 
-from runelift.frontend.check.foreign import argument
+from runelift.frontend.check.conversions import FOLDS, is_float
+from runelift.frontend.check.foreign import alone, argument
 from runelift.frontend.check.unify import (
     FunctionalType,
     IrregularType,
@@ -20,11 +21,11 @@ from runelift.frontend.check.unify import (
 )
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import Node
-from runelift.frontend.syntax.prelude import EQUALITY, OPERATORS
-from runelift.frontend.syntax.types import Array, Arrow, Tuple, Type, metas, show
-from runelift.ir.base.errors import Diagnostic, ProgramError, Replacement
+from runelift.frontend.syntax.prelude import EQUALITY, FUNCTIONS, OPERATORS
+from runelift.frontend.syntax.types import Array, Arrow, MetaVar, Tuple, Type, metas, show
+from runelift.ir.base.errors import Diagnostic, Label, ProgramError, Replacement
 from runelift.ir.base.source import Span
-from runelift.ir.prim import FLOATS
+from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
 
 MOST_ARGUMENTS = 5
 """The most arguments of a call that are tried in other orders."""
@@ -77,64 +78,201 @@ def reordered(checker: Checker, call: ast.Exp | None) -> str | None:
     return Replacement(f"The arguments fit in another order: {new}", new, call.span)
 
 
-def elementwise(checker: Checker, call: ast.Exp | None) -> str | None:
-    """The hint for an operator of arrays, or of an array and a number: map or map2."""
-    if not isinstance(call, ast.BinExp) or str(call.op) not in (
-            *OPERATORS, *EQUALITY) or isinstance(call.left, ast.StringLit) or isinstance(
-                call.right, ast.StringLit):
+_ELEMENTWISE = frozenset({*OPERATORS, *EQUALITY})
+
+
+def elementwise(checker: Checker, call: ast.Exp | None, typed: Sequence[Node]) -> str | None:
+    """The hint for operators and functions of single values that get arrays: map or map2.
+
+    ``typed`` has the expressions around ``call``: all of them that are of single values are mapped
+    at once, and integers among floats are converted.
+    """
+    if not isinstance(call, ast.BinExp | ast.Apply | ast.Negate) or not _is_single(checker, call):
         return None
-    types = _types(checker, ast.Apply(call.span, call.left, (call.right,)))
-    if types is None:
+    whole: ast.Exp = call
+    choice: ast.Exp | None = None
+    for exp in reversed(typed):
+        if isinstance(exp, ast.Exp) and whole in _operands(exp) and _is_single(checker, exp):
+            whole = exp
+        if isinstance(exp, ast.IfExp) and whole is exp.cond:
+            choice = exp
+    hint = _mapped(checker, whole)
+    chosen = _mapped(checker, choice, hint or "") if choice is not None else None
+    return chosen or hint
+
+
+def _mapped(checker: Checker, whole: ast.Exp, otherwise: str = "") -> str | None:
+    """The hint that maps an expression of single values along its arrays; None if unclear."""
+    leaves = _leaves(checker, whole)
+    place = balanced(whole.span)
+    words = {*re.findall(r"[\w']+", place.text)}
+    free = iter([each for each in "xyzuvwabc" if each not in words])
+    arrays = {exp.span.text: rank for exp, _, rank in leaves if rank}
+    if not 1 <= len(arrays) <= 3:
         return None
-    left, right = (_rank(checker, each) for each in (types[0], types[1][0]))
-    if left + right == 0 or (left and right and left != right):
-        return None
-    elem = elem_of(checker.solved.resolve(types[0] if left else types[1][0]))
-    op = "**" if str(call.op) == "^" and elem in FLOATS else str(call.op)
-    a, b = (argument(each.span.text) for each in (call.left, call.right))
-    if left and right:
-        new = f"({op})"
-        for _ in range(left):
-            new = f"map2 {new}" if new[0] == "(" and new[-1] == ")" else f"map2 ({new})"
-        new = f"{new} {a} {b}"
+    letters = {text: next(free, "x") for text in arrays}
+    float_ = next((elem for _, elem, _ in leaves if elem in FLOATS), None) or (
+        (Prim.F32 if "f32" in place.source.text and "f64" not in place.source.text else Prim.F64)
+        if any(is_float(checker.solved, elem) for _, elem, _ in leaves) else None)
+    body, converts = place.text, False
+    for exp, elem, _ in reversed(leaves):
+        part, new = alone(exp.span), letters.get(exp.span.text, "")
+        if float_ is not None and elem in INTS:
+            new, converts = f"{float_}.{elem} {new or argument(exp.span.text)}", True
+        if new:
+            body = body[:part.start - place.start] + new + body[part.end - place.start:]
+    body, params = " ".join(body.split()), " ".join(letters.values())
+    op = str(whole.op) if isinstance(whole, ast.BinExp) else ""
+    op = "**" if op == "^" and float_ is not None else op
+    function = f"(\\{params} -> {body})"
+    if (eta := re.fullmatch(rf"([\w'. ]+) \(?{params}\)?", body)) and not (
+            {*params.split()} & {*eta[1].split()}):
+        function = argument(eta[1])
+    elif op and len(leaves) == 2 and not converts:
+        (a, left), (b, right) = ((argument(exp.span.text), rank) for exp, _, rank in leaves)
+        function = (f"({op})" if len(arrays) == 2 else f"({a} {op})" if not left else function
+                    if op == "-" or right else f"({op} {b})")
+    names = [*map(argument, letters)]
+    deep, least = max(arrays.values()), min(arrays.values())
+    if deep == least:
+        for _ in range(deep - 1):
+            function = f"({_along(function, arrays)})"
+        new = f"{_along(function, arrays)} {' '.join(names)}"
+    elif deep == 2:  # a row of the matrix goes with the array
+        rows = {text: f"row{k or ''}" for k, text in enumerate(arrays) if arrays[text] == deep}
+        inner = " ".join(rows.get(text) or argument(text) for text in arrays)
+        function = f"(\\{' '.join(rows.values())} -> {_along(function, arrays)} {inner})"
+        new = f"{_along(function, rows)} {' '.join(map(argument, rows))}"
     else:
-        new = f"({a} {op})" if right else f"(\\x -> x - {b})" if op == "-" else f"({op} {b})"
-        for _ in range(left or right):
-            new = f"map {new}" if new[0] == "(" and new[-1] == ")" else f"map ({new})"
-        new = f"{new} {a if left else b}"
-    hint = f"Operators work on single values: {new}"
-    text = call.span.text
-    if text.count("(") != text.count(")"):
-        return hint
-    joined = f"{a} ++ {b}"
-    if op == "+" and left and right and _opens(call.span):
-        hint += f".  Arrays are joined by ++: {joined}"
-    other = Replacement(f"Arrays are joined by ++: {joined}", joined, call.span) if (
-        op == "+" and left and right) else ""
+        return None
+    what = {ast.Apply: "It works", ast.IfExp: "A choice is made"}.get(type(whole), "Operators work")
+    hint = f"{what} on single values: {new}"
+    if (first := _called_first(checker, whole)) is not None:
+        return f"A call comes before an operator: {first}, or for each element {new}"
+    if op == "+" and len(arrays) == len(leaves) == 2:
+        joined = " ++ ".join(names)
+        otherwise = Replacement(f"Arrays are joined by ++: {joined}", joined, place)
+        hint += f".  {otherwise}"
     if OPERATORS.get(op, ("", None, False))[2]:
-        other = Replacement(f"An array of comparisons is one by 'and': and ({new})",
-                            f"(and ({new}))", call.span)
-    return _in_call(call, new, hint) or Replacement(hint, f"({new})", call.span, other)
+        otherwise = Replacement(f"An array of comparisons is one by 'and': and ({new})",
+                                f"(and ({new}))", place)
+    return _in_call(place, new, hint) or Replacement(hint, new, place, otherwise)
 
 
-_OPEN_RESULT = re.compile(r"\n(?:def|entry)\b[^=]*:\s*\*?\[\][^=:]*="
-                          r"(?:(?!\n(?:def|entry)\b)[\s\S])*(?<!\()$")
-"""A definition whose result is an array of any size, up to an expression in it."""
+def _along(function: str, arrays: Collection[str]) -> str:
+    """The call of map, map2 or the like that applies a function to elements of arrays."""
+    return f"map{len(arrays) if len(arrays) > 1 else ''} {function}"
 
 
-def _opens(span: Span) -> bool:
-    """True if a definition ends with an expression, and declares an array of any size."""
-    text = span.source.text
-    return re.compile(r"\s*(?:\Z|\n(?=\S))").match(text, span.end) is not None and (
-        _OPEN_RESULT.search("\n" + text[:span.start]) is not None)
+class _Leaf(NamedTuple):
+    """A part of an expression that has a type, the type of its elements, and its dimensions."""
+
+    exp: ast.Exp
+    elem: Type
+    rank: int
 
 
-def _in_call(call: ast.BinExp, new: str, hint: str) -> str | None:
+def _operands(exp: Node) -> tuple[ast.Exp, ...]:
+    """The expressions that an operator or a function gets."""
+    match exp:
+        case ast.BinExp(_, op, left, right):
+            return (left, right) * (str(op) in _ELEMENTWISE)
+        case ast.Negate(_, arg):
+            return (arg,)
+        case ast.Apply(_, _, args):
+            return args
+        case ast.IfExp(_, cond, then, otherwise):
+            return cond, then, otherwise
+    return ()
+
+
+def _is_single(checker: Checker, exp: Node) -> bool:
+    """True if an operator or a function is of single values."""
+    operands = _operands(exp)
+    if isinstance(exp, ast.IfExp) or any(isinstance(each, ast.StringLit) for each in operands):
+        return False
+    type_ = exp.fun.type if isinstance(exp, ast.Apply) else None
+    for _ in operands:
+        head = None if type_ is None else checker.solved.head(type_)
+        if head is None:
+            break
+        if not isinstance(head, Arrow) or checker.solved.head(head.domain) not in NUMBERS:
+            return False
+        type_ = head.codomain
+    return bool(operands)
+
+
+def _leaves(checker: Checker, exp: ast.Exp) -> list[_Leaf]:
+    """The largest parts of an expression that have a type; none if a part of it has none."""
+    types = _types(checker, ast.Apply(exp.span, exp, ()))
+    if types is not None:
+        return [_Leaf(exp, elem_of(checker.solved.resolve(types[0])), _rank(checker, types[0]))]
+    parts = [_leaves(checker, each) for each in _operands(exp)]
+    return [leaf for part in parts for leaf in part] if all(parts) else []
+
+
+def _called_first(checker: Checker, whole: ast.Exp) -> str | None:
+    """The call in ``iota n + 1`` with the sum as its argument; None if that does not fit."""
+    match whole:
+        case ast.BinExp(_, op, ast.Apply(_, fun, (*others, last)), right):
+            types = _types(checker, ast.Apply(whole.span, last, (right,)))
+            if types is not None and _rank(checker, types[0]) == 0 and _unify(
+                    checker, types[0], types[1][0]):
+                before = " ".join(map(_text, (fun, *others)))
+                return f"{before} ({_text(last)} {op} {_text(right)})"
+    return None
+
+
+def of_rows(call: ast.Apply | ast.Name, array: str) -> str | None:
+    """The advice about an array of arrays where one of numbers is wanted: its rows, or all of it.
+
+    The array may come from a pipe.  None for a function of which neither makes sense.
+    """
+    given = call.args if isinstance(call, ast.Apply) else ()
+    name, args = call.span.text.partition(" ")[0], [argument(arg.span.text) for arg in given]
+    if re.fullmatch(r"map\d?", name):
+        new = " ".join([f"{name} ({name} {args[0]})", *args[1:]])
+        return Replacement(f"The function is of single values: {new}", new, call.span)
+    if name in FUNCTIONS and name not in _REDUCED:
+        return None
+    texts = [arg.span.text for arg in given]
+    last = argument(array)
+    if array not in texts:
+        rows, whole = f"map {argument(call.span.text)}", f"flatten |> {call.span.text}"
+    elif array == texts[-1]:
+        before = " ".join([name, *args[:-1]])
+        rows, whole = f"map {argument(before)} {last}", f"{before} (flatten {last})"
+    else:
+        body = " ".join([name, *("row" if text == array else argument(text) for text in texts)])
+        rows = f"map (\\row -> {body}) {last}"
+        return Replacement(f"Each row is an array: {rows}", rows, call.span)
+    either = f"For each row: {rows}.  For all elements: {whole}."
+    return Replacement(f"All elements are in one array: {whole}", whole, call.span, Replacement(
+        f"Each row is an array: {rows}", rows, call.span, either))
+
+
+_REDUCED = frozenset({*FOLDS, "filter", "all", "any", "and", "or", "partition"})
+"""Functions of an array that are often meant for all elements of a matrix."""
+
+
+def balanced(span: Span) -> Span:
+    """The place of an operation with the parentheses of its first and its last operand."""
+    text, depths = span.source.text, [0, *accumulate(
+        (c == "(") - (c == ")") for c in span.text)]
+    start, end = span.start, span.end
+    for _ in range(-min(depths)):
+        start = text.rfind("(", 0, start)
+    for _ in range(depths[-1] - min(depths)):
+        end = text.find(")", end) + 1
+    return Span(span.source, start, end)
+
+
+def _in_call(place: Span, new: str, hint: str) -> str | None:
     """The hint for ``map (xs + 1) xs`` or ``any (xs < 0)``: a function of an element is meant.
 
     ``new`` maps the function.  None for an operation that stands elsewhere.
     """
-    text, place = call.span.source.text, call.span
+    text = place.source.text
     found = re.fullmatch(r"map (\(.*\)) ([\w']+)", new)
     before = re.search(r"\b(map|filter|all|any|partition|length)\s*\($", text[:place.start])
     if found is None or before is None or text[place.end:place.end + 1] != ")":
@@ -305,12 +443,43 @@ def miscounted(checker: Checker, call: ast.Exp | None) -> str | None:
             args = [_text(arg) for arg in call.args]
             new = " ".join([call.fun.span.text, *args[:skipped], operator, *args[skipped:]])
             return Replacement(f"An argument is missing before {text}: {new}", new, call.span, said)
-    for kept in combinations(range(len(given)), len(domains)):
-        if len(kept) < len(given) and _fit(checker, domains, [given[k] for k in kept]):
-            new = _call(call, (call.args[k] for k in kept))
-            return Replacement(f"It takes {len(kept)} argument{'s' * (len(kept) != 1)}: {new}",
-                               new, call.span)
-    return None
+    fitting = [kept for kept in combinations(range(len(given)), len(domains)) if len(kept) < len(
+        given) and _fit(checker, domains, [given[k] for k in kept])]
+    said = f"It takes {len(domains)} argument{'s' * (len(domains) != 1)}"
+    if len(fitting) != 1:
+        return f"{said}." if fitting else None
+    new = _call(call, (call.args[k] for k in fitting[0]))
+    return Replacement(f"{said}: {new}", new, call.span)
+
+
+def function_given(checker: Checker, expected: Type, found: Type, text: str,
+                   call: ast.Exp | None) -> str | None:
+    """The advice about a function where another value is wanted, or about a wrong count."""
+    wanted, type_, count = checker.solved.head(expected), checker.solved.head(found), 0
+    hint = miscounted(checker, call)
+    if not isinstance(type_, Arrow) or isinstance(wanted, Arrow) or (
+            isinstance(wanted, MetaVar) and wanted.id not in checker.solved.allowed):
+        return hint
+    while isinstance(type_, Arrow):
+        count, type_ = count + 1, checker.solved.head(type_.codomain)
+    more = " more" * (" " in text and text[0] != "(")
+    hint = hint or f"It is a function, which takes {count}{more} argument{'s' * (count != 1)}."
+    texts = [argument(arg.span.text) for arg in call.args] if isinstance(call, ast.Apply) else []
+    if not isinstance(call, ast.Apply) or text not in texts[:-1]:
+        return hint
+    first = texts.index(text)
+    inner = f"({' '.join(texts[first:first + 1 + count])})"
+    new = " ".join([call.fun.span.text, *texts[:first], inner, *texts[first + 1 + count:]])
+    return Replacement(f"A call as an argument stands in parentheses: {inner}", new, call.span,
+                       hint)
+
+
+def of_one_type(typed: Sequence[Node], labels: Sequence[Label]) -> tuple[str, ...]:
+    """The hint about a local function, with a label, that has a parameter without a type."""
+    return tuple(f"All calls of a local function have one type: define {exp.name} for each type, "
+                 "or convert the argument." for exp in typed if isinstance(exp, ast.LetFun)
+                 and exp.span in [each.span for each in labels]
+                 and any(isinstance(param, ast.PatName) for param in exp.params))
 
 
 def lacks_inner(checker: Checker, call: ast.Apply) -> bool:

@@ -26,7 +26,7 @@ from runelift.ir.base.source import Span
 from runelift.ir.prim import NUMBERS, Prim
 
 _MODULES = frozenset({"List", "Array", "Seq", "Float",
-                      "np", "numpy", "torch", "jnp", "cp", "cupy", "math", "Math", "tf", "cmath"})
+                      "float", "double", "np", "numpy", "torch", "jnp", "cp", "cupy", "math", "Math", "tf", "cmath"})
 _OF_ARRAYS = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum",
               "prod": "product"}
 _ARRAYS = frozenset({"c", "array", "list", "vec", "vector", "tensor", "Array", "Vector"})

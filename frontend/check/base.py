@@ -17,9 +17,10 @@ from runelift.frontend.check.arguments import (
     curried,
     elementwise,
     exchanged,
+    function_given,
     labelled,
     lacks_inner,
-    miscounted,
+    of_one_type,
     reordered,
     uncurried,
 )
@@ -59,10 +60,7 @@ from runelift.frontend.check.wording import (
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.layered import Layered
 from runelift.frontend.syntax.nodes import walk
-from runelift.frontend.syntax.prelude import (
-    FUNCTIONS,
-    signature,
-)
+from runelift.frontend.syntax.prelude import FUNCTIONS, signature
 from runelift.frontend.syntax.types import (
     UNIT,
     Array,
@@ -85,7 +83,7 @@ from runelift.ir.base.errors import (
 )
 from runelift.ir.base.source import Span
 from runelift.ir.names import Names, VName
-from runelift.ir.prim import FLOATS
+from runelift.ir.prim import FLOATS, NUMBERS
 from runelift.ir.sizes import Size
 
 SizeMaker: TypeAlias = Callable[[], Size]
@@ -236,6 +234,8 @@ class Base(ABC):
             if isinstance(error, ConsumingFunction):
                 advised = "Leave the star out of the parameter's type, and return a new value."
             labels, notes = self._about(call)
+            if wanted in NUMBERS and given in NUMBERS:
+                notes += of_one_type(self._typed, labels)
             labels += self._reason(expected, span, call, because)
             raise self._error(
                 "type-mismatch", span,
@@ -387,10 +387,11 @@ class Base(ABC):
             said = said or composed(self, call) if self._advising == 1 else said
             said = self._component(found, span) or said if isinstance(call, ast.BinExp) else said
             if self._advising == 1 and (said is None or said == OF_OPERATORS):
-                said = elementwise(self, call) or said
+                said = elementwise(self, call, self._typed) or said
             if self._advising == 1:
                 said = exchanged(self, self._typed, expected, found, span, said)
-            return said or of_hidden(self, found) or miscounted(self, first)
+            return said or of_hidden(self, found) or function_given(
+                self, expected, found, span.text, first)
         finally:
             self._advising -= 1
 
@@ -431,7 +432,7 @@ class Base(ABC):
         words = self._wording()
         new = show(self.solved.resolve(found), lambda size: difference(
             words.size(size)) if size.variables() <= known else "")
-        return Replacement(f"Declare the result as it is: {new}", new, place)
+        return Replacement(f"If the body is right, declare its type: {new}", new, place)
 
     def _not_applicable(self, exp: ast.Exp, type_: Type, number: int,
                         args: tuple[ast.Exp, ...]) -> ProgramError:

@@ -28,6 +28,8 @@ def either(order: str | None, said: str | None) -> str | None:
     if isinstance(order, Replacement) and isinstance(said, Replacement) and re.match(
             r"Convert it(s elements)?: (map )?i64\.[iu]\d", said):
         return Replacement(said, said.new, said.span, order)
+    if isinstance(order, Replacement):
+        return Replacement(order, order.new, order.span, said or "")
     return order or said
 
 
@@ -59,11 +61,16 @@ def of_number(solved: Substitution, wanted: Type, given: Type, text: str, call: 
             return written("Compare its elements with a number", text, "map (!= 0)")
         case Prim(), MetaVar() if (wanted in INTS and isinstance(call, ast.BinExp)
                                    and is_float(solved, given)):
-            whole = re.fullmatch(r"(\d+)\.0*", text)
+            whole = _whole(text)
             return _float_of(
                 call.left.span.text, wanted, "Convert the other operand", call.left.span,
-                None if whole is None else (f"An integer has no point: {whole[1]}", whole[1]),
-                known=call)
+                (f"An integer has no point: {whole}", whole) if whole else None, known=call)
+        case Prim(), MetaVar() if wanted in INTS and is_float(solved, given) and (
+                whole := _whole(text)):
+            return Replacement(f"It is a float, and an integer is written {whole}.", whole)
+        case Array(_, MetaVar() as elem), Array(_, Prim() as other) if (
+                other in INTS and is_float(solved, elem)):
+            return _float_of(text, other, "Convert its elements", known=call, each="map ")
         case MetaVar(), Prim() if given in INTS and is_float(solved, wanted):
             return _float_of(text, given, known=call)
         case MetaVar(), MetaVar() if is_one_of(INTS, solved, wanted) and is_float(solved, given):
@@ -82,13 +89,20 @@ def of_number(solved: Substitution, wanted: Type, given: Type, text: str, call: 
                 wanted in NUMBERS or is_one_of(NUMBERS, solved, wanted)):
             return written("Convert it", text,
                             f"{wanted if isinstance(wanted, Prim) else 'i32'}.bool")
+        case Prim.BOOL, (Prim() | MetaVar()) if (given in INTS or given in FLOATS) and isinstance(
+                call, ast.Apply) and (rest := re.compile(
+                    r"\s*(?:[=!]=|[<>]=?)\s*[\w.']+").match(call.span.source.text, call.span.end)):
+            new = f"{call.fun.span.text} ({text}{rest[0]})"
+            return Replacement(f"A call comes before an operator: {new}", new, Span(
+                call.span.source, call.span.start, rest.end()))
         case Prim.BOOL, (Prim() | MetaVar()) if given in INTS or given in FLOATS:
             return written("Compare it with a number", text)
     return None
 
 
 def _float_of(text: str, given: Prim, advice: str = "Convert it", span: Span | None = None,
-              last: tuple[str, str] | None = None, known: ast.Exp | None = None) -> str:
+              last: tuple[str, str] | None = None, known: ast.Exp | None = None,
+              each: str = "") -> str:
     """The advice to write an integer as a float, of 64 bits or else of 32.
 
     The declaration around ``known`` decides: 32 bits come first if it names only such floats.  The
@@ -103,12 +117,20 @@ def _float_of(text: str, given: Prim, advice: str = "Convert it", span: Span | N
         program = own if "f32" in own or "f64" in own else program
     both = (Prim.F32, Prim.F64) if "f32" in program and "f64" not in program else (
         Prim.F64, Prim.F32)
-    wide, narrow = (written(advice, text, f"{prim}.{given}") for prim in both)
+    wide, narrow = (written(advice, text, f"{each}{prim}.{given}") for prim in both)
     if not isinstance(wide, Replacement) or not isinstance(narrow, Replacement):
         return wide
     rest = str(wide) if last is None else Replacement(*last, None, str(wide))
     other = Replacement(narrow, narrow.new, span, rest) if str(both[1]) in program else rest
     return Replacement(wide, wide.new, span, other)
+
+
+def _whole(text: str) -> str | None:
+    """An integer that is written as a float, without point and exponent."""
+    if re.fullmatch(r"\d+(\.\d*)?(e\+?\d)?\d?", text, re.IGNORECASE) and (
+            float(text).is_integer()):
+        return str(int(float(text)))
+    return None
 
 
 def _divides(wanted: Prim, given: Prim, text: str, call: ast.Exp | None) -> bool:

@@ -74,7 +74,8 @@ ADVICE: Mapping[str, str] = {
     **dict.fromkeys(("pow", "power"), "Write x ** y."),
     "relu": "Write map (f32.max 0) xs.", "ReLU": "Write map (f32.max 0) xs.",
     "sigmoid": "Write map (\\x -> 1 / (1 + f32.exp (-x))) xs.",
-    **dict.fromkeys(("sapply", "lapply", "vapply", "apply", "Map", "vectorize"), "Write map f xs."),
+    **dict.fromkeys(("sapply", "lapply", "vapply", "apply", "arrayfun", "Map", "vectorize"),
+                    "Write map f xs."),
     **dict.fromkeys(("seq_len", "seq_along", "seq"), "Write iota n, or 1...n."),
     **dict.fromkeys(("Some", "Just", "Nothing", "nil", "undefined", "NULL"),
                     "Write a sum type: type maybe 't = #none | #some t"),
@@ -89,10 +90,12 @@ ADVICE: Mapping[str, str] = {
                     "A conversion names both types: f32.i64 x"),
     **dict.fromkeys(("grad", "gradient", "derivative"), "The gradient of f at x is: vjp f x 1"),
     "ref": "A name keeps its value, and a loop carries values: loop x = a for i < n do e",
-    **dict.fromkeys(("console", "printf", "println", "cat", "disp", "putStrLn", "fprintf"),
-                    "A program has no output but its result."),
-    "print": "A program has no output but its result.",
-    "trace": "A program has no output but its result.",
+    **dict.fromkeys(("print", "console", "printf", "println", "cat", "disp", "putStrLn", "fprintf"),
+                    "A program has no output but its result; trace x shows x, and gives it back."),
+    **dict.fromkeys(("even", "odd"), "Write x % 2 == 0, or x % 2 == 1."),
+    **dict.fromkeys(("show", "str", "to_string", "repr", "num2str", "sprintf", "paste"),
+                    "A program makes no text of a number: return the number itself."),
+    **dict.fromkeys(("scanl", "scanl1", "accumulate"), "Write scan op ne xs, as in scan (+) 0 xs."),
     "dot": "Write f32.sum (map2 (*) xs ys).",
     "cumsum": "Write scan (+) 0 xs.", "cumprod": "Write scan (*) 1 xs.",
     "prod": "Write f32.product xs.", "arange": "Write iota n.", "range": "Write 0..<n.",
@@ -141,7 +144,7 @@ MEMBERS: Mapping[str, str] = {
     **dict.fromkeys(("pow", "power"), "Write x ** y."), "square": "Write x * x.",
     "mean": ADVICE["mean"], "dot": ADVICE["dot"],
     **dict.fromkeys(("add", "sub", "mul", "div"), "Write an operator: x + y, or the function (+)."),
-    "mod": "Write x % y.", "cast": "A conversion names both types: f32.i64 x",
+    "mod": "Write x % y.", "to_string": "A program makes no text of a number.", "cast": "A conversion names both types: f32.i64 x",
 }
 """Advice about members of types of numbers in other languages."""
 
@@ -190,8 +193,8 @@ METHOD_ADVICE: Mapping[str, str] = {
     "size_of": "Write length xs.", "foreach": "Write map f xs.", "forEach": "Write map f xs.",
     "unsqueeze": "Write [xs], or map (\\x -> [x]) xs.", "squeeze": "Write flatten xss.",
     "ndim": "The type says how many dimensions there are.", "dtype": "The type says it.",
-    "astype": "Convert the elements: map i64.f32 xs", "map": "Write map f xs.",
-    "filter": "Write filter f xs.", "reduce": "Write reduce f ne xs.", "dot": ADVICE["dot"],
+    "astype": "Convert the elements: map i64.f32 xs", "dot": ADVICE["dot"],
+    **dict.fromkeys(("first", "front"), "Write head xs, or xs[0]."),
     "reshape": ADVICE["reshape"],
     "sort": ADVICE["sort"], "append": "Write xs ++ [x].", "push": "Write xs ++ [x].",
     "argmax": ADVICE["argmax"], "argmin": ADVICE["argmin"], "std": ADVICE["std"],
@@ -308,10 +311,11 @@ def misapplied(exp: ast.Apply, type_: Type, known: Container[str]) -> str:
         return "A comment begins with --." if '""' in exp.span.text else "Texts are joined by ++."
     if first.text in OPERATORS:
         new = OPERATORS[first.text]
+        new = {"^": "!=", "&": "&&", "|": "||"}.get(new, new) if type_ is Prim.BOOL else new
         return Replacement(f"The operator is {new}.", new)
     if first.text == "as" and len(exp.args) > 1 and isinstance(type_, Prim):
         new = f"{CONVERSIONS.get(exp.args[1].span.text, 'f32')}.{type_} {argument(text)}"
-        return Replacement(f"Convert it: {new}", new, exp.fun.span.to(exp.args[1].span))
+        return Replacement(f"Convert it: {new}", new, alone(exp.fun.span).to(exp.args[1].span))
     if isinstance(exp.fun, ast.Literal) and first.start == exp.fun.span.end and (
             suffix := SUFFIXES.get(first.text.lower())):
         new = text + suffix
@@ -423,12 +427,19 @@ def declared_size(name: str, place: Span | None) -> str:
 
 
 def called(function: str, arg: str, span: Span) -> str:
-    """The hint for a function that is written behind its argument, as ``span`` has it."""
-    new = f"{function} {argument(arg)}"
-    call = _CALL.match(span.source.text, span.end)
-    end = call.end() if call else span.end
-    return Replacement(f"Functions stand before their arguments: {new}", new,
-                       Span(span.source, span.start, end))
+    """The hint for a function that is written behind its argument, as ``span`` has it.
+
+    An array is the last of several arguments, and a number the first.
+    """
+    call = re.compile(rf"\s*\(([^()\n]*)\)|((?:[ \t]+(?:{ATOM}))+)").match(
+        span.source.text, span.end)
+    texts = [] if call is None else [each.strip() for each in call[1].split(",")] if (
+        call[1] is not None) else call[2].split()
+    others = [argument(each) for each in texts if each]
+    args = [argument(arg), *others] if "." in function else [*others, argument(arg)]
+    new, end = " ".join([function, *args]), span.end if call is None else call.end()
+    hint = "Functions stand before their arguments"
+    return Replacement(f"{hint}: {new}", new, Span(span.source, span.start, end), f"{hint}.")
 
 
 def consed(name: str, span: Span) -> str | None:
@@ -499,7 +510,8 @@ def method(name: str, array: Type, record: str, span: Span) -> list[str]:
         new = METHODS[name].format(xs=argument(record), t=elem)
         call = _CALL.match(span.source.text, span.end)
         whole = Span(span.source, span.start, call.end()) if call else span
-        shown = f"Functions stand before their arguments: {new}"
+        shown = f"Functions stand before their arguments: {new}" if new != argument(record) else (
+            f"An array needs no '.{name}()': leave it out.")
         return [Replacement(shown, new, whole, shown) if span.text == f"{record}.{name}" else shown]
     if name in ("astype", "to", "type") and isinstance(elem, Prim):
         wanted = re.match(r"\(\s*(?:\w+\.)?(\w+)\s*\)", span.source.text[span.end:])
@@ -552,4 +564,13 @@ def lambda_of(exp: ast.Exp) -> list[str]:
 
 def argument(text: str) -> str:
     """``text`` as an argument."""
-    return text if text.replace("_", "").replace(".", "").isalnum() else f"({text})"
+    return text if re.fullmatch(ATOM, text) else f"({text})"
+
+
+def alone(span: Span) -> Span:
+    """A place with the parentheses around it, unless these belong to a call without a blank."""
+    text = span.source.text
+    if text[span.start - 1] == "(" and text[span.end:span.end + 1] == ")" and not re.match(
+            r"[\w')\]]", text[span.start - 2]):
+        return Span(span.source, span.start - 1, span.end + 1)
+    return span

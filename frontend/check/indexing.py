@@ -60,7 +60,7 @@ class Indexing(Patterns):
             case Tuple(items) if (index := whole_number(name)) is not None and (
                     index < len(items)):
                 return items[index]
-            case MetaVar():
+            case MetaVar() if head.id not in self.solved.allowed:
                 member = self.solved.meta()
                 self.expect(self.solved.require(Record, name, member), head, span, "a record")
                 return member
@@ -83,15 +83,14 @@ class Indexing(Patterns):
             new = f"{record.span.text} (.{name})"
             return [Replacement(f"A function that takes a field is written (.{name}).", new, span)]
         head = self.solved.resolve(type_)
-        if isinstance(head, Prim) and self._hidden_module(record):
+        if isinstance(head, Prim | MetaVar) and self._hidden_module(record):
             return ["Give it another name, so that the module keeps its own."]
         if isinstance(head, Prim) and member(head.value, name) is not None:
             return [foreign.called(f"{head}.{name}", record.span.text, span)]
         if name in ("backward", "grad"):
             return [foreign.METHOD_ADVICE[name]]
-        return foreign.method(name, head, record.span.text, span) or (
-            [f"Functions stand before their arguments: {name} {argument(record.span.text)}"]
-            * self._is_known(name))
+        return foreign.method(name, head, record.span.text, span) or [foreign.called(
+            name, record.span.text, span)] * self._is_known(name)
 
     def _hidden_module(self, record: ast.Exp | None) -> tuple[Label, ...]:
         """The place of a definition that hides a module of the library."""

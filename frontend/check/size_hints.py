@@ -52,7 +52,8 @@ def size_advice(solved: Substitution, left: Size, right: Size, names: tuple[str,
         return [f"They differ by {abs(by)}, so they are never equal: take a slice of one of them."
                 ] * (what != DECLARED)
     if left.constant is not None and right.constant is not None:
-        return ["All elements of an array have the same size."] if what == "an element" else []
+        return ["All elements of an array have one size: fill the shorter ones up."
+                ] * (what == "an element")
     if all(names) and len((left - right).variables()) == 1:
         return []  # equal for few numbers only
     shown = [name for name in names if name]

@@ -36,6 +36,8 @@ def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label,
     if (later := checker.later.get(str(name))) is not None:
         return (Label(later.name_span, "defined only here"),), [
             "Move the definition before its use."]
+    if not name.quals and (ended := _ended(checker, name.name, span)):
+        return ended
     if name.quals:
         known = members(name.quals[0]) if name.quals[0] in PRIMS else {}
         if name.name in foreign.MEMBERS and known:
@@ -45,6 +47,11 @@ def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label,
         prim = foreign.CONVERSIONS.get(name.name) or foreign.TYPES.get(name.name, "")
         if known and prim in PRIMS:
             return (), [did_you_mean(f"{name.quals[0]}.{prim}", span, str(name))]
+        if member("f64", name.name) is not None and (one := around.call_behind(span, 1)):
+            prim = foreign.for_floats("f32", span)
+            new = f"{prim}.{name.name} ({prim}.{name.quals[0]} {one[0][0]})"
+            said = f"Only floats have {name.name}: {new}"
+            return (), [Replacement(said, new, Span(span.source, span.start, one[1]), said)]
         alike = [each for each in known if each.lower() == name.name.lower()]
         near = ['.'.join((*name.quals, each))
                 for each in alike or difflib.get_close_matches(name.name, known, n=1)]
@@ -102,6 +109,36 @@ def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label,
         foreign.in_function(name.name, span))
 
 
+def _ended(checker: Base, name: str, span: Span) -> tuple[tuple[Label, ...], list[str]] | None:
+    """The hint about a name of an expression that has ended; None if there is no such name.
+
+    A loop's value has the names of the loop's pattern.
+    """
+    place = next((each.span for each in reversed(checker._typed) if isinstance(each, ast.PatName)
+                  and each.name == name and each.span.source is span.source
+                  and each.span.end <= span.start), None)
+    if place is None:
+        return None
+    label = (Label(place, f"'{name}' is bound here, and ends with this expression"),)
+    for exp in reversed(checker._typed):
+        if isinstance(exp, ast.LoopExp) and _has(exp.pattern.span, place):
+            new = exp.pattern.span.text
+            hint: str = f"The value of the loop gets its names anew: let {new} = loop ..."
+            outer = next((each.pattern.span for each in checker._typed if isinstance(
+                each, ast.LetPat) and each.value is exp), None)
+            if outer is not None and outer.text.isidentifier() and new == name:
+                hint = Replacement(f"The value of the loop is {outer.text}.", outer.text)
+            elif outer is not None and len(re.findall(
+                    rf"\b{re.escape(outer.text)}\b", span.source.text)) == 1:
+                hint = Replacement(hint, new, outer, hint)
+            return label, [hint]
+    return label, ["A name is known only inside of the expression that binds it."]
+
+
+def _has(outer: Span, inner: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
+
+
 def _type_of(checker: Base, text: str) -> Type | None:
     """The type of a name in scope; None if there is no such."""
     binding = checker.scope.find(text)
@@ -134,7 +171,7 @@ def _of_argument(checker: Base, name: str, present: Sequence[str], span: Span
 def _of_type_of_numbers(checker: Base, new: str, span: Span) -> Replacement:
     """The hint for ``max xs`` or ``max(a, b)``: ``new``, with its arguments if they tell more."""
     prim, _, member_ = new.partition(".")
-    hint = Replacement(f"Write {new}.", new)
+    hint = Replacement(f"Write {new}.", new, None, f"Write {new}.")
     one = around.call_behind(span, 1)
     type_ = None if one is None else _type_of(checker, one[0][0])
     if one is not None and isinstance(type_, Array):

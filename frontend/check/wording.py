@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 
-from runelift.frontend.check.arguments import DERIVATIVES, elem_of
+from runelift.frontend.check.arguments import DERIVATIVES, elem_of, of_rows
 from runelift.frontend.check.conversions import (
     FOLDS,
     ONE_TYPE,
@@ -36,6 +36,7 @@ from runelift.frontend.syntax.types import (
     Sum,
     Tuple,
     Type,
+    TypeVar,
     show,
 )
 from runelift.ir.base.errors import Code, Diagnostic, ProgramError, Replacement
@@ -161,13 +162,13 @@ def _composite(solved: Substitution, wanted: Type, given: Type, text: str, call:
     """The advice about tuples, records, hidden types and functions; None if unclear."""
     match wanted, given:
         case Array() | Prim(), Tuple(items) if isinstance(call, ast.Apply) and len(call.args) > 1:
-            return _apart(call, text)
+            return _apart(solved, call, text)
         case Record(fields), Tuple():
             return f"A record is written {{{', '.join(f'{label} = ...' for label, _ in fields)}}}."
         case Tuple() | Record(), (Prim() | MetaVar()) if isinstance(call, ast.Apply) and (
                 call.fun.span.text in FOLDS and text == call.args[-1 - (
                     len(call.args) == 3)].span.text):
-            return _neutral(solved, wanted, text)
+            return _neutral(solved, wanted, call.args[-1 - (len(call.args) == 3)])
         case Abstract(), Prim():
             return ("The module type hides this type: say what it is, as in "
                     f"(S with {wanted.shown.rpartition('.')[2]} = {given}).")
@@ -181,17 +182,17 @@ def _composite(solved: Substitution, wanted: Type, given: Type, text: str, call:
                 return closure[0]
             return Replacement(f"An operator as an argument stands in parentheses: ({call.op})",
                                f"({call.op})", call.op_span)
-        case _, Arrow() if not isinstance(wanted, MetaVar) or wanted.id in solved.allowed:
-            return "It is a function: an argument is missing, or parentheses around the call."
         case Tuple(items), _ if isinstance(call, ast.Apply) and len(call.args) == len(items):
             args = ", ".join(arg.span.text for arg in call.args)
             new = f"{call.fun.span.text} ({args})"
             return Replacement(f"The function takes one tuple: {new}", new, call.span)
         case _, Tuple(items) if isinstance(call, ast.Apply) and len(call.args) == 1 and items:
-            apart = _apart(call, text)
-            hint = "Arguments stand behind the function without commas: f x y"
-            return hint if apart is None else Replacement(
-                hint, f"{call.fun.span.text} {apart.new}", call.span)
+            apart = _apart(solved, call, text)
+            new = " ".join(f"{text}.{k}" for k in range(len(items))) if apart is None else apart.new
+            return Replacement(
+                "Arguments stand behind the function without commas: f x y" if apart is not None
+                else f"Components are arguments one by one: {new}",
+                f"{call.fun.span.text} {new}", call.span) if apart or text.isidentifier() else None
     return None
 
 
@@ -199,6 +200,23 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
               ) -> str | None:
     """The advice about arrays and the operands of operators; None if unclear."""
     match wanted, given:
+        case (Array(_, Prim.U8), Prim() as number) | (Prim() as number, Array(_, Prim.U8)) if (
+                call is None and number in FLOATS):
+            return f"A text is no number; {number}.nan stands for a missing number."
+        case Prim(), Tuple(items) if call is None and given not in (UNIT, wanted):
+            names = ", ".join("xyzuvw"[:len(items)])
+            return f"It is a tuple, of which 'let ({names}) = e in x' takes a component."
+        case MetaVar(meta), TypeVar(name) if meta in solved.allowed:
+            return (f"'{name.base}' may be any type, and not all have operators: "
+                    "take a function as an argument, or name the type.")
+        case Array(_, Prim()), Array(_, Array()) if call is None and (
+                items := re.fullmatch(r"\[([\w'.]+(?:\s*,\s*[\w'.]+)+)\]", text)):
+            joined = " ++ ".join(re.split(r"\s*,\s*", items[1]))
+            return Replacement(f"Arrays are joined by ++: {joined}", joined)
+        case Array(_, elem), Array(_, Array()) if isinstance(
+                call, ast.Apply | ast.Name) and (
+                    elem in NUMBERS or is_one_of(NUMBERS, solved, elem)):
+            return of_rows(call, text)
         case (Prim() | MetaVar()), Array() if isinstance(call, ast.Apply) and (
                 call.fun.span.text in FOLDS and len(call.args) == 2):
             return "The neutral element stands between the operator and the array."
@@ -208,6 +226,9 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
             return _counted(call.fun, "unzip", f"tuples of {len(others)}", len(others))
         case Array(), Array() if isinstance(call, ast.Apply) and isinstance(
                 call.args[0], ast.LambdaExp) and call.fun.span.text in FOLDS:
+            if isinstance(given.elem, Tuple | Record) and not isinstance(
+                    wanted.elem, Tuple | Record) and len(call.args) == 3:
+                return _neutral(solved, given.elem, call.args[1])
             return ONE_TYPE.format(call.fun.span.text)
         case Arrow(), Array(_, Prim.BOOL) if isinstance(call, ast.Apply) and (
                 new := {"any": "or", "all": "and"}.get(call.fun.span.text)):
@@ -215,12 +236,6 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
         case Array(_, Record(fields)), Array(_, Tuple(items)) if len(fields) == len(items):
             names = ", ".join(label for label, _ in fields)
             return rf"Make records of the tuples: map (\({names}) -> {{{names}}}) xs"
-        case Array(_, Prim()), Array(_, Array()) if isinstance(call, ast.Apply):
-            return f"It takes one row: map {call.fun.span.text} calls it for each row."
-        case Array(_, MetaVar() as elem), Array(_, Array()) if isinstance(
-                call, ast.Apply) and is_one_of(NUMBERS, solved, elem):
-            name = call.fun.span.text
-            return f"Operators work on single values; {name} ({name} f) goes a level deeper."
         case Array(), (Prim() | MetaVar()) if _joins(call, text) and (
                 given in NUMBERS or is_one_of(NUMBERS, solved, given)):
             return _repeated(solved, wanted, given, text, call)
@@ -233,13 +248,7 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
             if not re.fullmatch(r"[\w']+", text):
                 return f"A component of a tuple is written: ({text}).0"
             return _APART
-        case (Prim() | MetaVar()), Array(_, Prim() as elem) if (
-                isinstance(call, ast.Negate) and elem in NUMBERS):
-            new = f"map {elem}.neg {argument(text)}"
-            return Replacement(f"Operators work on single values: {new}", f"({new})", call.span)
-        case (Prim() | MetaVar()), Array() if isinstance(call, ast.Negate | ast.Not):
-            return "Operators work on single values; map applies a function to all elements."
-        case (Prim() | MetaVar()), Array() if isinstance(call, ast.BinExp):
+        case (Prim() | MetaVar()), Array() if isinstance(call, ast.BinExp | ast.Negate | ast.Not):
             return OF_OPERATORS
     return None
 
@@ -274,11 +283,17 @@ def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: 
         return Replacement(FUNCTION, "\\_ -> " + text, call.span)
     if isinstance(call, ast.OpSection) and str(call.op) == "&" and text:
         return "There are no references: leave '&' out."
+    if name in FOLDS and (extreme := re.fullmatch(r"(\w+)\.(max|min)", text)) and isinstance(
+            call, ast.Apply) and text != call.args[0].span.text:
+        kind, new = (("largest", "highest") if extreme[2] == "max" else ("smallest", "lowest"))
+        new = f"{extreme[1]}.{new}"
+        return Replacement(f"The {kind} number is {new}.", new)
     if isinstance(given, Arrow) and text == "null":
         return ADVICE[text]
     if isinstance(call, ast.Apply) and (isinstance(given, Array) or len(call.args) == 1) and (
             named := _for_other_type(name, wanted, given)):
-        return Replacement(f"For {show(elem_of(given))} it is {named}.", named, call.fun.span)
+        return Replacement(f"For {show(elem_of(given))} it is {named}.", named, call.fun.span,
+                           of_number(solved, wanted, given, text, call) or "")
     if name == "unflatten" and isinstance(call, ast.Apply) and len(call.args) == 3:
         rows, columns, array = (argument(arg.span.text) for arg in call.args)
         return ("The sizes stand in the type of its one argument: "
@@ -300,12 +315,6 @@ def _argument(solved: Substitution, wanted: Type, given: Type, text: str, call: 
         return Replacement(f"jvp goes along one direction, and the gradient is: {new}", new)
     if text.partition(" ")[0] in DERIVATIVES and isinstance(given, Arrow):
         return f"A seed is missing behind its arguments, as 1 in: {text} 1"
-    if isinstance(call, ast.Apply) and isinstance(given, Array) and given.elem == wanted and (
-            name not in FUNCTIONS and text == call.args[-1].span.text):
-        before = " ".join([name, *(arg.span.text for arg in call.args[:-1])])
-        new = f"map {argument(before)} {argument(text)}"
-        hint = f"It takes single values, and map applies it to each element: {new}"
-        return hint if len(call.args) > 1 else Replacement(hint, new, call.span)
     if given == UNIT and isinstance(call, ast.Apply) and len(call.args) == 1:
         return Replacement(f"A function without its arguments is written alone: {name}", name,
                            call.span)
@@ -409,14 +418,30 @@ def _power(solved: Substitution, call: ast.BinExp, operand: Type) -> str | None:
     return None
 
 
-def _apart(call: ast.Apply, text: str) -> Replacement | None:
-    """The advice to write each component of a tuple as an argument."""
+def _apart(solved: Substitution, call: ast.Apply, text: str) -> Replacement | None:
+    """The advice to write each component of a tuple as an argument; None if these are too many."""
     items = next((arg.items for arg in call.args
                   if isinstance(arg, ast.TupleExp) and arg.span.text == text), None)
+    type_, free = call.fun.type, 1 - len(call.args)
+    while type_ is not None and isinstance(arrow := solved.head(type_), Arrow):
+        type_, free = arrow.codomain, free + 1
     if items is None:
         return None
-    new = " ".join(argument(item.span.text) for item in items)
+    texts = [argument(item.span.text) for item in items]
+    if len(items) > free and call.fun.span.text == "replicate":
+        return nested(call, [*texts, argument(call.args[-1].span.text)])
+    if len(items) > free:
+        return None
+    new = " ".join(texts)
     return Replacement(f"Arguments stand behind each other, without a tuple: {new}", new)
+
+
+def nested(call: ast.Apply, args: Sequence[str]) -> Replacement:
+    """The advice to write ``replicate n (replicate m x)`` for an array of arrays."""
+    new = args[-1]
+    for size in reversed(args[:-1]):
+        new = f"replicate {size} {argument(new)}"
+    return Replacement(f"Each size has its own replicate: {new}", new, call.span)
 
 
 def arity(call: ast.Exp | None, function: Type | None = None) -> str | None:
@@ -430,6 +455,8 @@ def arity(call: ast.Exp | None, function: Type | None = None) -> str | None:
             len(call.args) in (3, 4)):
         new = f"tabulate_{len(call.args) - 1}d"
         return Replacement(f"For {len(call.args) - 1} sizes write {new}.", new, call.fun.span)
+    if isinstance(call, ast.Apply) and call.fun.span.text == "replicate" and len(call.args) > 2:
+        return nested(call, [argument(arg.span.text) for arg in call.args])
     if not isinstance(call, ast.Apply) or not (
             named := re.fullmatch(r"(map|zip)(\d?)", call.fun.span.text)):
         return None
@@ -497,14 +524,15 @@ def _counted(function: ast.Exp, name: str, what: str, number: int) -> str | None
     return Replacement(f"For {what} write {new}.", new, function.span) if new in FUNCTIONS else None
 
 
-def _neutral(solved: Substitution, wanted: Tuple | Record, text: str) -> str:
+def _neutral(solved: Substitution, wanted: Tuple | Record, neutral: ast.Exp) -> str:
     """The advice about a neutral element that is a single value, and elements that are not."""
+    text = neutral.span.text
     parts = [part for _, part in wanted.fields] if isinstance(wanted, Record) else wanted.items
     new = f"({', '.join([text] * len(parts))})" if isinstance(wanted, Tuple) else (
         f"{{{', '.join(f'{label} = {text}' for label, _ in wanted.fields)}}}")
     hint = f"The neutral element has the parts of an element, as in {new}."
     plain = all(part in NUMBERS or is_one_of(NUMBERS, solved, part) for part in parts)
-    return Replacement(hint, new) if plain and text == "0" else hint
+    return Replacement(hint, new, neutral.span) if plain and text == "0" else hint
 
 
 def _result(wanted: Type, given: Type) -> str | None:
@@ -544,13 +572,13 @@ def _repeated(solved: Substitution, wanted: Array, given: Type, text: str, call:
         return Replacement(f"An array of one element is written [{text}].", f"[{text}]")
     if not isinstance(call, ast.Apply):
         return None
+    new = f"map (const {argument(text)}) {argument(call.args[-2].span.text)}"
+    constant = Replacement(f"An array of equal elements is: {new}", f"({new})") if len(
+        call.args) > 2 else ""
     if re.fullmatch(r"map\d?|filter|zip\d?", call.fun.span.text):
         return Replacement(f"All indices below it are: iota {argument(text)}",
-                           f"(iota {argument(text)})")
-    if len(call.args) > 2:
-        new = f"map (const {argument(text)}) {argument(call.args[-2].span.text)}"
-        return Replacement(f"An array of equal elements is: {new}", f"({new})")
-    return None
+                           f"(iota {argument(text)})", None, constant)
+    return constant or None
 
 
 def _joins(call: ast.Exp | None, text: str) -> bool:

@@ -40,6 +40,8 @@ _OFTEN = {"OP": "an operator", "MINUS": "an operator", "COLON": "':'", "RANGE": 
 _TOKEN = re.compile(
     r"""--[^\n]*|\#\[[^\]]*\]|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\\n])'|[A-Za-z_][\w']*|[()\[\]{}]""")
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
+_CLOSED = {"then": "if", "else": "if", "do": "loop", "case": "match", "in": "let"}
+"""Words that need another one before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +258,9 @@ def _missing(found: str, expected: Collection[str], waiting: list[Opening], befo
         return f"No '{_BRACKETS[found]}' is open here."
     if not found and waiting and waiting[-1].word == "let":
         return IN
+    if (opens := _CLOSED.get(found)) and "IF" in expected and all(
+            each.word != opens for each in waiting):
+        return f"No '{opens}' is open here."
     if "IF" in expected and (not found or found in _BRACKETS or found in RESERVED):
         return "An expression is missing before it."
     words = sorted({_WORDS[name] for name in expected if name in _WORDS})

@@ -1,0 +1,149 @@
+"""Hints about natural mistakes: their words, and the program that follows from them.
+
+Each kind has its neighbours.  A line is changed as the hint says, and then the program is right.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from runelift.frontend.load import checked
+from runelift.ir.base.errors import ProgramError, Replacement
+from runelift.ir.base.source import Source
+
+ROW = "entry main [n] (xs: [n]f64) (ys: [n]f64) (s: f64): [n]f64 = "
+MATRIX = "entry main [n][m] (a: [n][m]f64) (b: [n][m]f64) (r: [m]f64): "
+
+
+def hints_of(program: str) -> list[str]:
+    """The hints of the first mistake in a program."""
+    with pytest.raises(ProgramError) as caught:
+        checked(Source("a.fut", program))
+    first = min(caught.value.diagnostics, key=lambda each: each.span.start)
+    return [each if not isinstance(each, Replacement) or each.span else Replacement(
+        each, each.new, first.span) for each in first.hints]
+
+
+@pytest.mark.parametrize(("head", "wrong", "right"), [
+    # operators and functions of single values, along arrays
+    (ROW, "xs * 2 + 1", r"map (\x -> x * 2 + 1) xs"),
+    (ROW, "(xs - s) ** 2", r"map (\x -> (x - s) ** 2) xs"),
+    (ROW, "xs * ys + s", r"map2 (\x y -> x * y + s) xs ys"),
+    (ROW, "f64.sqrt (xs * xs + ys * ys)", r"map2 (\x y -> f64.sqrt (x * x + y * y)) xs ys"),
+    (ROW, "1 / (1 + f64.exp (-xs))", r"map (\x -> 1 / (1 + f64.exp (-x))) xs"),
+    (ROW, "xs / n", r"map (\x -> x / f64.i64 n) xs"),
+    (ROW, "xs / length xs", r"map (\x -> x / f64.i64 (length xs)) xs"),
+    (ROW, "iota n * 0.5", r"map (\x -> f64.i64 x * 0.5) (iota n)"),
+    (ROW, "f64.max 0 xs", "map (f64.max 0) xs"),
+    (ROW, "f64.max xs s", r"map (\x -> f64.max x s) xs"),
+    (ROW, "-xs", r"map (\x -> -x) xs"),
+    (ROW, "if xs > 0 then xs else s", r"map (\x -> if x > 0 then x else s) xs"),
+    (MATRIX + "[n][m]f64 = ", "(a - 3) / 2", r"map (map (\x -> (x - 3) / 2)) a"),
+    (MATRIX + "[n][m]f64 = ", "a * b - 1", r"map2 (map2 (\x y -> x * y - 1)) a b"),
+    (MATRIX + "[n][m]f64 = ", "a - r", r"map (\row -> map2 (-) row r) a"),
+    # arrays of arrays, where one of numbers is wanted
+    (MATRIX + "[n][m]f64 = ", "map f64.sqrt a", "map (map f64.sqrt) a"),
+    (MATRIX + "[n][m]f64 = ", "a |> map (* 2)", "a |> map (map (* 2))"),
+    (MATRIX + "[n][m]f64 = ", "map2 (+) a b", "map2 (map2 (+)) a b"),
+    (MATRIX + "[n][m]f64 = ", "scan (+) 0 a", "map (scan (+) 0) a"),
+    (MATRIX + "f64 = ", "f64.sum a", "f64.sum (flatten a)"),
+    (MATRIX + "[n]f64 = ", "f64.sum a", "map f64.sum a"),
+    (MATRIX + "f64 = ", "reduce (+) 0 a", "reduce (+) 0 (flatten a)"),
+    (MATRIX + "[n]f64 = ", "reduce f64.max 0 a", "map (reduce f64.max 0) a"),
+    (MATRIX + "f64 = ", "a |> f64.maximum", "a |> flatten |> f64.maximum"),
+    (MATRIX + "[]f64 = ", "filter (> 0) a", "filter (> 0) (flatten a)"),
+    ("def dot (a: []f64) (b: []f64): f64 = f64.sum (map2 (*) a b)\n" + MATRIX + "[n]f64 = ",
+     "dot a r", r"map (\row -> dot row r) a"),
+    # numbers of another type
+    ("entry main: []i64 = ", "iota 1e3", "iota 1000"),
+    ("entry main: []i32 = ", "replicate 4.0 1", "replicate 4 1"),
+    ("entry main (n: i64): []f64 = ", "map (* 0.1) (iota n)",
+     "map (* 0.1) ((map f64.i64 (iota n)))"),
+    ("entry main (xs: []i32): i64 = ", "i64.sum xs", "i64.sum (map i64.i32 xs)"),
+    ("entry main (xs: []i32): i32 = ", "i64.sum xs", "i32.sum xs"),
+    # calls and their arguments
+    ("entry main (x: f64): f64 = ", "f64.sqrt f64.abs x", "f64.sqrt (f64.abs x)"),
+    ("entry main (x: f64) (y: f64): f64 = ", "x.max(y)", "f64.max x y"),
+    ("entry main (xs: []i32): []i32 = ", "xs.take(3)", "take 3 xs"),
+    ("entry main (xs: []i32): []i32 = ", r"xs.map(\x -> x + 1)", r"map (\x -> x + 1) xs"),
+    ("def f (x: f64) (y: f64) = x * y\nentry main (p: (f64, f64)): f64 = ", "f p", "f p.0 p.1"),
+    ("entry main (xs: []i32): i32 = ", "reduce i32.min i32.max xs",
+     "reduce i32.min i32.highest xs"),
+    ("entry main (xs: []f32) (x: f32): []f32 = ", "map2 (*) xs x",
+     "map2 (*) xs (map (const x) xs)"),
+    ("entry main (xs: []i64): f64 = 1 / ", "(length xs) as f64", "f64.i64 (length xs)"),
+    ("entry main (a: bool) (b: bool): bool = ", "a xor b", "a != b"),
+    ("entry main (a: []f64) (b: []f64): []f64 = ", "[a, b]", "a ++ b"),
+    # names that have ended
+    ("entry main (n: i64): i64 = let ",
+     "r = loop (x, k) = (n, 0) while x > 1 do (x / 2, k + 1) in k",
+     "(x, k) = loop (x, k) = (n, 0) while x > 1 do (x / 2, k + 1) in k"),
+    ("entry main (n: i64): i64 = let r = loop acc = 0 for i < n do acc + i in ", "acc", "r"),
+    # syntax
+    ("", "type grid n = [n][n]f64", "type grid [n] = [n][n]f64"),
+    ("", "type pair a = (a, a)", "type pair 'a = (a, a)"),
+    ("", "import math\ndef f (x: f64): f64 = f64.sin x", "\ndef f (x: f64): f64 = f64.sin x"),
+    ("", "import numpy as np", ""),
+    ("", "from math import sqrt", ""),
+    ("", "#include <math.h>", ""),
+    ("", "pub def f (x: i32): i32 = x", "def f (x: i32): i32 = x"),
+    ("", "static def f (x: i32): i32 = x", "def f (x: i32): i32 = x"),
+    ("", "def f (g: i32 => i32): i32 = g 1", "def f (g: i32 -> i32): i32 = g 1"),
+    ("entry main (xs: []i32): []i32 = ", "xs[..2]", "xs[:2]"),
+    ("entry main (xs: []i32): []i32 = ", "xs[2..]", "xs[2:]"),
+    ("entry main: []i64 = ", "[1,3..9]", "(1..3...9)"),
+    ("entry main (n: i64): []f64 = ", "vec![0.0; n]", "(replicate n 0.0)"),
+    ("", "def f (x: [i32; 3]): i32 = x[0]", "def f (x: [3]i32): i32 = x[0]"),
+])
+def test_a_hint_cures(head: str, wrong: str, right: str) -> None:
+    program = head + wrong
+    changed = [program[:hint.span.start] + hint.new + program[hint.span.end:]
+               for hint in hints_of(program) if isinstance(hint, Replacement) and hint.span]
+    assert changed == [head + right]
+    checked(Source("a.fut", changed[0]))
+
+
+@pytest.mark.parametrize(("program", "said"), [
+    # a call comes first, but the sum may be meant
+    ("entry main (n: i64): []i64 = iota n + 1",
+     "A call comes before an operator: iota (n + 1), or for each element map (+ 1) (iota n)"),
+    ("entry main (n: i64): []i64 = iota n - 1", "A call comes before an operator: iota (n - 1), "
+     r"or for each element map (\x -> x - 1) (iota n)"),
+    ("entry main (n: i64): []i64 = iota 2 * n",
+     "A call comes before an operator: iota (2 * n), or for each element map (* n) (iota 2)"),
+    # rows or all elements
+    ("entry main [n] (a: [n][n]f64): [n]f64 = f64.sum a / 2",
+     "For each row: map f64.sum a.  For all elements: f64.sum (flatten a)."),
+    # functions as values
+    ("entry main (x: f64): f64 = f64.max x", "It is a function, which takes 1 more argument."),
+    ("entry main (x: f64): f64 = x + f64.max", "It is a function, which takes 2 arguments."),
+    ("entry main (x: f64): f64 = iterate (* 2) x",
+     "An argument is missing before (* 2): n, of type i32."),
+    # what is true of types
+    ("def add 'a (x: a) (y: a): a = x + y", "'a' may be any type, and not all have operators: "
+     "take a function as an argument, or name the type."),
+    ("def less 'a (x: a) (y: a): bool = x < y", "'a' may be any type, and not all have operators: "
+     "take a function as an argument, or name the type."),
+    ("entry main (x: f64): f64 = if x == 0 then \"n/a\" else x",
+     "A text is no number; f64.nan stands for a missing number."),
+    ("entry main (x: i32) (r: f64): (i32, f64) =\n  let f y = y * y\n  let g = f r\n  in (f x, g)",
+     "All calls of a local function have one type: define f for each type, or convert the "
+     "argument."),
+    # names that have ended are no names of other languages
+    ("entry main (x: i64): i64 = let y = (let size = x in size) in y + size",
+     "A name is known only inside of the expression that binds it."),
+    ("entry main (xs: []i64): i64 = let ys = map (\\mean -> mean) xs in mean",
+     "A name is known only inside of the expression that binds it."),
+    # words without the word before them
+    ("entry main (x: i32): i32 = do x", "No 'loop' is open here."),
+    ("entry main (x: i32): i32 = in x", "No 'let' is open here."),
+    ("entry main (x: i32): i32 = let y = in x", "An expression is missing before it."),
+    ("entry main (xs: *[]i32): []i32 = map (\\i -> xs[i] = 0) (iota 3)",
+     "Many elements are written at once: scatter xs is vs"),
+    ("def f (x: i32): i32 * i32 = (x, x)", "The type of a pair is written: (t, u)"),
+    ("def f = shape::circle 1", "A member of a module is written M.x, and a constructor #x."),
+])
+def test_a_hint_says_only_what_is_true(program: str, said: str) -> None:
+    hints = hints_of(program)
+    assert (hints[0] if hints else "") == said
+    assert not any(isinstance(each, Replacement) for each in hints)
