@@ -19,6 +19,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import platformdirs
+
 from runelift.codegen.emit.prelude import C_FUNCTIONS
 from runelift.ir.base.errors import UserError
 from runelift.runtime.cache import disk, private
@@ -165,7 +167,8 @@ def register_runtimes() -> list[str]:
     pocl_cache.provide()  # also if PyOpenCL is imported: PoCL looks when devices are asked for
     if "pyopencl" in sys.modules:
         return []
-    pyopencl_quirks.disable_unusable_caches()
+    if pocl_cache.problem_of(platformdirs.user_cache_path("pytools")) is not None:
+        pyopencl_quirks.disable_caches(unusable=True)
     if (place := pocl_cache.folder()) is not None and not any(
             module in sys.modules for module in WATCHED):
         # start-up: a command has no need of it

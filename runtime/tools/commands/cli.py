@@ -36,7 +36,14 @@ from runelift.runtime.devices.bindings import HINT, bindings_problem
 from runelift.runtime.host import supervisor
 from runelift.runtime.host.gc_policy import collect_rarely, freeze_at_exit
 from runelift.runtime.records.format import tables_within
-from runelift.runtime.tools.commands import HELP, INTERRUPTED, STOPPED, everyday, json_output
+from runelift.runtime.tools.commands import (
+    HELP,
+    INTERRUPTED,
+    STOPPED,
+    everyday,
+    habits,
+    json_output,
+)
 from runelift.runtime.tools.commands.streams import visible_streams
 from runelift.runtime.tools.commands.styles import columns, show
 
@@ -127,8 +134,6 @@ def _with_advice(message: str, known: Sequence[str]) -> str:
         return message
     # late: start-up; only mistakes need it
     import difflib
-
-    from runelift.runtime.tools.commands import habits
 
     if found["flag"]:
         return (f"{found['flag']} takes no value."

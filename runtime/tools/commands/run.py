@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -119,10 +120,10 @@ def _waiting(program: Program, entry: str) -> AbstractContextManager[None]:
         return waiting(f"interpreting {entry}")
     if not is_long(program.loaded, entry):
         return nullcontext()
-    # late: start-up; most runs are not the first
-    from runelift.runtime.programs.first_call import shown
-
-    return shown(entry, program.loaded)
+    # start-up: most runs are not the first
+    found: AbstractContextManager[None] = import_module(
+        "runelift.runtime.programs.first_call").shown(entry, program.loaded)
+    return found
 
 
 def _arguments(args: argparse.Namespace, wanted: Sequence[Prim]) -> list[Any]:
