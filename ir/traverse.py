@@ -557,6 +557,11 @@ def _substitution(mapping: Mapping[VName, Atom]) -> Mapper:
     return m
 
 
+def substitute_type(type_: Type, mapping: Mapping[VName, Atom]) -> Type:
+    """A type with other sizes."""
+    return _substitution(mapping).type(type_)
+
+
 def substitute_stm(stm: ir.Stm, mapping: Mapping[VName, Atom]) -> ir.Stm:
     """``stm[x ↦ a, ...]``, also in the types of its pattern."""
     return map_stm(_substitution(mapping), stm) if mapping else stm

@@ -16,7 +16,6 @@ from runelift.codegen.segops.segred import Segment
 from runelift.ir import imp
 from runelift.ir.base.errors import CompilerBug
 from runelift.ir.imp import Exp
-from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Ragged
 from runelift.ir.syntax import Body, Index, Param, SegRed, SegScan, Stm
@@ -33,16 +32,11 @@ def ragged_of(exp: SegRed | SegScan) -> Ragged:
     return found
 
 
-def offsets_of(ragged: Ragged) -> VName:
-    """The offsets of segments, for kernels that need them."""
-    if ragged.offsets is None:
-        raise CompilerBug(f"the segments of {ragged.lengths} have no offsets")
-    return ragged.offsets
-
-
 def offset(k: CodeBuilder, ragged: Ragged, segment: Exp) -> Exp:
     """The place of the first element of a segment, or of the end of the last."""
-    return k.array(offsets_of(ragged)).read([segment])
+    if ragged.offsets is None:
+        raise CompilerBug(f"the segments of {ragged.lengths} have no offsets")
+    return k.array(ragged.offsets).read([segment])
 
 
 def begin_segment(k: KernelBuilder, exp: Op, number: Exp) -> Op:

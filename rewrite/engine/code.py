@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from runelift.ir import syntax as ir
+from runelift.ir.base.source import Loc
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.types import Atom, Type
@@ -16,6 +18,8 @@ class Code:
     def __init__(self, names: Names) -> None:
         self.names = names
         self.out: list[ir.Stm] = []
+        self.loc: Loc | None = None
+        """The place of the program that statements without a place stand for."""
 
     def fresh(self, base: str | VName, type_: Type) -> ir.Param:
         """A new name of a type."""
@@ -23,7 +27,8 @@ class Code:
 
     def emit(self, *stms: ir.Stm) -> None:
         """Add statements."""
-        self.out += stms
+        self.out += [stm if stm.loc is not None or self.loc is None else replace(stm, loc=self.loc)
+                     for stm in stms]
 
     def name(self, name: VName, exp: ir.Exp) -> None:
         """Bind the name of an i64."""

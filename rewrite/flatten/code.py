@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from runelift.ir import syntax as ir
-from runelift.ir.base.source import Loc
 from runelift.ir.names import VName
 from runelift.ir.types import Atom, Type, elem_of
 from runelift.rewrite.engine import code
@@ -22,8 +20,6 @@ class Code(code.Code):
     def __init__(self, flattener: Flattener) -> None:
         super().__init__(flattener.names)
         self.flattener = flattener
-        self.loc: Loc | None = None
-        """The place of the program that statements without a place stand for."""
 
     def fresh(self, base: str | VName, type_: Type) -> ir.Param:
         """A new name of a type."""
@@ -31,11 +27,9 @@ class Code(code.Code):
 
     def emit(self, *stms: ir.Stm) -> None:
         """Add statements."""
-        for stm in stms:
-            if stm.loc is None and self.loc is not None:
-                stm = replace(stm, loc=self.loc)
+        super().emit(*stms)
+        for stm in self.out[len(self.out) - len(stms):]:
             self.flattener.learn(stm)
-            self.out.append(stm)
 
     def read(self, array: VName, *indices: Atom, base: str | VName | None = None) -> VName:
         """An element of an array of scalars."""

@@ -42,7 +42,7 @@ from runelift.ir.traverse import (
     map_stm,
     rename_body,
     substitute_body,
-    substitute_stm,
+    substitute_type,
 )
 from runelift.ir.types import (
     Atom,
@@ -234,8 +234,7 @@ class _Extents:
     def unused(self, pat: tuple[ir.Param, ...]) -> tuple[ir.Param, ...]:
         """A pattern with fresh names, also where they are sizes."""
         fresh = {p.name: self.names.fresh(p.name) for p in pat}
-        stm = substitute_stm(ir.Stm(pat, ir.AtomExp(i64(0))), fresh)
-        return tuple(ir.Param(fresh[p.name], q.type) for p, q in zip(pat, stm.pat, strict=True))
+        return tuple(ir.Param(fresh[p.name], substitute_type(p.type, fresh)) for p in pat)
 
     def greatest_in(self, exp: ir.Exp, name: VName) -> ir.Exp | None:
         """An expression whose last result is the greatest value of ``name`` inside of ``exp``."""
@@ -367,19 +366,14 @@ def _visit(body: ir.Body, bound: dict[VName, ir.Stm | None], used: dict[VName, N
             for size in shape_of(param.type):
                 if isinstance(size, VName) and size in own:
                     fixed.add(size)
-                elif not isinstance(stm.exp, ir.VIEWS):
-                    _use(size, bound, used)
+                elif isinstance(size, VName) and not isinstance(stm.exp, ir.VIEWS) and (
+                        not _is_bounded(size, bound)):  # else code generation finds a bound
+                    used[size] = None
         for lam in lambdas_of(stm.exp):
             bound.update((p.name, None) for p in lam.params)
             _visit(lam.body, bound, used, fixed)
         for inner in bodies_of(stm.exp):
             _visit(inner, bound, used, fixed)
-
-
-def _use(size: Atom, bound: dict[VName, ir.Stm | None], used: dict[VName, None]) -> None:
-    """Note that an array has this size, unless code generation finds a bound by itself."""
-    if isinstance(size, VName) and not _is_bounded(size, bound):
-        used[size] = None
 
 
 def _is_bounded(atom: Atom, bound: dict[VName, ir.Stm | None]) -> bool:

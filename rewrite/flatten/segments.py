@@ -26,7 +26,7 @@ from runelift.ir.operators import one_operation
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Fact, Ragged, Sharing
 from runelift.ir.traverse import statements_inside
-from runelift.ir.types import Atom, Const, Type, array_of, as_name, elem_of, i64, shape_of, zero
+from runelift.ir.types import Atom, Const, array_of, as_name, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.scalar_code import is_scalar_code
 from runelift.rewrite.engine.scope import whole
 from runelift.rewrite.flatten.code import Code
@@ -165,9 +165,7 @@ def with_owners(walk: Walk, width: VName) -> Segments:
         return found
     owners = _beside_scan(walk, found)
     if owners is None:
-        param, exp = _owners(walk, found, ragged_nest(walk, found, Sharing.FLAT), ir.Body((), ()))
-        walk.emit(ir.Stm((param,), exp))
-        owners = param.name
+        owners = _emit_owners(walk, found, ragged_nest(walk, found, Sharing.FLAT), ir.Body((), ()))
     return _known(walk, width, replace(found, owners=owners))
 
 
@@ -230,9 +228,8 @@ def over_elements(walk: Walk, width: VName, like: Sequence[ir.Param],
         inner = ragged_nest(walk, found, Sharing.FLAT)
         body = element(inner)
         if not _makes_arrays(body):
-            owners, exp = _owners(walk, found, inner, body, ret)
-            walk.emit(ir.Stm((owners, *pat), exp, attrs))
-            _known(walk, width, replace(found, owners=owners.name))
+            owners = _emit_owners(walk, found, inner, body, pat, attrs)
+            _known(walk, width, replace(found, owners=owners))
             return pat
     inner = elements_nest(walk, width)
     walk.emit(ir.Stm(pat, walk.segmap(inner.nest.space, element(inner), ret), attrs))
@@ -245,11 +242,21 @@ def _makes_arrays(body: ir.Body) -> bool:
                for stm in statements_inside([body]) for p in stm.pat)
 
 
+def start_of(walk: Walk, size: Atom) -> VName:
+    """The place of a point's first element among all elements of arrays of a size.
+
+    It is a definition of Σ.
+    """
+    if isinstance(size, VName) and not walk.invariant(size):
+        starts = with_offsets(walk, size).starts
+        return walk.definitions.read(starts, define_number(walk), base="start")
+    return walk.definitions.computed("mul", define_number(walk), size, base="start")
+
+
 def bind_parts(walk: Walk, pat: Sequence[ir.Param], host: Sequence[ir.Param], width: VName
                ) -> None:
     """Bind names to the parts of flat arrays that belong to a segment."""
-    starts = with_offsets(walk, width).starts
-    start = walk.definitions.read(starts, define_number(walk), base="start")
+    start = start_of(walk, width)
     walk.nest = walk.nest.define(
         ir.Stm((param,), ir.Index(array.name, (
             ir.SliceDim(start, width, i64(1)), *map(whole, shape_of(param.type)[1:]))),
@@ -453,24 +460,21 @@ def exclusive_scans(walk: Walk, point: VName, body: ir.Body, ends: VName,
     return tuple(p.name for p in offsets)
 
 
-class _Owners(NamedTuple):
-    """A scan that finds the segment of each element, and a name for the segments."""
+def _emit_owners(walk: Walk, found: Segments, inner: Elements, body: ir.Body,
+                 pat: tuple[ir.Param, ...] = (), attrs: tuple[str, ...] = ()) -> VName:
+    """The owners of elements, as one pass over the offsets writes them.
 
-    param: ir.Param
-    exp: ir.SegScan
-
-
-def _owners(walk: Walk, found: Segments, inner: Elements, body: ir.Body,
-            ret: tuple[Type, ...] = ()) -> _Owners:
-    """The owners of elements, as one pass over the offsets writes them, and what ``body`` makes."""
-    names, prim = walk.flattener.names, Prim.I32
+    It also makes ``pat``, as ``body`` computes an element.
+    """
     _check_few(walk, found)
     owner = _owner(walk, inner.number)
     space, body = walk.flattener.fresh_kernel(inner.nest.space, ir.Body(
         (owner, *body.stms), (owner.pat[0].name, *body.result)))
-    return _Owners(walk.fresh("own", array_of((found.total,), prim)), ir.SegScan(
-        ir.Level.GRID, space, (one_operation(names, "max", Const(0, prim)),), body,
-        (prim, *ret)))
+    owners = walk.fresh("own", array_of((found.total,), Prim.I32))
+    greatest = one_operation(walk.flattener.names, "max", Const(0, Prim.I32))
+    walk.emit(ir.Stm((owners, *pat), ir.SegScan(ir.Level.GRID, space, (greatest,), body, (
+        Prim.I32, *(elem_of(p.type) for p in pat))), attrs))
+    return owners.name
 
 
 def _owner(walk: Walk, number: VName) -> ir.Stm:

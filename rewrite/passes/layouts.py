@@ -19,6 +19,7 @@ from runelift.ir.points import settings
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import bodies_inside, free_vars
 from runelift.ir.types import Atom, Type, array_of, elem_of, i64, row_of, shape_of
+from runelift.rewrite.engine.code import Code
 from runelift.rewrite.engine.outward import OutwardWalk, each_body
 from runelift.rewrite.engine.pick import users
 from runelift.rewrite.engine.rule import Rewriting, Rule, rule
@@ -104,7 +105,7 @@ def unflatten_map(wanted: Wanted) -> tuple[ir.Stm, ...] | None:
             shape = (*outer, *shape_of(param.type))
             built.take(param, built.view(ir.Reshape(shape, array), shape, param.type),
                        tuple(p.name for p in built.indices))
-    built.inside += level.stms
+    built.inside.out += level.stms
     return built.done(nest)
 
 
@@ -144,7 +145,7 @@ def flatten_nest(wanted: Wanted) -> tuple[ir.Stm, ...] | None:
                 shape = (exp.shape[0], *shape_of(param.type))
                 built.take(param, built.view(ir.Reshape(shape, root), shape, param.type),
                            (built.indices[0].name,))
-        built.inside += level.stms
+        built.inside.out += level.stms
         roots = found
     return built.done(nest)
 
@@ -167,7 +168,7 @@ def transpose_nest(wanted: Wanted) -> tuple[ir.Stm, ...] | None:
         index = built.indices[exp.perm.index(number)].name
         for param, array in zip(level.params, level.arrays, strict=True):
             built.take(param, array, (index,))
-        built.inside += level.stms
+        built.inside.out += level.stms
     return built.done(nest)
 
 
@@ -213,10 +214,9 @@ class _Built:
 
     def __init__(self, wanted: Wanted, widths: Sequence[Atom]) -> None:
         self.wanted, self.widths = wanted, widths
-        fresh = wanted.names.fresh
-        self.indices = [ir.Param(fresh("i"), Prim.I64) for _ in widths]
-        self.around: list[ir.Stm] = []
-        self.inside: list[ir.Stm] = []
+        self.around, self.inside = Code(wanted.names), Code(wanted.names)
+        self.around.loc = self.inside.loc = wanted.layout.loc
+        self.indices = [self.inside.fresh("i", Prim.I64) for _ in widths]
 
     def is_made(self, array: VName) -> bool:
         """True if elements of ``array`` follow from their index, so that no layout is needed."""
@@ -225,37 +225,32 @@ class _Built:
 
     def compute(self, op: str, left: Atom, right: Atom) -> VName:
         """Add an i64 that each point computes; its name."""
-        param = ir.Param(self.wanted.names.fresh("i"), Prim.I64)
-        self.inside.append(ir.Stm((param,), ir.PrimOp(op, Prim.I64, (left, right)),
-                                  loc=self.wanted.layout.loc))
-        return param.name
+        return self.inside.computed(op, left, right, base="i")
 
     def view(self, exp: ir.Reshape, shape: tuple[Atom, ...], element: Type) -> VName:
         """Add a view outside of the nest; its name."""
-        param = ir.Param(self.wanted.names.fresh("fs"), array_of(shape, elem_of(element)))
-        self.around.append(ir.Stm((param,), exp, loc=self.wanted.layout.loc))
-        return param.name
+        return self.around.emitted("fs", array_of(shape, elem_of(element)), exp)
 
     def take(self, param: ir.Param, array: VName, indices: tuple[Atom, ...]) -> None:
         """Bind ``param`` to the part of ``array`` behind the indices."""
-        self.inside.append(ir.Stm((param,), ir.Index(
+        self.inside.emit(ir.Stm((param,), ir.Index(
             array, (*indices, *map(whole, shape_of(param.type)))), loc=self.wanted.made.loc))
 
     def done(self, nest: Nest) -> tuple[ir.Stm, ...]:
         """The statements of the nest, which binds the name of the layout."""
-        fresh, loc = self.wanted.names.fresh, self.wanted.made.loc
+        loc = self.wanted.made.loc
         (out,) = self.wanted.layout.pat
-        body, type_ = ir.Body(tuple(self.inside), (nest.result,)), nest.type
+        body, type_ = self.inside.as_body(nest.result), nest.type
         for number in reversed(range(len(self.widths))):
             width = self.widths[number]
-            counted = ir.Param(fresh("is"), array_of((width,), Prim.I64))
-            self.around.append(ir.Stm((counted,), ir.Iota(width, i64(0), i64(1), Prim.I64)))
+            counted = self.around.emitted("is", array_of((width,), Prim.I64),
+                                          ir.Iota(width, i64(0), i64(1), Prim.I64))
             lam = ir.Lambda((self.indices[number],), body, (type_,))
             type_ = array_of((width, *shape_of(type_)), elem_of(type_))
-            rows = ir.Param(fresh("rows"), type_) if number else out
-            stm = ir.Stm((rows,), ir.Map(width, lam, (counted.name,)), loc=loc)
+            rows = self.around.fresh("rows", type_) if number else out
+            stm = ir.Stm((rows,), ir.Map(width, lam, (counted,)), loc=loc)
             body = ir.Body((stm,), (rows.name,))
-        return (*self.around, *body.stms)
+        return (*self.around.out, *body.stms)
 
 
 def nest_of(stm: ir.Stm, depth: int) -> Nest | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from functools import partial
 from types import MappingProxyType
@@ -12,8 +12,9 @@ from runelift.ir import syntax as ir
 from runelift.ir.analysis.placement import SCRATCH
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import free_vars, substitute_body, substitute_stm
+from runelift.ir.traverse import free_vars, substitute_body, substitute_type
 from runelift.ir.types import Atom, Type, array_of, as_name, elem_of, i64, shape_of
+from runelift.rewrite.engine.pick import Item, pick
 from runelift.rewrite.engine.scope import whole
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Elements, Nest, show_nest
@@ -126,11 +127,16 @@ def _kind(walk: Walk, stm: ir.Stm, type_: Type) -> _Kind | None:
     return _Kind.SEGMENTS if len(shape_of(type_)) == 1 else None
 
 
+def _of(kind: _Kind, kinds: Sequence[_Kind], items: Sequence[Item]) -> tuple[Item, ...]:
+    """The items of the results of a kind."""
+    return pick(items, [each is kind for each in kinds])
+
+
 def _emit(walk: Walk, stm: ir.Stm, kinds: list[_Kind]) -> str | None:
     """Emit the partition and the branches, and bind the results; the reason if impossible."""
     branch = ir.node_of(stm, ir.If)
     parts = partition(walk, branch.cond, _stored_lengths(walk, stm, kinds))
-    scalars = [p for p, kind in zip(stm.pat, kinds, strict=True) if kind is _Kind.SCALAR]
+    scalars = _of(_Kind.SCALAR, kinds, stm.pat)
     dests = [ir.Param(walk.emitted(p.name.base, type_, zeros(type_), (SCRATCH,)), type_)
         for p in scalars for type_ in [array_of((parts.count,), p.type)]]
     sides = list[_Branch]()
@@ -149,8 +155,7 @@ def _emit(walk: Walk, stm: ir.Stm, kinds: list[_Kind]) -> str | None:
 
 def _stored_lengths(walk: Walk, stm: ir.Stm, kinds: list[_Kind]) -> VName | None:
     """Lengths of a result that are stored in one dimension, if their offsets are not known."""
-    sizes = [size for p, kind in zip(stm.pat, kinds, strict=True) if kind is _Kind.SEGMENTS
-             for size in shape_of(p.type)]
+    sizes = [size for p in _of(_Kind.SEGMENTS, kinds, stm.pat) for size in shape_of(p.type)]
     return next((size for size in sizes if isinstance(size, VName) and walk.flattener.lifted
                  and len(walk.nest.space) == 1 and size not in walk.nest.segments
                  and walk.nest.expanded(size) is not None), None)
@@ -167,28 +172,25 @@ def _branch(walk: Walk, stm: ir.Stm, kinds: list[_Kind], body: ir.Body,
     inner.statements(body)
     flattener.checked.intersection_update(checked)  # at the points of the branch only
     inner.look_ahead(frozenset())
-    each = list(zip(stm.pat, body.result, kinds, strict=True))
-    flattener.learn_params(ir.Param(atom, p.type) for p, atom, kind in each
-                           if kind is _Kind.REGULAR and isinstance(atom, VName))
-    if why := inner.make_known({name for _, atom, kind in each if kind is not _Kind.SCALAR
-                                and isinstance(atom, VName)
-                                for name in (atom, *shape_of(flattener.types[atom]))
+    scalars, rows, arrays = (_of(kind, kinds, body.result) for kind in _Kind)
+    uniform = list(zip(_of(_Kind.REGULAR, kinds, stm.pat), map(as_name, rows), strict=True))
+    flattener.learn_params(ir.Param(name, p.type) for p, name in uniform)
+    if why := inner.make_known({name for array in map(as_name, (*rows, *arrays))
+                                for name in (array, *shape_of(flattener.types[array]))
                                 if isinstance(name, VName)}):
         return why
-    regular = [(param.name, array_of((count,), param.type), inner.expand(atom, param.type))
-               for param, atom, kind in each if kind is _Kind.REGULAR]
-    written = _written(inner, found.number, [atom for _, atom, kind in each
-                                             if kind is _Kind.SCALAR], dests)
+    regular = [(param.name, array_of((count,), param.type), inner.expand(name, param.type))
+               for param, name in uniform]
+    written = _written(inner, found.number, scalars, dests)
     taken = Results(flattener)
-    for before, after in zip(dests, written, strict=True):
-        taken.keep(before, after.name)
+    for dest, result in zip(dests, written, strict=True):
+        taken.keep(dest, result.name)
     for base, type_, value in regular:
         taken.add(base, type_, value, type_)
-    elements = _elements(inner, found, tuple(
-        as_name(atom) for _, atom, kind in each if kind is _Kind.SEGMENTS), taken)
+    elements = _elements(inner, found, tuple(map(as_name, arrays)), taken)
     taken.emit(walk, count, inner.out)
-    scalars, rest = taken.params[:len(dests)], taken.params[len(dests):]
-    return _Branch(tuple(scalars), tuple(rest[:len(regular)]), elements)
+    after, rest = taken.params[:len(dests)], taken.params[len(dests):]
+    return _Branch(tuple(after), tuple(rest[:len(regular)]), elements)
 
 
 def _only_results(body: ir.Body) -> frozenset[VName]:
@@ -215,15 +217,14 @@ def _elements(inner: Walk, found: Restricted, arrays: tuple[VName, ...], taken: 
     hosts = dict[VName, Atom]()
     for name in inside:
         if name in needed:
-            (type_,) = (p.type for p in substitute_stm(ir.Stm(
-                (ir.Param(name, types[name]),), ir.AtomExp(i64(0))), hosts).pat)
+            type_ = substitute_type(types[name], hosts)
             empty = array_of(tuple(i64(0) if size in hosts.values() else size
                                    for size in shape_of(type_)), elem_of(type_))
             hosts[name] = taken.add(name, type_, name, empty)
     return known._replace(hosts=hosts)
 
 
-def _written(inner: Walk, number: VName, atoms: list[Atom], dests: list[ir.Param]
+def _written(inner: Walk, number: VName, atoms: Sequence[Atom], dests: list[ir.Param]
              ) -> tuple[ir.Param, ...]:
     """The arrays over all points with the scalars of some; what waits runs in the kernel."""
     if not atoms:
@@ -243,13 +244,12 @@ def _gather(walk: Walk, stm: ir.Stm, kinds: list[_Kind], parts: Partition,
     """Bind the arrays of both branches: all of one shape joined, segments made in order."""
     if _Kind.REGULAR in kinds:
         place = define_place(walk, parts)
-        pairs = iter(zip(*(branch.arrays for branch in branches), strict=True))
-        for param, kind in zip(stm.pat, kinds, strict=True):
-            if kind is _Kind.REGULAR:
-                both = walk.joined([p.name for p in next(pairs)], parts.count)
-                walk.nest = walk.nest.define([ir.Stm((param,), ir.Index(
-                    both, (place, *map(whole, shape_of(param.type)))))])
-    segments = [p for p, kind in zip(stm.pat, kinds, strict=True) if kind is _Kind.SEGMENTS]
+        for param, *each in zip(_of(_Kind.REGULAR, kinds, stm.pat),
+                                *(branch.arrays for branch in branches), strict=True):
+            both = walk.joined([p.name for p in each], parts.count)
+            walk.nest = walk.nest.define([ir.Stm((param,), ir.Index(
+                both, (place, *map(whole, shape_of(param.type)))))])
+    segments = _of(_Kind.SEGMENTS, kinds, stm.pat)
     sides = [branch.elements for branch in branches]
     for (size,) in dict.fromkeys(shape_of(p.type) for p in segments):
         assert isinstance(size, VName)

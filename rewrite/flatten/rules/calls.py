@@ -16,7 +16,7 @@ from runelift.ir.traverse import (
     names_from_outside,
     statements_inside,
     substitute_body,
-    substitute_stm,
+    substitute_type,
 )
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of
 from runelift.rewrite.flatten.book import Unlike, flattening
@@ -30,7 +30,7 @@ from runelift.rewrite.flatten.segments import (
     define_number,
     number_of_elements,
     packed,
-    with_offsets,
+    start_of,
 )
 from runelift.rewrite.flatten.walk import Walk
 
@@ -178,7 +178,7 @@ def _closed(walk: Walk, exp: ir.Recursion) -> ir.Recursion:
     order = sorted(used, key=lambda name: (len(shape_of(types[name])), name.base))
     params = [walk.fresh(name.base, types[name]) for name in order]
     names = dict[VName, Atom](zip(order, (p.name for p in params), strict=True))
-    renamed = [substitute_stm(ir.Stm((p,), ir.AtomExp(p.name)), names).pat[0] for p in params]
+    renamed = [replace(p, type=substitute_type(p.type, names)) for p in params]
     extra = tuple(p.name for p in params)
 
     def hand_on(body: ir.Body) -> ir.Body:
@@ -194,8 +194,8 @@ def _closed(walk: Walk, exp: ir.Recursion) -> ir.Recursion:
     walk.flattener.learn_params(renamed)
     body = substitute_body(hand_on(exp.body), names)
     walk.flattener.learn_body(body)
-    own_params = [replace(p, param=substitute_stm(ir.Stm((p.param,), ir.AtomExp(p.init)),
-                                                  names).pat[0]) for p in exp.params]
+    own_params = [replace(p, param=replace(p.param, type=substitute_type(p.param.type, names)))
+                  for p in exp.params]
     return replace(exp, params=(*(ir.LoopParam(p, a) for p, a in zip(renamed, order, strict=True)),
                                 *own_params), body=body)
 
@@ -245,24 +245,21 @@ class _Function(NamedTuple):
 def _function(walk: Walk, exp: ir.Recursion, lifted: Lifted) -> _Function | str:
     """The parameters and body of f↑; the reason if a call stays in a kernel."""
     flattener, count = walk.flattener, walk.fresh("k", Prim.I64)
-    index, params = walk.fresh("q", Prim.I64), [count]
-    nest = Nest((ir.SegDim(index.name, count.name),))
+    index, params = walk.fresh("q", Prim.I64).name, [count]
+    inner = Walk(flattener, Nest((ir.SegDim(index, count.name),)))
     for given, form in zip(exp.params, lifted.params, strict=True):
         param = given.param
         if form is Form.EACH:
             params.append(walk.fresh(param.name.base, array_of((count.name,), param.type)))
-            nest = nest.define([nest.point(param, params[-1].name)])
+            inner.bind([param], params[-1:])
         elif form is Form.SEGMENTS:
             total = walk.fresh("total", Prim.I64)
             data = walk.fresh(param.name.base, array_of((total.name,), elem_of(param.type)))
             starts = walk.fresh("starts", array_of((count.name,), Prim.I64))
-            start = walk.fresh("start", Prim.I64)
             params += [total, data, starts]
-            nest = nest.define([
-                ir.Stm((start,), ir.Index(starts.name, (index.name,))),
-                ir.Stm((param,), ir.Index(data.name, (ir.SliceDim(
-                    start.name, shape_of(param.type)[0], i64(1)),)))])
-    inner = Walk(flattener, nest)
+            start = inner.definitions.read(starts.name, index, base="start")
+            inner.definitions.emit(ir.Stm((param,), ir.Index(data.name, (
+                ir.SliceDim(start, shape_of(param.type)[0], i64(1)),))))
     inner.statements(exp.body)
     inner.look_ahead(frozenset())
     each = list(zip(exp.body.result, exp.ret, lifted.results, strict=True))
@@ -396,12 +393,7 @@ def _view(walk: Walk, array: VName) -> _View:
                                            if not isinstance(a, ir.SliceDim)])
     data, total = packed(walk, array)
     (size,) = shape_of(types[array])
-    number = define_number(walk)
-    if walk.invariant(size):
-        return _View(data, total, _computed(walk, "mul", number, size))
-    assert isinstance(size, VName)
-    starts = with_offsets(walk, size).starts
-    return _View(data, total, walk.definitions.read(starts, number, base="start"))
+    return _View(data, total, start_of(walk, size))
 
 
 def _row(walk: Walk, origin: VName, place: Sequence[Atom]) -> _View:

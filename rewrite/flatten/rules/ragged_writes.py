@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.operators import is_identity
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Sharing
-from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of
+from runelift.ir.types import Atom, Type, array_of, i64, shape_of
 from runelift.rewrite.engine.checks import bounds_checks, within
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.code import Code
@@ -24,11 +25,10 @@ from runelift.rewrite.flatten.segments import (
     bind_parts,
     by_number,
     concat_element,
-    define_number,
     elements_nest,
-    flat_array,
     over_elements,
     packed,
+    start_of,
     with_offsets,
 )
 from runelift.rewrite.flatten.walk import Walk
@@ -84,34 +84,32 @@ def scatter_of_segments(walk: Walk, stm: ir.Stm, soac: ir.Scatter) -> str | None
     if why := walk.prepare(stm):
         return why
     walk.check_definitions(stm)
-    dests = [_Destination(walk, dest.array) for dest in soac.dests]
-    result = soac.lam.body.result
+    dests, result = [_destination(walk, dest.array) for dest in soac.dests], soac.lam.body.result
     _emit_scatter(walk, stm, _points(walk, soac.width, soac.lam, soac.arrays), [*zip(
-        dests, result[::2], result[1::2], strict=True)], [*soac.lam.body.stms], "writes of")
+        dests, result[::2], result[1::2], strict=True)], soac.lam.body.stms, "writes of")
     return None
 
 
 def _emit_scatter(walk: Walk, stm: ir.Stm, nest: Nest,
-                  writes: Sequence[tuple[_Destination, Atom, Atom]], stms: list[ir.Stm],
+                  writes: Sequence[tuple[_Destination, Atom, Atom]], stms: Sequence[ir.Stm],
                   note: str) -> None:
     """Emit the writes of values to indices in destinations, and bind the results.
 
     Each point of ``nest`` runs the statements before it writes.
     """
-    result = list[Atom]()
-    for dest, index, value in writes:
-        result += [dest.place(index, stms), value]
-        nest = dest.known_in(nest)
-    space, body = walk.kernel(nest, tuple(stms), tuple(result))
+    code = Code(walk.flattener)
+    code.emit(*stms)
+    result = [atom for dest, index, value in writes for atom in (dest.place(code, index), value)]
+    space, body = walk.kernel(nest, tuple(code.out), tuple(result))
     walk.flattener.derivation.fired("G18", stm, f"{note} {show_nest(nest)}")
-    dests = [dest for dest, _, _ in writes]
-    _emit_into(walk, stm, dests, ir.SegScatter(
-        walk.level, space, tuple(ir.Dest(dest.flat, 1) for dest in dests), body))
+    into = [dest.flat for dest, _, _ in writes]
+    _emit_into(walk, stm, into, ir.SegScatter(
+        walk.level, space, tuple(ir.Dest(flat, 1) for flat in into), body))
 
 
-def _emit_into(walk: Walk, stm: ir.Stm, dests: Sequence[_Destination], exp: ir.Exp) -> None:
-    """Emit an operation that changes destinations, and bind the names of ``stm`` at each point."""
-    host = tuple(dest.result() for dest in dests)
+def _emit_into(walk: Walk, stm: ir.Stm, flat: Sequence[VName], exp: ir.Exp) -> None:
+    """Emit an operation that changes flat arrays, and bind the names of ``stm`` at each point."""
+    host = tuple(walk.fresh(each, walk.flattener.types[each]) for each in flat)
     walk.emit(ir.Stm(host, exp, stm.attrs, stm.loc))
     for param, array in zip(stm.pat, host, strict=True):
         bind_packed(walk, param, array.name)
@@ -135,21 +133,20 @@ def hist_of_segments(walk: Walk, stm: ir.Stm, soac: ir.Hist) -> str | None:
     if why := walk.prepare(stm):
         return why
     walk.check_definitions(stm)
-    dests = [[_Destination(walk, d) for d in op.dests] for op in soac.ops]
-    nest = _points(walk, soac.width, soac.lam, soac.arrays)
-    values, stms = list(soac.lam.body.result), list(soac.lam.body.stms)
-    for number, into in enumerate(dests):
-        values[number] = into[0].place(values[number], stms)
-        nest = into[0].known_in(nest)
+    dests = [[_destination(walk, d) for d in op.dests] for op in soac.ops]
+    nest, code = _points(walk, soac.width, soac.lam, soac.arrays), Code(walk.flattener)
+    code.emit(*soac.lam.body.stms)
+    bins, values = soac.lam.body.result[:len(dests)], soac.lam.body.result[len(dests):]
+    places = [into[0].place(code, index) for into, index in zip(dests, bins, strict=True)]
     if len(nest.space) > 1:  # a histogram over several dimensions has bins for each outer point
         count, (index, nest) = walk.points_of(nest), by_number(walk, nest)
         nest = Nest((ir.SegDim(index, count),), nest.defs)
-    space, body = walk.kernel(nest, tuple(stms), tuple(values))
-    ops = tuple(ir.HistOp(into[0].size, tuple(dest.flat for dest in into),
+    space, body = walk.kernel(nest, tuple(code.out), (*places, *values))
+    ops = tuple(ir.HistOp(into[0].total, tuple(dest.flat for dest in into),
                           walk.flattener.copy_operators((op.op,))[0])
                 for op, into in zip(soac.ops, dests, strict=True))
     walk.flattener.derivation.fired("G17", stm, f"bins of {show_nest(nest)}")
-    _emit_into(walk, stm, [dest for into in dests for dest in into],
+    _emit_into(walk, stm, [dest.flat for into in dests for dest in into],
                ir.SegHist(walk.level, space, ops, body))
     return None
 
@@ -170,10 +167,10 @@ def update_of_segments(walk: Walk, stm: ir.Stm, update: ir.Update) -> str | None
         return "it is an update of a slice"
     if why := walk.prepare(stm):
         return why
-    stms = bounds_checks(walk.flattener.names, (index,), shape_of(param.type), stm.loc
-                         ) if update.checked else []
-    _emit_scatter(walk, stm, walk.nest, [(_Destination(walk, update.array), index, update.value)],
-                  stms, "an element at each point of")
+    dest = _destination(walk, update.array)
+    checks = bounds_checks(walk.flattener.names, (index,), shape_of(param.type), stm.loc)
+    _emit_scatter(walk, stm, walk.nest, [(dest, index, update.value)],
+                  checks if update.checked else (), "an element at each point of")
     return None
 
 
@@ -222,42 +219,24 @@ def _points(walk: Walk, width: Atom, lam: ir.Lambda, arrays: tuple[VName, ...]) 
     return elements_nest(walk, width).of(lam, arrays, walk.loc)
 
 
-class _Destination:
-    """An array at each point of Σ that is written to; ``flat`` has the elements for all points."""
+class _Destination(NamedTuple):
+    """An array at each point of Σ that is written to, from ``start`` on among all elements."""
 
-    def __init__(self, walk: Walk, array: VName) -> None:
-        self.walk = walk
-        type_ = walk.flattener.types[array]
-        (self.length,) = shape_of(type_)
-        self.elem = elem_of(type_)
-        self.start = walk.fresh("start", Prim.I64)
-        if walk.invariant(self.length):
-            self.flat, self.size = packed(walk, array)
-            self._starts: ir.Exp = ir.PrimOp("mul", Prim.I64, (define_number(walk), self.length))
-        else:
-            assert isinstance(self.length, VName)
-            found = with_offsets(walk, self.length)
-            self.size = found.total
-            self.flat = flat_array(walk, array, self.length)
-            self._starts = ir.Index(found.starts, (define_number(walk),))
+    length: Atom
+    start: VName
+    flat: VName
+    total: Atom
 
-    def known_in(self, nest: Nest) -> Nest:
-        """A nest inside of Σ in which the place where the array begins is known."""
-        known = nest.defs.keys() | nest.indices
-        return nest.define([*(each for name, each in self.walk.nest.defs.items()
-                              if name not in known), ir.Stm((self.start,), self._starts)])
-
-    def place(self, index: Atom, stms: list[ir.Stm]) -> Atom:
-        """The place of an element of the array at a point, -1 if it has none; adds statements."""
-        code = Code(self.walk.flattener)
+    def place(self, code: Code, index: Atom) -> VName:
+        """The place of an element of the array at a point, -1 if it has none."""
         inside = within(code, index, self.length)
-        moved = code.computed("add", self.start.name, index, base="place")
+        moved = code.computed("add", self.start, index, base="place")
         (place,) = code.chosen(inside, ir.Body((), (moved,)), ir.Body((), (i64(-1),)),
                                (Prim.I64,), "place")
-        stms += code.out
         return place
 
-    def result(self) -> ir.Param:
-        """A name for the array after the writes."""
-        return self.walk.fresh(self.flat, array_of((self.size,), self.elem))
 
+def _destination(walk: Walk, array: VName) -> _Destination:
+    """The array at each point of Σ that has a name."""
+    (length,) = shape_of(walk.flattener.types[array])
+    return _Destination(length, start_of(walk, length), *packed(walk, array))

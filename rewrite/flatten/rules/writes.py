@@ -11,10 +11,11 @@ from runelift.ir.names import VName
 from runelift.ir.operators import identity, is_identity
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import substitute_body
-from runelift.ir.types import Atom, array_of, as_name, elem_of, row_of, shape_of
+from runelift.ir.types import Atom, array_of, as_name, row_of, shape_of
 from runelift.rewrite.engine.checks import bounds_checks
 from runelift.rewrite.engine.columns import transposition
 from runelift.rewrite.flatten.book import Unlike, flattening
+from runelift.rewrite.flatten.code import Code
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, is_atomic, scalar_operator
 from runelift.rewrite.flatten.rules.common import (
@@ -181,35 +182,26 @@ def update_under_nest(walk: Walk, stm: ir.Stm, update: ir.Update) -> str | None:
     flattener = walk.flattener
     array = as_name(walk.expand(update.array, param.type))
     inner = tuple(ir.SegDim(flattener.names.fresh("k"), dim.count) for dim in slices)
-    stms: list[ir.Stm] = []
-    indices: list[Atom] = []
-    remaining = iter(inner)
-    for dim in update.dims:
-        indices.append(_position(walk, stms, dim, remaining))
+    code, remaining, value = Code(flattener), iter(inner), update.value
+    indices = [_position(code, dim, remaining) for dim in update.dims]
     if update.checked:
-        stms += bounds_checks(flattener.names, indices, shape_of(param.type), stm.loc)
-    value: Atom = update.value
+        code.emit(*bounds_checks(flattener.names, indices, shape_of(param.type), stm.loc))
     if inner and isinstance(value, VName):
-        element = walk.fresh("value", elem_of(param.type))
-        stms.append(ir.Stm((element,), ir.Index(value, tuple(dim.index for dim in inner))))
-        value = element.name
+        value = code.read(value, *(dim.index for dim in inner), base="value")
     nest = Nest((*walk.nest.space, *inner), walk.nest.defs)
-    space, body = walk.kernel(nest, tuple(stms), (*walk.nest.indices, *indices, value))
+    space, body = walk.kernel(nest, tuple(code.out), (*walk.nest.indices, *indices, value))
     dest = ir.Dest(array, len(walk.nest.space) + len(indices))
     flattener.derivation.fired("G1", stm, "segscatter of the new elements")
     emit_with_nest(walk, stm, walk.nest, ir.SegScatter(walk.level, space, (dest,), body))
     return None
 
 
-def _position(walk: Walk, stms: list[ir.Stm], dim: ir.Dim, inner: Iterator[ir.SegDim]) -> Atom:
+def _position(code: Code, dim: ir.Dim, inner: Iterator[ir.SegDim]) -> Atom:
     """The index that ``dim`` selects: itself, or start + k * stride of its dimension."""
     if not isinstance(dim, ir.SliceDim):
         return dim
-    scaled = walk.fresh("offset", Prim.I64)
-    place = walk.fresh("index", Prim.I64)
-    stms.append(ir.Stm((scaled,), ir.PrimOp("mul", Prim.I64, (next(inner).index, dim.stride))))
-    stms.append(ir.Stm((place,), ir.PrimOp("add", Prim.I64, (dim.start, scaled.name))))
-    return place.name
+    scaled = code.computed("mul", next(inner).index, dim.stride, base="offset")
+    return code.computed("add", dim.start, scaled, base="index")
 
 
 @flattening("G1", ir.Concat)
