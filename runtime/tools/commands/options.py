@@ -20,8 +20,8 @@ from runelift.runtime.tools.commands.styles import show
 def programs_in(paths: Iterable[Path]) -> Iterator[Path]:
     """The programs among ``paths`` and below the folders among them, each once.
 
-    Hidden files and folders, and environments of Python, are left out below a folder: installed
-    programs are not those of the user.  Raises UserError if there is no program in a folder.
+    Hidden files and folders, and environments of Python, are left out below a folder: programs of
+    installed packages are no concern of the user.  Raises UserError if there is no program in a folder.
     """
     seen = set[Path]()
     for path in paths:
