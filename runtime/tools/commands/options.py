@@ -21,10 +21,13 @@ def programs_in(paths: Iterable[Path]) -> Iterator[Path]:
     """The programs among ``paths`` and below the folders among them, each once.
 
     Hidden files and folders, and environments of Python, are left out below a folder: installed
-    programs are not those of the user.  Raises UserError if there is no program in a folder.
+    programs are not those of the user.  Raises UserError if there is no program in a folder, or
+    a file has rules.
     """
     seen = set[Path]()
     for path in paths:
+        if path.suffix == ".rules":
+            raise UserError(f"'{path}' has rules: 'runelift rules --rules {path}' tests them.")
         found = sorted(_below(path)) if os.path.isdir(path) else [require_file(path)]
         if not found:
             raise UserError(f"There is no program (.fut) in '{path}'.")
