@@ -8,6 +8,8 @@ import zipfile
 from importlib.resources import files
 from pathlib import Path
 
+import runelift
+
 ROOT = Path(__file__).parent.parent
 SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
 FOLDERS = ("ir", "frontend", "rewrite", "codegen", "runtime")
@@ -52,6 +54,10 @@ def test_no_generic_top_level_name_is_importable(tmp_path: Path) -> None:
     out = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True,
                          check=True, cwd=tmp_path)
     assert out.stdout.strip() == "[]"
+
+
+def test_only_public_names_are_completed() -> None:
+    assert {name for name in dir(runelift) if not name.startswith("__")} == {*runelift.__all__}
 
 
 def test_imports_point_one_way() -> None:
