@@ -20,9 +20,9 @@ from runelift.runtime.tools.commands.styles import show
 def programs_in(paths: Iterable[Path]) -> Iterator[Path]:
     """The programs among ``paths`` and below the folders among them, each once.
 
-    Hidden files and folders, and environments of Python, are left out below a folder: installed
-    programs are not those of the user.  Raises UserError if there is no program in a folder, or
-    a file has rules.
+    Hidden files and folders, and environments of Python, are left out below a folder: the user
+    does not write installed programs.  Raises UserError if there is no program in a folder, or a
+    file has rules.
     """
     seen = set[Path]()
     for path in paths:
