@@ -5,8 +5,13 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
+
+import pytest
+
+import runelift
 
 ROOT = Path(__file__).parent.parent
 SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
@@ -33,6 +38,8 @@ def test_every_file_of_a_package_is_installed() -> None:
     assert (files("runelift.examples") / "rules" / "chain.rules").read_text()
 
 
+@pytest.mark.skipif(int(version("setuptools").partition(".")[0]) < 77,
+                    reason="pyproject.toml asks for setuptools 77")
 def test_an_installation_leaves_nothing_in_the_sources(tmp_path: Path) -> None:
     source = tmp_path / "source"
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(
@@ -52,6 +59,10 @@ def test_no_generic_top_level_name_is_importable(tmp_path: Path) -> None:
     out = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True,
                          check=True, cwd=tmp_path)
     assert out.stdout.strip() == "[]"
+
+
+def test_only_public_names_are_completed() -> None:
+    assert {name for name in dir(runelift) if not name.startswith("__")} == {*runelift.__all__}
 
 
 def test_imports_point_one_way() -> None:

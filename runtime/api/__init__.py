@@ -87,4 +87,4 @@ def _imported(home: str) -> None:
 
 def __dir__() -> list[str]:
     """The public names, whether they are imported yet or not."""
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -4,7 +4,8 @@ Each dataset runs a few times to warm up and then several times.  Prints the med
 its median absolute deviation (MAD), beside the device time that the model of cost predicts.  'wall'
 is the time of the call on the host: arguments and results stay on the device, without profiling.
 'device' is the time from the first to the last command on the device.  Datasets tagged 'nobench' or
-'disable' are left out.  Cases without a name are timed only if there are no other cases.
+'disable' are left out, and cases that must fail.  Cases without a name are timed only if there are
+no other cases.
 """
 
 from __future__ import annotations

@@ -20,11 +20,14 @@ from runelift.runtime.tools.commands.styles import show
 def programs_in(paths: Iterable[Path]) -> Iterator[Path]:
     """The programs among ``paths`` and below the folders among them, each once.
 
-    Hidden files and folders, and environments of Python, are left out below a folder: programs of
-    installed packages are no concern of the user.  Raises UserError if there is no program in a folder.
+    Hidden files and folders, and environments of Python, are left out below a folder: the user
+    does not write installed programs.  Raises UserError if there is no program in a folder, or a
+    file has rules.
     """
     seen = set[Path]()
     for path in paths:
+        if path.suffix == ".rules":
+            raise UserError(f"'{path}' has rules: 'runelift rules --rules {path}' tests them.")
         found = sorted(_below(path)) if os.path.isdir(path) else [require_file(path)]
         if not found:
             raise UserError(f"There is no program (.fut) in '{path}'.")
@@ -144,19 +147,6 @@ def add_options(parser: argparse._ActionsContainer, *names: str) -> None:
     """Add shared options, in this order."""
     for name in names:
         OPTIONS[name](parser)
-
-
-def as_given(args: argparse.Namespace, names: Iterable[str]) -> Iterator[str]:
-    """Options by the names of their attributes, as they were given; those left out are not."""
-    for name in names:
-        value, option = getattr(args, name), f"--{name.replace('_', '-')}"
-        if value is True:
-            yield option
-        elif isinstance(value, list):
-            yield from (f"{option}={each}" for each in value)
-        elif value not in (None, False) and (name, value) != ("policy", POLICIES[0]):
-            text = str(value)  # a word that begins with a hyphen would be an option
-            yield from (f"{option}={text}",) if text.startswith("-") else (option, text)
 
 
 def add_json_or_sarif(parser: argparse.ArgumentParser) -> None:

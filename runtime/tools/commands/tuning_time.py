@@ -72,10 +72,12 @@ def accounted(spent: Mapping[str, float], seconds: float) -> str:
 
     >>> accounted({"fit_thresholds": 4.2, "tune_parameters": 14.0, "settle": 0.1}, 20.0)
     'Time: 20 s: parameters 14 s, versions 4 s, compiling and other work 2 s'
+    >>> accounted({}, 0.2)
+    'Time: 0 s'
     """
     named = sorted(((WORDS.get(stage, stage), each) for stage, each in spent.items()
                     if each >= LEAST_SHOWN), key=lambda part: -part[1])
     rest = seconds - sum(each for _, each in named)
     parts = [*named, ("compiling and other work" if named else "compiling", rest)]
-    return f"Time: {seconds:.0f} s: " + ", ".join(
-        f"{what} {each:.0f} s" for what, each in parts if each >= LEAST_SHOWN)
+    shown = ", ".join(f"{what} {each:.0f} s" for what, each in parts if each >= LEAST_SHOWN)
+    return f"Time: {seconds:.0f} s" + f": {shown}" * bool(shown)

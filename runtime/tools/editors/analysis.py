@@ -11,14 +11,13 @@ from functools import cached_property
 from typing import TextIO
 
 from runelift.frontend.check import Memory
-from runelift.frontend.check.unify import NAMELESS
 from runelift.frontend.elaborate import elaborate
 from runelift.frontend.load import CHECKED, checked_module, tried
 from runelift.frontend.syntax import ast, module_ast
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.parser import parse_recovering
 from runelift.frontend.syntax.reparse import reparse
-from runelift.frontend.syntax.types import Array, Type, parts, show
+from runelift.frontend.syntax.types import Array, parts
 from runelift.ir.base.deep import deeply
 from runelift.ir.base.errors import (
     CompilerLimitation,
@@ -29,8 +28,7 @@ from runelift.ir.base.errors import (
 )
 from runelift.ir.base.source import Source, Span
 from runelift.ir.names import Names
-from runelift.ir.sizes import Size
-from runelift.runtime.versions.size_names import show_size
+from runelift.runtime.tools.interactive.values import show_type
 
 
 @dataclass
@@ -75,18 +73,8 @@ class Analysis:
                  if isinstance(node, ast.PatName) and node.type is not None
                  and node.span not in ascribed and node.span.text == node.name
                  and any(isinstance(part, Array) for part in parts(node.type))}
-        return sorted(((span, shown(type_)) for span, type_ in found.items()),
+        return sorted(((span, show_type(type_)) for span, type_ in found.items()),
                       key=lambda item: item[0].start)
-
-
-def shown(type_: Type) -> str:
-    """A type in source syntax; a size without a name is ``[]``."""
-    def size(found: Size) -> str:
-        if any(name.base == NAMELESS for name in found.variables()):
-            return ""
-        return show_size(found, {})
-
-    return show(type_, size)
 
 
 _remarks = threading.local()

@@ -15,9 +15,10 @@ from runelift.frontend.syntax.prelude import FUNCTIONS, members, signature
 from runelift.frontend.syntax.tokens import PATTERNS, PRIMITIVE_TYPES, RESERVED
 from runelift.ir.base.errors import Diagnostic, Replacement
 from runelift.ir.base.source import Span
-from runelift.runtime.tools.editors.analysis import Analysis, shown
+from runelift.runtime.tools.editors.analysis import Analysis
 from runelift.runtime.tools.editors.documents import Document
 from runelift.runtime.tools.editors.workspace import Workspace
+from runelift.runtime.tools.interactive.values import show_type
 
 NEAR = 2000
 """The distance in characters up to which local names are offered."""
@@ -115,7 +116,7 @@ def _type_at(document: Document, offset: int) -> tuple[tuple[int, int], str] | N
     if node is None or node.type is None:
         return None
     start, end = move.to_new(node.span.start), move.to_new(node.span.end)
-    return None if start is None or end is None else ((start, end), shown(node.type))
+    return None if start is None or end is None else ((start, end), show_type(node.type))
 
 
 def _versions(document: Document, offset: int, mention: Mention | None) -> list[str]:
@@ -326,4 +327,4 @@ def _completion(document: Document, found: Definition) -> Completion:
     node = None if document.good is None or found.span.source is not document.good.source else (
         document.good.typed.get(place))
     return Completion(found.name, found.kind, found.kind if node is None or node.type is None
-                      else shown(node.type))
+                      else show_type(node.type))

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING
 
 from runelift.frontend.scripts import ENTRY
 from runelift.frontend.syntax.prelude import signature
-from runelift.frontend.syntax.types import show
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.source import Source
 from runelift.ir.base.visible import shortened
 from runelift.runtime.tools.interactive.session import NAME, Session, is_declaration
-from runelift.runtime.tools.interactive.values import show_value
-from runelift.runtime.versions.size_names import show_size
+from runelift.runtime.tools.interactive.values import show_type, show_value
 
 if TYPE_CHECKING:
     from runelift.runtime.programs.program import Program
@@ -72,7 +70,7 @@ class Answers:
         found = self.session.evaluate(Source(NAME, text))
         value = "a function" if found.parts is None else shortened(
             show_value(found.type, found.parts), LONGEST)
-        return f"{value} : {_shown(found.type)}"
+        return f"{value} : {show_type(found.type)}"
 
     def _command(self, word: str) -> Callable[[str], str]:
         commands = {"type": self._type, "ir": self._ir, "kernel": self._kernel,
@@ -86,7 +84,7 @@ class Answers:
         return commands[found]
 
     def _type(self, text: str) -> str:
-        type_ = _shown(self.session.type_of(_expression(text)))
+        type_ = show_type(self.session.type_of(_expression(text)))
         *modules, name = text.split(".")
         if text not in self.session.names():
             type_ = signature(tuple(modules), name) or type_
@@ -158,7 +156,3 @@ def _expression(text: str) -> Source:
     if not text:
         raise UserError("Which expression?  Write it behind the command.")
     return Source(NAME, text)
-
-
-def _shown(type_: object) -> str:
-    return show(type_, lambda size: show_size(size, {}))  # type: ignore[arg-type]

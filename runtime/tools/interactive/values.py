@@ -5,9 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from runelift.frontend.syntax.types import Abstract, Array, Record, Sum, Tuple, Type, payload
+from runelift.frontend.check.unify import NAMELESS
+from runelift.frontend.syntax.types import Abstract, Array, Record, Sum, Tuple, Type, payload, show
 from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size
 from runelift.runtime.data.text import Value, format_value
+from runelift.runtime.versions.size_names import show_size
+
+
+def show_type(type_: Type) -> str:
+    """A type in source syntax; a size without a name is ``[]``."""
+    def size(found: Size) -> str:
+        if any(name.base == NAMELESS for name in found.variables()):
+            return ""
+        return show_size(found, {})
+
+    return show(type_, size)
 
 
 def show_value(type_: Type, parts: Sequence[Value]) -> str:

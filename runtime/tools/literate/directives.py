@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from runelift.frontend.syntax.types import Array, Arrow, Record, Tuple, Type, show
+from runelift.frontend.syntax.types import Array, Arrow, Record, Tuple, Type
 from runelift.ir.base.errors import Diagnostic, ProgramError, ProgramFailure, UserError
 from runelift.ir.base.numerals import whole_number
 from runelift.ir.base.source import Source
@@ -24,13 +24,12 @@ from runelift.runtime.data.sounds import RATE, wav
 from runelift.runtime.data.text import Value
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.host.outside_tools import answer, has
-from runelift.runtime.tools.interactive.values import show_value
+from runelift.runtime.tools.interactive.values import show_type, show_value
 from runelift.runtime.tools.literate.blocks import LOOKS, Directive
 from runelift.runtime.tools.pages.charts import Series, curves
 from runelift.runtime.tools.pages.markup import read
 from runelift.runtime.tools.pages.scales import Axis
 from runelift.runtime.tools.testing.scripts import compiled, type_of, value_of
-from runelift.runtime.versions.size_names import show_size
 
 LONGEST = 20_000
 """The most characters of a value that are shown."""
@@ -232,8 +231,7 @@ def _rank(type_: Type) -> int | None:
 
 
 def _unfit(directive: Directive, type_: Type, wanted: str) -> UserError:
-    shown = show(type_, lambda size: show_size(size, {}))
-    return UserError(f"':{directive.kind}' shows {wanted}; this is of type {shown}.")
+    return UserError(f"':{directive.kind}' shows {wanted}; this is of type {show_type(type_)}.")
 
 
 def _parameters(directive: Directive, *known: str) -> dict[str, str]:

@@ -35,6 +35,8 @@ _SAFE = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "file:git:http:https:
 """Settings of Git: it asks no questions, starts no other programs, and answers in English."""
 
 ADVICE = "Without a network, name the folder of a copy: 'runelift pkg add FOLDER'."
+NOT_GIT = "The folder must be a repository of Git: 'git init', 'git add .', 'git commit'."
+NO_FOLDER = "There is no such folder."
 
 
 class File(NamedTuple):
@@ -68,7 +70,9 @@ class Repositories:
             try:
                 git(self._folder, "clone", "--quiet", "--bare", "--", url, clone.name)
             except UserError as error:
-                raise UserError(f"Cannot read the repository '{url}'.  {error}\n  hint: {ADVICE}"
+                advice = (ADVICE if _URL.fullmatch(source) else
+                          NOT_GIT if Path(url).is_dir() else NO_FOLDER)
+                raise UserError(f"Cannot read the repository '{url}'.  {error}\n  hint: {advice}"
                                 ) from None
             self._clones[url] = clone
         return Repository(self._clones[url], source)

@@ -158,15 +158,15 @@ def parse_blocks(source: Source) -> tuple[Block, ...]:
 
 def cases_of(source: Source, entry: str | None = None, without: frozenset[str] = frozenset(),
              within: frozenset[str] | None = None) -> Iterator[Case]:
-    """The cases of a program, or of one entry point.
+    """The cases of a program, or of one entry point, that do not ask for a failure.
 
     They have no tag of ``without``.  They have a tag of ``within``, if it is given.
     """
     for block in parse_blocks(source):
         for case in block.cases:
             tags = case.tags | block.tags
-            if not tags & without and (within is None or tags & within) and (
-                    entry is None or entry in case.entries):
+            if not (tags & without or isinstance(case.output, Failure)) and (
+                    within is None or tags & within) and (entry is None or entry in case.entries):
                 yield case
 
 

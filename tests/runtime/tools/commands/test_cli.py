@@ -191,6 +191,7 @@ def test_programs_that_are_not_the_users_are_left_out(run: Run, tmp_path: Path) 
     assert re.findall(r"^(?:runelift: )?(\S+):1:11: error", run("check", tmp_path).err, re.M) == [
         str(tmp_path / "a.fut"), str(tmp_path / "own" / "a.fut")]
     assert "venv/lib/a.fut" in run("check", tmp_path / "venv").err
+    assert "'runelift rules --rules a.rules' tests them" in run("check", "a.rules").err
 
 
 @pytest.mark.parametrize("command", [

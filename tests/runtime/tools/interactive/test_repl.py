@@ -34,6 +34,7 @@ def answers() -> Answers:
     ("-- a comment", ""),
     (":type map", "map : (a -> x) -> [n]a -> *[n]x"),
     (":type iota 3", "iota 3 : [3]i64"),
+    (":type (\\xs -> xs) : []i32 -> []i32", "(\\xs -> xs) : []i32 -> []i32 : []i32 -> []i32"),
     (":defs", "Nothing is defined yet."),
     (":he", HELP),
 ])

@@ -139,6 +139,14 @@ def test_datasets_worth_timing() -> None:
     assert [c.dataset for c in datasets_of(unnamed)] == ["1i32"]
 
 
+def test_what_must_fail_is_not_timed() -> None:
+    source = Source("p.fut", '-- ==\n-- input { 1 }\n-- "a" input { 2 } error: Index\n'
+                             '-- "b" tune input { 3 } error: .*\n')
+    assert [c.dataset for c in datasets_of(source)] == ["1i32"]
+    assert [c.dataset for c in training_of(source)] == ["1i32"]
+    assert validation_of(source) == []
+
+
 def names(cases: list[Case]) -> list[str]:
     return [case.dataset for case in cases]
 
