@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from runelift.codegen.emit.signatures import given_buffers
 from runelift.codegen.passes.failed_checks import led_by_elements
-from runelift.codegen.plan.fact_uses import MERGES, decides
+from runelift.codegen.plan.fact_uses import MERGES
 from runelift.ir import imp
 from runelift.ir.base import failures
 from runelift.ir.base.errors import RuneliftError
@@ -189,20 +189,13 @@ class CapturingRun(Run):
                         and each.guard.lengths is not None), None)
         if lengths is not None and (kind in ALL_LENGTHS or kind is Kind.MERGE):
             names = [size.variable for size in lengths.sizes()[1:] if size.variable is not None]
-            fixed = self._deciding(number, order[0], names, merging=kind is Kind.MERGE)
+            fixed = self.executable.deciding_facts(number, order[0], names)
             if fixed <= ({Fact.LONGEST} if kind is Kind.ROW else set()):
                 self._compare_late([sizes[str(name)] for name in names], partial(
                     self._decides_alike, number, order[0], names, facts, local, sizes), fixed,
                     total=kind is Kind.MERGE,
                     checked=kind is not Kind.ROW and not self._only_signs())
         return order
-
-    def _deciding(self, number: int, version: int, names: Sequence[VName], *,
-                  merging: bool) -> set[Fact]:
-        """The facts that decide what the run does, but for its decisions at a site."""
-        site = self.executable.generated.sites[number].site
-        return {fact for fact, name in zip(Fact, names, strict=False) if decides(
-            self.executable.plan, site, version, name, merging=merging and fact is Fact.TOTAL)}
 
     def _only_signs(self) -> bool:
         """True if kernels so far find no other failure than a size below 0."""
@@ -212,7 +205,7 @@ class CapturingRun(Run):
                    for failure in site.launch.kernel.failures)
 
     def _compare_late(self, found: Sequence[int], alike: Callable[[Sequence[Any]], bool],
-                      fixed: set[Fact], *, total: bool, checked: bool) -> None:
+                      fixed: frozenset[Fact], *, total: bool, checked: bool) -> None:
         """Expect the facts that were just read after all other commands; their buffer stays.
 
         The facts ``fixed`` must be as they were.  ``total`` and ``checked`` are as in

@@ -7,12 +7,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from runelift.codegen.cost.totals import ENTRY
+from runelift.codegen.plan.fact_uses import decides
 from runelift.codegen.plan.parameters import Parameter
 from runelift.codegen.plan.plan import AllocScanStatus, Plan, Recursion, all_steps
 from runelift.codegen.plan.plan import parameters as plan_parameters
 from runelift.codegen.plan.shapes import Shape
 from runelift.codegen.plan.write_sets import given_elements, given_lengths
+from runelift.ir.guards import Kind
 from runelift.ir.names import VName
+from runelift.ir.ragged import Fact
 from runelift.runtime.cost.device_costs import DeviceCosts, costs_of
 from runelift.runtime.cost.predictor import Formulas, Predictor, loaded
 from runelift.runtime.devices import forked
@@ -68,6 +71,7 @@ class Executable:
         """Kernels and sizes that runs with records have launched, or all runs of who measures."""
         self.geometry = LaunchGeometry(device)
         self.decisions = DecisionCache(self._settings)
+        self._deciding: dict[tuple[int, int], frozenset[Fact]] = {}
         self._whole_costs: dict[frozenset[VName], tuple[
             Callable[..., None], tuple[VName, ...]]] = {}
         self.memory: MemoryGuard | None = None
@@ -103,6 +107,17 @@ class Executable:
         costs = costs_of(self.device.info) if given is None else DeviceCosts(**given)
         return Predictor(self.generated.sites, Formulas(self.plan.works), self.device.info,
                          self.geometry, costs)
+
+    def deciding_facts(self, number: int, version: int, names: Sequence[VName]) -> frozenset[Fact]:
+        """The facts, by their names, that decide what runs with a version at a site do."""
+        if (number, version) not in self._deciding:
+            site = self.generated.sites[number]
+            merging = site.versions[version].kind is Kind.MERGE
+            self._deciding[number, version] = frozenset(
+                fact for fact, name in zip(Fact, names, strict=False)
+                if decides(self.plan, site.site, version, name,
+                           merging=merging and fact is Fact.TOTAL))
+        return self._deciding[number, version]
 
     @cached_property
     def given_lengths(self) -> frozenset[VName]:

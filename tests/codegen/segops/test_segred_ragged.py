@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 from runelift.codegen.plan import plan
+from runelift.ir.imp import Id
+from runelift.ir.imp.interpret import _Item
+from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Ragged, Sharing
-from runelift.ir.syntax import Index, Level, Operator, Param, SegDim, SegRed
+from runelift.ir.syntax import Index, Level, Operator, Param, SegDim, SegRed, Stm
 from runelift.ir.types import ArrayType, array_of
-from tests.codegen.harness import CHUNK, LOCKSTEP, PATIENCE, WINDOW, Builder, agree
+from tests.codegen.harness import (
+    CHUNK,
+    DEVICE,
+    LOCKSTEP,
+    MODEL,
+    PATIENCE,
+    WINDOW,
+    Builder,
+    agree,
+    lowered_results,
+)
 
 I64 = Prim.I64
 REDUCING = [Sharing.ROW, Sharing.LANES, Sharing.GROUP, Sharing.MERGE]
+WAYS: dict[str, dict[VName, int]] = {
+    "cores": {LOCKSTEP: 0}, "two passes": {LOCKSTEP: 1},
+    "one pass": {LOCKSTEP: 1, PATIENCE: 1 << 20}}
 LENGTHS = {
     "none": [], "one": [5], "empty": [0], "all empty": [0] * 9, "one element": [0, 0, 1, 0],
     "equal": [4] * 7, "first and last empty": [0, 3, 1, 0, 2, 0], "huge": [0, 1, 97, 0, 0, 2],
@@ -108,6 +125,37 @@ def test_many_parts_of_a_processor() -> None:
     """Further work-items get parts where there are enough steps."""
     s = Segments([0, 9000, 3, 0, 4000, 1], Sharing.MERGE)
     s.check((s.builder.affine(),), s.x, s.place, device={plan.NUM_GROUPS: 3})
+
+
+def _failed(monkeypatch: pytest.MonkeyPatch, sees: Callable[[int], bool]) -> None:
+    """Let the work-items with these numbers in their groups see that a kernel has failed."""
+    usual = _Item._id
+    monkeypatch.setattr(_Item, "_id", lambda item, kind: (
+        -1 + sees(item.number) if kind is Id.FAILURE else usual(item, kind)))
+
+
+@pytest.mark.parametrize("sharing", REDUCING[1:], ids=lambda s: s.value)
+@pytest.mark.parametrize("way", WAYS)
+def test_no_element_is_read_after_a_failure(sharing: Sharing, way: str,
+                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are none: the interpreter of kernels would complain."""
+    _failed(monkeypatch, lambda _: True)
+    s = Segments(LENGTHS["huge"], sharing)
+    xs = next(param for param in s.args if param.name.base == "xs")
+    exp = SegRed(Level.GRID, s.space, (s.builder.operator("add", I64, 0),), s.body.body(s.x),
+                 (I64,))
+    stm = Stm((Param(s.builder.fresh("out"), array_of((s.n,), I64)),), exp)
+    (found,) = lowered_results(stm, s.args | {xs: np.zeros(0, np.int64)}, s.builder.names,
+                               {**DEVICE, **WAYS[way]}, MODEL)
+    assert not found.any()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_group_sees_one_answer_about_failures(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another group may fail meanwhile.  The first work-item asks for all of its group."""
+    _failed(monkeypatch, lambda number: number > 0)
+    s = Segments(LENGTHS["huge"], Sharing.MERGE)
+    s.check((s.builder.affine(),), s.x, s.place, device=WAYS[way])
 
 
 @pytest.mark.parametrize("sharing", REDUCING, ids=lambda s: s.value)

@@ -12,13 +12,10 @@ from runelift.ir.prim import Prim
 from runelift.ir.ragged import Sharing
 from runelift.ir.syntax import Level, Operator, SegScan
 from runelift.ir.types import array_of
-from tests.codegen.harness import CHUNK, LOCKSTEP, PATIENCE, WINDOW, agree
-from tests.codegen.segops.test_segred_ragged import LENGTHS, Segments
+from tests.codegen.harness import CHUNK, LOCKSTEP, WINDOW, agree
+from tests.codegen.segops.test_segred_ragged import LENGTHS, WAYS, Segments
 
 I64 = Prim.I64
-WAYS: dict[str, dict[VName, int]] = {
-    "cores": {LOCKSTEP: 0}, "two passes": {LOCKSTEP: 1},
-    "one pass": {LOCKSTEP: 1, PATIENCE: 1 << 20}}
 
 
 def check(s: Segments, ops: tuple[Operator, ...], *values: Any, device: dict[VName, int]) -> None:
