@@ -149,6 +149,10 @@ def _mapped(checker: Checker, whole: ast.Exp, otherwise: str = "") -> str | None
     hint = f"{what} on single values: {new}"
     if (first := _called_first(checker, whole)) is not None:
         return f"A call comes before an operator: {first}, or for each element {new}"
+    if op == "*" and len(leaves) == 2 and isinstance(leaves[0].exp, ast.ArrayExp) and len(
+            leaves[0].exp.items) == 1 and not leaves[1].rank:
+        new = f"replicate {argument(leaves[1].exp.span.text)} {_text(leaves[0].exp.items[0])}"
+        return Replacement(f"Equal elements are: {new}", new, place, hint)
     if op == "+" and len(arrays) == len(leaves) == 2:
         joined = " ++ ".join(names)
         otherwise = Replacement(f"Arrays are joined by ++: {joined}", joined, place)

@@ -35,6 +35,7 @@ from runelift.frontend.check.size_hints import (
     size_advice,
 )
 from runelift.frontend.check.suffixes import require_room, suffixed
+from runelift.frontend.check.sums import no_constructor
 from runelift.frontend.check.types import Abbreviation, Scheme, prelude_scheme
 from runelift.frontend.check.unify import (
     ConsumingFunction,
@@ -55,7 +56,6 @@ from runelift.frontend.check.wording import (
     advice,
     arity,
     difference,
-    no_constructor,
 )
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.layered import Layered

@@ -6,7 +6,6 @@ Types that inference has yet to find are called a, b, ...; a size that has no na
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from runelift.frontend.check.conversions import (
     is_one_of,
     of_number,
 )
-from runelift.frontend.check.foreign import ADVICE, ATOM, argument, bars, shipped
+from runelift.frontend.check.foreign import ADVICE, ATOM, argument, shipped
 from runelift.frontend.check.unify import NAMELESS, Substitution
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.advice import FUNCTION
@@ -39,7 +38,7 @@ from runelift.frontend.syntax.types import (
     TypeVar,
     show,
 )
-from runelift.ir.base.errors import Code, Diagnostic, ProgramError, Replacement
+from runelift.ir.base.errors import Replacement
 from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, SIGNED, Prim
@@ -178,8 +177,6 @@ def _composite(solved: Substitution, wanted: Type, given: Type, text: str, call:
             return _field_difference(dict(fields), dict(others))
         case _, Arrow(_, Arrow()) if isinstance(call, ast.BinExp) and isinstance(
                 call.left, ast.Name) and text == call.left.span.text:
-            if str(call.op) == "|" and (closure := bars(call.right.span)):
-                return closure[0]
             return Replacement(f"An operator as an argument stands in parentheses: ({call.op})",
                                f"({call.op})", call.op_span)
         case Tuple(items), _ if isinstance(call, ast.Apply) and len(call.args) == len(items):
@@ -187,12 +184,13 @@ def _composite(solved: Substitution, wanted: Type, given: Type, text: str, call:
             new = f"{call.fun.span.text} ({args})"
             return Replacement(f"The function takes one tuple: {new}", new, call.span)
         case _, Tuple(items) if isinstance(call, ast.Apply) and len(call.args) == 1 and items:
-            apart = _apart(solved, call, text)
-            new = " ".join(f"{text}.{k}" for k in range(len(items))) if apart is None else apart.new
-            return Replacement(
-                "Arguments stand behind the function without commas: f x y" if apart is not None
-                else f"Components are arguments one by one: {new}",
-                f"{call.fun.span.text} {new}", call.span) if apart or text.isidentifier() else None
+            if (apart := _apart(solved, call, text)) is not None:
+                return Replacement("Arguments stand behind the function without commas: f x y",
+                                   f"{call.fun.span.text} {apart.new}", call.span)
+            new = " ".join(f"{text}.{k}" for k in range(len(items)))
+            return Replacement(f"Components are arguments one by one: {new}",
+                               f"{call.fun.span.text} {new}", call.span) if (
+                                   text.isidentifier()) else None
     return None
 
 
@@ -210,8 +208,8 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
             return (f"'{name.base}' may be any type, and not all have operators: "
                     "take a function as an argument, or name the type.")
         case Array(_, Prim()), Array(_, Array()) if call is None and (
-                items := re.fullmatch(r"\[([\w'.]+(?:\s*,\s*[\w'.]+)+)\]", text)):
-            joined = " ++ ".join(re.split(r"\s*,\s*", items[1]))
+                listed := re.fullmatch(r"\[([\w'.]+(?:\s*,\s*[\w'.]+)+)\]", text)):
+            joined = " ++ ".join(re.split(r"\s*,\s*", listed[1]))
             return Replacement(f"Arrays are joined by ++: {joined}", joined)
         case Array(_, elem), Array(_, Array()) if isinstance(
                 call, ast.Apply | ast.Name) and (
@@ -428,10 +426,9 @@ def _apart(solved: Substitution, call: ast.Apply, text: str) -> Replacement | No
     if items is None:
         return None
     texts = [argument(item.span.text) for item in items]
-    if len(items) > free and call.fun.span.text == "replicate":
-        return nested(call, [*texts, argument(call.args[-1].span.text)])
     if len(items) > free:
-        return None
+        return nested(call, [*texts, argument(call.args[-1].span.text)]) if (
+            call.fun.span.text == "replicate" and len(call.args) == 2) else None
     new = " ".join(texts)
     return Replacement(f"Arguments stand behind each other, without a tuple: {new}", new)
 
@@ -594,14 +591,3 @@ def _field_difference(wanted: Mapping[str, Type], given: Mapping[str, Type]) -> 
     said = [f"{what} {', '.join(names)}." for what, names in
             (("It lacks", missing), ("There is no", extra)) if names]
     return "  ".join(said)
-
-
-def no_constructor(code: Code, name: str, type_: Sum, span: Span) -> ProgramError:
-    """The error that a type has no constructor of a name, which begins ``span``."""
-    known = {label.lower(): label for label, _ in type_.fields}
-    near = difflib.get_close_matches(name.lower(), known, n=1)
-    place = Span(span.source, span.start, span.start + len(name) + 1)
-    return ProgramError(Diagnostic(
-        code, span, f"The type {show(type_)} has no constructor '#{name}'.",
-        hints=tuple(Replacement(f"Did you mean '#{known[each]}'?", f"#{known[each]}", place)
-                    for each in near)))

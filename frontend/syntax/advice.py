@@ -53,7 +53,9 @@ class Advice:
             return Said(self.hint, span)
         words = {name: " ".join((each.replace(",", " ") if name == "x" else each).split())
                  for name, each in groups.items()}
-        return Said(Replacement(self.hint, self.new.format(**words), span), span)
+        # how a thing is written is true, even if the text does not cure
+        return Said(Replacement(self.hint, self.new.format(**words), span,
+                                self.hint if " is written: " in self.hint else ""), span)
 
 
 FUNCTION = r"A function is written: \x -> e"
@@ -229,7 +231,6 @@ ADVICE = (
     Advice(_ARRAY, before=r"(?P<start>\{\s*(?P<first>\d[\w.]*)\s*)$",
            at=r",\s*(?P<rest>[^{}\n]*)\}", new="[{first}, {rest}]"),
     Advice(_MATRIX, before=r"\{\s*$", at=r"\{\s*[-\d.]"),
-    Advice(_LOOP, before=r"\b(loop|for)\b[^\n\[]*$", at=";"),
     Advice("The body of a loop is the next value, without 'x ='.", at=r"=(?!=)\s*", new="",
            before=r"\bdo\s+(?P<start>[\w']+\s*)$"),
     *(Advice("An update is defined so: let xs[i] = x", at=at, new=new,
@@ -264,8 +265,6 @@ ADVICE = (
     Advice("A definition is written with '='.", at="==", new="=",
            before=r"(^|\n)[ \t]*(def|entry|let)\b[^=\n]*$"),
     Advice(FUNCTION, before=r"\\[\w']+\s+$", at=r"[-+*/%<>=&|^]+(?<!->)\s"),
-    Advice(_DECLARED, before=_LINE, expected="DEF",
-           at=r"(Def|DEF|define|defun|method|proc)\b"),
     Advice("An entry point is declared: entry f (x: t): u = e", before=_LINE, expected="DEF",
            at=r"(Entry|ENTRY|export|public|extern|__global__)\b(?!\s+(void|int|float|double)\b)"),
     Advice("A name is defined before its use: let x = e in ...",
@@ -312,8 +311,8 @@ ADVICE = (
     *(Advice("An arrow is written '->'.", before=before, at="=>", new="->")
       for before in (r"\\[\w' (),:]+$", r"\([\w']+\s*:[^()\n=]*$")),
     Advice("A case is written: case p -> e", before=r"\bcase\b[^\n=]*$", at="=>", new="->"),
-    Advice("A function is mapped: map (** 2) xs, or map2 (*) xs ys", at=r"\.[-+*/^]",
-           before=r"[A-Za-z_)\]'][\w']*$"),
+    Advice("An operator of all elements is mapped: map (** 2) xs, or map2 (*) xs ys",
+           at=r"\.[-+*/^]", before=r"(\s|[A-Za-z_)\]'][\w']*)$"),
     Advice(_MATRIX, before=r"\[[^\]\n]*[\w'.)][ ,]\s*[\w'.(-][^\]\n]*$", at=";"),
     Advice("Elements of an array are parted by commas.", before=r"\[[^\[\]\n]*$", at=";"),
     Advice("A function is applied to all that follows it by <|: f <| g x", at=r"\$(?=[\s(])",
@@ -321,8 +320,6 @@ ADVICE = (
     Advice("A field is written: e.x", before=r"[\w')\]]$", at=r"\$(?=[A-Za-z_])", new="."),
     Advice("A name has no sign in front.", at=r"\$(?=[A-Za-z_])", new=""),
     Advice(FUNCTION, at=r"@\((?P<x>[\w', ]*)\)", new=r"\{x} ->"),
-    *(Advice("An attribute is written #[name].", before=_LINE, at=rf"@{name}\b", new=f"#[{name}]")
-      for name in ("noinline", "inline", "sequential", "unroll", "unsafe")),
     Advice("There are no decorators: leave it out.", before=_LINE, at=r"@[^\n]*", new=""),
     Advice("Functions are composed: f <-< g, or g >-> f", before=r"[\w')]\s+$", at=r"\.(?=\s)",
            new="<-<"),
@@ -389,7 +386,6 @@ ADVICE = (
     Advice("The type of a result stands behind a colon: (x: t): u",
            before=r"(^|\n)\s*(def|entry|let)\b[^=\n]*\)\s*$", at="->", new=":"),
     Advice("A field is written: e.x", before=r"[\w')\]]$", at=r"->\s*[a-z_]"),
-    Advice("A component-wise operator is map2: map2 (*) xs ys", before=r"\s$", at=r"\.[-+*/^]"),
     Advice("Arguments stand behind the function without commas: f x y",
            before=r"(^|\n)(def|entry|let)\b[^\n]*=\s*(?!(match|if|loop|let)\b)[\w.']+"
                  r"([ \t]+(?!with\b)[\w.']+)+\s*$", at=","),
@@ -438,6 +434,12 @@ ADVICE = (
       for hint, more, new in _COMPREHENSIONS
       for xs, array in ((r"[\w'.]+", "{xs}"), (r"[\w'.]+\([^()\n]*\)", "({xs})"))),
     Advice(_RESULTS, before=r"\[[^\[\]]*$", at=r"for\b"),
+    Advice(_RESULTS, before=r"(?P<start>\((?P<e>[^()]*?)\s*)$", new=r"(map (\{p} -> {e}) {xs})",
+           at=r"for\s+(?P<p>[\w']+)\s+in\s+(?P<xs>[\w'.]+)\s*\)"),
+    *(Advice("An element is searched by: any (== x) xs", new=new, expected="-IN",
+             before=rf"(^|\n)(?:(?!\bthen\b)[^\n])*?(?P<start>\b(?P<e>[\w'.]+)[ \t]+{word})$",
+             at=r"in%?[ \t]+(?P<xs>[\w'.]+)")
+      for word, new in ((r"not[ \t]+", "!(any (== {e}) {xs})"), ("%?", "any (== {e}) {xs}"))),
     Advice("A choice is written: if c then a else b",
            before=r"\bif\b(?![^\n]*\bthen\b)[^\n]*[{:][^\n]*$"),
     Advice("An operator that counts up is no part of the language: write i + 1.",
@@ -449,7 +451,10 @@ ADVICE = (
     Advice(FUNCTION, before=r"\((?P<start>\s*(?P<x>[\w']+)\s*)$", at="->", new=r"\{x} ->"),
     Advice("A record type is written: {x: t, y: u}",
            before=r"\btype\b[^={]*=\s*\(\s*[\w']+\s*:[^()]*$", at=","),
-    Advice("The type of a pair is written: (t, u)", before=r":\s*[\w'.\[\]]+\s*$", at=r"\*"),
+    Advice("The type of a pair is written: (t, u)", before=r":\s*[\w'.\[\]]+\s*$",
+           at=r"\*(?=\s*[\w(\[])"),
+    Advice("An array type is written: []t or [n]t", before=r":\s*(?P<start>(?P<t>[\w']+)\s*)$",
+           at=r"\*(?=\s*[),=])", new="[]{t}"),
     Advice("An array type is written: []t or [n]t", before=r":\s*\[\s*[\w'.]+\s*\]\s*$",
            at=r"[),=}]"),
     Advice("An element in front is written: [x] ++ xs", before=r"[ \t]$", at="::"),
@@ -481,6 +486,8 @@ ADVICE = (
                   r"[^=\n]*$"),
     Advice("Each definition has its own 'let'.", at=r"=(?!=)", new="let {name} =",
            before=r"\n[ \t]+(?P<start>(and|let|also)\s+(?P<name>[a-z_][\w']*)\s*)$"),
+    Advice("Each name has its own definition: let b = e let a = b", at=r"=(?!=)", expected="OP",
+           before=r"\blet\s+[\w']+\s*=\s*[\w']+\s*$"),
     Advice("Equality is written '=='.", at=r"=(?!=)", expected="OP",
            before=r"(=|[({,&|]|\b(if|while|then|else|in|do)\b|->)[^\n]*$"),
     Advice("A choice is written: if c then a else b", at=r"\?"),

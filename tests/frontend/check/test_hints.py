@@ -94,6 +94,25 @@ def hints_of(program: str) -> list[str]:
     ("entry main: []i64 = ", "[1,3..9]", "(1..3...9)"),
     ("entry main (n: i64): []f64 = ", "vec![0.0; n]", "(replicate n 0.0)"),
     ("", "def f (x: [i32; 3]): i32 = x[0]", "def f (x: [3]i32): i32 = x[0]"),
+    ("", "def f (x: f32*): i64 = length x", "def f (x: []f32): i64 = length x"),
+    ("", "def f (x f32): f32 = x", "def f (x: f32): f32 = x"),
+    ("entry main (x: i32) (xs: []i32): bool = ", "x in xs", "any (== x) xs"),
+    ("entry main (x: i32) (xs: []i32): bool = ", "x not in xs", "!(any (== x) xs)"),
+    ("entry main (xs: []i32): []i32 = reverse", "(x * x for x in xs)", r"(map (\x -> x * x) xs)"),
+    ("entry main (x: i32): i32 = ", "+x", "x"),
+    ("type p = {x: f64, y: f64}\ndef f (a: p): p = ", "a.x = 3", "a with x = 3"),
+    # elements, sizes and comparisons
+    ("entry main (x: i32): []i32 = ", "[x] * 3", "replicate 3 x"),
+    ("entry main (n: i64) (m: i64): [n][m]f64 = ", "replicate n m 0",
+     "replicate n (replicate m 0)"),
+    ("entry main (n: i64) (m: i64): [n][m]f64 = ", "replicate (n, m) 0",
+     "replicate n (replicate m 0)"),
+    ("entry main [n] (xs: [n]f64): (f64, i64) = reduce (\\(a, i) (b, j) -> "
+     "if a > b then (a, i) else (b, j)) ", "0 (zip xs (iota n))", "(0, 0) (zip xs (iota n))"),
+    ("entry main (x: i32): bool = ", "not x == 3", "not (x == 3)"),
+    ("entry main (x: i32): bool = ", "!x", "(x == 0)"),
+    ("entry main (x: f64): f64 = ", "float.sqrt x", "f64.sqrt x"),
+    ("entry main (x: i64): f64 = ", "i64.sqrt x", "f64.sqrt (f64.i64 x)"),
 ])
 def test_a_hint_cures(head: str, wrong: str, right: str) -> None:
     program = head + wrong
@@ -141,6 +160,20 @@ def test_a_hint_cures(head: str, wrong: str, right: str) -> None:
     ("entry main (xs: *[]i32): []i32 = map (\\i -> xs[i] = 0) (iota 3)",
      "Many elements are written at once: scatter xs is vs"),
     ("def f (x: i32): i32 * i32 = (x, x)", "The type of a pair is written: (t, u)"),
+    ("def f x: f64, y: f64 = x",
+     "Each parameter stands in parentheses: def f (x: t) (y: u): v = e"),
+    ("def f (x: i32): i32 = match x case 1 | 2 -> 0 case _ -> 1",
+     "A case has one pattern, and each pattern its own case."),
+    *((f"def f (x: i32): i32 = match x case {case} -> 0 case _ -> 1",
+       "A condition on a case is a choice in it: case n -> if n > 3 then a else b")
+      for case in ("y when y > 0", "y | y > 0", "1..5")),
+    ("entry main (x: i32): bool = let a = b = x in a == b",
+     "Each name has its own definition: let b = e let a = b"),
+    ("entry main (a: i64) (b: i64): i64 = loop (a, b) while b != 0 do (b, a % b)",
+     "It is a tuple, of which 'let (x, y) = e in x' takes a component."),
+    ("entry main (xs: []f64): f64 = let f64 = 3 in f64.sum xs",
+     "Give it another name, so that the module keeps its own."),
+    ("entry main (xs: []i64): []i64 = counts[xs]", ""),
     ("def f = shape::circle 1", "A member of a module is written M.x, and a constructor #x."),
 ])
 def test_a_hint_says_only_what_is_true(program: str, said: str) -> None:
