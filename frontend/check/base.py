@@ -30,7 +30,6 @@ from runelift.frontend.check.size_hints import (
     bracketed,
     column,
     of_dimensions,
-    padded,
     ranged,
     size_advice,
 )
@@ -257,7 +256,7 @@ class Base(ABC):
             rows = column(span)
             declared = ([self._declare(found, because.span)] if what == DECLARED and not rows
                         and isinstance(because, Label) and not self.solved.specified else [])
-            said = () if one else (padded(because) if what == "an element" else self._filtered(
+            said = () if one else (() if what == "an element" else self._filtered(
                 call, span, all((left, right)))) or rows or self._transposed(
                     span, left, right) or own.hints or size_advice(
                         self.solved, error.left, error.right, (left, right), what, span)

@@ -47,7 +47,8 @@ def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label,
         if known and prim in PRIMS:
             return (), [did_you_mean(f"{name.quals[0]}.{prim}", span, str(name))]
         if member("f64", name.name) is not None and (one := around.call_behind(span, 1)):
-            prim = foreign.for_floats("f32", span)
+            text = span.source.text
+            prim = "f32" if "f32" in text and "f64" not in text else "f64"
             new = f"{prim}.{name.name} ({prim}.{name.quals[0]} {one[0][0]})"
             told = f"Only floats have {name.name}: {new}"
             return (), [Replacement(told, new, Span(span.source, span.start, one[1]), told)]
