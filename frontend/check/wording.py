@@ -19,7 +19,7 @@ from runelift.frontend.check.conversions import (
     is_one_of,
     of_number,
 )
-from runelift.frontend.check.foreign import ADVICE, ATOM, argument, shipped
+from runelift.frontend.check.foreign import ADVICE, ATOM, OPERATORS, argument, shipped
 from runelift.frontend.check.unify import NAMELESS, Substitution
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.advice import FUNCTION
@@ -171,14 +171,20 @@ def _composite(solved: Substitution, wanted: Type, given: Type, text: str, call:
         case Abstract(), Prim():
             return ("The module type hides this type: say what it is, as in "
                     f"(S with {wanted.shown.rpartition('.')[2]} = {given}).")
+        case Arrow(), Arrow() if text in ("and", "or") and isinstance(call, ast.Apply):
+            return Replacement(f"The operator is {OPERATORS[text]}.", f"({OPERATORS[text]})")
         case Arrow(), Arrow():
             return _folded(call, given) or arity(call, given) or _result(wanted, given)
         case Record(fields), Record(others) if dict(fields).keys() != dict(others).keys():
             return _field_difference(dict(fields), dict(others))
         case _, Arrow(_, Arrow()) if isinstance(call, ast.BinExp) and isinstance(
                 call.left, ast.Name) and text == call.left.span.text:
-            return Replacement(f"An operator as an argument stands in parentheses: ({call.op})",
-                               f"({call.op})", call.op_span)
+            hint, right = "", call.right.fun if isinstance(call.right, ast.Apply) else call.right
+            for place in (call.op_span, call.op_span.to(right.span)):
+                new = f"({place.text})"
+                hint = Replacement(f"An operator as an argument stands in parentheses: {new}", new,
+                                   place, hint)
+            return hint
         case Tuple(items), _ if isinstance(call, ast.Apply) and len(call.args) == len(items):
             args = ", ".join(arg.span.text for arg in call.args)
             new = f"{call.fun.span.text} ({args})"
@@ -351,10 +357,6 @@ def _like(solved: Substitution, type_: Type) -> str:
             return f"{shown}: replicate {size.variable.base} 1"
         case Prim() | MetaVar():
             return f"{shown}: 1"
-        case Tuple(items):
-            return f"{shown}: ({', '.join(['1', *['0'] * (len(items) - 1)])})"
-        case Array():
-            return f"{shown}, as map (const 1) makes it"
     return shown
 
 
@@ -452,6 +454,9 @@ def arity(call: ast.Exp | None, function: Type | None = None) -> str | None:
             len(call.args) in (3, 4)):
         new = f"tabulate_{len(call.args) - 1}d"
         return Replacement(f"For {len(call.args) - 1} sizes write {new}.", new, call.fun.span)
+    if isinstance(call, ast.Apply) and call.fun.span.text == "iota" and len(call.args) == 2:
+        new = "..<".join(argument(arg.span.text) for arg in call.args)
+        return Replacement(f"A range from another number than 0 is: {new}", f"({new})", call.span)
     if isinstance(call, ast.Apply) and call.fun.span.text == "replicate" and len(call.args) > 2:
         return nested(call, [argument(arg.span.text) for arg in call.args])
     if not isinstance(call, ast.Apply) or not (

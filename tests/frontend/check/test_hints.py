@@ -116,6 +116,16 @@ def hints_of(program: str) -> list[str]:
      "replicate n (replicate m 0)"),
     ("entry main [n] (xs: [n]f64): (f64, i64) = reduce (\\(a, i) (b, j) -> "
      "if a > b then (a, i) else (b, j)) ", "0 (zip xs (iota n))", "(0, 0) (zip xs (iota n))"),
+    ("entry main (n: i64): []i64 = ", "iota 1 n", "(1..<n)"),
+    ("entry main (xs: []bool): bool = ", "reduce and true xs", "reduce (&&) true xs"),
+    ("entry main (xs: []i32): []i32 = ", "map * 2 xs", "map (* 2) xs"),
+    ("entry main (xs: []i32): []i32 = ", "filter >0 xs", "filter (>0) xs"),
+    ("entry main (xs: []i32): i32 = ", "reduce + 0 xs", "reduce (+) 0 xs"),
+    ("entry main (a: *[]i32): []i32 = ", "a with [0] = 3, [1] = 4",
+     "a with [0] = 3 with [1] = 4"),
+    ("", "def f (x: I32): i32 = x", "def f (x: i32): i32 = x"),
+    ("entry main (n: i64): i64 = ", "loop i = 1 while i < n, i + i",
+     "loop i = 1 while i < n do i + i"),
     ("entry main (x: i32): bool = ", "not x == 3", "not (x == 3)"),
     ("entry main (x: i32): bool = ", "!x", "(x == 0)"),
     ("entry main (x: f64): f64 = ", "float.sqrt x", "f64.sqrt x"),
@@ -181,6 +191,8 @@ def test_a_hint_cures(head: str, wrong: str, right: str) -> None:
     ("entry main (xs: []f64): f64 = let f64 = 3 in f64.sum xs",
      "Give it another name, so that the module keeps its own."),
     ("entry main (xs: []i64): []i64 = counts[xs]", ""),
+    ("entry main (xs: []i64): i64 = loop s = 0 for x < xs do s + x",
+     "To go along an array, write: for x in xs"),
     ("def f = shape::circle 1", "A member of a module is written M.x, and a constructor #x."),
 ])
 def test_a_hint_says_only_what_is_true(program: str, said: str) -> None:
