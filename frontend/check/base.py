@@ -448,7 +448,8 @@ class Base(ABC):
         operator = foreign.OPERATORS.get(behind.span.text)
         if isinstance(behind, ast.Name) and operator is None and not self._is_known(
                 behind.span.text) and behind.span.text != "as" and (
-                    behind.span.source.text[behind.span.start - 1].isspace()):
+                    re.match(r"\s" if behind.span.text.lower() in foreign.SUFFIXES else r"[\s\d]",
+                             behind.span.source.text[behind.span.start - 1])):
             self._lookup(behind.name, behind.span)
         if number == 0:
             return self._error(

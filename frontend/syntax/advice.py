@@ -136,6 +136,8 @@ ADVICE = (
           (r"[\w']+", r",(?P<x>[\w', ]*)\|", r"\{first} {x} ->"),
           (r"[\w']+", r":(?P<type>[^|\n,]+)\|", r"\({first}: {type}) ->"),
           (r"&?[\w']+", r"[,:][^|\n]*\|", None), (r"\(?", r"(?P<x>_)\s*\|", r"\{x} ->"))),
+    Advice("An absolute value is written: f32.abs x", before=r"[-+*/(=]\s*$",
+           at=r"\|[^|\n]+\|(?!\s*[\w({\[])"),
     Advice(FUNCTION, before=r"[(=]\s*$", at=r"\|(?P<x>[\w', ]+)\|", new=r"\{x} ->"),
     Advice(FUNCTION, before=r"=\s*$", at=r"\|\|", new=r"\_ ->"),
     Advice(SIGNATURE, before=r"(^|\n)(?P<start>(?P<name>[a-z_][\w']*)\s+)$",
@@ -186,6 +188,8 @@ ADVICE = (
            before=r"\bloop\s+[\w']+(\s*=(?:(?!\b(?:while|for)\b)[^\n\[({])*)?$"),
     Advice("Each parameter stands in parentheses: def f (x: t) (y: u): v = e", at=",",
            before=r"(^|\n)(def|entry)\s+[\w']+[^\n=()]*:[^\n=()]*$"),
+    Advice("A number has no comma.", at=r",(?P<b>\d{3})\b", before=r"=\s*(?P<start>(?P<a>\d{1,3}))$",
+           new="{a}{b}"),
     Advice("A tuple stands in parentheses: (a, b)", at=",", before=r"\bdo\s[^\n\[({]*$"),
     Advice(_DO, new=" do", before=r"\b(?:while|for)\b(?:(?!\bdo\b)[^\n():]|\([^\n]*?\))*"
            r"(?P<start>\s*:(?P<end>))(?=\s)(?:(?!\bdo\b)[\s\S])*$"),
@@ -217,7 +221,8 @@ ADVICE = (
            before=r"(?<!case )\b(?P<start>(?P<first>\d+):"
                   r"(?P<last>((?![iuf]\d|bool)[a-z][\w']*\s*)?))$"),
     Advice("Arguments have no names: f x y, in the order of the parameters.", at=r"=(?!=)",
-           before=r"(?<!\bif)(?<!while)(?<=[\w'])\((?:[^()\n]*,)?\s*(?P<start>[A-Za-z_]\w*\s*)$"),
+           before=r"(?<!['\w])(?!(?:if|for|loop|while|in|do|then|else)\b)[\w'.]+ ?\((?:[^()\n]*,)?\s*"
+                  r"(?P<start>[A-Za-z_]\w*\s*)$"),
     Advice(_VALUES, before=r"\{(?:[^{}]*,)?\s*[\w']+(?P<start>\s*)$", at=r":(?![:>])", new=" ="),
     Advice(_VALUES, before=r"\{(?:[^{}]*,)?\s*$", at=r"([\"'])(?P<name>\w+)\1\s*:",
            new="{name} ="),
@@ -246,7 +251,7 @@ ADVICE = (
     Advice("Many elements are written at once: scatter xs is vs", at=r"=(?!=)",
            before=r"\bmap\d?\s*\(\\[^\n>]*->\s*(?P<start>[\w']+\[[^\[\]\n]*\]\s*)$"),
     Advice(_ELEMENT, at=r"=(?!=)", new="{xs} with [{i}] =",
-           before=r"(\n|\b(do|in|then|else)|->|\()\s*(?P<start>(?P<xs>[\w']+)\[(?P<i>[^\[\]\n]*)\]\s*)$"),
+           before=r"(\n|\b(do|in|then|else)|->|\(|(?<!bool )=)\s*(?P<start>(?P<xs>[\w']+)\[(?P<i>[^\[\]\n]*)\]\s*)$"),
     *(Advice(hint, at=r"=(?!=)", before=rf"{front}\s*(?P<start>(?P<xs>[\w']+){path}\s*)$",
              new=f"let {{xs}} = {new}" if front == r"\n" else new)
       for hint, path, new in (
@@ -350,7 +355,7 @@ ADVICE = (
     Advice(_CONSTANT, before=_LINE, at=r"#define\s+(?P<name>\w+)\s+(?P<value>[^\n]+)",
            new="def {name} = {value}"),
     Advice(_CONSTANT, before=_LINE, expected="DEF", new="def",
-           at=r"(const|var|static|final)(\s+(const|static|final|auto))*\b"),
+           at=r"(const|var|val|static|final)(\s+(const|static|final|auto))*\b"),
     *(Advice("Functions of numbers need no import: f32.sqrt, f64.exp.", before=before, new="",
              at=rf"{at}\b(c?math|Math|numpy|np|std::f(32|64))\b[^\n]*", expected=expected)
       for before, at, expected in (
@@ -440,7 +445,7 @@ ADVICE = (
            at=r"for\s+(?P<p>[\w']+)\s+in\s+(?P<xs>[\w'.]+)\s*\)"),
     *(Advice("An element is searched by: any (== x) xs", new=new, expected="-IN",
              before=rf"(^|\n)(?:(?!\bthen\b)[^\n])*?(?P<start>\b(?P<e>[\w'.]+)[ \t]+{word})$",
-             at=r"in%?[ \t]+(?P<xs>[\w'.]+)")
+             at=r"in%?[ \t]+(?P<xs>[\w'.]+)(?![^\n]*\bdo\b)")
       for word, new in ((r"not[ \t]+", "!(any (== {e}) {xs})"), ("%?", "any (== {e}) {xs}"))),
     Advice("A choice is written: if c then a else b",
            before=r"\bif\b(?![^\n]*\bthen\b)[^\n]*[{:][^\n]*$"),
@@ -487,7 +492,8 @@ ADVICE = (
            before=r"\n(?P<start>(?P<word>(?!(if|let|loop|match|assert)\b)[a-z_][\w']*))(?P<end>)"
                   r"[^=\n]*$"),
     Advice("Each definition has its own 'let'.", at=r"=(?!=)", new="let {name} =",
-           before=r"\n[ \t]+(?P<start>(and|let|also)\s+(?P<name>[a-z_][\w']*)\s*)$"),
+           before=r"(?:\n[ \t]+|\blet [\w']+ =[^\n]* )"
+                  r"(?P<start>(and|let|also)\s+(?P<name>[a-z_][\w']*)\s*)$"),
     Advice("Each name has its own definition: let b = e let a = b", at=r"=(?!=)", expected="OP",
            before=r"\blet\s+[\w']+\s*=\s*[\w']+\s*$"),
     Advice("Equality is written '=='.", at=r"=(?!=)", expected="OP",
