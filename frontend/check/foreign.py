@@ -28,8 +28,8 @@ SPELLINGS: Mapping[str, str] = {
     "reduceByKey": "reduce_by_index", "transposed": "transpose", "roll": "rotate", "rev": "reverse",
     "fold_left": "foldl", "fold_right": "foldr",
     "stream_map": "map", "fmap": "map", "first": "head", "rest": "tail",
-    "not": "!", "mod": "%", "div": "/", "/=": "!=", "<>": "!=", "===": "==", "=<": "<=", "!==": "!=",
-    "=/=": "!=", "~=": "!=", ".*": "*", "++.": "++", "+.": "+", "-.": "-", "*.": "*", "/.": "/",
+    "not": "!", "mod": "%", "div": "/", "/=": "!=", "<>": "!=", "===": "==", "=<": "<=",
+    "!==": "!=", "=/=": "!=", "~=": "!=", ".*": "*", "++.": "++", "+.": "+", "-.": "-", "*.": "*", "/.": "/",
     "**.": "**", "^^": "**", "%>%": "|>", "%/%": "/", "&&&": "&&", "|||": "||",
 }
 """Names and operators with another spelling here."""

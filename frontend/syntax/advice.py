@@ -188,8 +188,8 @@ ADVICE = (
            before=r"\bloop\s+[\w']+(\s*=(?:(?!\b(?:while|for)\b)[^\n\[({])*)?$"),
     Advice("Each parameter stands in parentheses: def f (x: t) (y: u): v = e", at=",",
            before=r"(^|\n)(def|entry)\s+[\w']+[^\n=()]*:[^\n=()]*$"),
-    Advice("A number has no comma.", at=r",(?P<b>\d{3})\b", before=r"=\s*(?P<start>(?P<a>\d{1,3}))$",
-           new="{a}{b}"),
+    Advice("A number has no comma.", at=r",(?P<b>\d{3})\b", new="{a}{b}",
+           before=r"=\s*(?P<start>(?P<a>\d{1,3}))$"),
     Advice("A tuple stands in parentheses: (a, b)", at=",", before=r"\bdo\s[^\n\[({]*$"),
     Advice(_DO, new=" do", before=r"\b(?:while|for)\b(?:(?!\bdo\b)[^\n():]|\([^\n]*?\))*"
            r"(?P<start>\s*:(?P<end>))(?=\s)(?:(?!\bdo\b)[\s\S])*$"),
@@ -221,8 +221,8 @@ ADVICE = (
            before=r"(?<!case )\b(?P<start>(?P<first>\d+):"
                   r"(?P<last>((?![iuf]\d|bool)[a-z][\w']*\s*)?))$"),
     Advice("Arguments have no names: f x y, in the order of the parameters.", at=r"=(?!=)",
-           before=r"(?<!['\w])(?!(?:if|for|loop|while|in|do|then|else)\b)[\w'.]+ ?\((?:[^()\n]*,)?\s*"
-                  r"(?P<start>[A-Za-z_]\w*\s*)$"),
+           before=r"(?<!['\w])(?!(?:if|for|loop|while|in|do|then|else)\b)[\w'.]+ ?"
+                  r"\((?:[^()\n]*,)?\s*(?P<start>[A-Za-z_]\w*\s*)$"),
     Advice(_VALUES, before=r"\{(?:[^{}]*,)?\s*[\w']+(?P<start>\s*)$", at=r":(?![:>])", new=" ="),
     Advice(_VALUES, before=r"\{(?:[^{}]*,)?\s*$", at=r"([\"'])(?P<name>\w+)\1\s*:",
            new="{name} ="),
@@ -251,7 +251,8 @@ ADVICE = (
     Advice("Many elements are written at once: scatter xs is vs", at=r"=(?!=)",
            before=r"\bmap\d?\s*\(\\[^\n>]*->\s*(?P<start>[\w']+\[[^\[\]\n]*\]\s*)$"),
     Advice(_ELEMENT, at=r"=(?!=)", new="{xs} with [{i}] =",
-           before=r"(\n|\b(do|in|then|else)|->|\(|(?<!bool )=)\s*(?P<start>(?P<xs>[\w']+)\[(?P<i>[^\[\]\n]*)\]\s*)$"),
+           before=r"(\n|\b(do|in|then|else)|->|\(|(?<!bool )=)\s*"
+                  r"(?P<start>(?P<xs>[\w']+)\[(?P<i>[^\[\]\n]*)\]\s*)$"),
     *(Advice(hint, at=r"=(?!=)", before=rf"{front}\s*(?P<start>(?P<xs>[\w']+){path}\s*)$",
              new=f"let {{xs}} = {new}" if front == r"\n" else new)
       for hint, path, new in (
