@@ -25,6 +25,7 @@ from runelift.frontend.check.arguments import (
     uncurried,
 )
 from runelift.frontend.check.conversions import either
+from runelift.frontend.check.exhaustive import no_constructor
 from runelift.frontend.check.forms import COMPOSITIONS, call_text, tail
 from runelift.frontend.check.size_hints import (
     bracketed,
@@ -34,7 +35,6 @@ from runelift.frontend.check.size_hints import (
     size_advice,
 )
 from runelift.frontend.check.suffixes import require_room, suffixed
-from runelift.frontend.check.sums import no_constructor
 from runelift.frontend.check.types import Abbreviation, Scheme, prelude_scheme
 from runelift.frontend.check.unify import (
     ConsumingFunction,

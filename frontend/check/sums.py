@@ -6,16 +6,15 @@ a type that names them.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from runelift.frontend.check.exhaustive import no_constructor
 from runelift.frontend.check.forms import tail
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import Node, walk
-from runelift.frontend.syntax.types import Sum, Tuple, Type, payload, show
+from runelift.frontend.syntax.types import Sum, Tuple, Type, payload
 from runelift.ir.base.errors import (
-    Code,
     Diagnostic,
     ProgramError,
     Replacement,
@@ -109,14 +108,3 @@ def unmarked(decs: tuple[Node, ...]) -> Iterator[Diagnostic]:
                     "bad-pattern", case.pattern.span, f"The name '{case.pattern.name}' fits every "
                     "value: a constructor begins with '#'.", severity="warning",
                     hints=(did_you_mean(f"#{name}", case.pattern.span, case.pattern.name),))
-
-
-def no_constructor(code: Code, name: str, type_: Sum, span: Span) -> ProgramError:
-    """The error that a type has no constructor of a name, which begins ``span``."""
-    known = {label.lower(): label for label, _ in type_.fields}
-    near = difflib.get_close_matches(name.lower(), known, n=1)
-    place = Span(span.source, span.start, span.start + len(name) + 1)
-    return ProgramError(Diagnostic(
-        code, span, f"The type {show(type_)} has no constructor '#{name}'.",
-        hints=tuple(Replacement(f"Did you mean '#{known[each]}'?", f"#{known[each]}", place)
-                    for each in near)))
