@@ -108,7 +108,7 @@ def _mapped(checker: Checker, whole: ast.Exp, otherwise: str = "") -> str | None
     words = {*re.findall(r"[\w']+", place.text)}
     free = iter([each for each in "xyzuvwabc" if each not in words])
     arrays = {exp.span.text: rank for exp, _, rank in leaves if rank}
-    if not 1 <= len(arrays) <= 3:
+    if not 1 <= len(arrays) <= 3 or "--" in place.text:
         return None
     letters = {text: next(free, "x") for text in arrays}
     float_ = next((elem for _, elem, _ in leaves if elem in FLOATS), None) or (
@@ -125,9 +125,9 @@ def _mapped(checker: Checker, whole: ast.Exp, otherwise: str = "") -> str | None
     op = str(whole.op) if isinstance(whole, ast.BinExp) else ""
     op = "**" if op == "^" and float_ is not None else op
     function = f"(\\{params} -> {body})"
-    if (eta := re.fullmatch(rf"([\w'. ]+) \(?{params}\)?", body)) and not (
-            {*params.split()} & {*eta[1].split()}):
-        function = argument(eta[1])
+    if isinstance(whole, ast.Apply) and body.removesuffix(f" {params}") != body and not (
+            {*params.split()} & {*re.findall(r"[\w']+", body.removesuffix(params))}):
+        function = argument(body.removesuffix(f" {params}"))
     elif op and len(leaves) == 2 and not converts:
         (a, left), (b, right) = ((argument(exp.span.text), rank) for exp, _, rank in leaves)
         function = (f"({op})" if len(arrays) == 2 else f"({a} {op})" if not left else function
@@ -149,6 +149,10 @@ def _mapped(checker: Checker, whole: ast.Exp, otherwise: str = "") -> str | None
     hint = f"{what} on single values: {new}"
     if (first := _called_first(checker, whole)) is not None:
         return f"A call comes before an operator: {first}, or for each element {new}"
+    if op == "*" and len(leaves) == 2 and isinstance(leaves[0].exp, ast.ArrayExp) and len(
+            leaves[0].exp.items) == 1 and not leaves[1].rank:
+        new = f"replicate {argument(leaves[1].exp.span.text)} {_text(leaves[0].exp.items[0])}"
+        return Replacement(f"Equal elements are: {new}", new, place, hint)
     if op == "+" and len(arrays) == len(leaves) == 2:
         joined = " ++ ".join(names)
         otherwise = Replacement(f"Arrays are joined by ++: {joined}", joined, place)
@@ -156,7 +160,7 @@ def _mapped(checker: Checker, whole: ast.Exp, otherwise: str = "") -> str | None
     if OPERATORS.get(op, ("", None, False))[2]:
         otherwise = Replacement(f"An array of comparisons is one by 'and': and ({new})",
                                 f"(and ({new}))", place)
-    return _in_call(place, new, hint) or Replacement(hint, new, place, otherwise)
+    return _in_call(place, new) or Replacement(hint, new, place, otherwise or hint)
 
 
 def _along(function: str, arrays: Collection[str]) -> str:
@@ -267,7 +271,7 @@ def balanced(span: Span) -> Span:
     return Span(span.source, start, end)
 
 
-def _in_call(place: Span, new: str, hint: str) -> str | None:
+def _in_call(place: Span, new: str) -> str | None:
     """The hint for ``map (xs + 1) xs`` or ``any (xs < 0)``: a function of an element is meant.
 
     ``new`` maps the function.  None for an operation that stands elsewhere.
@@ -282,8 +286,8 @@ def _in_call(place: Span, new: str, hint: str) -> str | None:
         return Replacement(f"The elements that are so are: {kept}", kept, place)
     given = re.compile(rf"\)\s*{re.escape(found[2])}(?![\w'.\[])").match(text, place.end)
     shown = found[1] if given else f"{found[1]} {found[2]}"
-    return Replacement(hint if not given else f"Operators work on single values: {shown}", shown,
-                       Span(place.source, place.start - 1, place.end + 1))
+    return Replacement(f"Operators work on single values: {before[1]} {found[1]} {found[2]}",
+                       shown, Span(place.source, place.start - 1, place.end + 1))
 
 
 def composed(checker: Checker, call: ast.Exp | None) -> str | None:

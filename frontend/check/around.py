@@ -25,8 +25,8 @@ from runelift.ir.base.errors import Replacement
 from runelift.ir.base.source import Span
 from runelift.ir.prim import NUMBERS, Prim
 
-_MODULES = frozenset({"List", "Array", "Seq", "Float",
-                      "float", "double", "np", "numpy", "torch", "jnp", "cp", "cupy", "math", "Math", "tf", "cmath"})
+_MODULES = frozenset({"List", "Array", "Seq", "Float", "float", "double", "np", "numpy", "torch",
+                      "jnp", "cp", "cupy", "math", "Math", "tf", "cmath"})
 _OF_ARRAYS = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum",
               "prod": "product"}
 _ARRAYS = frozenset({"c", "array", "list", "vec", "vector", "tensor", "Array", "Vector"})
@@ -189,8 +189,8 @@ def _of_module(name: str, span: Span) -> list[str]:
     new = SHORT.get(found[1], found[1])
     new = new if name.lower() in ("math", "cmath") else _OF_ARRAYS.get(new, new)
     if member("f32", new) is not None:
-        return [Replacement(f"Write f32.{new}: functions are members of the types.",
-                            f"f32.{new}", whole)]
+        said = f"Write f32.{new}: functions are members of the types."
+        return [Replacement(said, f"f32.{new}", whole, said * (name.lower() in ("math", "cmath")))]
     if found[1] in FUNCTIONS or found[1] in SPELLINGS:
         new = SPELLINGS.get(found[1], found[1])
         return [Replacement(f"Write {new}, without a module.", new, whole)]

@@ -25,12 +25,12 @@ from runelift.frontend.check.arguments import (
     uncurried,
 )
 from runelift.frontend.check.conversions import either
+from runelift.frontend.check.exhaustive import no_constructor
 from runelift.frontend.check.forms import COMPOSITIONS, call_text, tail
 from runelift.frontend.check.size_hints import (
     bracketed,
     column,
     of_dimensions,
-    padded,
     ranged,
     size_advice,
 )
@@ -55,7 +55,6 @@ from runelift.frontend.check.wording import (
     advice,
     arity,
     difference,
-    no_constructor,
 )
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.layered import Layered
@@ -257,7 +256,7 @@ class Base(ABC):
             rows = column(span)
             declared = ([self._declare(found, because.span)] if what == DECLARED and not rows
                         and isinstance(because, Label) and not self.solved.specified else [])
-            said = () if one else (padded(because) if what == "an element" else self._filtered(
+            said = () if one else (() if what == "an element" else self._filtered(
                 call, span, all((left, right)))) or rows or self._transposed(
                     span, left, right) or own.hints or size_advice(
                         self.solved, error.left, error.right, (left, right), what, span)
@@ -449,7 +448,8 @@ class Base(ABC):
         operator = foreign.OPERATORS.get(behind.span.text)
         if isinstance(behind, ast.Name) and operator is None and not self._is_known(
                 behind.span.text) and behind.span.text != "as" and (
-                    behind.span.source.text[behind.span.start - 1].isspace()):
+                    re.match(r"\s" if behind.span.text.lower() in foreign.SUFFIXES else r"[\s\d]",
+                             behind.span.source.text[behind.span.start - 1])):
             self._lookup(behind.name, behind.span)
         if number == 0:
             return self._error(

@@ -95,6 +95,9 @@ def of_number(solved: Substitution, wanted: Type, given: Type, text: str, call: 
             new = f"{call.fun.span.text} ({text}{rest[0]})"
             return Replacement(f"A call comes before an operator: {new}", new, Span(
                 call.span.source, call.span.start, rest.end()))
+        case Prim.BOOL, Prim() if given in INTS and (inverted := re.fullmatch(r"!\s*(.+)", text)):
+            new = f"{argument(inverted[1])} == 0"
+            return Replacement(f"An integer is compared with 0: {new}", f"({new})")
         case Prim.BOOL, (Prim() | MetaVar()) if given in INTS or given in FLOATS:
             return written("Compare it with a number", text)
     return None

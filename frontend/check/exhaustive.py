@@ -6,11 +6,12 @@ patterns are specialised one after the other.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.types import Record, Sum, Tuple, Type, payload
-from runelift.ir.base.errors import Diagnostic
+from runelift.frontend.syntax.types import Record, Sum, Tuple, Type, payload, show
+from runelift.ir.base.errors import Code, Diagnostic, ProgramError, Replacement
 from runelift.ir.base.source import Span
 from runelift.ir.prim import Prim
 
@@ -130,3 +131,14 @@ def _render(type_: Type, tag: object, parts: list[str]) -> str:
                                in zip(fields, parts, strict=True))
             return f"{{{inside}}}"
     return str(tag).lower() if isinstance(tag, bool) else str(tag)
+
+
+def no_constructor(code: Code, name: str, type_: Sum, span: Span) -> ProgramError:
+    """The error that a type has no constructor of a name, which begins ``span``."""
+    known = {label.lower(): label for label, _ in type_.fields}
+    near = difflib.get_close_matches(name.lower(), known, n=1)
+    place = Span(span.source, span.start, span.start + len(name) + 1)
+    return ProgramError(Diagnostic(
+        code, span, f"The type {show(type_)} has no constructor '#{name}'.",
+        hints=tuple(Replacement(f"Did you mean '#{known[each]}'?", f"#{known[each]}", place)
+                    for each in near)))

@@ -25,12 +25,12 @@ SPELLINGS: Mapping[str, str] = {
     "True": "true", "False": "false", "TRUE": "true", "FALSE": "false",
     "len": "length", "size": "length", "foldr1": "foldr", "zipWith": "map2",
     "zipWith3": "map3", "append": "concat", "reversed": "reverse",
-    "reduceByKey": "reduce_by_index", "transposed": "transpose", "roll": "rotate",
+    "reduceByKey": "reduce_by_index", "transposed": "transpose", "roll": "rotate", "rev": "reverse",
     "fold_left": "foldl", "fold_right": "foldr",
     "stream_map": "map", "fmap": "map", "first": "head", "rest": "tail",
-    "not": "!", "mod": "%", "div": "/", "/=": "!=", "<>": "!=", "===": "==", "!==": "!=",
-    "=/=": "!=", "~=": "!=", ".*": "*", "++.": "++", "+.": "+", "-.": "-", "*.": "*", "/.": "/",
-    "**.": "**", "^^": "**", "%>%": "|>", "%/%": "/", "&&&": "&&", "|||": "||",
+    "not": "!", "mod": "%", "div": "/", "/=": "!=", "<>": "!=", "===": "==", "=<": "<=",
+    "!==": "!=", "=/=": "!=", "~=": "!=", ".*": "*", "++.": "++", "+.": "+", "-.": "-", "*.": "*",
+    "/.": "/", "**.": "**", "^^": "**", "%>%": "|>", "%/%": "/", "&&&": "&&", "|||": "||",
 }
 """Names and operators with another spelling here."""
 
@@ -101,7 +101,8 @@ ADVICE: Mapping[str, str] = {
     "prod": "Write f32.product xs.", "arange": "Write iota n.", "range": "Write 0..<n.",
     "linspace": "Write map (\\i -> a + f64.i64 i * (b - a) / f64.i64 (n - 1)) (iota n).",
     "zeros": "Write replicate n 0.", "ones": "Write replicate n 1.", "full": "Write replicate n x.",
-    "where": "Write map3 (\\c x y -> if c then x else y) cs xs ys, or filter.",
+    **dict.fromkeys(("where", "ifelse"),
+                    "Write map3 (\\c x y -> if c then x else y) cs xs ys, or filter."),
     **dict.fromkeys(("clip", "clamp"), "A value x is kept in bounds: f32.max low (f32.min x high)"),
     "elif": "Write 'else if'.", "subtract": "A function that subtracts is \\x -> x - 1",
     "assert": "It takes a condition in parentheses, and a value behind it: assert (n > 0) x",
@@ -144,7 +145,8 @@ MEMBERS: Mapping[str, str] = {
     **dict.fromkeys(("pow", "power"), "Write x ** y."), "square": "Write x * x.",
     "mean": ADVICE["mean"], "dot": ADVICE["dot"],
     **dict.fromkeys(("add", "sub", "mul", "div"), "Write an operator: x + y, or the function (+)."),
-    "mod": "Write x % y.", "to_string": "A program makes no text of a number.", "cast": "A conversion names both types: f32.i64 x",
+    "mod": "Write x % y.", "cast": "A conversion names both types: f32.i64 x",
+    "to_string": "A program makes no text of a number.",
 }
 """Advice about members of types of numbers in other languages."""
 
@@ -197,8 +199,9 @@ METHOD_ADVICE: Mapping[str, str] = {
     **dict.fromkeys(("first", "front"), "Write head xs, or xs[0]."),
     "reshape": ADVICE["reshape"],
     "sort": ADVICE["sort"], "append": "Write xs ++ [x].", "push": "Write xs ++ [x].",
+    **dict.fromkeys(("concat", "extend"), "Write xs ++ ys."), "slice": "Write xs[a:b].",
     "argmax": ADVICE["argmax"], "argmin": ADVICE["argmin"], "std": ADVICE["std"],
-    "index": "Write xs[i].", "get": "Write xs[i].", "item": "Write xs[0].",
+    "index": "Write xs[i].", "get": "Write xs[i].", "at": "Write xs[i].", "item": "Write xs[0].",
 }
 """Advice about methods and attributes that have no expression above."""
 
@@ -429,14 +432,15 @@ def declared_size(name: str, place: Span | None) -> str:
 def called(function: str, arg: str, span: Span) -> str:
     """The hint for a function that is written behind its argument, as ``span`` has it.
 
-    An array is the last of several arguments, and a number the first.
+    An array is the last of several arguments, but for zip, and a number the first.
     """
     call = re.compile(rf"\s*\(([^()\n]*)\)|((?:[ \t]+(?:{ATOM}))+)").match(
         span.source.text, span.end)
     texts = [] if call is None else [each.strip() for each in call[1].split(",")] if (
         call[1] is not None) else call[2].split()
     others = [argument(each) for each in texts if each]
-    args = [argument(arg), *others] if "." in function else [*others, argument(arg)]
+    first = "." in function or function == "zip"
+    args = [argument(arg), *others] if first else [*others, argument(arg)]
     new, end = " ".join([function, *args]), span.end if call is None else call.end()
     hint = "Functions stand before their arguments"
     return Replacement(f"{hint}: {new}", new, Span(span.source, span.start, end), f"{hint}.")

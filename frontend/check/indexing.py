@@ -83,7 +83,7 @@ class Indexing(Patterns):
             new = f"{record.span.text} (.{name})"
             return [Replacement(f"A function that takes a field is written (.{name}).", new, span)]
         head = self.solved.resolve(type_)
-        if isinstance(head, Prim | MetaVar) and self._hidden_module(record):
+        if self._hidden_module(record):
             return ["Give it another name, so that the module keeps its own."]
         if isinstance(head, Prim) and member(head.value, name) is not None:
             return [foreign.called(f"{head}.{name}", record.span.text, span)]

@@ -115,7 +115,9 @@ class Loops(Indexing):
             match exp.form:
                 case ast.ForForm(_, pattern):
                     assert bound is not None
-                    self.expect(self.solved.meta(SIGNED), bound, exp.form.bound.span, "a bound")
+                    self.expect(self.solved.meta(SIGNED), bound, exp.form.bound.span, "a bound",
+                                hint="To go along an array, write: for x in xs" * isinstance(
+                                    self.solved.head(bound), Array))
                     self.pattern(pattern, bound)
                 case ast.ForInForm(_, pattern):
                     assert array is not None

@@ -16,20 +16,6 @@ from runelift.ir.base.errors import Label, Replacement
 from runelift.ir.base.source import Span
 from runelift.ir.sizes import Size
 
-
-def padded(first: Span | Label | None) -> list[str]:
-    """The hint for texts of several lengths in an array, of which ``first`` is the first one."""
-    if not isinstance(first, Span) or first.text[:1] != '"':
-        return []
-    hint = "Texts in an array have one length: fill them up with blanks."
-    found = re.compile(r'"[^"\\\n]*"(\s*,\s*"[^"\\\n]*")*').match(first.source.text, first.start)
-    if found is None:
-        return [hint]
-    longest = max(map(len, re.findall(r'"([^"]*)"', found[0])))
-    new = re.sub(r'"([^"]*)"', lambda each: f'"{each[1].ljust(longest)}"', found[0])
-    return [Replacement(hint, new, Span(first.source, first.start, found.end()))]
-
-
 _COUNTED_BACK = re.compile(r"\[([^\[\]:]*):-(\d+)\]$")
 """A slice to the last elements but some, as in other languages."""
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from runelift.frontend.check.exhaustive import no_constructor
 from runelift.frontend.check.forms import tail
-from runelift.frontend.check.wording import no_constructor
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import Node, walk
 from runelift.frontend.syntax.types import Sum, Tuple, Type, payload

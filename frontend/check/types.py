@@ -235,7 +235,7 @@ class TypeReader:
         if name in self.broken:
             raise ProgramError()
         known = [*self.variables, *self.abbreviations, *PRIMS]
-        near = [each for each in self.abbreviations if each.lower() == name.lower()]
+        near = [each for each in (*self.abbreviations, *PRIMS) if each.lower() == name.lower()]
         hints = (foreign.type_meant(name, span) if not near and foreign.is_type(name) else tuple(
             did_you_mean(each, span, name)
             for each in near or difflib.get_close_matches(name, known, n=1)))

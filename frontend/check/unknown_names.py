@@ -16,7 +16,6 @@ from runelift.frontend.check.types import PRIMS
 from runelift.frontend.modules.library import library_names
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.advice import SIGNATURE
-from runelift.frontend.syntax.attributes import KNOWN
 from runelift.frontend.syntax.prelude import FUNCTIONS, LIBRARY_MODULES, member, members
 from runelift.frontend.syntax.types import Abstract, Array, Arrow, Record, Sum, Type
 from runelift.ir.base.errors import Label, Replacement, did_you_mean
@@ -48,10 +47,11 @@ def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label,
         if known and prim in PRIMS:
             return (), [did_you_mean(f"{name.quals[0]}.{prim}", span, str(name))]
         if member("f64", name.name) is not None and (one := around.call_behind(span, 1)):
-            prim = foreign.for_floats("f32", span)
+            text = span.source.text
+            prim = "f32" if "f32" in text and "f64" not in text else "f64"
             new = f"{prim}.{name.name} ({prim}.{name.quals[0]} {one[0][0]})"
-            said = f"Only floats have {name.name}: {new}"
-            return (), [Replacement(said, new, Span(span.source, span.start, one[1]), said)]
+            told = f"Only floats have {name.name}: {new}"
+            return (), [Replacement(told, new, Span(span.source, span.start, one[1]), told)]
         alike = [each for each in known if each.lower() == name.name.lower()]
         near = ['.'.join((*name.quals, each))
                 for each in alike or difflib.get_close_matches(name.name, known, n=1)]
@@ -85,7 +85,7 @@ def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label,
         prim = foreign.for_floats("f32", span)
         return (), [_of_type_of_numbers(checker, f"{prim}.{short}", span)]
     if said := (_of_module(checker, name.name, span) or _of_form(checker, name.name, span)
-                or _converting(checker, name.name, span) or _in_brackets(name.name, span)):
+                or _converting(checker, name.name, span)):
         return (), [said]
     inside = [each for each in checker.scope.top if each.endswith(f".{name}")]
     if len(inside) == 1:
@@ -100,8 +100,9 @@ def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label,
         return (), [did_you_mean(f"lift.{name.name}", span, name.name)]
     functions = (*FUNCTIONS, *library_names())
     plain = (each for each in functions if "." not in each.lstrip("."))
-    names = (*checker.scope.values, *checker.scope.top, *plain)
-    near = difflib.get_close_matches(name.name, names, n=1, cutoff=0.7)
+    own = (*checker.scope.values, *checker.scope.top)
+    near = difflib.get_close_matches(name.name, own, n=1, cutoff=0.7) or (
+        difflib.get_close_matches(name.name, [*plain], n=1, cutoff=0.75))
     near = [each for each in functions if sorted(each) == sorted(name.name)] or near
     near = near if len(name.name) > 5 or (
         len(name.name) > 1 and near and near[0][0].lower() == name.name[0].lower()) else []
@@ -240,17 +241,6 @@ def _converting(checker: Base, name: str, span: Span) -> str | None:
     new = f"{to}.{type_} {one[0][0]}"
     return Replacement(f"A conversion names both types: {new}", new,
                        Span(span.source, span.start, one[1]))
-
-
-def _in_brackets(name: str, span: Span) -> str | None:
-    """The hint for an attribute without its sign, as in ``[unroll] loop ...``."""
-    text = span.source.text
-    if name not in KNOWN or text[span.start - 1:span.start] != "[" or not re.compile(
-            r"\]\s*[\w(]").match(text, span.end):
-        return None
-    new = f"#[{name}]"
-    return Replacement(f"An attribute is written {new}.", new,
-                       Span(span.source, span.start - 1, span.end + 1))
 
 
 def _of_module(checker: Base, name: str, span: Span) -> str | None:

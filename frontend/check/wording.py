@@ -6,7 +6,6 @@ Types that inference has yet to find are called a, b, ...; a size that has no na
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from runelift.frontend.check.conversions import (
     is_one_of,
     of_number,
 )
-from runelift.frontend.check.foreign import ADVICE, ATOM, argument, bars, shipped
+from runelift.frontend.check.foreign import ADVICE, ATOM, OPERATORS, argument, shipped
 from runelift.frontend.check.unify import NAMELESS, Substitution
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.advice import FUNCTION
@@ -39,7 +38,7 @@ from runelift.frontend.syntax.types import (
     TypeVar,
     show,
 )
-from runelift.ir.base.errors import Code, Diagnostic, ProgramError, Replacement
+from runelift.ir.base.errors import Replacement
 from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, SIGNED, Prim
@@ -172,27 +171,32 @@ def _composite(solved: Substitution, wanted: Type, given: Type, text: str, call:
         case Abstract(), Prim():
             return ("The module type hides this type: say what it is, as in "
                     f"(S with {wanted.shown.rpartition('.')[2]} = {given}).")
+        case Arrow(), Arrow() if text in ("and", "or") and isinstance(call, ast.Apply):
+            return Replacement(f"The operator is {OPERATORS[text]}.", f"({OPERATORS[text]})")
         case Arrow(), Arrow():
             return _folded(call, given) or arity(call, given) or _result(wanted, given)
         case Record(fields), Record(others) if dict(fields).keys() != dict(others).keys():
             return _field_difference(dict(fields), dict(others))
         case _, Arrow(_, Arrow()) if isinstance(call, ast.BinExp) and isinstance(
                 call.left, ast.Name) and text == call.left.span.text:
-            if str(call.op) == "|" and (closure := bars(call.right.span)):
-                return closure[0]
-            return Replacement(f"An operator as an argument stands in parentheses: ({call.op})",
-                               f"({call.op})", call.op_span)
+            hint, right = "", call.right.fun if isinstance(call.right, ast.Apply) else call.right
+            for place in (call.op_span, call.op_span.to(right.span)):
+                new = f"({place.text})"
+                hint = Replacement(f"An operator as an argument stands in parentheses: {new}", new,
+                                   place, hint)
+            return hint
         case Tuple(items), _ if isinstance(call, ast.Apply) and len(call.args) == len(items):
             args = ", ".join(arg.span.text for arg in call.args)
             new = f"{call.fun.span.text} ({args})"
             return Replacement(f"The function takes one tuple: {new}", new, call.span)
         case _, Tuple(items) if isinstance(call, ast.Apply) and len(call.args) == 1 and items:
-            apart = _apart(solved, call, text)
-            new = " ".join(f"{text}.{k}" for k in range(len(items))) if apart is None else apart.new
-            return Replacement(
-                "Arguments stand behind the function without commas: f x y" if apart is not None
-                else f"Components are arguments one by one: {new}",
-                f"{call.fun.span.text} {new}", call.span) if apart or text.isidentifier() else None
+            if (apart := _apart(solved, call, text)) is not None:
+                return Replacement("Arguments stand behind the function without commas: f x y",
+                                   f"{call.fun.span.text} {apart.new}", call.span)
+            new = " ".join(f"{text}.{k}" for k in range(len(items)))
+            return Replacement(f"Components are arguments one by one: {new}",
+                               f"{call.fun.span.text} {new}", call.span) if (
+                                   text.isidentifier()) else None
     return None
 
 
@@ -210,8 +214,8 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
             return (f"'{name.base}' may be any type, and not all have operators: "
                     "take a function as an argument, or name the type.")
         case Array(_, Prim()), Array(_, Array()) if call is None and (
-                items := re.fullmatch(r"\[([\w'.]+(?:\s*,\s*[\w'.]+)+)\]", text)):
-            joined = " ++ ".join(re.split(r"\s*,\s*", items[1]))
+                listed := re.fullmatch(r"\[([\w'.]+(?:\s*,\s*[\w'.]+)+)\]", text)):
+            joined = " ++ ".join(re.split(r"\s*,\s*", listed[1]))
             return Replacement(f"Arrays are joined by ++: {joined}", joined)
         case Array(_, elem), Array(_, Array()) if isinstance(
                 call, ast.Apply | ast.Name) and (
@@ -353,10 +357,6 @@ def _like(solved: Substitution, type_: Type) -> str:
             return f"{shown}: replicate {size.variable.base} 1"
         case Prim() | MetaVar():
             return f"{shown}: 1"
-        case Tuple(items):
-            return f"{shown}: ({', '.join(['1', *['0'] * (len(items) - 1)])})"
-        case Array():
-            return f"{shown}, as map (const 1) makes it"
     return shown
 
 
@@ -428,10 +428,9 @@ def _apart(solved: Substitution, call: ast.Apply, text: str) -> Replacement | No
     if items is None:
         return None
     texts = [argument(item.span.text) for item in items]
-    if len(items) > free and call.fun.span.text == "replicate":
-        return nested(call, [*texts, argument(call.args[-1].span.text)])
     if len(items) > free:
-        return None
+        return nested(call, [*texts, argument(call.args[-1].span.text)]) if (
+            call.fun.span.text == "replicate" and len(call.args) == 2) else None
     new = " ".join(texts)
     return Replacement(f"Arguments stand behind each other, without a tuple: {new}", new)
 
@@ -455,6 +454,9 @@ def arity(call: ast.Exp | None, function: Type | None = None) -> str | None:
             len(call.args) in (3, 4)):
         new = f"tabulate_{len(call.args) - 1}d"
         return Replacement(f"For {len(call.args) - 1} sizes write {new}.", new, call.fun.span)
+    if isinstance(call, ast.Apply) and call.fun.span.text == "iota" and len(call.args) == 2:
+        new = "..<".join(argument(arg.span.text) for arg in call.args)
+        return Replacement(f"A range from another number than 0 is: {new}", f"({new})", call.span)
     if isinstance(call, ast.Apply) and call.fun.span.text == "replicate" and len(call.args) > 2:
         return nested(call, [argument(arg.span.text) for arg in call.args])
     if not isinstance(call, ast.Apply) or not (
@@ -594,14 +596,3 @@ def _field_difference(wanted: Mapping[str, Type], given: Mapping[str, Type]) -> 
     said = [f"{what} {', '.join(names)}." for what, names in
             (("It lacks", missing), ("There is no", extra)) if names]
     return "  ".join(said)
-
-
-def no_constructor(code: Code, name: str, type_: Sum, span: Span) -> ProgramError:
-    """The error that a type has no constructor of a name, which begins ``span``."""
-    known = {label.lower(): label for label, _ in type_.fields}
-    near = difflib.get_close_matches(name.lower(), known, n=1)
-    place = Span(span.source, span.start, span.start + len(name) + 1)
-    return ProgramError(Diagnostic(
-        code, span, f"The type {show(type_)} has no constructor '#{name}'.",
-        hints=tuple(Replacement(f"Did you mean '#{known[each]}'?", f"#{known[each]}", place)
-                    for each in near)))

@@ -53,7 +53,9 @@ class Advice:
             return Said(self.hint, span)
         words = {name: " ".join((each.replace(",", " ") if name == "x" else each).split())
                  for name, each in groups.items()}
-        return Said(Replacement(self.hint, self.new.format(**words), span), span)
+        # how a thing is written is true, even if the text does not cure
+        return Said(Replacement(self.hint, self.new.format(**words), span,
+                                self.hint if " is written: " in self.hint else ""), span)
 
 
 FUNCTION = r"A function is written: \x -> e"
@@ -134,6 +136,8 @@ ADVICE = (
           (r"[\w']+", r",(?P<x>[\w', ]*)\|", r"\{first} {x} ->"),
           (r"[\w']+", r":(?P<type>[^|\n,]+)\|", r"\({first}: {type}) ->"),
           (r"&?[\w']+", r"[,:][^|\n]*\|", None), (r"\(?", r"(?P<x>_)\s*\|", r"\{x} ->"))),
+    Advice("An absolute value is written: f32.abs x", before=r"[-+*/(=]\s*$",
+           at=r"\|[^|\n]+\|(?!\s*[\w({\[])"),
     Advice(FUNCTION, before=r"[(=]\s*$", at=r"\|(?P<x>[\w', ]+)\|", new=r"\{x} ->"),
     Advice(FUNCTION, before=r"=\s*$", at=r"\|\|", new=r"\_ ->"),
     Advice(SIGNATURE, before=r"(^|\n)(?P<start>(?P<name>[a-z_][\w']*)\s+)$",
@@ -178,10 +182,14 @@ ADVICE = (
              at=rf"=(?P<value>{_VALUE})\)(\s*=)?(?=\s*(for|while)\b)",
              new=f"{front}{{name}} = {{value}}")
       for blank, front in ((r"\s+", ""), ("", " "))),
+    Advice(_DO, at=",", new=" do", before=r"\b(while|for)\b(?:(?!\bdo\b)[^\n,])*$"),
     Advice(_TUPLE_LOOP, at="=", before=r"\bloop\s*\(\s*[\w']+\s*$"),
-    Advice(_TUPLE_LOOP, at=",", before=r"\bloop\s+[\w']+(\s*=[^\n\[({]*)?$"),
+    Advice(_TUPLE_LOOP, at=",",
+           before=r"\bloop\s+[\w']+(\s*=(?:(?!\b(?:while|for)\b)[^\n\[({])*)?$"),
     Advice("Each parameter stands in parentheses: def f (x: t) (y: u): v = e", at=",",
            before=r"(^|\n)(def|entry)\s+[\w']+[^\n=()]*:[^\n=()]*$"),
+    Advice("A number has no comma.", at=r",(?P<b>\d{3})\b", new="{a}{b}",
+           before=r"=\s*(?P<start>(?P<a>\d{1,3}))$"),
     Advice("A tuple stands in parentheses: (a, b)", at=",", before=r"\bdo\s[^\n\[({]*$"),
     Advice(_DO, new=" do", before=r"\b(?:while|for)\b(?:(?!\bdo\b)[^\n():]|\([^\n]*?\))*"
            r"(?P<start>\s*:(?P<end>))(?=\s)(?:(?!\bdo\b)[\s\S])*$"),
@@ -213,7 +221,8 @@ ADVICE = (
            before=r"(?<!case )\b(?P<start>(?P<first>\d+):"
                   r"(?P<last>((?![iuf]\d|bool)[a-z][\w']*\s*)?))$"),
     Advice("Arguments have no names: f x y, in the order of the parameters.", at=r"=(?!=)",
-           before=r"(?<!\bif)(?<!while)(?<=[\w'])\((?:[^()\n]*,)?\s*(?P<start>[A-Za-z_]\w*\s*)$"),
+           before=r"(?<!['\w])(?!(?:if|for|loop|while|in|do|then|else)\b)[\w'.]+ ?"
+                  r"\((?:[^()\n]*,)?\s*(?P<start>[A-Za-z_]\w*\s*)$"),
     Advice(_VALUES, before=r"\{(?:[^{}]*,)?\s*[\w']+(?P<start>\s*)$", at=r":(?![:>])", new=" ="),
     Advice(_VALUES, before=r"\{(?:[^{}]*,)?\s*$", at=r"([\"'])(?P<name>\w+)\1\s*:",
            new="{name} ="),
@@ -229,7 +238,6 @@ ADVICE = (
     Advice(_ARRAY, before=r"(?P<start>\{\s*(?P<first>\d[\w.]*)\s*)$",
            at=r",\s*(?P<rest>[^{}\n]*)\}", new="[{first}, {rest}]"),
     Advice(_MATRIX, before=r"\{\s*$", at=r"\{\s*[-\d.]"),
-    Advice(_LOOP, before=r"\b(loop|for)\b[^\n\[]*$", at=";"),
     Advice("The body of a loop is the next value, without 'x ='.", at=r"=(?!=)\s*", new="",
            before=r"\bdo\s+(?P<start>[\w']+\s*)$"),
     *(Advice("An update is defined so: let xs[i] = x", at=at, new=new,
@@ -243,7 +251,8 @@ ADVICE = (
     Advice("Many elements are written at once: scatter xs is vs", at=r"=(?!=)",
            before=r"\bmap\d?\s*\(\\[^\n>]*->\s*(?P<start>[\w']+\[[^\[\]\n]*\]\s*)$"),
     Advice(_ELEMENT, at=r"=(?!=)", new="{xs} with [{i}] =",
-           before=r"(\n|\b(do|in|then|else)|->|\()\s*(?P<start>(?P<xs>[\w']+)\[(?P<i>[^\[\]\n]*)\]\s*)$"),
+           before=r"(\n|\b(do|in|then|else)|->|\(|(?<!bool )=)\s*"
+                  r"(?P<start>(?P<xs>[\w']+)\[(?P<i>[^\[\]\n]*)\]\s*)$"),
     *(Advice(hint, at=r"=(?!=)", before=rf"{front}\s*(?P<start>(?P<xs>[\w']+){path}\s*)$",
              new=f"let {{xs}} = {new}" if front == r"\n" else new)
       for hint, path, new in (
@@ -264,8 +273,6 @@ ADVICE = (
     Advice("A definition is written with '='.", at="==", new="=",
            before=r"(^|\n)[ \t]*(def|entry|let)\b[^=\n]*$"),
     Advice(FUNCTION, before=r"\\[\w']+\s+$", at=r"[-+*/%<>=&|^]+(?<!->)\s"),
-    Advice(_DECLARED, before=_LINE, expected="DEF",
-           at=r"(Def|DEF|define|defun|method|proc)\b"),
     Advice("An entry point is declared: entry f (x: t): u = e", before=_LINE, expected="DEF",
            at=r"(Entry|ENTRY|export|public|extern|__global__)\b(?!\s+(void|int|float|double)\b)"),
     Advice("A name is defined before its use: let x = e in ...",
@@ -312,8 +319,8 @@ ADVICE = (
     *(Advice("An arrow is written '->'.", before=before, at="=>", new="->")
       for before in (r"\\[\w' (),:]+$", r"\([\w']+\s*:[^()\n=]*$")),
     Advice("A case is written: case p -> e", before=r"\bcase\b[^\n=]*$", at="=>", new="->"),
-    Advice("A function is mapped: map (** 2) xs, or map2 (*) xs ys", at=r"\.[-+*/^]",
-           before=r"[A-Za-z_)\]'][\w']*$"),
+    Advice("An operator of all elements is mapped: map (** 2) xs, or map2 (*) xs ys",
+           at=r"\.[-+*/^]", before=r"(\s|[A-Za-z_)\]'][\w']*)$"),
     Advice(_MATRIX, before=r"\[[^\]\n]*[\w'.)][ ,]\s*[\w'.(-][^\]\n]*$", at=";"),
     Advice("Elements of an array are parted by commas.", before=r"\[[^\[\]\n]*$", at=";"),
     Advice("A function is applied to all that follows it by <|: f <| g x", at=r"\$(?=[\s(])",
@@ -321,8 +328,6 @@ ADVICE = (
     Advice("A field is written: e.x", before=r"[\w')\]]$", at=r"\$(?=[A-Za-z_])", new="."),
     Advice("A name has no sign in front.", at=r"\$(?=[A-Za-z_])", new=""),
     Advice(FUNCTION, at=r"@\((?P<x>[\w', ]*)\)", new=r"\{x} ->"),
-    *(Advice("An attribute is written #[name].", before=_LINE, at=rf"@{name}\b", new=f"#[{name}]")
-      for name in ("noinline", "inline", "sequential", "unroll", "unsafe")),
     Advice("There are no decorators: leave it out.", before=_LINE, at=r"@[^\n]*", new=""),
     Advice("Functions are composed: f <-< g, or g >-> f", before=r"[\w')]\s+$", at=r"\.(?=\s)",
            new="<-<"),
@@ -351,7 +356,7 @@ ADVICE = (
     Advice(_CONSTANT, before=_LINE, at=r"#define\s+(?P<name>\w+)\s+(?P<value>[^\n]+)",
            new="def {name} = {value}"),
     Advice(_CONSTANT, before=_LINE, expected="DEF", new="def",
-           at=r"(const|var|static|final)(\s+(const|static|final|auto))*\b"),
+           at=r"(const|var|val|static|final)(\s+(const|static|final|auto))*\b"),
     *(Advice("Functions of numbers need no import: f32.sqrt, f64.exp.", before=before, new="",
              at=rf"{at}\b(c?math|Math|numpy|np|std::f(32|64))\b[^\n]*", expected=expected)
       for before, at, expected in (
@@ -389,14 +394,13 @@ ADVICE = (
     Advice("The type of a result stands behind a colon: (x: t): u",
            before=r"(^|\n)\s*(def|entry|let)\b[^=\n]*\)\s*$", at="->", new=":"),
     Advice("A field is written: e.x", before=r"[\w')\]]$", at=r"->\s*[a-z_]"),
-    Advice("A component-wise operator is map2: map2 (*) xs ys", before=r"\s$", at=r"\.[-+*/^]"),
     Advice("Arguments stand behind the function without commas: f x y",
            before=r"(^|\n)(def|entry|let)\b[^\n]*=\s*(?!(match|if|loop|let)\b)[\w.']+"
                  r"([ \t]+(?!with\b)[\w.']+)+\s*$", at=","),
     Advice("Each definition has its own 'let'.", before=r"\blet\b[^\n]*=[^\n]*$", new=" let ",
            at=r",\s*(?=(?!let\b)[a-z_][\w']*\s*=(?!=))"),
     Advice("Each update has its own 'with': r with x = 1 with y = 2", at=",", new=" with",
-           before=r"\bwith\s+[\w'.]+\s*=[^=\n]*$"),
+           before=r"\bwith\s*(\[[^\]\n]*\]|[\w'.]+)\s*=[^=\n]*$"),
     Advice("A tuple stands in parentheses: (a, b)", at=",",
            before=r"(^|\n)[ \t]*(def|entry|let|in)\b[^\n\[\]{}]*$"),
     Advice("A type argument stands behind its type, and an array is written []t.", at="<",
@@ -438,6 +442,12 @@ ADVICE = (
       for hint, more, new in _COMPREHENSIONS
       for xs, array in ((r"[\w'.]+", "{xs}"), (r"[\w'.]+\([^()\n]*\)", "({xs})"))),
     Advice(_RESULTS, before=r"\[[^\[\]]*$", at=r"for\b"),
+    Advice(_RESULTS, before=r"(?P<start>\((?P<e>[^()]*?)\s*)$", new=r"(map (\{p} -> {e}) {xs})",
+           at=r"for\s+(?P<p>[\w']+)\s+in\s+(?P<xs>[\w'.]+)\s*\)"),
+    *(Advice("An element is searched by: any (== x) xs", new=new, expected="-IN",
+             before=rf"(^|\n)(?:(?!\bthen\b)[^\n])*?(?P<start>\b(?P<e>[\w'.]+)[ \t]+{word})$",
+             at=r"in%?[ \t]+(?P<xs>[\w'.]+)(?![^\n]*\bdo\b)")
+      for word, new in ((r"not[ \t]+", "!(any (== {e}) {xs})"), ("%?", "any (== {e}) {xs}"))),
     Advice("A choice is written: if c then a else b",
            before=r"\bif\b(?![^\n]*\bthen\b)[^\n]*[{:][^\n]*$"),
     Advice("An operator that counts up is no part of the language: write i + 1.",
@@ -449,7 +459,10 @@ ADVICE = (
     Advice(FUNCTION, before=r"\((?P<start>\s*(?P<x>[\w']+)\s*)$", at="->", new=r"\{x} ->"),
     Advice("A record type is written: {x: t, y: u}",
            before=r"\btype\b[^={]*=\s*\(\s*[\w']+\s*:[^()]*$", at=","),
-    Advice("The type of a pair is written: (t, u)", before=r":\s*[\w'.\[\]]+\s*$", at=r"\*"),
+    Advice("The type of a pair is written: (t, u)", before=r":\s*[\w'.\[\]]+\s*$",
+           at=r"\*(?=\s*[\w(\[])"),
+    Advice("An array type is written: []t or [n]t", before=r":\s*(?P<start>(?P<t>[\w']+)\s*)$",
+           at=r"\*(?=\s*[),=])", new="[]{t}"),
     Advice("An array type is written: []t or [n]t", before=r":\s*\[\s*[\w'.]+\s*\]\s*$",
            at=r"[),=}]"),
     Advice("An element in front is written: [x] ++ xs", before=r"[ \t]$", at="::"),
@@ -480,7 +493,10 @@ ADVICE = (
            before=r"\n(?P<start>(?P<word>(?!(if|let|loop|match|assert)\b)[a-z_][\w']*))(?P<end>)"
                   r"[^=\n]*$"),
     Advice("Each definition has its own 'let'.", at=r"=(?!=)", new="let {name} =",
-           before=r"\n[ \t]+(?P<start>(and|let|also)\s+(?P<name>[a-z_][\w']*)\s*)$"),
+           before=r"(?:\n[ \t]+|\blet [\w']+ =[^\n]* )"
+                  r"(?P<start>(and|let|also)\s+(?P<name>[a-z_][\w']*)\s*)$"),
+    Advice("Each name has its own definition: let b = e let a = b", at=r"=(?!=)", expected="OP",
+           before=r"\blet\s+[\w']+\s*=\s*[\w']+\s*$"),
     Advice("Equality is written '=='.", at=r"=(?!=)", expected="OP",
            before=r"(=|[({,&|]|\b(if|while|then|else|in|do)\b|->)[^\n]*$"),
     Advice("A choice is written: if c then a else b", at=r"\?"),
