@@ -149,6 +149,19 @@ def add_options(parser: argparse._ActionsContainer, *names: str) -> None:
         OPTIONS[name](parser)
 
 
+def as_given(args: argparse.Namespace, names: Iterable[str]) -> Iterator[str]:
+    """Options by the names of their attributes, as they were given; those left out are not."""
+    for name in names:
+        value, option = getattr(args, name), f"--{name.replace('_', '-')}"
+        if value is True:
+            yield option
+        elif isinstance(value, list):
+            yield from (f"{option}={each}" for each in value)
+        elif value not in (None, False) and (name, value) != ("policy", POLICIES[0]):
+            text = str(value)  # a word that begins with a hyphen would be an option
+            yield from (f"{option}={text}",) if text.startswith("-") else (option, text)
+
+
 def add_json_or_sarif(parser: argparse.ArgumentParser) -> None:
     """Add an option for JSON or SARIF, for commands that print only errors and warnings."""
     either = parser.add_mutually_exclusive_group()
