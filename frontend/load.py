@@ -161,6 +161,8 @@ def _read_import(path: Path, span: Span) -> module_ast.Module:
         advice = missing_package(path.absolute(), Path())
         if (name := f"std/{path.stem}") in shipped_names():
             advice = Replacement(f'Shipped is "{name}".', f'import "{name}"')
+        elif path.parent.name == "futlib":
+            advice = "What 'futlib' had needs no import: leave it out."
         raise ProgramError(Diagnostic(
             "missing-import", span, f"Cannot read '{path.name}': "
             + str(error).rpartition(": ")[2], hints=(advice,) * bool(advice))) from None

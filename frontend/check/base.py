@@ -46,7 +46,7 @@ from runelift.frontend.check.unify import (
     Substitution,
     TypeMismatch,
 )
-from runelift.frontend.check.unknown_names import functions, of_hidden, unknown
+from runelift.frontend.check.unknown_names import functions, of_hidden, of_literal, unknown
 from runelift.frontend.check.wording import (
     DECLARED,
     OF_OPERATORS,
@@ -389,7 +389,8 @@ class Base(ABC):
                 said = elementwise(self, call, self._typed) or said
             if self._advising == 1:
                 said = exchanged(self, self._typed, expected, found, span, said)
-            return said or of_hidden(self, found) or function_given(
+            return said or of_hidden(self, found) or of_literal(
+                self, expected, span.text) or function_given(
                 self, expected, found, span.text, first)
         finally:
             self._advising -= 1

@@ -103,6 +103,17 @@ def of_number(solved: Substitution, wanted: Type, given: Type, text: str, call: 
     return None
 
 
+def coerced(declared: Type, found: Type, text: str, span: Span) -> str:
+    """The hint for a size coercion at ``span`` to elements of another type; "" for another one."""
+    match declared, found:
+        case Array(_, Prim() as wanted), Array(_, Prim() as given) if (
+                wanted is not given and {wanted, given} <= {*NUMBERS}):
+            new = f"map {wanted}.{given} {argument(text)}"
+            return Replacement(f"A coercion is of sizes only; elements are converted: {new}",
+                               f"({new})", span)
+    return ""
+
+
 def _float_of(text: str, given: Prim, advice: str = "Convert it", span: Span | None = None,
               last: tuple[str, str] | None = None, known: ast.Exp | None = None,
               each: str = "") -> str:

@@ -345,8 +345,10 @@ def misapplied(exp: ast.Apply, type_: Type, known: Container[str]) -> str:
         new = f"{text}[{first.text.strip('()')}]"
         return Replacement(f"An element is written: {new}", new, exp.span)
     if isinstance(type_, Record) and isinstance(exp.args[0], ast.RecordExp):
-        new = f"{text} with {first.text.strip('{} ')}"
-        return Replacement("A field is replaced without braces: r with x = e", new, exp.span)
+        new = text
+        for label, value in exp.args[0].fields:
+            new = f"{argument(new)} with {label} = {value.span.text}"
+        return Replacement(f"A field is replaced without braces: {new}", new, exp.span)
     if isinstance(exp.args[0], ast.TupleExp) and not exp.args[0].items:
         return Replacement(f"It takes no arguments: {text}", text, exp.fun.span.to(first))
     if "\n" in exp.span.source.text[exp.fun.span.end:first.start]:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from runelift.frontend.check import around, foreign
 from runelift.frontend.check.base import Binding
-from runelift.frontend.check.conversions import FOLDS
+from runelift.frontend.check.conversions import FOLDS, coerced
 from runelift.frontend.check.forms import (
     COMPOSITIONS,
     base_name,
@@ -157,7 +157,7 @@ class Inference(Loops):
                                       else self._collected(self._coerced))
                 found = self.solved.resolve(self.infer(value))
                 self.expect(self._forget_sizes(declared), self._forget_sizes(found), span,
-                            "a value")
+                            "a value", hint=coerced(declared, found, value.span.text, span))
                 return declared
             case ast.AssertExp(_, cond, value):
                 self.expect(Prim.BOOL, self.infer(cond), cond.span, "a condition")
@@ -185,7 +185,8 @@ class Inference(Loops):
     def _branches(self, then_: ast.Exp, else_: ast.Exp, span: Span) -> ty.Type:
         left, right = self.infer(then_), self.infer(else_)
         joined = self.join(left, right, tail(else_).span, "a branch", tail(then_).span)
-        self.no_function(joined, span, "the result of a branch")
+        self.no_function(joined, span, "the result of a branch",
+                         "One function may branch inside: \\x -> if c then f x else g x")
         return joined
 
     def _part(self, type_: ty.Type, path: tuple[str, ...], span: Span, *,

@@ -14,7 +14,7 @@ from runelift.frontend.syntax.nodes import Node
 from runelift.frontend.syntax.types import Array
 from runelift.ir.base.errors import Label, Replacement
 from runelift.ir.base.source import Span
-from runelift.ir.sizes import Size
+from runelift.ir.sizes import Applied, Size
 
 _COUNTED_BACK = re.compile(r"\[([^\[\]:]*):-(\d+)\]$")
 """A slice to the last elements but some, as in other languages."""
@@ -40,7 +40,8 @@ def size_advice(solved: Substitution, left: Size, right: Size, names: tuple[str,
     if left.constant is not None and right.constant is not None:
         return ["All elements of an array have one size: fill the shorter ones up."
                 ] * (what == "an element")
-    if all(names) and len((left - right).variables()) == 1:
+    if all(names) and len((left - right).variables()) == 1 and not any(
+            isinstance(factor, Applied) for term, _ in (left - right).terms for factor in term):
         return []  # equal for few numbers only
     shown = [name for name in names if name]
     hints = [] if len(shown) == 2 else ["A size [] has no name, or is known only to the running "

@@ -132,7 +132,10 @@ def written_at_once(name: str, span: Span) -> str | None:
     """The hint for an update inside of a function that may run many times, or None."""
     if not re.match(r"\s*(with\b|\[[^\]\n]*\]\s*=)", span.source.text[span.end:]):
         return None
-    return (f"Many elements are written at once by scatter {name} is vs; a loop carries the array: "
+    at_once = "written at once by scatter {} is vs"
+    if re.match(rf"[^=\n]*=\s*{re.escape(name)}\[[^\]\n]*\]\s*\+", span.source.text[span.end:]):
+        at_once = "added up at once by reduce_by_index {} (+) 0 is vs"
+    return (f"Many elements are {at_once.format(name)}; a loop carries the array: "
             f"loop {name} for i < n do e")
 
 

@@ -243,6 +243,11 @@ class TypeReader:
             hints = (said,)
         if not hints and re.search(r"->\s*[\w.\[\]]+\s*:\s*$", span.source.text[:span.start]):
             hints = (r"The type of a result stands before the arrow: \(x: t): u -> e",)
+        own = re.findall(r"^\s*(?:local\s+)?(type|def|entry|let)\b[~^]?\s*([\w']+)",
+                         span.source.text[:span.start], re.MULTILINE)
+        if own and own[-1] == ("type", name):
+            hints = ("A type cannot contain itself: keep its values in an array, and in each the "
+                     "indices of those inside.",)
         if not hints and len(name) == 1:
             hints = (f"If it stands for any type, declare it as a type parameter: '{name}",)
         raise ProgramError(Diagnostic("unknown-type", span, f'Unknown type "{name}".',

@@ -401,8 +401,11 @@ class Substitution:
         match difference.terms:
             case (((Applied(op, xs),), (1 | -1) as sign), ((Applied(other, ys),), minus)) if (
                     op == other and sign == -minus):
-                for x, y in zip(xs, ys, strict=True):
-                    self.unify_sizes(x, y)
+                try:
+                    for x, y in zip(xs, ys, strict=True):
+                        self.unify_sizes(x, y)
+                except SizeMismatch:  # unlike operands may have one quotient
+                    raise SizeMismatch(left, right) from None
                 return
         if any(sum(factor in self.flexible for factor in monomial) > 1
                for monomial, _ in difference.terms):

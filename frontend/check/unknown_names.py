@@ -244,8 +244,12 @@ def _converting(checker: Base, name: str, span: Span) -> str | None:
 
 
 def _of_module(checker: Base, name: str, span: Span) -> str | None:
-    """The hint for ``name.member`` where a module of a similar name has the member."""
+    """The hint for a module as a value, or for a member of a module with a similar name."""
     member_ = re.compile(r"\.([\w']+)").match(span.source.text, span.end)
+    if re.search(rf"^[ \t]*(local[ \t]+)?module[ \t]+{re.escape(name)}\b", span.source.text,
+                 re.MULTILINE):
+        return (f"'{name}' is a module, and no value: a module is applied by module m = f n, and "
+                "its members are m.x")
     if member_ is None:
         return None
     whole = Span(span.source, span.start, member_.end())
@@ -280,6 +284,20 @@ def functions(checker: Base) -> set[str]:
     return {*FUNCTIONS, *library_names(), *(
         name for name, binding in checker.scope.top.items()
         if isinstance(binding.scheme.type, Arrow))}
+
+
+def of_literal(checker: Base, expected: Type, text: str) -> str | None:
+    """The hint for a number where the type of a module is wanted: the module's conversion."""
+    wanted = checker.solved.resolve(expected)
+    if not isinstance(wanted, Abstract) or not re.fullmatch(r"-?\d+(\.\d+)?", text):
+        return None
+    module = wanted.shown.rpartition(".")[0]
+    prims = ("f64", "f32") if "." in text else ("i64", "i32", "f64", "f32")
+    found = (f"{module}.{prim}" for prim in prims if (
+        binding := checker.scope.top.get(f"{module}.{prim}")) is not None and isinstance(
+            binding.scheme.type, Arrow) and binding.scheme.type.codomain == wanted)
+    new = next((f"{each} {foreign.argument(text)}" for each in found), None)
+    return new and Replacement(f"{wanted.shown} is no type of literals: {new}", f"({new})")
 
 
 def of_hidden(checker: Base, found: Type) -> str | None:

@@ -230,6 +230,10 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
             return _counted(call.fun, "unzip", f"tuples of {len(others)}", len(others))
         case Array(), Array() if isinstance(call, ast.Apply) and isinstance(
                 call.args[0], ast.LambdaExp) and call.fun.span.text in FOLDS:
+            if len({type(each) for each in call.args[0].params}) > 1:
+                fold = call.fun.span.text
+                return (f"{fold} joins two values of one type, and this function takes an element "
+                        f"apart: map the elements before{', or write foldl' * (fold == 'reduce')}.")
             if isinstance(given.elem, Tuple | Record) and not isinstance(
                     wanted.elem, Tuple | Record) and len(call.args) == 3:
                 return _neutral(solved, given.elem, call.args[1])

@@ -504,6 +504,8 @@ ADVICE = (
            before=r"\breturn\b[^\n]*$"),
     Advice("A loop is written: loop x = a while c do e", at=r"while\b", expected="-WHILE"),
     Advice(_LOOP, at=r"for\b", expected="-FOR"),
+    Advice("A match has no 'with': match e case p -> e", at=r"case\b", new="",
+           before=r"\bmatch\b[^\n]*(?P<start>\bwith(?P<end>))\s*$"),
     Advice(_MATCH, at=r"case\b", expected="-CASE"),
     Advice(_MATCH,
            before=r"\bmatch\b([^|]*\||[^\n]*\bwith\b)[^|]*$", at="->"),

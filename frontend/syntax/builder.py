@@ -19,7 +19,7 @@ from runelift.frontend.syntax import ast, module_ast, paths
 from runelift.frontend.syntax.attributes import is_known
 from runelift.frontend.syntax.literals import character, number, string
 from runelift.frontend.syntax.operators import CHARACTERS, precedence, resolve
-from runelift.ir.base.errors import Diagnostic, ProgramError
+from runelift.ir.base.errors import Diagnostic, ProgramError, Replacement
 from runelift.ir.base.source import Source, Span
 from runelift.ir.points import PlacedAttribute, is_point
 
@@ -502,9 +502,13 @@ class _Builder:
     def for_form(self, span: Span, children: list[Any]) -> ast.ForForm:
         pattern, op, bound = children
         if op != "<":
+            last = bound.span.text if isinstance(bound, ast.Name | ast.Literal) else (
+                f"({bound.span.text})")
+            new = f"{pattern.span.text} < {last} + 1"
+            hint = "Write 'for i < n' or 'for x in xs'." if op != "<=" else Replacement(
+                f"A loop ends before its bound: for {new}", new, pattern.span.to(bound.span))
             raise ProgramError(Diagnostic("syntax-error", self._token_span(op),
-                                          f"Unexpected '{op}' in a for loop.",
-                                          hints=("Write 'for i < n' or 'for x in xs'.",)))
+                                          f"Unexpected '{op}' in a for loop.", hints=(hint,)))
         return ast.ForForm(span, pattern, bound)
 
     def attr_exp(self, span: Span, children: list[Any]) -> ast.Exp:

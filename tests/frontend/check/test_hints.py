@@ -113,7 +113,21 @@ def hints_of(program: str) -> list[str]:
     ("entry main (x: i32): bool = ", "x =< 3", "x <= 3"),
     ("", "val n = 3", "def n = 3"),
     ("type p = {x: f64, y: f64}\ndef f (a: p): p = ", "a.x = 3", "a with x = 3"),
+    ("type p = {x: f64, y: f64}\ndef f (a: p): p = ", "a {x = 3}", "a with x = 3"),
+    ("type p = {x: f64, y: f64}\ndef f (g: i32 -> p): p = ", "(g 1) {y = 3, x = 4}",
+     "((g 1) with y = 3) with x = 4"),
+    ("entry main (n: i64): i64 = loop s = 0 for ", "i <= n do s + i", "i < n + 1 do s + i"),
+    ("entry main (n: i64): i64 = loop s = 0 for ", "i <= n / 2 do s + i",
+     "i < (n / 2) + 1 do s + i"),
+    ("entry main (x: i32): i32 = match x ", "with\n  case 1 -> 0\n  case _ -> 1",
+     "\n  case 1 -> 0\n  case _ -> 1"),
+    # types of modules
+    ("module m (R: real) = { def half (x: R.t): R.t = x R./ ", "2 }", "(R.i64 2) }"),
+    ("module m (R: real) = { def half (x: R.t): R.t = x R.* ", "0.5 }", "(R.f64 0.5) }"),
     # elements, sizes and comparisons
+    ("entry main [n] (xs: [n]i32): [n]f64 = ", "xs :> [n]f64", "(map f64.i32 xs)"),
+    ("def f [n] (xs: [n]i64): [n]f32 = ", "map (+ 1) xs :> [n]f32",
+     "(map f32.i64 (map (+ 1) xs))"),
     ("entry main (x: i32): []i32 = ", "[x] * 3", "replicate 3 x"),
     ("entry main (n: i64) (m: i64): [n][m]f64 = ", "replicate n m 0",
      "replicate n (replicate m 0)"),
@@ -175,6 +189,30 @@ def test_a_hint_cures(head: str, wrong: str, right: str) -> None:
      "A name is known only inside of the expression that binds it."),
     ("entry main (xs: []i64): i64 = let ys = map (\\mean -> mean) xs in mean",
      "A name is known only inside of the expression that binds it."),
+    # values that are none
+    ("def f (c: bool) (x: f64): f64 = (if c then f64.sin else f64.cos) x",
+     "One function may branch inside: \\x -> if c then f x else g x"),
+    ("module m = { def one = 1 }\nentry main: i64 = m",
+     "'m' is a module, and no value: a module is applied by module m = f n, and its members are "
+     "m.x"),
+    *((f"type tree = {form}\ndef f (x: tree): tree = x",
+       "A type cannot contain itself: keep its values in an array, and in each the indices of "
+       "those inside.") for form in ("#leaf | #node tree tree", "{value: i64, next: []tree}")),
+    # elements that an operator takes apart
+    *((f"entry main (xs: [](f64, bool)): f64 = {fold} (\\acc (x, c) -> if c then acc + x else acc) "
+       "0 xs" + " |> last" * (fold == "scan"),
+       f"{fold} joins two values of one type, and this function takes an element apart: map the "
+       f"elements before{', or write foldl' * (fold == 'reduce')}.") for fold in ("reduce", "scan")),
+    # updates in a function that may run many times
+    *((f"entry main (xs: *[]i64) (is: []i64): []i64 = map (\\i -> {update}) is |> head",
+       f"Many elements are {cure}; a loop carries the array: loop xs for i < n do e")
+      for update, cure in (
+          ("xs with [i] = 1", "written at once by scatter xs is vs"),
+          ("xs with [i] = xs[i] * 2", "written at once by scatter xs is vs"),
+          ("xs with [i] = xs[i] + i", "added up at once by reduce_by_index xs (+) 0 is vs"))),
+    # quotients that may be equal
+    ("entry main [n] (xs: [n]f64): []f64 = map2 (+) xs[::2] xs[1::2]",
+     "map2 has type (a -> b -> x) -> [n]a -> [n]b -> *[n]x"),
     # words without the word before them
     ("entry main (x: i32): i32 = do x", "No 'loop' is open here."),
     ("entry main (x: i32): i32 = in x", "No 'let' is open here."),
