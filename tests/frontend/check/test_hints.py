@@ -202,7 +202,8 @@ def test_a_hint_cures(head: str, wrong: str, right: str) -> None:
     *((f"entry main (xs: [](f64, bool)): f64 = {fold} (\\acc (x, c) -> if c then acc + x else acc) "
        "0 xs" + " |> last" * (fold == "scan"),
        f"{fold} joins two values of one type, and this function takes an element apart: map the "
-       f"elements before{', or write foldl' * (fold == 'reduce')}.") for fold in ("reduce", "scan")),
+       f"elements before{', or write foldl' * (fold == 'reduce')}.")
+      for fold in ("reduce", "scan")),
     # updates in a function that may run many times
     *((f"entry main (xs: *[]i64) (is: []i64): []i64 = map (\\i -> {update}) is |> head",
        f"Many elements are {cure}; a loop carries the array: loop xs for i < n do e")
