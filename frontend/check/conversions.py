@@ -68,6 +68,11 @@ def of_number(solved: Substitution, wanted: Type, given: Type, text: str, call: 
         case Prim(), MetaVar() if wanted in INTS and is_float(solved, given) and (
                 whole := _whole(text)):
             return Replacement(f"It is a float, and an integer is written {whole}.", whole)
+        case Prim(), MetaVar() if wanted in INTS and is_float(solved, given) and (
+                large := re.search(r"\b\d+(\.\d*)?[eE]\d+\b", text)) and (
+                    whole := _whole(large[0])):
+            return Replacement(f"{large[0]} is a float, and an integer is written {whole}.",
+                               text.replace(large[0], whole))
         case Array(_, MetaVar() as elem), Array(_, Prim() as other) if (
                 other in INTS and is_float(solved, elem)):
             return _float_of(text, other, "Convert its elements", known=call, each="map ")
@@ -182,6 +187,8 @@ def _converted(wanted: Prim, given: Prim, text: str, call: ast.Exp | None) -> st
         other = written("Convert the other operand", place.text, f"{given}.{wanted}")
         if isinstance(other, Replacement):
             other = Replacement(other, other.new, place, _in_fold(call))
+        if re.match(rf"\(*{given}\.{wanted}\b", text):  # it was just converted
+            return _in_fold(call) or other
         return other if cuts else said if not isinstance(said, Replacement) else (
             Replacement(said, said.new, said.span, other))
     if not cuts:

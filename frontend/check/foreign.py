@@ -227,17 +227,6 @@ _KEEPING = ("mut", "mutable", "var", "val", "const")
 _CALL = re.compile(r"\s*\(\s*\)")
 
 
-def for_floats(hint: str, span: Span) -> str:
-    """A hint with f64 in place of f32 if that is the type of the program's floats."""
-    text = span.source.text
-    if "f64" not in text or "f32" in text or "f32" not in hint:
-        return hint
-    if isinstance(hint, Replacement):
-        return Replacement(hint.replace("f32", "f64"), hint.new.replace("f32", "f64"), hint.span,
-                           for_floats(hint.otherwise, span))
-    return hint.replace("f32", "f64")
-
-
 @cache
 def shipped() -> Mapping[str, str]:
     """The shipped file that declares a name, without names that several declare."""
@@ -297,7 +286,8 @@ def comment(span: Span, *, unknown: bool) -> Span | None:
     found = (re.match(rf"\s*(//+|%+|/\*+)\s*(?={words})", line)
              or re.search(rf"\s(//+)[ \t]+(?={words})", line)
              or (re.match(r"\s*(//+|/\*+)\s*(?=[A-Za-z])", line) if unknown else None))
-    if found is None or start + found.start(1) > span.start:
+    if found is None or (start + found.start(1) > span.start and (
+            text[span.end:start + found.start(1)].strip())):
         return None
     return Span(span.source, start + found.start(1), start + found.end(1))
 

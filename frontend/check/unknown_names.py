@@ -15,7 +15,7 @@ from runelift.frontend.check.arguments import elem_of
 from runelift.frontend.check.types import PRIMS
 from runelift.frontend.modules.library import library_names
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.advice import SIGNATURE
+from runelift.frontend.syntax.advice import SIGNATURE, for_floats
 from runelift.frontend.syntax.prelude import FUNCTIONS, LIBRARY_MODULES, member, members
 from runelift.frontend.syntax.types import Abstract, Array, Arrow, Record, Sum, Type
 from runelift.ir.base.errors import Label, Replacement, did_you_mean
@@ -57,7 +57,7 @@ def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label,
                 for each in alike or difflib.get_close_matches(name.name, known, n=1)]
         return (), [did_you_mean(each, span, str(name)) for each in near]
     if hints := foreign.bars(span) or around.meant(name.name, span):
-        return (), [foreign.for_floats(each, span) for each in hints]
+        return (), [for_floats(each, span.source) for each in hints]
     base = checker.scope.find(name.name.rstrip("'"))
     if name.name[-1] == "'" and base is not None and (
             isinstance(matrix := checker.solved.resolve(base.scheme.type), Array)
@@ -82,7 +82,7 @@ def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label,
     short = foreign.SHORT.get(name.name, name.name.removesuffix("f"))
     short = foreign.SHORT.get(short, short)
     if short != name.name and member("f32", short) is not None:
-        prim = foreign.for_floats("f32", span)
+        prim = for_floats("f32", span.source)
         return (), [_of_type_of_numbers(checker, f"{prim}.{short}", span)]
     if said := (_of_module(checker, name.name, span) or _of_form(checker, name.name, span)
                 or _converting(checker, name.name, span)):

@@ -58,6 +58,16 @@ class Advice:
                                 self.hint if " is written: " in self.hint else ""), span)
 
 
+def for_floats(hint: str, source: Source) -> str:
+    """A hint with f64 in place of f32 if that is the type of the program's floats."""
+    if "f64" not in source.text or "f32" in source.text or "f32" not in hint:
+        return hint
+    if isinstance(hint, Replacement):
+        return Replacement(hint.replace("f32", "f64"), hint.new.replace("f32", "f64"), hint.span,
+                           for_floats(hint.otherwise, source))
+    return hint.replace("f32", "f64")
+
+
 FUNCTION = r"A function is written: \x -> e"
 ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\v": r"\v", "\0": r"\0"}
 """Characters that are in a program only if a string of Python has made them."""
@@ -126,7 +136,15 @@ _UNICODE = {"≤": "<=", "≥": ">=", "≠": "!=", "×": "*", "·": "*", "÷": "
             "→": "->", "λ": "\\", "∧": "&&", "∨": "||", "¬": "!"}
 """Signs of mathematics, and what is written for them."""
 
+_NAMED = "axis|axes|dims?|keepdims|dtype|key|order|reverse|init|initial|default|start|stop|step"
+"""Names of arguments in calls of other languages."""
+
 ADVICE = (
+    Advice("All along a dimension is written ':', as in xs[:, 0].", before=r"\w\[([^\[\]]*,\s*)?$",
+           at=r"\.\.\.?\s*[,\]]"),
+    Advice("Each parameter has its own type: (x: t) (y: t)",
+           before=r"\b(def|entry|let)\b[^=\n]*\(\s*[\w']+\s*(,\s*[\w']+\s*)+$",
+           at=r"([iuf](8|16|32|64)|bool)\s*[,)]"),
     *(Advice(f"Write {new}", at=sign, new=new) for sign, new in _UNICODE.items()),
     Advice(COMMENT, before=r"(?:^|\n)[ \t]*(?P<start>(?://|%+)(?P<end>))[^\n]*$", new="--"),
     Advice(COMMENT, before=r"\s(?P<start>//(?P<end>))[ \t]+[A-Za-z']+[ \t][^\n]*$", new="--"),
@@ -387,7 +405,7 @@ ADVICE = (
     Advice("A choice is written: if c then a else b", expected="EQUAL", at=r"\|",
            before=r"(^|\n)(def|entry|let)\b[^=\n]*\n?\s*$"),
     Advice("No ';' stands at the end of a line.", at=r";+(?=[ \t]*(\n|$))", new=""),
-    Advice(_MATCH, before=r"\b(match\b[^\n]*\{[^\n]*|case\b[^\n]*)=?$", at=r"=?>"),
+    Advice(_MATCH, before=r"\b(match\b[^\n]*\{[^{}]*|case\b[^\n]*)=?$", at=r"=?>"),
     Advice(_ELEMENT,
            before=r"\]\s*:$", at="="),
     Advice(_LOOP, before=r"\bfor\s*\([^\n)]*$"),
@@ -446,7 +464,7 @@ ADVICE = (
            at=r"for\s+(?P<p>[\w']+)\s+in\s+(?P<xs>[\w'.]+)\s*\)"),
     *(Advice("An element is searched by: any (== x) xs", new=new, expected="-IN",
              before=rf"(^|\n)(?:(?!\bthen\b)[^\n])*?(?P<start>\b(?P<e>[\w'.]+)[ \t]+{word})$",
-             at=r"in%?[ \t]+(?P<xs>[\w'.]+)(?![^\n]*\bdo\b)")
+             at=r"in%?[ \t]+(?P<xs>[\w'.]+|\"[^\"\n]*\")(?![^\n]*\bdo\b)")
       for word, new in ((r"not[ \t]+", "!(any (== {e}) {xs})"), ("%?", "any (== {e}) {xs}"))),
     Advice("A choice is written: if c then a else b",
            before=r"\bif\b(?![^\n]*\bthen\b)[^\n]*[{:][^\n]*$"),
@@ -497,6 +515,8 @@ ADVICE = (
                   r"(?P<start>(and|let|also)\s+(?P<name>[a-z_][\w']*)\s*)$"),
     Advice("Each name has its own definition: let b = e let a = b", at=r"=(?!=)", expected="OP",
            before=r"\blet\s+[\w']+\s*=\s*[\w']+\s*$"),
+    Advice("Arguments have no names: f x y, in the order of the parameters.", at=r"=\w",
+           before=rf"[\w')\]] +({_NAMED})$"),
     Advice("Equality is written '=='.", at=r"=(?!=)", expected="OP",
            before=r"(=|[({,&|]|\b(if|while|then|else|in|do)\b|->)[^\n]*$"),
     Advice("A choice is written: if c then a else b", at=r"\?"),

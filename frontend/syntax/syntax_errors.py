@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
-from runelift.frontend.syntax.advice import ADVICE, COMMENT, ESCAPES, IN, Said, assigned
+from runelift.frontend.syntax.advice import ADVICE, COMMENT, ESCAPES, IN, Said, assigned, for_floats
 from runelift.frontend.syntax.tokens import RESERVED
 from runelift.ir.base.errors import Diagnostic, Label, Replacement
 from runelift.ir.base.source import Source, Span
@@ -274,4 +274,5 @@ def _advice(source: Source, start: int, expected: Collection[str]) -> Said | Non
     if (escaped := next((c for c in line if c in ESCAPES), None)) is not None:
         return Said("The text has the character that Python makes of "
                     f"\"{ESCAPES[escaped]}\": write r before the string.")
-    return next(filter(None, (each.applies(source, start, expected) for each in ADVICE)), None)
+    said = next(filter(None, (each.applies(source, start, expected) for each in ADVICE)), None)
+    return said and said._replace(hint=for_floats(said.hint, source))

@@ -121,6 +121,10 @@ def hints_of(program: str) -> list[str]:
      "i < (n / 2) + 1 do s + i"),
     ("entry main (x: i32): i32 = match x ", "with\n  case 1 -> 0\n  case _ -> 1",
      "\n  case 1 -> 0\n  case _ -> 1"),
+    ("entry main (c: u8): bool = ", 'c in "aeiou"', 'any (== c) "aeiou"'),
+    ("entry main (c: u8): bool = ", 'c not in "aeiou"', '!(any (== c) "aeiou")'),
+    ("", "def m: i64 = 1e9 + 7", "def m: i64 = 1000000000 + 7"),
+    ("entry main (x: u8): u64 = ", "x + u64.u8 x", "(u64.u8 x) + u64.u8 x"),
     # types of modules
     ("module m (R: real) = { def half (x: R.t): R.t = x R./ ", "2 }", "(R.i64 2) }"),
     ("module m (R: real) = { def half (x: R.t): R.t = x R.* ", "0.5 }", "(R.f64 0.5) }"),
@@ -211,6 +215,24 @@ def test_a_hint_cures(head: str, wrong: str, right: str) -> None:
           ("xs with [i] = 1", "written at once by scatter xs is vs"),
           ("xs with [i] = xs[i] * 2", "written at once by scatter xs is vs"),
           ("xs with [i] = xs[i] + i", "added up at once by reduce_by_index xs (+) 0 is vs"))),
+    *((f"entry main (text: []u8): u64 = {fold} (\\acc c -> acc * 31 + u64.u8 c) 7 text",
+       f"{fold} combines two values of one type: convert the elements by map first.")
+      for fold in ("reduce", "reduce_comm")),
+    # calls and indices of NumPy, parameters of Go, matches of Rust
+    *((f"entry main (a: [][]f64): []f64 = f64.sum a {name}=0",
+       "Arguments have no names: f x y, in the order of the parameters.")
+      for name in ("axis", "dim", "initial")),
+    ("entry main (x: i32): bool = if x=3 then true else false", "Equality is written '=='."),
+    *((f"entry main (a: [][][]f64): []f64 = a[{place}]",
+       "All along a dimension is written ':', as in xs[:, 0].")
+      for place in ("..., 0", "0, ...", "0, ..., 1")),
+    *((f"def f ({params}): f64 = x", "Each parameter has its own type: (x: t) (y: t)")
+      for params in ("x, y f64", "x, y, z f64")),
+    ("def f (x: i32): i32 =\n  match x {\n    0 => 1,\n    _ => 2\n  }",
+     "A match is written: match e case p -> e"),
+    ("entry main (a: [][]f64) (b: [][]f64) = a @ b",
+     r"A product of matrices is written: map (\row -> map (\col -> f64.sum (map2 (*) row col)) "
+     "(transpose b)) a"),
     # quotients that may be equal
     ("entry main [n] (xs: [n]f64): []f64 = map2 (+) xs[::2] xs[1::2]",
      "map2 has type (a -> b -> x) -> [n]a -> [n]b -> *[n]x"),
@@ -236,7 +258,7 @@ def test_a_hint_cures(head: str, wrong: str, right: str) -> None:
      "Give it another name, so that the module keeps its own."),
     ("entry main (xs: []i64): []i64 = counts[xs]", ""),
     ("entry main: f64 = 5m", ""),
-    ("entry main (x: f64): f64 = |x|", "An absolute value is written: f32.abs x"),
+    ("entry main (x: f64): f64 = |x|", "An absolute value is written: f64.abs x"),
     ("def g (a: i32) = a\nentry main (x: i32): i32 = g (a = x)",
      "Arguments have no names: f x y, in the order of the parameters."),
     ("entry main (xs: []i64): i64 = loop s = 0 for x < xs do s + x",
