@@ -348,6 +348,11 @@ def misapplied(exp: ast.Apply, type_: Type, known: Container[str]) -> str:
         return ""
     if isinstance(exp.fun, ast.Name) and text in known:
         return f"This name hides the function '{text}': give it another name."
+    source, before = exp.span.source, exp.span.source.text[:exp.span.start]
+    if (found := re.search(r"\(\s*([-+*/%]|\*\*)\s*$", before)) and len(exp.args) == 1:
+        new = f"{text} {found[1]} {first.text}"
+        return Replacement(f"An operator stands between its operands: {new}", new,
+                           Span(source, found.start(1), exp.span.end))
     return "An operator may be missing between them."
 
 

@@ -144,6 +144,9 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
     if isinstance(call, ast.BinExp) and (
             said := _chained(call) or _negated(call, given, text) or _power(solved, call, given)):
         return said
+    if isinstance(call, ast.BinExp) and isinstance(given, Arrow) and re.search(
+            r"\|>\s*$", call.span.source.text[:call.span.start]):
+        return f"{call.op} comes before |>: what goes through a pipe stands in parentheses."
     if isinstance(call, ast.Apply) and call.fun.span.text == "tabulate" and (
             several := arity(call)):
         return several
@@ -195,7 +198,8 @@ def _composite(solved: Substitution, wanted: Type, given: Type, text: str, call:
                                    f"{call.fun.span.text} {apart.new}", call.span)
             new = " ".join(f"{text}.{k}" for k in range(len(items)))
             return Replacement(f"Components are arguments one by one: {new}",
-                               f"{call.fun.span.text} {new}", call.span) if (
+                               f"{call.fun.span.text} {new}", call.span,
+                               f"It is a tuple, whose first component is {text}.0.") if (
                                    text.isidentifier()) else None
     return None
 
@@ -230,14 +234,19 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
             return _counted(call.fun, "unzip", f"tuples of {len(others)}", len(others))
         case Array(), Array() if isinstance(call, ast.Apply) and isinstance(
                 call.args[0], ast.LambdaExp) and call.fun.span.text in FOLDS:
-            if len({type(each) for each in call.args[0].params}) > 1:
-                fold = call.fun.span.text
-                return (f"{fold} joins two values of one type, and this function takes an element "
-                        f"apart: map the elements before{', or write foldl' * (fold == 'reduce')}.")
             if isinstance(given.elem, Tuple | Record) and not isinstance(
-                    wanted.elem, Tuple | Record) and len(call.args) == 3:
+                    wanted.elem, Tuple | Record) and len(call.args) == 3 and all(
+                        _taken_apart(call.args[0], each) for each in call.args[0].params):
                 return _neutral(solved, given.elem, call.args[1])
             return ONE_TYPE.format(call.fun.span.text)
+        case Arrow(codomain=Prim.BOOL), Arrow(codomain=given_) if isinstance(
+                call, ast.Apply) and (given_ in NUMBERS or is_one_of(NUMBERS, solved, given_)):
+            body = next((arg.body.span for arg in call.args if arg.span.text == text
+                         and isinstance(arg, ast.LambdaExp)), None)
+            if body is None:
+                return None
+            compared = f"{body.text} != 0"
+            return Replacement(f"A condition is a bool: {compared}", compared, body)
         case Arrow(), Array(_, Prim.BOOL) if isinstance(call, ast.Apply) and (
                 new := {"any": "or", "all": "and"}.get(call.fun.span.text)):
             return f"Write {new} {argument(text)}."
@@ -528,6 +537,12 @@ def _counted(function: ast.Exp, name: str, what: str, number: int) -> str | None
     """The advice to write ``zip3`` or the like for a ``number`` of values, called ``what``."""
     new = f"{name}{number}" if number > 2 - (name == "map") else name
     return Replacement(f"For {what} write {new}.", new, function.span) if new in FUNCTIONS else None
+
+
+def _taken_apart(function: ast.LambdaExp, param: ast.Pattern) -> bool:
+    """True if a function asks for parts of a parameter, by a pattern or by names of fields."""
+    return isinstance(param, ast.PatTuple | ast.PatRecord) or re.search(
+        rf"(?<![\w'.]){re.escape(param.span.text)}\.\w", function.body.span.text) is not None
 
 
 def _neutral(solved: Substitution, wanted: Tuple | Record, neutral: ast.Exp) -> str:

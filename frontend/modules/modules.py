@@ -603,7 +603,8 @@ def _check_first(dec: module_ast.Dec,
         if first is not place:
             raise ProgramError(Diagnostic(
                 "duplicate-name", place, f"Duplicate definition of '{dec.name}'.",
-                (Label(first, "first defined here"),)))
+                (Label(first, "first defined here"),),
+                ("Each has a name of its own, whatever its parameters are.",)))
 
 
 def _pick(find: Callable[[str], T | None], wanted: Iterable[str], what: str,

@@ -208,6 +208,11 @@ ADVICE = (
            before=r"(^|\n)(def|entry)\s+[\w']+[^\n=()]*:[^\n=()]*$"),
     Advice("A number has no comma.", at=r",(?P<b>\d{3})\b", new="{a}{b}",
            before=r"=\s*(?P<start>(?P<a>\d{1,3}))$"),
+    Advice("A number has a point: 3.14", at=r",(?P<b>\d{1,2}|\d{4,})\b(?!\s*,)", new="{a}.{b}",
+           before=r"=\s*(?P<start>(?P<a>\d+))$"),
+    Advice("A per cent is a hundredth, as in 0.19, and % is the rest of a division.",
+           before=r"[^\w'.](?P<start>\d[\d.]*\s*%(?P<end>))\s*$",
+           at=r"(in|then|else|let|def)\b|\)|$"),
     Advice("A tuple stands in parentheses: (a, b)", at=",", before=r"\bdo\s[^\n\[({]*$"),
     Advice(_DO, new=" do", before=r"\b(?:while|for)\b(?:(?!\bdo\b)[^\n():]|\([^\n]*?\))*"
            r"(?P<start>\s*:(?P<end>))(?=\s)(?:(?!\bdo\b)[\s\S])*$"),
@@ -251,6 +256,8 @@ ADVICE = (
     Advice(_UPDATE, before=r"(?P<start>\{\s*)$", new="{name} with {rest}",
            at=r"\.{2,3}(?P<name>[\w']+)\s*,\s*(?P<rest>[^{}\n,]*)\}"),
     Advice(_UPDATE, before=r"\{[^{}\n]*$", at=r"\.\.|\|"),
+    Advice(_UPDATE, before=r"\bwith\s*$", new="{rest}",
+           at=r"\{\s*(?P<rest>[^{},\n]*[^{},\s])\s*\}"),
     Advice(_ARRAY, before=r"(?P<start>\{\s*)$", at=r"(?P<items>-?\s*\.?\d[^{}\n]*)\}",
            new="[{items}]"),
     Advice(_ARRAY, before=r"(?P<start>\{\s*(?P<first>\d[\w.]*)\s*)$",
@@ -393,7 +400,8 @@ ADVICE = (
     Advice("An update is defined so: let xs[i] = x", new="{xs}[{i}]",
            before=r"\blet\s+(?P<start>(?P<xs>[\w']+)\s+)$", at=r"with\s*\[(?P<i>[^\]\n]*)\]"),
     Advice("A body stands behind '=': def f (x: t): u = e", new="{last} =",
-           before=r"(^|\n)(def|entry)\s+[\w']+[^=\n]*:\s*(?P<start>(?P<last>[^=:\n]*[^\s=:])[ \t]*"
+           before=r"(^|\n)(def|entry)\s+[\w']+[^=\n]*:\s*(?P<start>(?P<last>"
+                  r"(?:[^=:()\n]|\([^=:()\n]*\))*(?:[^\s=:()]|\([^=:()\n]*\)))[ \t]*"
                   r"(?P<end>))\n[ \t]+[^=|]*$", at=r"(?!\|)"),
     Advice("An update is written with '=': xs with [i] = x", before=r"\bwith\s*\[[^\]\n]*\]\s*$",
            at=r"<-|:=", new="="),
@@ -466,6 +474,9 @@ ADVICE = (
              before=rf"(^|\n)(?:(?!\bthen\b)[^\n])*?(?P<start>\b(?P<e>[\w'.]+)[ \t]+{word})$",
              at=r"in%?[ \t]+(?P<xs>[\w'.]+|\"[^\"\n]*\")(?![^\n]*\bdo\b)")
       for word, new in ((r"not[ \t]+", "!(any (== {e}) {xs})"), ("%?", "any (== {e}) {xs}"))),
+    Advice("A choice is written: if c then a else b", new="if {c} then {a} else {b}",
+           before=r"(?P<start>\bif\s*\((?P<c>[^(),\n]*),(?P<a>[^(),\n]*),(?P<b>[^(),\n]*)\)"
+                  r"(?P<end>))\s*$"),
     Advice("A choice is written: if c then a else b",
            before=r"\bif\b(?![^\n]*\bthen\b)[^\n]*[{:][^\n]*$"),
     Advice("An operator that counts up is no part of the language: write i + 1.",

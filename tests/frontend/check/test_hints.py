@@ -125,6 +125,14 @@ def hints_of(program: str) -> list[str]:
     ("entry main (c: u8): bool = ", 'c not in "aeiou"', '!(any (== c) "aeiou")'),
     ("", "def m: i64 = 1e9 + 7", "def m: i64 = 1000000000 + 7"),
     ("entry main (x: u8): u64 = ", "x + u64.u8 x", "(u64.u8 x) + u64.u8 x"),
+    ("entry main (p: f64): f64 = let x = ", "3,14 in p * x", "3.14 in p * x"),
+    ("entry main (n: i64): i64 = let x = ", "3,1415 in i64.f64 x", "3.1415 in i64.f64 x"),
+    ("type p = {x: f64, y: f64}\ndef f (a: p): p = a with ", "{ x = a.x + 1 }", "x = a.x + 1"),
+    ("entry main (h: f64): f64 = ", "if(h > 3, 5, 0)", "if h > 3 then 5 else 0"),
+    ("entry main (xs: []i64): []i64 = filter ", r"(\x -> x % 2) xs", r"(\x -> x % 2 != 0) xs"),
+    ("entry main (xs: []i64): bool = any ", r"(\x -> x) xs", r"(\x -> x != 0) xs"),
+    ("entry main (a: f64) (b: f64): f64 = f64.sqrt ", "(+ a b)", "(a + b)"),
+    ("entry main (a: f64) (b: f64): f64 = f64.sqrt ", "(* a b)", "(a * b)"),
     # types of modules
     ("module m (R: real) = { def half (x: R.t): R.t = x R./ ", "2 }", "(R.i64 2) }"),
     ("module m (R: real) = { def half (x: R.t): R.t = x R.* ", "0.5 }", "(R.f64 0.5) }"),
@@ -205,8 +213,7 @@ def test_a_hint_cures(head: str, wrong: str, right: str) -> None:
     # elements that an operator takes apart
     *((f"entry main (xs: [](f64, bool)): f64 = {fold} (\\acc (x, c) -> if c then acc + x else acc) "
        "0 xs" + " |> last" * (fold == "scan"),
-       f"{fold} joins two values of one type, and this function takes an element apart: map the "
-       f"elements before{', or write foldl' * (fold == 'reduce')}.")
+       f"{fold} combines two values of one type: convert the elements by map first.")
       for fold in ("reduce", "scan")),
     # updates in a function that may run many times
     *((f"entry main (xs: *[]i64) (is: []i64): []i64 = map (\\i -> {update}) is |> head",
@@ -218,6 +225,20 @@ def test_a_hint_cures(head: str, wrong: str, right: str) -> None:
     *((f"entry main (text: []u8): u64 = {fold} (\\acc c -> acc * 31 + u64.u8 c) 7 text",
        f"{fold} combines two values of one type: convert the elements by map first.")
       for fold in ("reduce", "reduce_comm")),
+    *((f"entry main (xs: []{{w: f64, h: f64}}): f64 = {fold} (\\acc b -> acc + b.w) 0 xs",
+       f"{fold} combines two values of one type: convert the elements by map first.")
+      for fold in ("reduce", "reduce_comm")),
+    # signs and calls that mean something else
+    *((f"def f (net: f64): f64 = let tax = net * 19% {rest}",
+       "A per cent is a hundredth, as in 0.19, and % is the rest of a division.")
+      for rest in ("in tax", "\n  in tax")),
+    *((f"entry main (xs: []f64): f64 = xs |> f64.sum {op} 2",
+       f"{op} comes before |>: what goes through a pipe stands in parentheses.")
+      for op in ("/", "*", "-")),
+    ("entry main (xs: [](f64, f64)): f64 = let ys = unzip xs in f64.maximum ys",
+     "It is a tuple, whose first component is ys.0."),
+    ("def area (r: f64) = r * r\ndef area (w: f64) (h: f64) = w * h",
+     "Each has a name of its own, whatever its parameters are."),
     # calls and indices of NumPy, parameters of Go, matches of Rust
     *((f"entry main (a: [][]f64): []f64 = f64.sum a {name}=0",
        "Arguments have no names: f x y, in the order of the parameters.")
