@@ -108,7 +108,8 @@ def _mapped(checker: Checker, whole: ast.Exp, otherwise: str = "") -> str | None
     words = {*re.findall(r"[\w']+", place.text)}
     free = iter([each for each in "xyzuvwabc" if each not in words])
     arrays = {exp.span.text: rank for exp, _, rank in leaves if rank}
-    if not 1 <= len(arrays) <= 3 or "--" in place.text:
+    if not 1 <= len(arrays) <= 3 or "--" in place.text or any(
+            isinstance(exp, ast.ArrayExp) and not exp.items for exp, _, _ in leaves):
         return None
     letters = {text: next(free, "x") for text in arrays}
     float_ = next((elem for _, elem, _ in leaves if elem in FLOATS), None) or (
@@ -203,6 +204,8 @@ def _is_single(checker: Checker, exp: Node) -> bool:
         if not isinstance(head, Arrow) or checker.solved.head(head.domain) not in NUMBERS:
             return False
         type_ = head.codomain
+    if type_ is not None and isinstance(checker.solved.head(type_), Array):
+        return False  # of arrays such as iota n, whose sizes may differ
     return bool(operands)
 
 

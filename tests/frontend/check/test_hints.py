@@ -133,6 +133,15 @@ def hints_of(program: str) -> list[str]:
     ("entry main (xs: []i64): bool = any ", r"(\x -> x) xs", r"(\x -> x != 0) xs"),
     ("entry main (a: f64) (b: f64): f64 = f64.sqrt ", "(+ a b)", "(a + b)"),
     ("entry main (a: f64) (b: f64): f64 = f64.sqrt ", "(* a b)", "(a * b)"),
+    ("entry main (xs: []i32): []i32 = if ", "xs > 3 then xs else []",
+     "(and (map (> 3) xs)) then xs else []"),
+    ("entry main (xs: []i64): [][]i64 = ", "replicate xs 0", "replicate 0 xs"),
+    ("", "module type s = { def f: i32 -> i32 }", "module type s = { val f: i32 -> i32 }"),
+    ("", 'open "std/stats"', 'open import "std/stats"'),
+    ("module m = { def x = 1i32 }\n", "open module m", "open m"),
+    ("", "def f:(x: i32): i32 = x", "def f(x: i32): i32 = x"),
+    ("def g (xs: []i32) = xs\nentry main (xs: []i32): []i32 = g ", "(...xs)", "(xs)"),
+    ("", "@inline\ndef f (x: i32): i32 = x", "#[inline]\ndef f (x: i32): i32 = x"),
     # types of modules
     ("module m (R: real) = { def half (x: R.t): R.t = x R./ ", "2 }", "(R.i64 2) }"),
     ("module m (R: real) = { def half (x: R.t): R.t = x R.* ", "0.5 }", "(R.f64 0.5) }"),
@@ -239,6 +248,17 @@ def test_a_hint_cures(head: str, wrong: str, right: str) -> None:
      "It is a tuple, whose first component is ys.0."),
     ("def area (r: f64) = r * r\ndef area (w: f64) (h: f64) = w * h",
      "Each has a name of its own, whatever its parameters are."),
+    ("entry main (xs: []i64): []i64 = iota xs", "iota has type (n: i64) -> *[n]i64"),
+    # words of other languages, in declarations and values
+    ("entry (x: i32): i32 = x",
+     "A name stands behind 'def' or 'entry': entry main (x: t): u = e"),
+    ("entry main (x: i32) (y: i32): i32 = x + * y", "A value is missing between two operators."),
+    ("entry main (xs: []i32) (ys: []i32): []i32 = [...xs, ...ys]", "Arrays are joined: xs ++ ys"),
+    ("entry main (xs: []i32): bool = match xs case [] -> true case _ -> false",
+     "An array has no pattern: write if null xs then a else b"),
+    ("entry main (n: i64): i64 = #[unroll loop s = 0 for i < n do s + i",
+     "An attribute is closed by ']': #[name]"),
+    ('"""What it does"""\nentry main (x: i64): i64 = x', "A comment begins with --."),
     # calls and indices of NumPy, parameters of Go, matches of Rust
     *((f"entry main (a: [][]f64): []f64 = f64.sum a {name}=0",
        "Arguments have no names: f x y, in the order of the parameters.")
