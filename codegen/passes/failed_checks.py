@@ -102,8 +102,8 @@ def led_by_elements(kernel: imp.Kernel) -> bool:
     """True if elements that a kernel loads may decide where it loads or stores, or what it runs.
 
     Otherwise its accesses are inside of arrays whatever elements these have.  Divisors count, too,
-    as processors stop at 0.  What atomic
-    operations return counts as no element: numbers of tiles, for one.
+    as processors stop at 0.  What atomic operations return counts as no element: numbers of tiles,
+    for one.
     """
     given = {param.name for param in kernel.params if isinstance(param, imp.BufferParam)}
     uses, users = _uses(kernel.body)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate, combinations, permutations
 from typing import NamedTuple, Protocol
 
-from runelift.frontend.check.conversions import FOLDS, is_float
+from runelift.frontend.check.conversions import FOLDS, floats_of, is_float
 from runelift.frontend.check.foreign import alone, argument
 from runelift.frontend.check.unify import (
     FunctionalType,
@@ -25,7 +25,7 @@ from runelift.frontend.syntax.prelude import EQUALITY, FUNCTIONS, OPERATORS
 from runelift.frontend.syntax.types import Array, Arrow, MetaVar, Tuple, Type, metas, show
 from runelift.ir.base.errors import Diagnostic, Label, ProgramError, Replacement
 from runelift.ir.base.source import Span
-from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
+from runelift.ir.prim import FLOATS, INTS, NUMBERS
 
 MOST_ARGUMENTS = 5
 """The most arguments of a call that are tried in other orders."""
@@ -113,8 +113,8 @@ def _mapped(checker: Checker, whole: ast.Exp, otherwise: str = "") -> str | None
         return None
     letters = {text: next(free, "x") for text in arrays}
     float_ = next((elem for _, elem, _ in leaves if elem in FLOATS), None) or (
-        (Prim.F32 if "f32" in place.source.text and "f64" not in place.source.text else Prim.F64)
-        if any(is_float(checker.solved, elem) for _, elem, _ in leaves) else None)
+        floats_of(place.source.text) if any(
+            is_float(checker.solved, elem) for _, elem, _ in leaves) else None)
     body, converts = place.text, False
     for exp, elem, _ in reversed(leaves):
         part, new = alone(exp.span), letters.get(exp.span.text, "")
@@ -357,7 +357,7 @@ def uncurried(checker: Checker, typed: Sequence[Node], span: Span, otherwise: st
         match exp:
             case ast.Apply(_, fun, (ast.LambdaExp(whole, (_, *_, last) as params), array)) if (
                     fun.span.text in _OF_ELEMENTS and array.type is not None
-                    and whole.start <= span.start and span.end <= whole.end):
+                    and span in whole):
                 given = checker.solved.resolve(array.type)
                 if isinstance(given, Array) and isinstance(given.elem, Tuple) and len(
                         given.elem.items) == len(params):

@@ -54,6 +54,7 @@ from runelift.frontend.check.wording import (
     Wording,
     advice,
     arity,
+    component_names,
     difference,
 )
 from runelift.frontend.syntax import ast
@@ -303,9 +304,7 @@ class Base(ABC):
     def _defined(self, place: Span | None) -> ast.Exp | None:
         """The value of the pattern that is, or has a name, at a place; None if no 'let' has it."""
         return next((each.value for each in reversed(self._typed) if place is not None
-                     and isinstance(each, ast.LetPat) and each.pattern.span.source is place.source
-                     and each.pattern.span.start <= place.start
-                     and place.end <= each.pattern.span.end), None)
+                     and isinstance(each, ast.LetPat) and place in each.pattern.span), None)
 
     def _value_of(self, name: str) -> ast.Exp | None:
         """The value of the pattern that has a name in scope; None if no 'let' has it."""
@@ -371,8 +370,8 @@ class Base(ABC):
         value, type_ = self._value_of(span.text), self.solved.resolve(found)
         if not isinstance(type_, Tuple) or value is None:
             return None
-        names = ", ".join("xyzuvw"[:len(type_.items)]) if len(type_.items) < 7 else "x, y, ..."
-        return f"It is a tuple: let ({names}) = {value.span.text} names its components."
+        return (f"It is a tuple: let ({component_names(type_)}) = {value.span.text} names its "
+                "components.")
 
     def _advice(self, expected: Type, found: Type, span: Span, call: ast.Exp | None
                 ) -> str | None:

@@ -108,6 +108,11 @@ def of_number(solved: Substitution, wanted: Type, given: Type, text: str, call: 
     return None
 
 
+def floats_of(program: str) -> Prim:
+    """The type of a program's floats: of 64 bits, unless it names only floats of 32 bits."""
+    return Prim.F32 if "f32" in program and "f64" not in program else Prim.F64
+
+
 def coerced(declared: Type, found: Type, text: str, span: Span) -> str:
     """The hint for a size coercion at ``span`` to elements of another type; "" for another one."""
     match declared, found:
@@ -134,8 +139,7 @@ def _float_of(text: str, given: Prim, advice: str = "Convert it", span: Span | N
         ends = _DECLARATION.search(program, known.span.end)
         own = program[begins[-1] if begins else 0:ends.start() if ends else None]
         program = own if "f32" in own or "f64" in own else program
-    both = (Prim.F32, Prim.F64) if "f32" in program and "f64" not in program else (
-        Prim.F64, Prim.F32)
+    both = (Prim.F32, Prim.F64) if floats_of(program) is Prim.F32 else (Prim.F64, Prim.F32)
     wide, narrow = (written(advice, text, f"{each}{prim}.{given}") for prim in both)
     if not isinstance(wide, Replacement) or not isinstance(narrow, Replacement):
         return wide

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from runelift.frontend.check import around, foreign
 from runelift.frontend.check.arguments import elem_of
+from runelift.frontend.check.conversions import floats_of
 from runelift.frontend.check.types import PRIMS
 from runelift.frontend.modules.library import library_names
 from runelift.frontend.syntax import ast
@@ -47,8 +48,7 @@ def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label,
         if known and prim in PRIMS:
             return (), [did_you_mean(f"{name.quals[0]}.{prim}", span, str(name))]
         if member("f64", name.name) is not None and (one := around.call_behind(span, 1)):
-            text = span.source.text
-            prim = "f32" if "f32" in text and "f64" not in text else "f64"
+            prim = str(floats_of(span.source.text))
             new = f"{prim}.{name.name} ({prim}.{name.quals[0]} {one[0][0]})"
             told = f"Only floats have {name.name}: {new}"
             return (), [Replacement(told, new, Span(span.source, span.start, one[1]), told)]
@@ -122,7 +122,7 @@ def _ended(checker: Base, name: str, span: Span) -> tuple[tuple[Label, ...], lis
         return None
     label = (Label(place, f"'{name}' is bound here, and ends with this expression"),)
     for exp in reversed(checker._typed):
-        if isinstance(exp, ast.LoopExp) and _has(exp.pattern.span, place):
+        if isinstance(exp, ast.LoopExp) and place in exp.pattern.span:
             new = exp.pattern.span.text
             hint: str = f"The value of the loop gets its names anew: let {new} = loop ..."
             outer = next((each.pattern.span for each in checker._typed if isinstance(
@@ -134,10 +134,6 @@ def _ended(checker: Base, name: str, span: Span) -> tuple[tuple[Label, ...], lis
                 hint = Replacement(hint, new, outer, hint)
             return label, [hint]
     return label, ["A name is known only inside of the expression that binds it."]
-
-
-def _has(outer: Span, inner: Span) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end
 
 
 def _type_of(checker: Base, text: str) -> Type | None:

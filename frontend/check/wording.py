@@ -211,9 +211,9 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
         case (Array(_, Prim.U8), Prim() as number) | (Prim() as number, Array(_, Prim.U8)) if (
                 call is None and number in FLOATS):
             return f"A text is no number; {number}.nan stands for a missing number."
-        case Prim(), Tuple(items) if call is None and given not in (UNIT, wanted):
-            names = ", ".join("xyzuvw"[:len(items)])
-            return f"It is a tuple, of which 'let ({names}) = e in x' takes a component."
+        case Prim(), Tuple() if call is None and given not in (UNIT, wanted):
+            return (f"It is a tuple, of which 'let ({component_names(given)}) = e in x' takes a "
+                    "component.")
         case MetaVar(meta), TypeVar(name) if meta in solved.allowed:
             return (f"'{name.base}' may be any type, and not all have operators: "
                     "take a function as an argument, or name the type.")
@@ -239,8 +239,8 @@ def _of_array(solved: Substitution, wanted: Type, given: Type, text: str, call: 
                         _taken_apart(call.args[0], each) for each in call.args[0].params):
                 return _neutral(solved, given.elem, call.args[1])
             return ONE_TYPE.format(call.fun.span.text)
-        case Arrow(codomain=Prim.BOOL), Arrow(codomain=given_) if isinstance(
-                call, ast.Apply) and (given_ in NUMBERS or is_one_of(NUMBERS, solved, given_)):
+        case Arrow(codomain=Prim.BOOL), Arrow(codomain=number) if isinstance(
+                call, ast.Apply) and (number in NUMBERS or is_one_of(NUMBERS, solved, number)):
             body = next((arg.body.span for arg in call.args if arg.span.text == text
                          and isinstance(arg, ast.LambdaExp)), None)
             if body is None:
@@ -537,6 +537,11 @@ def _counted(function: ast.Exp, name: str, what: str, number: int) -> str | None
     """The advice to write ``zip3`` or the like for a ``number`` of values, called ``what``."""
     new = f"{name}{number}" if number > 2 - (name == "map") else name
     return Replacement(f"For {what} write {new}.", new, function.span) if new in FUNCTIONS else None
+
+
+def component_names(type_: Tuple) -> str:
+    """Names for the components of a tuple, as a pattern has them."""
+    return ", ".join("xyzuvw"[:len(type_.items)]) if len(type_.items) < 7 else "x, y, ..."
 
 
 def _taken_apart(function: ast.LambdaExp, param: ast.Pattern) -> bool:

@@ -93,6 +93,11 @@ class Span:
         carets = " " * (len(gutter) - 2) + "| " + " " * before + "^" * marked
         return f"{gutter}{line}\n{carets} {label}".rstrip()
 
+    def __contains__(self, other: Span) -> bool:
+        """True if another span is inside of this one."""
+        return self.source is other.source and (
+            self.start <= other.start and other.end <= self.end)
+
     def to(self, other: Span) -> Span:
         """The span from the start of this one to the end of ``other``."""
         return Span(self.source, self.start, max(self.end, other.end))

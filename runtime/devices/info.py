@@ -167,7 +167,8 @@ def register_runtimes() -> list[str]:
     pocl_cache.provide()  # also if PyOpenCL is imported: PoCL looks when devices are asked for
     if "pyopencl" in sys.modules:
         return []
-    if pocl_cache.problem_of(platformdirs.user_cache_path("pytools")) is not None:
+    if pyopencl_quirks.NO_CACHE not in os.environ and (
+            pocl_cache.problem_of(platformdirs.user_cache_path("pytools")) is not None):
         pyopencl_quirks.disable_caches(unusable=True)
     if (place := pocl_cache.folder()) is not None and not any(
             module in sys.modules for module in WATCHED):

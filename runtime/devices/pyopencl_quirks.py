@@ -6,6 +6,9 @@ import os
 
 from runelift.runtime.host import fast_start
 
+NO_CACHE = "PYOPENCL_NO_CACHE"
+"""The variable that disables these caches."""
+
 
 def disable_caches(*, unusable: bool = False) -> None:
     """Disable the caches on disk of PyOpenCL, which is imported later, for this process.
@@ -16,4 +19,4 @@ def disable_caches(*, unusable: bool = False) -> None:
     folder cannot be written to: PyOpenCL would fail.
     """
     if unusable or fast_start.enabled():
-        os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
+        os.environ.setdefault(NO_CACHE, "1")

@@ -23,8 +23,7 @@ from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import read_source, require_file
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.programs.program import Program
-from runelift.runtime.tools.commands.explained_program import require_entry
-from runelift.runtime.tools.commands.open_program import pick_entry
+from runelift.runtime.tools.commands.open_program import pick_entry, require_entry
 from runelift.runtime.tools.commands.options import REWRITING, add_options, print_json
 from runelift.runtime.tools.commands.rewriting_options import add_rewriting, rewriting_of, rules_of
 from runelift.runtime.tools.commands.styles import show, show_code
@@ -64,7 +63,7 @@ def execute(args: argparse.Namespace) -> int:
     compiled = compile_source(read_source(require_file(args.program)), policy=args.policy,
                               rewriting=rewriting_of(args), rules=rules_of(args),
                               schedule=schedule_of(args.schedule))
-    require_entry(compiled)
+    require_entry(compiled.interfaces)
     program = Program(compiled, None)
     text = _tree(args, program) if args.stage == "tree" else _stage(args, program)
     if args.json:

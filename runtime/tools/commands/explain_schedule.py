@@ -30,8 +30,7 @@ from runelift.rewrite.pipeline import optimise
 from runelift.runtime.compilation.entry_points import asked_of
 from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.rules.load import load_rules
-from runelift.runtime.tools.commands.explained_program import require_entry
-from runelift.runtime.tools.commands.open_program import entries_of
+from runelift.runtime.tools.commands.open_program import entries_of, require_entry
 from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.rewriting_options import rules_of
 from runelift.runtime.tools.explanation.copies import blocked_kernels, copied, kernels_of
@@ -50,7 +49,7 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     steps = schedule_of(args.file) or chosen.schedule_for(source, rules)
     compiled = compile_source(source, policy=args.policy, parameters=chosen.values, schedule=steps,
                               rewriting=Rewriting(Names()), rules=rules)
-    require_entry(compiled)
+    require_entry(compiled.interfaces)
     entries = entries_of(args, (fun.name for fun in compiled.core.funs))
     core = compiled.core if args.entry is None else Program(
         tuple(fun for fun in compiled.core.funs if fun.name in entries))

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import read_source
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.runtime.compilation.compiled import Compiled
@@ -18,6 +17,7 @@ from runelift.runtime.predictions.predict import outlined
 from runelift.runtime.programs.compile import compile as compile_program
 from runelift.runtime.programs.loaded_program import LoadedProgram
 from runelift.runtime.programs.program import Program
+from runelift.runtime.tools.commands.open_program import require_entry
 from runelift.runtime.tools.commands.rewriting_options import rewriting_of, rules_of
 from runelift.runtime.tools.testing.scripts import evaluate
 from runelift.runtime.tools.testing.test_blocks import datasets_of
@@ -28,7 +28,7 @@ def planned_program(args: argparse.Namespace, path: Path) -> Program:
     """The program compiled for a device, without a tuning file; it cannot be run."""
     made = compile_program(path, device=args.device, tuning={}, policy=args.policy, runs=False,
                            rules=args.rules, schedule=args.file)
-    require_entry(made.compiled)
+    require_entry(made.entries)
     return made
 
 
@@ -38,14 +38,8 @@ def compiled_source(args: argparse.Namespace, path: Path, rewriting: Rewriting |
     made = compile_source(read_source(path), policy=args.policy,
                           rewriting=rewriting or rewriting_of(args),
                           rules=rules_of(args), schedule=schedule_of(args.file))
-    require_entry(made)
+    require_entry(made.interfaces)
     return made
-
-
-def require_entry(program: Compiled) -> None:
-    """Raise UserError if a program has no entry point: there is nothing to say of it."""
-    if not program.interfaces:
-        raise UserError("The program has no entry point: declare a function with 'entry'.")
 
 
 def inputs_of(loaded: LoadedProgram, entry: str, sizes: Sequence[str], only: str | None

@@ -12,7 +12,7 @@ from pathlib import Path
 from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import require_file
 from runelift.runtime.programs.compile import compile as compile_program
-from runelift.runtime.tools.commands.open_program import entries_of
+from runelift.runtime.tools.commands.open_program import entries_of, require_entry
 from runelift.runtime.tools.commands.options import add_options
 from runelift.runtime.tools.commands.progress import waiting
 from runelift.runtime.tools.export.folder import export
@@ -36,8 +36,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.device is not None and program.device_info is None:
         raise UserError("An exported program needs an OpenCL device: the interpreter stays here.")
     entries = entries_of(args, program.entries)
-    if not entries:
-        raise UserError("The program has no entry point: declare a function with 'entry'.")
+    require_entry(entries)
     with waiting(f"building the kernels of {args.program.name}"):
         found = export(program, entries, args.output, args.device)
     for entry, function in found.functions.items():

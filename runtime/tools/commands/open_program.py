@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runelift.ir.base.errors import CompilerLimitation, VersionUnavailable, unknown_entry
+from runelift.ir.base.errors import (
+    CompilerLimitation,
+    UserError,
+    VersionUnavailable,
+    unknown_entry,
+)
 from runelift.ir.base.files import require_file
 from runelift.runtime.programs.compile import compile as compile_program
 from runelift.runtime.programs.program import Program
@@ -46,6 +51,12 @@ def pick_entry(program: Program, name: str | None) -> str:
     if name not in program.entries:
         raise unknown_entry(name, program.entries)
     return name
+
+
+def require_entry(known: Collection[str]) -> None:
+    """Raise UserError if a program has no entry point: there is nothing to do with it."""
+    if not known:
+        raise UserError("The program has no entry point: declare a function with 'entry'.")
 
 
 def entries_of(args: argparse.Namespace | TuningRequest, known: Iterable[str]) -> Sequence[str]:
