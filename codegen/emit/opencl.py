@@ -416,6 +416,8 @@ class _Printer:
                     lines += [f"{pad}DIFFERS({self.name(v)});" for v in self.carried(body)]
                 if self.cuts and wraps_around(index, body):
                     lines.append(f"{pad}GOES_ROUND")
+                if how == [] and self._bound(bound) is None and self._is_around_plain(body):
+                    lines.append(f"{pad}ROLLED")
                 lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
                              f"{i} += {self.exp(step)}) {{")
                 self.separated = self.remains_loop(bound)
@@ -477,6 +479,11 @@ class _Printer:
         return not known and len(body) <= MOST_PLAIN_STATEMENTS and all(
             isinstance(stm, imp.Declare | imp.Assign | imp.Store) for stm in body)
 
+    def _is_around_plain(self, body: Sequence[Stm]) -> bool:
+        """True if a loop inside is partly unrolled."""
+        return any(isinstance(stm, imp.For) and self.is_plain(stm.bound, stm.body)
+                   for stm in statements(body))
+
     def _locked(self, stm: imp.Locked, depth: int) -> list[str]:
         """The C lines of a statement under a lock."""
         around, self.guarded = self.guarded, {
@@ -524,6 +531,9 @@ class _Printer:
                     imp.Apply("lt", Prim.I64, (same, size)))) if index == same and (
                         zero.const.value == 0):
                 return f"INSIDE({self.exp(index)}, {self.exp(size)})"
+            case imp.Apply("and" | "or" as op, Prim.BOOL, (left, right)) if (
+                    self._is_quick(left) and self._is_quick(right)):
+                return f"({self.exp(left)} {_INFIX[op]} {self.exp(right)})"
             case imp.Apply("add" | "sub" | "mul" as op, Prim.I64, (left, right)):
                 return f"{op.upper()}({self.exp(left)}, {self.exp(right)})"
             case imp.Apply("add" | "sub" | "mul", prim) if prim in _MODULAR:
@@ -538,6 +548,16 @@ class _Printer:
                 texts = [self.exp(a) for a in args]
                 return self._apply(op, prim, texts, ", ".join(
                     self._cast(a, text, prim) for a, text in zip(args, texts, strict=True)))
+
+    def _is_quick(self, exp: Exp) -> bool:
+        """True if a condition costs less than a branch around it: it neither loads nor divides.
+
+        A branch in a loop keeps loads of later iterations from being issued.
+        """
+        return all(self._is_quick(self.inlined[part.name]) if isinstance(part, imp.Var) and (
+            part.name in self.inlined) else isinstance(part, imp.Var | imp.Lit | imp.WorkItem) or (
+            isinstance(part, imp.Apply) and part.op in _BRANCH_FREE)
+            for part in subexpressions(exp))
 
     def condition(self, exp: Exp) -> str:
         """A condition as C text, in brackets."""

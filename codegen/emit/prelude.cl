@@ -32,6 +32,14 @@
 #define LARGELY_UNROLLED
 #endif
 
+// ROLLED: loops around loops that are partly unrolled.  If NVIDIA's compiler also unrolls these, it
+// reads the elements of a private array from wrong places (driver 580.159, H200, 2026-11-30).
+#ifdef NVIDIA
+#define ROLLED _Pragma("unroll 1")
+#else
+#define ROLLED
+#endif
+
 // NVIDIA's compiler takes time that grows with the square of the code that it sees at once: what
 // comes before is apart from what comes after for it (and no instruction for the device).
 #ifdef NVIDIA

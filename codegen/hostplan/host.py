@@ -25,6 +25,7 @@ from runelift.codegen.hostplan.control import Control
 from runelift.codegen.hostplan.in_place import elements_of_literals
 from runelift.codegen.hostplan.margins import store_margins
 from runelift.codegen.hostplan.scalar_residence import residence
+from runelift.codegen.hostplan.unread_offsets import without_unread_offsets
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.interface import interface
 from runelift.codegen.plan.liveness import release_dead
@@ -49,7 +50,7 @@ def plan_fun(fun: ir.Fun, names: Names, *, interleave: bool = False,
     """
     fun = store_margins(fun, names, lazily=interleave)
     if interleave:
-        fun = coalesce(fun, names)
+        fun = coalesce(without_unread_offsets(fun), names)
     host = HostBuilder(names, residence(fun, coherent=coherent), fun.name, interleave, coherent)
     for param in fun.params:
         host.bind_input(param)

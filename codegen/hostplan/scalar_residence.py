@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from runelift.ir import syntax as ir
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+from runelift.ir.ragged import Sharing
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
 from runelift.ir.types import Atom, Type, shape_of
 
@@ -277,7 +278,11 @@ def _sizes_of(exp: ir.Exp) -> Iterator[Atom]:
         case (ir.SegMap(_, space) | ir.SegRed(_, space) | ir.SegScan(_, space)
               | ir.SegScatter(_, space)
               | ir.SegHist(_, space) | ir.SegAccumulate(_, space)):
-            yield from (dim.width if dim.ragged is None else dim.ragged.total for dim in space)
+            for dim in space:
+                yield dim.width if dim.ragged is None else dim.ragged.total
+                if isinstance(exp, ir.SegRed) and dim.ragged is not None and (
+                        dim.ragged.sharing is Sharing.MERGE):
+                    yield from (dim.ragged.longest,) if dim.ragged.longest is not None else ()
             if isinstance(exp, ir.SegHist):
                 yield from (op.bins for op in exp.ops)
         case (ir.Map(width) | ir.Redomap(width) | ir.Scanomap(width) | ir.Scatter(width)

@@ -58,10 +58,10 @@ def group_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
 
 
 def team_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
-               mems: Sequence[VName], count: imp.Var, subgroup: VName) -> list[imp.Var]:
+               mems: Sequence[VName], count: Exp, subgroup: VName) -> list[imp.Var]:
     """As :func:`row_total`, by way of the local memory ``mems`` if sub-groups are too small.
 
-    ``count`` is a constant of the kernel.  All work-items of the group have a part in it.
+    ``count`` depends on constants of the kernel only.  All work-items of the group take part.
     """
     def in_memory() -> list[imp.Var]:
         _tree_reduce(k, operator, mems, totals, count)

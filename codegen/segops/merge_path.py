@@ -6,14 +6,12 @@ any other, whatever the lengths are.  A part begins behind s segments and e elem
 come before it.  A search in the offsets finds them.
 
 - On devices with coalesced accesses a group has a *tile* of the path.  Its work-items search
-  together, with a probe each.  The ends of the tile's segments go to local memory.  Each work-item
-  walks through its chunk and notes the segments of elements.  Then neighbouring work-items read
-  neighbouring elements, and put the operands to local memory.
+  together, with a probe each.
 - On other devices a work-item has a part of the path
   (:mod:`~runelift.codegen.segops.merge_parts`).
 
 :mod:`~runelift.codegen.segops.segred_merge` reduces segments along a path,
-:mod:`~runelift.codegen.segops.segscan_merge` scans them.
+:mod:`~runelift.codegen.segops.segscan_ragged` scans them.
 
 Source: Merrill and Garland 2016, "Merge-based parallel sparse matrix-vector multiplication".
 """
@@ -24,24 +22,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runelift.codegen.kernel import launch_builder as launches
-from runelift.codegen.kernel.collectives import group_scan, truth
+from runelift.codegen.kernel.collectives import truth
 from runelift.codegen.kernel.launch_builder import LID, LSIZE
 from runelift.codegen.kernel.sequential import KernelBuilder
-from runelift.codegen.passes.accesses import IS_FIRST, PADDING
+from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan.views import View, all_of, ceil_quot, lit, negated, op
-from runelift.codegen.segops.ragged import RaggedSegment, announce, offset, ragged_of
-from runelift.codegen.segops.scan_tiles import Scan, choose_tiles, combine
+from runelift.codegen.segops.ragged import RaggedSegment, offset, ragged_of
+from runelift.codegen.segops.scan_tiles import Scan, combine
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Ragged
-from runelift.ir.sizes import Size, ceil_div, least
+from runelift.ir.sizes import Size, least
 from runelift.ir.syntax import SegRed, SegScan
 from runelift.ir.types import Const
 
-STEP_BYTES = 4
-"""The bytes of local memory for a step: where a segment ends, and the segment of an element."""
 SMALL = Prim.U16
 """The type of numbers of elements of a tile."""
 FAILED = imp.WorkItem(imp.Id.FAILURE)
@@ -53,11 +49,6 @@ Totals = Sequence[Sequence[imp.Var]]
 def steps_of(lowering: launches.Lowering, exp: SegRed | SegScan) -> Size:
     """The number of steps of a path."""
     return lowering.size(exp.space[0].width) + lowering.size(ragged_of(exp).total)
-
-
-def tiles_of(lowering: launches.Lowering, exp: SegRed | SegScan) -> Scan:
-    """The tiles of a path, as in a scan of its steps; adds the step that chooses them."""
-    return choose_tiles(lowering, exp, "steps", steps_of(lowering, exp), STEP_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +109,7 @@ class Path:
         k = self.k
         fewest, most = self.bounds(steps)
         low, high = k.declare("low", Prim.I64, fewest), k.declare("high", Prim.I64, most)
-        _halve(k, low, high, bits(self.segments), lambda middle: self.ended(middle, steps),
+        halve(k, low, high, bits(self.segments), lambda middle: self.ended(middle, steps),
                Prim.I64)
         return low
 
@@ -126,10 +117,8 @@ class Path:
 class Tile:
     """A kernel whose groups have a tile of the path each.
 
-    ``failed`` has what the first work-item saw of :data:`FAILED`.
-    ``ends`` has the ends of its segments, counted from its first element.  ``owners`` has the
-    segments of its elements, counted from its first segment.  ``stages`` has their operands, and
-    ``found`` the bounds of two searches.
+    ``failed`` has what the first work-item saw of :data:`FAILED`, and ``found`` the bounds of two
+    searches.
     """
 
     def __init__(self, lowering: launches.Lowering, scan: Scan, outs: int) -> None:
@@ -142,16 +131,8 @@ class Tile:
         self.number = imp.Var(fresh("tile"))
         self.found = [fresh("found") for _ in range(2)]
         self.failed = fresh("failed")
-        self.ends, self.owners = fresh("ends"), fresh("owners")
-        self.stages = [fresh("stage") for _ in scan.values()]
-        cells = Size.var(shape.group) * Size.var(shape.chunk)
-        room = cells + ceil_div(cells, Size.of(PADDING))
-        self.k.locals = [
-            imp.LocalArray(self.failed, Prim.I64, Size.of(1)),
-            *(imp.LocalArray(found, Prim.I64, Size.of(2)) for found in self.found),
-            imp.LocalArray(self.ends, SMALL, room), imp.LocalArray(self.owners, SMALL, room),
-            *(imp.LocalArray(m, p, room)
-              for m, p in zip(self.stages, scan.values(), strict=True))]
+        self.k.locals = [imp.LocalArray(self.failed, Prim.I64, Size.of(1)),
+                         *(imp.LocalArray(m, Prim.I64, Size.of(2)) for m in self.found)]
 
     @property
     def chunk(self) -> Exp:
@@ -218,15 +199,6 @@ class Tile:
         """The first segment that ends in the tile, or -1."""
         return imp.Select(op("lt", lit(0), self.rows), self.first, lit(-1), Prim.I64)
 
-    def segment_of(self, row: Exp) -> Exp:
-        """The number of a segment of the tile, which is an i32 there."""
-        return op("add", self.first, wide(row))
-
-    @property
-    def begins_first(self) -> Exp:
-        """True if the work-item's chunk begins in the first segment of the tile."""
-        return imp.Apply("eq", Prim.I32, (self.row, imp.Lit(Const(0, Prim.I32))))
-
     def _search(self, diagonals: Sequence[Exp]) -> list[imp.Var]:
         """The number of segments that have ended after so many steps, for each number of steps.
 
@@ -278,99 +250,7 @@ class Tile:
         finds = imp.Select(mine, negated(following), IS_FIRST, Prim.BOOL)
         return finds, start, bound
 
-    # Elements
-
-    def stage(self, totals: Totals, alone: Exp | None = None) -> None:
-        """Bring the ends of segments and the operands of elements to local memory.
-
-        In a tile that is ``alone`` nothing is left to do.
-        """
-        k = self.k
-        staged = self.count if alone is None else k.declare("staged", Prim.I64, imp.Select(
-            alone, lit(0), self.count, Prim.I64))
-        k.loop(self.rows, lambda r: k.emit(imp.Store(
-            self.ends, cell(short(r)), imp.Convert(Prim.I64, SMALL, op("sub", self.path.offset(
-                op("add", self.first, op("add", r, lit(1)))), self.element)), SMALL)),
-               start=LID, step=LSIZE, base="r")
-        announce(k, self.path.segments, self.items)
-        self._find_chunk()
-        if alone is not None:
-            k.emit(imp.If(alone, (imp.Assign(self.walked.name, lit(0)),)))
-        self.walk(lambda row: [], lambda row, place: [
-            imp.Store(self.owners, cell(place), imp.Convert(Prim.I32, SMALL, row), SMALL)])
-        k.loop(staged, lambda place: self._operands(totals, place), start=LID, step=LSIZE, base="x")
-        announce(k, self.path.elements, self.items)
-
-    def _end_of(self, row: Exp) -> Exp:
-        """The end of a segment of the tile, counted from the first element."""
-        return imp.Convert(SMALL, Prim.I32, imp.Load(self.ends, cell(row), SMALL))
-
-    def _find_chunk(self) -> None:
-        """Find the segment and the element where the work-item's chunk begins."""
-        k = self.k
-        at = k.declare("at", Prim.I64, op("min", op("mul", LID, self.chunk), self.steps))
-        self.walked = k.declare("walked", Prim.I64, op("min", self.chunk, op(
-            "sub", self.steps, at)))
-        self.row = k.declare("row", Prim.I32, short(op("max", lit(0), op("sub", at, self.count))))
-        high = k.declare("high", Prim.I32, short(op("min", at, self.rows)))
-        place = k.declare("diagonal", Prim.I32, short(at))
-        _halve(k, self.row, high, bits(self.rows), lambda middle: imp.Apply("lt", Prim.I32, (
-            self._end_of(middle), op("sub", place, middle, prim=Prim.I32))))
-        self.begin = k.declare("place", Prim.I32, op("sub", place, self.row, prim=Prim.I32))
-
-    def walk(self, at_end: Callable[[Exp], Sequence[imp.Stm]],
-             at_element: Callable[[Exp, Exp], Sequence[imp.Stm]]) -> None:
-        """Emit a walk through the work-item's chunk."""
-        k = self.k
-        row, place = k.declare("r", Prim.I32, self.row), k.declare("x", Prim.I32, self.begin)
-        rows = k.declare("rows", Prim.I32, short(self.rows))
-        never = k.declare("never", Prim.I32, short(op("add", self.count, lit(1))))
-
-        def end_of_row() -> Exp:
-            return imp.Select(imp.Apply("lt", Prim.I32, (row, rows)), self._end_of(row), never,
-                              Prim.I32)
-
-        end = k.declare("stop", Prim.I32, end_of_row())
-
-        def step(_: Exp) -> None:
-            k.emit(imp.If(imp.Apply("le", Prim.I32, (end, place)), (
-                *at_end(row), imp.Assign(row.name, after(row)),
-                imp.Assign(end.name, end_of_row())), (
-                *at_element(row, place), imp.Assign(place.name, after(place)))))
-
-        k.loop(self.walked, step, base="t")
-        announce(k, imp.Var(self.shape.points), self.items)
-
-    def _operands(self, totals: Totals, place: Exp) -> None:
-        """Emit the code that brings the operands of an element to local memory."""
-        k = self.k
-        row = imp.Var(k.names.fresh("owner"))
-        k.emit(imp.Declare(row.name, Prim.I64, wide(imp.Convert(
-            SMALL, Prim.I32, imp.Load(self.owners, cell(short(place)), SMALL))),
-                           expected=op("quot", place, self.path.mean)))
-        start = k.declare("begin", Prim.I64, imp.Select(
-            op("lt", lit(0), row), op("add", self.element, wide(self._end_of(op(
-                "sub", short(row), imp.Lit(Const(1, Prim.I32)), prim=Prim.I32)))),
-            self.start, Prim.I64))
-        each = self.path.segment(totals, op("add", self.first, row), start)
-        values = each.element(k.declare("j", Prim.I64, op(
-            "sub", op("add", self.element, place), start)))
-        k.emit(*self.restage(short(place), [v for v in values if not isinstance(v, View)]))
-
-    def staged(self, place: Exp) -> list[imp.Var]:
-        """The operands of an element, or what has been put in their place."""
-        return launches.loaded(self.k, "value", self.stages, cell(place), self.scan.values())
-
-    def restage(self, place: Exp, values: Sequence[Exp]) -> list[imp.Stm]:
-        """The stores of values in place of operands."""
-        return [*launches.stores(self.stages, cell(place), values, self.scan.values())]
-
     # Totals
-
-    def exchange(self, totals: Totals, fresh: imp.Var) -> list[list[imp.Var]]:
-        """The totals before each work-item's chunk, within the tile; not set for the first."""
-        return [group_scan(self.k, o, t, Size.var(self.shape.group), fresh, self.scan.subgroup)
-                for o, t in zip(self.scan.exp.ops, totals, strict=True)]
 
     def combine(self, left: Sequence[Sequence[imp.Var]], right: Totals) -> tuple[imp.Stm, ...]:
         """The code of ``right := op left right`` for each operator."""
@@ -384,16 +264,11 @@ class Tile:
         return [[self.k.declare(base, p, v) for p, v in zip(ps, vs, strict=True)]
                 for ps, vs in zip(self.scan.prims, values, strict=True)]
 
-    def complete(self, totals: Totals, carries: Totals, fresh: imp.Var) -> None:
-        """Make the last work-item's totals the totals of the tile."""
-        later = all_of(op("lt", lit(0), LID), negated(fresh))
-        self.k.emit(imp.If(later, self.combine(carries, totals)))
 
-
-def _halve(k: KernelBuilder, low: imp.Var, high: imp.Var, turns: Exp,
+def halve(k: KernelBuilder, low: imp.Var, high: imp.Var, turns: Exp,
            before: Callable[[Exp], Exp], prim: Prim = Prim.I32) -> None:
     """Emit a binary search for the first number from ``low`` on that is not ``before``."""
-    def halve(_: Exp) -> None:
+    def turn(_: Exp) -> None:
         middle = k.declare("middle", prim, imp.Apply("shr", prim, (
             op("add", low, high, prim=prim), imp.Lit(Const(1, prim)))))
         k.emit(imp.If(imp.Apply("lt", prim, (low, high)), (imp.If(
@@ -401,28 +276,12 @@ def _halve(k: KernelBuilder, low: imp.Var, high: imp.Var, turns: Exp,
                 "add", middle, imp.Lit(Const(1, prim)), prim=prim)),),
             (imp.Assign(high.name, middle),)),)))
 
-    k.loop(turns, halve, base="turn")
-
-
-def cell(place: Exp) -> Exp:
-    """The cell of local memory for an element of a tile, an i32; see :func:`~.padded`."""
-    return wide(op("add", place, imp.Apply("shr", Prim.I32, (
-        place, imp.Lit(Const(PADDING.bit_length() - 1, Prim.I32)))), prim=Prim.I32))
+    k.loop(turns, turn, base="turn")
 
 
 def short(number: Exp) -> Exp:
     """A number of elements of a tile as an i32, which is counted more quickly."""
     return imp.Convert(Prim.I64, Prim.I32, number)
-
-
-def wide(number: Exp) -> Exp:
-    """A number of elements of a tile as an i64."""
-    return imp.Convert(Prim.I32, Prim.I64, number)
-
-
-def after(number: Exp) -> Exp:
-    """The number, an i32, and one more."""
-    return op("add", number, imp.Lit(Const(1, Prim.I32)), prim=Prim.I32)
 
 
 def bits(count: Exp) -> Exp:

@@ -27,8 +27,10 @@ from runelift.ir.sizes import Size, ceil_div, greatest, least
 from runelift.ir.syntax import SegMap
 from runelift.ir.types import i64
 
-LENGTHS_PER_ITEM = 16
+LENGTHS_PER_ITEM = 4
 """The least lengths of a work-item for which there is a further group."""
+SPARE = 4
+"""A part of the usual groups is enough: the last of them combines the facts of all groups."""
 LENGTHS_PER_CORE = 8192
 """The least lengths for which a processor gets a further work-item."""
 
@@ -39,9 +41,10 @@ def lower_facts(lowering: launches.Lowering, lengths: VName, segments: Size,
 
     The first kernel also makes ``checks`` at each segment, so that they cost no launch.
     """
+    most = ceil_div(lowering.groups, Size.of(SPARE)) if lowering.interleave else lowering.groups
     share = lowering.group * LENGTHS_PER_ITEM if lowering.interleave else Size.of(LENGTHS_PER_CORE)
     count = lowering.scalar("count", greatest(Size.of(1), least(
-        lowering.groups, ceil_div(segments, share))))
+        most, ceil_div(segments, share))))
     partials = [lowering.temporary("facts", Prim.I64, Size.var(count)) for _ in Fact]
     together = lowering.coherent
     group = lowering.group if lowering.interleave else Size.of(1)

@@ -107,19 +107,20 @@ class Segment:
             return start
         return fold_lanes(self.k, lanes, self.exp.ops, self.totals, self.element, (start, end))
 
-    def fold_part(self, item: Exp, items: Exp) -> None:
-        """Fold the part of work-item ``item`` of ``items``.
+    def fold_part(self, item: Exp, items: Exp, first: Exp | None = None,
+                  count: Exp | None = None) -> None:
+        """Fold the part of work-item ``item`` of ``items``: of all elements, or ``count`` of them.
 
-        If the operators commute, parts are interleaved on devices with coalesced accesses.  On
-        other devices vector instructions fold the part.
+        These begin at ``first``.  If the operators commute, parts are interleaved on devices with
+        coalesced accesses.  On other devices vector instructions fold the part.
         """
-        k = self.k
+        k, first, count = self.k, first or lit(0), count or self.width
         if all(o.comm for o in self.exp.ops) and k.host.interleave:
-            self.fold(item, self.width, items)
+            self.fold(op("add", first, item), op("add", first, count), items)
             return
-        part = launches.even_part(k, self.width, item, items)
-        start = self.fold_lanes(part.start, part.end, part=True)
-        self.fold(start, part.end, lit(1))
+        part = launches.even_part(k, count, item, items)
+        end = op("add", first, part.end)
+        self.fold(self.fold_lanes(op("add", first, part.start), end, part=True), end, lit(1))
 
 
 def segred(lowering: launches.Lowering, exp: SegRed,
@@ -305,10 +306,11 @@ def _segred_final(lowering: launches.Lowering, exp: SegRed, partials: Sequence[S
     lowering.launch_groups(k, "segred_final", launches.total(lowering, exp.space[:-1]), group)
 
 
-def is_last_group(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:
+def is_last_group(k: KernelBuilder, number: Exp, groups: Exp, counters: VName = plan.COUNTERS
+                  ) -> imp.Var:
     """True in the last of ``groups`` groups to come here, which sees the writes of all groups.
 
-    They count in element ``number`` of the device's counters; the last resets it.
+    They count in element ``number`` of counters, by default the device's; the last resets it.
     """
     told = k.names.fresh("told")
     k.locals.append(imp.LocalArray(told, Prim.I32, Size.of(1)))
@@ -317,8 +319,8 @@ def is_last_group(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:
     zero, one = (imp.Lit(Const(value, Prim.I32)) for value in (0, 1))
     k.emit(imp.If(IS_FIRST, (
         imp.Fence(),
-        imp.Atomic("add", Prim.I32, plan.COUNTERS, number, one, imp.Space.GLOBAL, before),
-        imp.If(last, (imp.Atomic("and", Prim.I32, plan.COUNTERS, number, zero,
+        imp.Atomic("add", Prim.I32, counters, number, one, imp.Space.GLOBAL, before),
+        imp.If(last, (imp.Atomic("and", Prim.I32, counters, number, zero,
                                  imp.Space.GLOBAL),)),
         imp.Store(told, lit(0), imp.Convert(Prim.BOOL, Prim.I32, last), Prim.I32),
         imp.Fence())))

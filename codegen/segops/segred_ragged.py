@@ -6,7 +6,9 @@ The version says who shares the elements of a segment (:class:`~runelift.ir.ragg
 - *lanes* (``ragged_lanes``): some neighbours per segment, as many as a mean segment wants.  They
   combine their totals by shuffles or in local memory;
 - *group* (``ragged_groups``): a group per segment, as in :mod:`~runelift.codegen.segops.segred`;
-- *merge*: equal parts of elements and segments together
+- *merge*: parts of bounded size, whatever the lengths are.  On devices with coalesced accesses
+  segments go to teams by their lengths (:mod:`~runelift.codegen.segops.segred_bins`), on others
+  work-items have equal parts of all elements and segments
   (:mod:`~runelift.codegen.segops.segred_merge`).
 
 Further results of the map are flat: element j of segment i is at ``offsets[i] + j``.
@@ -26,7 +28,8 @@ from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.shapes import SegmentTeamShape, SubGroupSize
 from runelift.codegen.plan.views import all_of, lit, op
 from runelift.codegen.segops.ragged import begin_segment, expect, ragged_of, segment_of
-from runelift.codegen.segops.segred_merge import merged
+from runelift.codegen.segops.segred_bins import segred_bins
+from runelift.codegen.segops.segred_merge import segred_merge
 from runelift.ir import imp
 from runelift.ir.base.errors import CompilerBug
 from runelift.ir.imp import Exp
@@ -48,7 +51,7 @@ def segred_ragged(lowering: launches.Lowering, exp: SegRed) -> None:
         case Sharing.GROUP:
             _by_teams(lowering, exp, alone=True)
         case Sharing.MERGE:
-            merged(lowering, exp)
+            (segred_bins if lowering.interleave else segred_merge)(lowering, exp)
         case other:
             raise CompilerBug(f"no reduction is shared by {other.value}")
 

@@ -37,8 +37,8 @@ MOST_CAPTURED_COMMANDS = 1 << 13
 """Runs of more commands are too long to gain by it."""
 ALL_LENGTHS = frozenset({Kind.ROW, Kind.LANES, Kind.GROUP})
 """The kinds of version whose kernels read lengths, and need no facts about them to be right."""
-COMPLETES = "merge_joined"
-"""The kind that completes segments of another such kernel."""
+COMPLETE = frozenset({"merge_pieces", "merge_joined"})
+"""The kinds that complete segments of another kernel along a merge path, or of bins."""
 MOST_CAPTURED_BYTES = 1 << 30
 """The most memory of a captured run; a command buffer needs the sum of all its buffers."""
 
@@ -232,7 +232,7 @@ class CapturingRun(Run):
         kernels = [self.executable.sites[each.number].launch.kernel
                    for each in commands if isinstance(each, Launch)]
         return len(kernels) == len(commands) and all(
-            kernel.kind == COMPLETES or imp.Id.FAILURE in asked(kernel.body)
+            kernel.kind in COMPLETE or imp.Id.FAILURE in asked(kernel.body)
             or not led_by_elements(kernel) for kernel in kernels)
 
     def _keeps_merged(self, commands: Sequence[Command]) -> bool:
@@ -248,7 +248,7 @@ class CapturingRun(Run):
                 continue
             kernel = self.executable.sites[command.number].launch.kernel
             used = {arg for arg in command.args if isinstance(arg, Slot)}
-            if merged & used and kernel.kind != COMPLETES:
+            if merged & used and kernel.kind not in COMPLETE:
                 return False
             if kernel.kind.startswith(MERGES):
                 merged |= {arg for param, arg in given_buffers(kernel, command.args)

@@ -16,7 +16,7 @@ from runelift.runtime.geometry.shape import (
     powers,
 )
 
-FEWEST_LANES, MOST_LANES = 2, 32
+FEWEST_LANES, MOST_LANES = 1, 32
 """The lanes of a segment, if a group has several."""
 LANE_ELEMENTS = 8
 """The elements of a mean segment that a lane takes, so that several loads are under way.
@@ -53,7 +53,7 @@ def choose(asked: SegmentTeamRequest, limits: GeometryLimits) -> SegmentTeamAnsw
     >>> for mean in (1, 32, 1000):
     ...     several = choose(SegmentTeamRequest(1000, 1000 * mean, 4, False, 256), gpu)
     ...     print(several.lanes, choose(SegmentTeamRequest(1000, 1000 * mean, 4, True, 256), gpu))
-    2 SegmentTeamAnswer(group=32, lanes=32)
+    1 SegmentTeamAnswer(group=32, lanes=32)
     4 SegmentTeamAnswer(group=32, lanes=32)
     32 SegmentTeamAnswer(group=128, lanes=128)
     """

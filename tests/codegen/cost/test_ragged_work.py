@@ -19,7 +19,7 @@ from tests.codegen.harness import Host
 from tests.codegen.segops.test_segred_ragged import Segments
 
 N, M = 10_000, 320_000
-GROUP, CHUNK = 256, 16
+GROUP = 256
 
 
 def work_of(sharing: Sharing, longest: int, elements: int = M) -> Work:
@@ -34,30 +34,22 @@ def work_of(sharing: Sharing, longest: int, elements: int = M) -> Work:
     out = Param(s.builder.fresh("out"), array_of((s.n,), Prim.F32))
     types = {p.name: p.type for p in (*s.args, out)} | {most: Prim.I64}
     steps = lower_segop(Stm((out,), exp), Host(types, interleave=True), s.builder.names)
-    kernel = max(plan.kernels(steps), key=lambda k: k.kind in ("merge_once", "ragged_rows"))
+    kernel = max(plan.kernels(steps), key=lambda k: k.kind in ("merge_rows", "ragged_rows"))
     lanes = {Sharing.LANES: 8, Sharing.GROUP: 32}.get(sharing, 1)
     group = lanes if sharing is Sharing.GROUP else GROUP
-    groups = -(-(N + elements) // (GROUP * CHUNK)) if sharing is Sharing.MERGE else (
-        -(-N * lanes // group))
-    known = {"n": N, "m": elements, "longest": longest, "lanes": lanes, "chunk": CHUNK,
-             "group": group, "subgroup": 32, "steps": N + elements, "tiles": groups, "window": 128}
+    groups = -(-N * lanes // group)
+    known = {"n": N, "m": elements, "longest": longest, "lanes": lanes, "group": group,
+             "subgroup": 32}
     sizes = [known.get(name.base, 1) for name in argument_names(kernel)]
     return KernelCost(work_source(kernel))(groups, group, *sizes)
 
 
 @pytest.mark.parametrize(("sharing", "most"), [
-    (Sharing.ROW, 1.1), (Sharing.LANES, 1.1), (Sharing.GROUP, 1.1), (Sharing.MERGE, 6)])
+    (Sharing.ROW, 1.1), (Sharing.LANES, 1.1), (Sharing.GROUP, 1.1), (Sharing.MERGE, 1.1)])
 def test_work_grows_with_the_elements(sharing: Sharing, most: float) -> None:
-    """Along a merge path the places of elements are counted, too."""
     few, many = work_of(sharing, 100), work_of(sharing, 100, 3 * M)
     assert 2 * M * 0.9 <= many.arithmetic - few.arithmetic <= 2 * M * most
     assert few.touched >= 4 * M
-
-
-def test_neighbours_on_a_merge_path_read_neighbours() -> None:
-    work = work_of(Sharing.MERGE, 100)
-    assert work.random < 0.5 * M
-    assert work.read + 32 * work.random < 0.8 * 32 * M
 
 
 @pytest.mark.parametrize(("sharing", "share"), [
@@ -68,5 +60,5 @@ def test_the_longest_segment_decides_how_long_it_takes(sharing: Sharing, share: 
     assert long.steps * long.uneven - short.steps * short.uneven > 99_000 / share
 
 
-def test_a_merge_path_takes_no_longer_for_a_long_segment() -> None:
-    assert work_of(Sharing.MERGE, 100).steps == work_of(Sharing.MERGE, 100_000).steps
+def test_bins_take_no_longer_for_a_long_segment() -> None:
+    assert work_of(Sharing.MERGE, 100).steps >= work_of(Sharing.MERGE, 100_000).steps

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from runelift.codegen.plan import plan
+from runelift.codegen.segops import segred_bins
 from runelift.ir.imp import Id
 from runelift.ir.imp.interpret import _Item
 from runelift.ir.names import VName
@@ -17,12 +18,10 @@ from runelift.ir.ragged import Ragged, Sharing
 from runelift.ir.syntax import Index, Level, Operator, Param, SegDim, SegRed, Stm
 from runelift.ir.types import ArrayType, array_of
 from tests.codegen.harness import (
-    CHUNK,
+    COHERENT,
     DEVICE,
     LOCKSTEP,
     MODEL,
-    PATIENCE,
-    WINDOW,
     Builder,
     agree,
     lowered_results,
@@ -30,9 +29,7 @@ from tests.codegen.harness import (
 
 I64 = Prim.I64
 REDUCING = [Sharing.ROW, Sharing.LANES, Sharing.GROUP, Sharing.MERGE]
-WAYS: dict[str, dict[VName, int]] = {
-    "cores": {LOCKSTEP: 0}, "two passes": {LOCKSTEP: 1},
-    "one pass": {LOCKSTEP: 1, PATIENCE: 1 << 20}}
+WAYS: dict[str, dict[VName, int]] = {"cores": {LOCKSTEP: 0}, "lockstep": {LOCKSTEP: 1}}
 LENGTHS = {
     "none": [], "one": [5], "empty": [0], "all empty": [0] * 9, "one element": [0, 0, 1, 0],
     "equal": [4] * 7, "first and last empty": [0, 3, 1, 0, 2, 0], "huge": [0, 1, 97, 0, 0, 2],
@@ -92,28 +89,23 @@ def test_pairs_in_order_with_results_for_elements(name: str, sharing: Sharing,
     s.check(ops, s.x, s.place, s.x, s.body.add(s.x, s.place), kept=1, device={LOCKSTEP: lockstep})
 
 
-@pytest.mark.sweep(every=3)
-@pytest.mark.parametrize("group", [1, 32, 256])
-@pytest.mark.parametrize("chunk", [1, 2, 3])
-@pytest.mark.parametrize("name", ["huge", "runs of empty", "none"])
-@pytest.mark.parametrize("patience", [0, 1 << 20])
-def test_tiles_of_any_size(group: int, chunk: int, name: str, patience: int) -> None:
+@pytest.mark.sweep(every=4)
+@pytest.mark.parametrize("coherent", [0, 1])
+@pytest.mark.parametrize("group", [4, 32, 1])
+@pytest.mark.parametrize("bounds", [(1, 1, 1), (1, 2, 3), (2, 8, 5), (16, 20, 7)])
+@pytest.mark.parametrize("name", ["huge", "runs of empty", "none", "ascending", "huge last"])
+def test_bins_of_any_bounds(coherent: int, group: int, bounds: tuple[int, int, int], name: str,
+                            monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short, long and very long segments; some of one piece, and some of many."""
+    for bound, value in zip(("SHARE", "LONG", "PIECE"), bounds, strict=True):
+        monkeypatch.setattr(segred_bins, bound, value)
     s = Segments(LENGTHS[name], Sharing.MERGE)
-    s.check((s.builder.affine(),), s.x, s.place, device={
-        LOCKSTEP: 1, plan.GROUP_SIZE: group, CHUNK: chunk, PATIENCE: patience,
-        WINDOW: min(group, 4)})
-
-
-@pytest.mark.parametrize("name", LENGTHS)
-def test_tiles_that_wait_for_each_other(name: str) -> None:
-    for chunk in (2, 3):
-        s = Segments(LENGTHS[name], Sharing.MERGE)
-        s.check((s.builder.operator("add", I64, 0),), s.body.mul(s.x, s.place),
-                device={LOCKSTEP: 1, CHUNK: chunk, PATIENCE: 1 << 20})
+    s.check((s.builder.affine(),), s.x, s.place, s.x, s.body.add(s.x, s.place), kept=2,
+            device={LOCKSTEP: 1, COHERENT: coherent, plan.GROUP_SIZE: group})
 
 
 @pytest.mark.parametrize("group", [1, 32, 256])
-@pytest.mark.parametrize("sharing", REDUCING[:3], ids=lambda s: s.value)
+@pytest.mark.parametrize("sharing", REDUCING, ids=lambda s: s.value)
 def test_groups_of_any_size(group: int, sharing: Sharing) -> None:
     for lockstep in (0, 1):
         s = Segments(LENGTHS["huge"], sharing)

@@ -782,16 +782,14 @@ def test_facts_that_decide_what_a_run_does_are_compared_before_it(
 
 
 def test_kernels_of_merges_need_not_wait_for_failures() -> None:
-    """Also those in one pass, which no processor runs here.  ``row`` checks lengths itself."""
+    """``row`` checks lengths itself."""
     program = gpu(SLICES)
     kernels = {each.kind: each for each in plan_kernels(
         program.loaded.executable("main").plan.steps)}
-    assert not any(led_by_elements(kernels[kind]) for kind in (
-        "segscan_once", "segscan_sums", "segscan_carries", "segscan"))
     heeding = {kind for kind, each in kernels.items() if Id.FAILURE in asked(each.body)}
-    assert heeding == {"ragged_groups", "merge_once", "merge_tiles"}
+    assert heeding == {"ragged_groups", "merge_rows", "merge_pieces", "merge_joined"}
     assert {kind for kind, each in kernels.items() if led_by_elements(each)} == heeding | {
-        "length_facts", "segmap", "merge_joined"}
+        "length_facts", "segmap"}
 
 
 INNER = """
