@@ -167,6 +167,53 @@ def test_a_nest_runs_in_slabs_where_no_other_version_fits(program: Program) -> N
         program.memory = None
 
 
+HUGE: dict[str, str] = {
+    "several arrays": """[n]i64 =
+      map (\\k -> let (as, bs) = unzip (scan (\\(a, b) (c, d) -> (a + c, i64.max b d)) (0, 0)
+                                      (map (\\i -> (i % 3, i * 7 % 11)) (iota k)))
+                  let cs = scan (+) 0 (map i32.i64 (iota k))
+                  in i64.sum (map2 (*) as (reverse bs))
+                     + i64.i32 (i32.sum (map2 (*) cs (reverse cs)))) ks""",
+    "results that are rows": """[n][3]i64 =
+      map (\\k -> let ys = scan (+) 0 (map (% 7) (iota k))
+                  in scatter [k, 1, 2] (map (+ 1) (indices ys)) (reverse ys)) ks""",
+    "rows that are kept": """[n](i64, i64) =
+      map (\\k -> let ys = filter (\\i -> i * i % 7 < 3) (iota k)
+                  in (i64.sum (map2 (*) ys (reverse ys)), length ys)) ks""",
+    "rows in rows": """[n]i64 =
+      map (\\k -> i64.sum (map (\\i -> let ys = scan (+) 0 (map (% 7) (iota (i / 8)))
+                                      in i64.sum (map2 (*) ys (reverse ys))) (iota k))) ks""",
+}
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_slabs_keep_within_the_bound(name: str) -> None:
+    """Also where a run makes rows whose sizes are not known before it."""
+    program = runelift.compile(f"entry main [n] (ks: [n]i64): {HUGE[name]}", device="pocl",
+                               tuning={})
+    lengths = np.array(([700, 0, 40, 1] if name == "rows in rows" else [40_000, 0, 9_000, 1]) * 25)
+    slabs = slabs_of(program)
+    last = {site: index + 1 for site, index in slabs.items()}
+    expected, whole = program.run("main", [lengths], force=last, record=True)
+    assert whole is not None
+    for part in (2, 4):
+        program.memory = whole.peak_bytes // part
+        found, record = program.run("main", [lengths], force=slabs, record=True)
+        assert record is not None
+        assert record.peak_bytes <= program.memory
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_a_row_that_is_too_long_is_refused_with_a_cure(program: Program) -> None:
+    try:
+        program.memory = "3MB"
+        with pytest.raises(UserError, match="the longest has 900,000 elements: split long rows"):
+            program.main(np.array([5, 900_000, 3]))
+    finally:
+        program.memory = None
+
+
 def test_a_nest_that_would_need_100_gb_runs_in_slabs(program: Program) -> None:
     lengths = np.full(10_000, 1_250_000, np.int64)
     merge = program.estimate_memory("main", [lengths], force={"main.versions_0": 3})
