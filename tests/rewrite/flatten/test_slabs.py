@@ -22,6 +22,7 @@ from runelift.runtime.predictions.modelled_device import ModelledDevice, modelle
 from runelift.runtime.predictions.predict import predict_call
 from runelift.runtime.programs.program import Program
 from tests.rewrite.flatten.test_ragged import LENGTHS, PROGRAMS, arguments
+from tests.runtime.memory.test_memory_run import measured
 
 SCANS = """
   map (\\k -> let ys = scan (+) 0 (map (\\i -> i * i % 7) (iota k))
@@ -203,6 +204,26 @@ def test_slabs_keep_within_the_bound(name: str) -> None:
         assert record.peak_bytes <= program.memory
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_array_equal(one, other)
+        foreseen = program.estimate_memory("main", [lengths], force=slabs)
+        if not foreseen.unknown:  # as much as any run of segments may have
+            assert record.peak_bytes <= foreseen.bytes <= program.memory
+
+
+@pytest.mark.parametrize("bound", [None, "60MB", "30MB", "12MB"])
+def test_memory_is_foreseen_within_the_bound(program: Program, bound: str | None) -> None:
+    lengths = np.full(20, 500_000, np.int64)
+    try:
+        program.memory = bound
+        found = program.estimate_memory("main", [lengths])
+        _, record = program.run("main", [lengths], record=True)
+        assert record is not None
+        (encounter,) = record.encounters
+        assert (encounter.chosen == 2) is (bound in ("30MB", "12MB"))
+        assert record.peak_bytes <= found.bytes <= (program.memory or found.bytes)
+        if encounter.chosen != 2:
+            assert found.bytes == measured(program, "main", [lengths], {})
+    finally:
+        program.memory = None
 
 
 def test_a_row_that_is_too_long_is_refused_with_a_cure(program: Program) -> None:
