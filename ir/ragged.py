@@ -41,6 +41,10 @@ class Ragged:
     longest: Atom | None = None
 
 
+PARTS_OF_LONGEST = 4
+"""A run of segments has room for this part of the longest beside another segment, at least."""
+
+
 class Fact(IntEnum):
     """The places of facts about lengths in an array of them."""
 

@@ -14,6 +14,7 @@ from runelift.rewrite.derive.sums import SUMS, sum_inside
 from runelift.rewrite.engine.rule import Rewriting, Rule
 from runelift.rewrite.flatten.rules import FLATTENING
 from runelift.rewrite.lift.outside.apply import apply_rules
+from runelift.rewrite.passes.before_loops import facts_before_loop
 from runelift.rewrite.passes.concat_parts import concat_in_parts
 from runelift.rewrite.passes.cse import SHARING, eliminate_common
 from runelift.rewrite.passes.filters import FILTERS, without_filters
@@ -82,8 +83,8 @@ ROWS = Pass("rows", "a work-item for each element of rows that are copied", by_e
 PREDICATE = Pass("predicate", "conditional updates made by the device", predicate,
                  (predicated_updates, predicated_scatter))
 LAUNCHES = Pass("launches", "fewer kernels and copies for the host to launch", save_launches,
-                (scatter_with_map, scan_backwards, scan_with_map, copy_beside, fill_together,
-                 sink_elements, read_together))
+                (facts_before_loop, scatter_with_map, scan_backwards, scan_with_map, copy_beside,
+                 fill_together, sink_elements, read_together))
 SHORT_CIRCUIT = Pass("short-circuit", "make values in the arrays that they are meant for",
                      short_circuit,
                      (rearranged_result, concat_in_parts, update_early, made_in_place))

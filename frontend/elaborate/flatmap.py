@@ -5,8 +5,8 @@ An element of a row that a map makes is computed where it stands in the result::
     let rows = scan max 0 (scatter (replicate m 0) offsets (iota n))
     in map2 (\row p -> (f as[row])[p - offsets[row]]) rows (iota m)
 
-Simplification leaves of f only what one element needs.  Other rows are made twice: a map finds
-their lengths, then each point writes its row to its place::
+Of maps that make a row, the function of one element is left.  Other rows are made twice: a map
+finds their lengths, then each point writes its row to its place::
 
     scatter_stream (replicate m 0) (\acc (a, o) ->
       let row = f a in loop acc for j < length row do write acc (o + j) row[j]) (zip as offsets)
@@ -49,7 +49,7 @@ from runelift.ir.base.errors import Diagnostic, ProgramError
 from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import bodies_inside, statements_inside
+from runelift.ir.traverse import bodies_inside, free_vars, rename_lambda, statements_inside
 from runelift.ir.types import TRUE, Atom, Type, array_of, i64, row_of, shape_of
 
 
@@ -157,17 +157,23 @@ def _is_bounded(stms: Iterable[ir.Stm]) -> bool:
 
 
 def _is_elementwise(leaf: Dynamic, scope: Scope) -> bool:
-    """True if an element of a row can be computed alone: a map makes the row, or shows another."""
+    """True if an element of a row can be computed alone.
+
+    A map makes the row, or views show it; :class:`_Alone` looks for maps behind slices only.
+    """
     made = {p.name: stm.exp for stm in scope.stms for p in stm.pat}
-    todo: list[Atom] = [leaf.atom]
+    todo: list[tuple[Atom, bool]] = [(leaf.atom, True)]
     while todo:
-        name = todo.pop()
+        name, alone = todo.pop()
         match made.get(name) if isinstance(name, VName) else None:
-            case None | ir.Map() | ir.Iota() | ir.Replicate() | ir.ArrayLit():
+            case None | ir.Iota() | ir.Replicate() | ir.ArrayLit():
                 pass
-            case ir.AtomExp(array) | ir.Index(array) | ir.Rearrange(_, array) | (
-                    ir.Reshape(_, array)):
-                todo.append(array)
+            case ir.Map() if alone:
+                pass
+            case ir.AtomExp(array) | ir.Index(array, (ir.SliceDim(),), False):
+                todo.append((array, alone))
+            case ir.Index(array) | ir.Rearrange(_, array) | ir.Reshape(_, array):
+                todo.append((array, False))
             case _:
                 return False
     return True
@@ -187,11 +193,68 @@ def _by_element(arrays: Arrays, f: Point, array: Value, span: Span) -> _Made:
         (point,), (place,) = leaves(args[0]), leaves(args[1])
         (start,) = leaves(arrays.index(offsets, [point.atom], span, checked=False))
         inside = builder.op("sub", Prim.I64, (place.atom, start.atom), span)
+        scope = builder.scopes[-1]
+        begin = len(scope.stms)
         row = f.row((arrays.index(array, [point.atom], span, checked=False),))
-        return arrays.index(row, [inside], span, checked=False)
+        return _Alone(arrays, scope, begin, span).element(row, inside)
 
     data = list(leaves(arrays.map(element, [rows, places], span)))
     return _Made(lengths, data, f.values(arrays, array, span))
+
+
+class _Alone:
+    """An element of a row, without the row.
+
+    Statements of the scope from ``begin`` on make the row.  Maps among them are left out, as every
+    element of the row is computed at its own place, where it fails if it does.
+    """
+
+    def __init__(self, arrays: Arrays, scope: Scope, begin: int, span: Span) -> None:
+        self.arrays, self.builder, self.span = arrays, arrays.builder, span
+        self.scope, self.begin = scope, begin
+        self.made = {p.name: stm for stm in scope.stms[begin:] for p in stm.pat}
+        self.taken = set[int]()
+        self.found = dict[tuple[Atom, Atom], Atom]()
+
+    def element(self, row: Value, index: Atom) -> Value:
+        """The element of a row."""
+        kinds = [row_of(leaf.type) for leaf in leaves(row)]
+        atoms = [self._at(leaf.atom, leaf.type, index) for leaf in leaves(row)]
+        used, kept = set(atoms), list[ir.Stm]()
+        for stm in reversed(self.scope.stms[self.begin:]):
+            if id(stm) not in self.taken or not used.isdisjoint(p.name for p in stm.pat):
+                used |= free_vars(stm)
+                kept.append(stm)
+        self.scope.stms[self.begin:] = reversed(kept)
+        return rebuild(row, map(Dynamic, atoms, kinds))
+
+    def _at(self, array: Atom, type_: Type, index: Atom) -> Atom:
+        """The element of an array of the row."""
+        stm = self.made.get(array) if isinstance(array, VName) else None
+        match stm:
+            case ir.Stm((_,), ir.AtomExp(same)):
+                self.taken.add(id(stm))
+                return self._at(same, type_, index)
+            case ir.Stm((_,), ir.Index(origin, (ir.SliceDim(start, _, stride),), False)):
+                self.taken.add(id(stm))
+                steps = self.builder.op("mul", Prim.I64, (index, stride), self.span)
+                place = self.builder.op("add", Prim.I64, (start, steps), self.span)
+                return self._at(origin, type_, place)
+            case ir.Stm(pat, ir.Map(width, lam, inputs)) if (array, index) not in self.found:
+                self.taken.add(id(stm))
+                lam = rename_lambda(lam, self.builder.names)
+                for param, given in zip(lam.params, inputs, strict=True):
+                    value = self._at(given, array_of((width,), param.type), index)
+                    self.builder.emit_stm((param,), ir.AtomExp(value), self.span)
+                self.scope.stms += lam.body.stms
+                self.scope.bind(p for each in lam.body.stms for p in each.pat)
+                self.found |= {(p.name, index): atom for p, atom in zip(
+                    pat, lam.body.result, strict=True)}
+        if (known := self.found.get((array, index))) is not None:
+            return known
+        (found,) = leaves(self.arrays.index(Dynamic(array, type_), [index], self.span,
+                                            checked=False))
+        return found.atom
 
 
 def _by_point(e: Evaluator, f: Point, array: Value, turns: _Turns, rows: Sequence[Dynamic],

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.consumption import consumed_by
@@ -25,10 +26,11 @@ from runelift.ir.points import settings
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import body_of, free_vars, statements_inside, stm_of
 from runelift.ir.types import Atom, elem_of, shape_of, zero
-from runelift.rewrite.engine.outward import each_body, in_bodies_of_host
+from runelift.rewrite.engine.outward import each_at_host, each_body, in_bodies_of_host
 from runelift.rewrite.engine.pick import pick
 from runelift.rewrite.engine.rule import Rewriting, Rule, rule
 from runelift.rewrite.engine.scalar_code import body_may_fail, is_scalar_code, may_fail
+from runelift.rewrite.passes.before_loops import facts_before_loop
 from runelift.rewrite.passes.fuse import ALONE
 from runelift.rewrite.passes.joined_kernels import (
     Stms,
@@ -47,7 +49,15 @@ def save_launches(program: ir.Program, rewriting: Rewriting) -> ir.Program:
     """``program`` with fewer launches by the host."""
     defs = {p.name: stm.exp for fun in program.funs for stm in statements_inside((fun.body,))
             if isinstance(stm.exp, ir.PrimOp) for p in stm.pat}
+    program = each_body(program, lambda body: each_at_host(body, partial(_ahead, rewriting)))
     return each_body(program, _Walk(rewriting, defs).body)
+
+
+def _ahead(rewriting: Rewriting, stm: ir.Stm) -> tuple[ir.Stm, ...]:
+    """A statement; the descriptors that a loop makes anew in each iteration are before the loop."""
+    found = rewriting.tried(facts_before_loop, (stm,), stm, rewriting.names) if isinstance(
+        stm.exp, facts_before_loop.heads) else None
+    return (stm,) if found is None else found
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from runelift.codegen.emit.phases import PersistentKernel
 from runelift.ir.base import failures
 from runelift.ir.base.deep import deep_calls
 from runelift.ir.base.errors import CompilerLimitation, UserError, VersionUnavailable
+from runelift.ir.guards import Kind
+from runelift.ir.ragged import PARTS_OF_LONGEST
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.kernel import BoundKernel
 from runelift.runtime.devices.memory import Buffer, OutOfMemory, elements_of_slab
@@ -93,6 +95,10 @@ class Run(Issuer):
                                       decisions.choices, self.infeasible,
                                       executable.predictor)
         self._obstacle: Exception | None = None
+        self._orders: dict[int, list[int]] = {}
+        """The versions to try at the last encounter with each site; a version may come twice."""
+        self._slab, self._shorter = (0, 0), 0
+        """The elements of the last run of segments and of the longest one; how often shortened."""
         self._called: tuple[str, tuple[int, str, int]] | None = None
         """The place of the last call of a function that calls itself: points, name and depth."""
         self.shape = executable.geometry.shape
@@ -212,8 +218,22 @@ class Run(Issuer):
     def slab_size(self, bytes_each: int, longest: int) -> int:
         """The elements of a run of segments, of so many bytes each, for the memory there is."""
         pool, most = self._pool, self.device.info.global_bytes
-        return elements_of_slab((most if pool.limit is None else pool.limit) - pool.live,
+        size = elements_of_slab((most if pool.limit is None else pool.limit) - pool.live,
                                 bytes_each, longest)
+        self._slab = max(1, size >> self._shorter), longest
+        return self._slab[0]
+
+    def _has_shorter_slabs(self, number: int, version: int, reason: Exception) -> bool:
+        """True if a version has run out of memory that can run over shorter runs of segments.
+
+        Sizes that it has made inside of segments were not known before.
+        """
+        size, longest = self._slab
+        return (self._is_slabs(number, version) and isinstance(reason, OutOfMemory)
+                and size > max(1, longest // PARTS_OF_LONGEST))
+
+    def _is_slabs(self, number: int, version: int) -> bool:
+        return self.executable.generated.sites[number].versions[version].kind is Kind.SLABS
 
     def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
                course: LoopScalars | None = None) -> Iterable[Any]:
@@ -262,7 +282,8 @@ class Run(Issuer):
     def encounter(self, number: int, pars: tuple[int, ...], facts: Facts,
                   local: LocalBytes, sizes: dict[str, int]) -> Iterable[int]:
         """The versions of a site to try, the chosen one first."""
-        order = self.chooser.versions(number, pars, facts, local, sizes)
+        order = self._orders[number] = [*self.chooser.versions(number, pars, facts, local, sizes)]
+        self._slab, self._shorter = (0, 0), 0
         return order if self.recorder is None else self._recorded(
             self.kind_of_encounter(number, pars, facts, sizes, order), order)
 
@@ -292,7 +313,17 @@ class Run(Issuer):
             self.recorder.leave()
 
     def abandon(self, number: int, version: int, reason: Exception) -> None:
-        """Reject a version that could not run; the next one is tried, if none was required."""
+        """Reject a version that could not run; the next one is tried, if none was required.
+
+        Slabs are tried again with fewer elements, as long as that changes anything.
+        """
+        if self._has_shorter_slabs(number, version, reason):
+            self._shorter += 2
+            order = self._orders[number]
+            order.insert(order.index(version) + 1, version)
+            if self.recorder is not None:
+                self.recorder.abandon()
+            return
         if self.chooser.requires(number, version):
             raise VersionUnavailable(self.chooser.name(number, version),
                                      str(reason).splitlines()[0].rstrip(".")) from None
@@ -302,7 +333,8 @@ class Run(Issuer):
         self.chooser.retry()
         if isinstance(reason, OutOfMemory) and self.executable.memory is not None:
             self.executable.memory.ran_out()
-        self._obstacle = reason.with_traceback(None)
+        if not self._slab[1] or self._is_slabs(number, version):  # slabs need least
+            self._obstacle = reason.with_traceback(None)
         if isinstance(reason, Infeasible):
             name = self.chooser.name(number, version)
             self.infeasible[name] = str(reason)
@@ -313,5 +345,8 @@ class Run(Issuer):
     def none_left(self, number: int) -> None:
         """Raise the reason why no version of a site could run."""
         if isinstance(self._obstacle, OutOfMemory):
-            raise self._obstacle
+            longest = self._slab[1]
+            raise OutOfMemory(f"{self._obstacle}" + (
+                f".  A row is never cut, and the longest has {longest:,} elements: split long "
+                "rows, or allow more memory" if longest else ""))
         raise Infeasible("; ".join(self.chooser.obstacles(number)))

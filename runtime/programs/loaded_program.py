@@ -6,6 +6,7 @@ measure programs.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -80,11 +81,15 @@ class LoadedProgram:
 
     def estimate_memory(self, entry: str, args: Sequence[Any], force: Choices | None = None,
                         thresholds: Choices | None = None) -> MemoryEstimate:
-        """The device memory of a run before it runs; elements of arrays do not count."""
+        """The device memory of a run before it runs, within the bound.
+
+        Of elements of arrays, lengths that decide count alone.
+        """
         executable = self.executable(entry)
         bound = running.without_memory(executable, args, self.bind)
         found: MemoryEstimate = running.MemoryRun(
-            executable, self._thresholds_of(thresholds), force or {}).estimate(bound)
+            executable, self._thresholds_of(thresholds), force or {},
+            bound=math.inf if self._memory is None else self._memory).estimate(bound)
         return found
 
     # Plans and what runs them

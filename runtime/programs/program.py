@@ -269,7 +269,8 @@ class Program(Displayed):
                         thresholds: Mapping[str, int] | None = None) -> MemoryEstimate:
         """The device memory that a call needs, before it runs, and that of each version.
 
-        Only the types and sizes of ``args`` and the values of scalars count.
+        The types and sizes of ``args`` count, the values of scalars, and lengths of rows that
+        decide.  The call chooses as within the bound ``memory``; if nothing fits, what needs least.
         """
         required = self._required(entry, force) if force else {}
         if self.device_info is None:

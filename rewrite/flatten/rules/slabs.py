@@ -7,7 +7,8 @@ runtime has memory for (:class:`~runelift.ir.syntax.SlabSize`)::
 
 Place i + off[i] belongs to point i, so places of points grow.  A run are the points whose places
 are within a window.  All windows have one size, so the host knows how many there are.  A kernel
-finds all runs by search; the host reads the ends of each.  A point is never cut.
+finds all runs by search; the host reads the ends of each.  A point is never cut.  Runs get shorter
+if sizes that a run makes inside of its segments need more memory than there is.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from runelift.ir import syntax as ir
 from runelift.ir.analysis.placement import IN_SLABS, SCRATCH
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+from runelift.ir.ragged import PARTS_OF_LONGEST
 from runelift.ir.traverse import binders, statements_at_host
 from runelift.ir.types import ArrayType, Atom, array_of, elem_of, i64, shape_of
 from runelift.rewrite.engine.scope import whole
@@ -27,9 +29,6 @@ from runelift.rewrite.flatten.nest import Nest, Segments
 from runelift.rewrite.flatten.rules.common import zeros
 from runelift.rewrite.flatten.segments import by_number, with_offsets
 from runelift.rewrite.flatten.walk import Walk
-
-PARTS = 4
-"""A run has room for this part of the longest segment beside another segment, at least."""
 
 Flat: TypeAlias = Callable[[Nest, Mapping[VName, Segments]], ir.Body]
 """Flattens the body of the map under the nest of a run, whose widths have these descriptors."""
@@ -104,7 +103,7 @@ def _runs(host: Walk, found: Sequence[Segments], like: ir.Body) -> _Runs:
     longest = _sum(host, found[0].known.longest, *(other.known.longest for other in found[1:]))
     places = _sum(host, found[0].count, *(other.total for other in found))
     size = host.computed("max", host.emitted("slab", Prim.I64, ir.SlabSize(each, longest)),
-                    host.computed("quot", longest, i64(PARTS)), base="size")
+                    host.computed("quot", longest, i64(PARTS_OF_LONGEST)), base="size")
     count = host.computed("add", host.computed("quot", places, size), i64(1), base="runs")
     ends = host.computed("add", count, i64(1), base="ends")
     run = host.fresh("run", Prim.I64).name

@@ -22,6 +22,7 @@ from runelift.runtime.predictions.modelled_device import ModelledDevice, modelle
 from runelift.runtime.predictions.predict import predict_call
 from runelift.runtime.programs.program import Program
 from tests.rewrite.flatten.test_ragged import LENGTHS, PROGRAMS, arguments
+from tests.runtime.memory.test_memory_run import measured
 
 SCANS = """
   map (\\k -> let ys = scan (+) 0 (map (\\i -> i * i % 7) (iota k))
@@ -163,6 +164,73 @@ def test_a_nest_runs_in_slabs_where_no_other_version_fits(program: Program) -> N
         program.memory = "3MB"
         with pytest.raises(UserError, match=r"needs .* of device memory|within the bound"):
             program.main(lengths)
+    finally:
+        program.memory = None
+
+
+HUGE: dict[str, str] = {
+    "several arrays": """[n]i64 =
+      map (\\k -> let (as, bs) = unzip (scan (\\(a, b) (c, d) -> (a + c, i64.max b d)) (0, 0)
+                                      (map (\\i -> (i % 3, i * 7 % 11)) (iota k)))
+                  let cs = scan (+) 0 (map i32.i64 (iota k))
+                  in i64.sum (map2 (*) as (reverse bs))
+                     + i64.i32 (i32.sum (map2 (*) cs (reverse cs)))) ks""",
+    "results that are rows": """[n][3]i64 =
+      map (\\k -> let ys = scan (+) 0 (map (% 7) (iota k))
+                  in scatter [k, 1, 2] (map (+ 1) (indices ys)) (reverse ys)) ks""",
+    "rows that are kept": """[n](i64, i64) =
+      map (\\k -> let ys = filter (\\i -> i * i % 7 < 3) (iota k)
+                  in (i64.sum (map2 (*) ys (reverse ys)), length ys)) ks""",
+    "rows in rows": """[n]i64 =
+      map (\\k -> i64.sum (map (\\i -> let ys = scan (+) 0 (map (% 7) (iota (i / 8)))
+                                      in i64.sum (map2 (*) ys (reverse ys))) (iota k))) ks""",
+}
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_slabs_keep_within_the_bound(name: str) -> None:
+    """Also where a run makes rows whose sizes are not known before it."""
+    program = runelift.compile(f"entry main [n] (ks: [n]i64): {HUGE[name]}", device="pocl",
+                               tuning={})
+    lengths = np.array(([700, 0, 40, 1] if name == "rows in rows" else [40_000, 0, 9_000, 1]) * 25)
+    slabs = slabs_of(program)
+    last = {site: index + 1 for site, index in slabs.items()}
+    expected, whole = program.run("main", [lengths], force=last, record=True)
+    assert whole is not None
+    for part in (2, 4):
+        program.memory = whole.peak_bytes // part
+        found, record = program.run("main", [lengths], force=slabs, record=True)
+        assert record is not None
+        assert record.peak_bytes <= program.memory
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+        foreseen = program.estimate_memory("main", [lengths], force=slabs)
+        if not foreseen.unknown:  # as much as any run of segments may have
+            assert record.peak_bytes <= foreseen.bytes <= program.memory
+
+
+@pytest.mark.parametrize("bound", [None, "60MB", "30MB", "12MB"])
+def test_memory_is_foreseen_within_the_bound(program: Program, bound: str | None) -> None:
+    lengths = np.full(20, 500_000, np.int64)
+    try:
+        program.memory = bound
+        found = program.estimate_memory("main", [lengths])
+        _, record = program.run("main", [lengths], record=True)
+        assert record is not None
+        (encounter,) = record.encounters
+        assert (encounter.chosen == 2) is (bound in ("30MB", "12MB"))
+        assert record.peak_bytes <= found.bytes <= (program.memory or found.bytes)
+        if encounter.chosen != 2:
+            assert found.bytes == measured(program, "main", [lengths], {})
+    finally:
+        program.memory = None
+
+
+def test_a_row_that_is_too_long_is_refused_with_a_cure(program: Program) -> None:
+    try:
+        program.memory = "3MB"
+        with pytest.raises(UserError, match="the longest has 900,000 elements: split long rows"):
+            program.main(np.array([5, 900_000, 3]))
     finally:
         program.memory = None
 

@@ -239,6 +239,10 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
     "rearranged_result": (
         "entry main [n][m] (xss: [n][m]i32): [m][n][3]i32 = "
         "transpose (map (map (\\x -> [x, x + 1, x * 2])) xss)", [XSS]),
+    "facts_before_loop": (
+        "entry main [n] (ks: [n]i64) (t: i64): [n]i64 = loop ss = ks for i < t do "
+        "map2 (\\k s -> s + i64.sum (map (* s) (iota (k / 2)))) ks ss",
+        [np.array([4, 0, 7]), I64(2)]),
     "scatter_with_map": (
         "entry main [n] (xs: [n]i32) (is: [n]i64): [n]i32 = "
         "let (ks, ys) = unzip (map2 (\\x i -> (i % 3, x * 2)) xs is) "

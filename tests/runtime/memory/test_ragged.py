@@ -7,7 +7,11 @@ import pytest
 
 import runelift
 from runelift.codegen.plan import plan
+from runelift.runtime.data.lengths import SHAPES, draw
+from runelift.runtime.devices.info import select
+from runelift.runtime.programs.program import Program
 from runelift.runtime.versions.forest import plans
+from tests.programs import compiled
 from tests.rewrite.flatten.test_ragged import LENGTHS
 from tests.runtime.memory.test_memory_run import measured
 
@@ -40,6 +44,69 @@ def test_every_version_takes_what_is_foreseen(name: str) -> None:
             found = program.estimate_memory("main", [lengths], force=force)
             assert not found.unknown, (shape, force, found)
             assert found.bytes == measured(program, "main", [lengths], force), (shape, force)
+
+
+DEFS = """
+def folded (k: i64): i64 = if k < 2 then k else i64.sum (iota k) + folded (k / 2)
+def halves [n] (xs: [n]i64): [n]i64 =
+  if n < 2 then xs else let ys = halves xs[:n / 2] in ys ++ halves xs[n / 2:] :> [n]i64
+"""
+KEPT = "in i64.sum (map2 (*) ys (reverse ys))"
+KINDS = {
+    "types of many sizes": "let a = map i8.i64 (iota k) let b = map f64.i64 (iota k) "
+        "in i64.i8 (i8.sum (map2 (*) a (reverse a))) + i64.f64 (f64.sum (map2 (*) b (reverse b)))",
+    "pairs": "let ys = zip (iota k) (map (% 7) (iota k)) "
+             "in i64.sum (map2 (\\(a, b) (c, d) -> a * c + b * d) ys (reverse ys))",
+    "scan of pairs": "let (as, ys) = unzip (scan (\\(a, b) (c, d) -> (a + c, i64.max b d)) (0, 0) "
+                     "(map (\\i -> (i % 3, i * 7 % 11)) (iota k))) "
+                     "in i64.sum (map2 (*) as (reverse ys))",
+    "scan of scan": "let zs = scan (+) 0 (map (% 7) (iota k)) "
+                    f"let ys = scan i64.max 0 (map2 (*) zs (reverse zs)) {KEPT}",
+    "scatter": f"let ys = scatter (replicate k 1) (map (* 2) (iota k)) (iota k) {KEPT}",
+    "histogram": f"let ys = hist (+) 0 k (map (% 10) (iota k)) (iota k) {KEPT}",
+    "few places": "let ys = scatter (replicate 5 k) (map (* 2) (iota k)) (iota k) "
+                  "in ys[0] * ys[1] - ys[4]",
+    "filter": "let ys = filter (\\i -> i * i % 7 < 3) (iota k) in i64.sum ys * length ys",
+}
+"""Bodies of maps whose memory follows from lengths that are arguments."""
+COMPUTED = {
+    "made twice": f"let ys = map (* 3) (iota k) let zs = map (+ k) (iota (2 * k)) "
+                  f"let s = i64.sum (map2 (*) zs (reverse zs)) let ys = map (+ s) ys {KEPT}",
+    "slices": f"let ys = map (* 2) ks[:i64.min k (length ks)] {KEPT}",
+    "update": f"let ys = map (* 3) (iota (k + 2)) with [k / 2] = k {KEPT}",
+    "loop of counted trips": "loop s = k for i < 3 do let ys = scan (+) 0 (map (+ s) (iota k)) "
+                             f"{KEPT} % 1000",
+    "halves of lengths": f"let ys = map (* 3) (iota (k / 2)) {KEPT}",
+    "filter that is kept": f"let ys = filter (\\i -> i % 7 < 3) (iota k) {KEPT}",
+    "filter of a filter": f"let ys = filter (> 4) (filter (\\i -> i % 3 > 0) (iota k)) {KEPT}",
+    "partition": "let (as, ys) = partition (\\i -> i % 3 == 0) (iota k) "
+                 "in i64.sum (map2 (*) as (reverse as)) - i64.sum ys",
+    "rows in rows": "i64.sum (map (\\i -> let ys = scan (+) 0 (map (+ i) (iota (i % 6))) "
+                    f"{KEPT}) (iota k))",
+    "recursion": "folded k", "recursion of arrays": f"let ys = halves (map (% 5) (iota k)) {KEPT}",
+    "branch": f"if k % 2 == 0 then let ys = scan (+) 0 (iota k) {KEPT} else i64.sum (iota (k / 3))",
+    "trips that differ": "loop s = k for i < k % 5 do "
+                         f"let ys = scan (+) 0 (map (+ s) (iota k)) {KEPT} % 1000",
+    "joined rows": "i64.sum (flatmap' (\\i -> filter (> i) (iota 9)) (iota k)).3",
+}
+"""Bodies with lengths that kernels compute, so that not all is known before."""
+
+
+@pytest.mark.sweep(every=11)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", [*KINDS, *COMPUTED])
+def test_all_kinds_take_what_is_foreseen(name: str, shape: str) -> None:
+    """What is said to be unknown is foreseen up to there."""
+    found = compiled(f"{DEFS}entry main [n] (ks: [n]i64): [n]i64 = "
+                     f"map (\\k -> {(KINDS | COMPUTED)[name]}) ks")
+    program = Program(found, select("pocl"))
+    for n, cap in ((40, 60), (3, 2000)):
+        args = [draw(n, shape, cap)]
+        for force in plans(program.tree.entry("main")) or [{}]:
+            estimate = program.estimate_memory("main", args, force=force)
+            taken = measured(program, "main", args, force)
+            assert estimate.bytes <= taken if estimate.unknown else estimate.bytes == taken, force
+            assert not estimate.unknown or name in COMPUTED, estimate.unknown
 
 
 JOINED = {
