@@ -91,6 +91,19 @@ PROGRAMS: dict[str, str] = {
     "update": """entry main [n] (ks: [n]i64): [n]i64 =
       map (\\k -> let ys = map (* 3) (iota (k + 2)) with [k / 2] = k
                   in i64.sum (map2 (*) ys (indices ys))) ks""",
+    "branch": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> if k % 2 == 0 then -k
+                  else i64.sum (map (* k) (iota k)) / (1 + k)) ks""",
+    "branches": """entry main [n] (ks: [n]i64): [n](i64, [3]i64) =
+      map (\\k -> if k == 0 then (1, [k, 2, k])
+                  else if k > 5 then (i64.sum (filter (\\i -> i % 3 == 1) (iota k)), replicate 3 k)
+                  else (100 / k, hist (+) 0 3 (map (% 4) (iota k)) (iota k))) ks""",
+    "branch of deeper widths": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> if k % 3 == 1 then k
+                  else i64.sum (map (\\i -> i64.sum (map (* i) (iota (k % 7)))) (iota 5))) ks""",
+    "branch in a loop": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> loop s = k for t < 3 do
+                    if s % 2 == t % 2 then i64.sum (map (* t) (iota (s % 10))) else s + 1) ks""",
     "product operator": """entry main [n] (ks: [n]i64): [n](i64, i32) =
       map (\\k -> reduce (\\(a, b) (c, d) -> (a * c, b * i32.i64 c + d)) (1, 0)
                   (map (\\i -> (i + 1, i32.i64 i)) (iota k))) ks""",
