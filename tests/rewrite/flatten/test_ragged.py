@@ -104,6 +104,27 @@ PROGRAMS: dict[str, str] = {
     "branch in a loop": """entry main [n] (ks: [n]i64): [n]i64 =
       map (\\k -> loop s = k for t < 3 do
                     if s % 2 == t % 2 then i64.sum (map (* t) (iota (s % 10))) else s + 1) ks""",
+    "loop of rows": """entry main [n] (ks: [n]i64): [n](i64, i64) =
+      map (\\k -> let (xs, ys, s) =
+                    loop (xs, ys, s) = (iota k, replicate k 1, k) for i < n do
+                      (ys, map (\\j -> (xs[j] + ys[k - 1 - j] + i) % 1009) (iota k), s + i64.sum xs)
+                  in (i64.sum (map2 (*) xs ys), s)) ks""",
+    "while loop of rows": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> i64.sum (loop (xs, c) = (iota k, 1) while c < 9 do
+                             (map (% 99) (scan (+) 0 (reverse xs)), c * 2)).0) ks""",
+    "loops in loops of rows": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> i64.sum (loop xs = filter (\\i -> i % 3 != 1) (iota k) for i < k % 4 do
+                             loop xs = xs for j < i do
+                               map2 (\\x y -> (x + y * j) % 101) xs (reverse xs))) ks""",
+    "trips over rows": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> (loop row = replicate (k + 1) 1 for i < k % 7 do
+                    map (\\j -> if j == 0 then i else (row[j - 1] + row[j] * i) % 997)
+                        (iota (k + 1)))[k]) ks""",
+    "trips over two rows": """entry main [n] (ks: [n]i64): [n](i64, i64) =
+      map (\\k -> let (xs, zs, s) =
+                    loop (xs, zs, s) = (iota k, iota (k / 2), 0) while s < k % 9 do
+                      (scan (+) 0 (reverse xs), map (+ i64.sum zs % 7) zs, s + 1)
+                  in (i64.sum (map (% 99) xs), i64.sum zs)) ks""",
     "product operator": """entry main [n] (ks: [n]i64): [n](i64, i32) =
       map (\\k -> reduce (\\(a, b) (c, d) -> (a * c, b * i32.i64 c + d)) (1, 0)
                   (map (\\i -> (i + 1, i32.i64 i)) (iota k))) ks""",
