@@ -231,7 +231,7 @@ def _written(inside: Walk, number: VName, arrays: list[ir.Param], values: dict[i
 
 
 def _write_segments(inside: Walk, each: _Carried, width: VName, values: VName) -> VName:
-    """The elements of all points after an iteration has written those that are active."""
+    """The elements of all points, after an iteration writes the elements of active points."""
     flattener, inner, code = inside.flattener, elements_nest(inside, width), Code(inside.flattener)
     place = code.computed("add", each.start, inner.at, base="place")
     value = code.read(values, inner.nest.indices[0], base=each.array.name.base)
