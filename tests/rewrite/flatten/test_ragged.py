@@ -125,6 +125,19 @@ PROGRAMS: dict[str, str] = {
                     loop (xs, zs, s) = (iota k, iota (k / 2), 0) while s < k % 9 do
                       (scan (+) 0 (reverse xs), map (+ i64.sum zs % 7) zs, s + 1)
                   in (i64.sum (map (% 99) xs), i64.sum zs)) ks""",
+    "update of a slice": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> let l = k + k / 3500
+                  let xs = iota (k + 2) with [2:l + 2] = map (* 2) (iota l)
+                  let ys = copy xs with [1:k + 1] = map (+ k) xs[0:k]
+                  in i64.sum (map2 (*) ys (indices ys))) ks""",
+    "update of a slice backwards": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> let xs = map (* 3) (iota (2 * k)) with [::-2] = map (+ k) (iota k)
+                  let ys = copy xs with [0:k % 2] = replicate (k % 2) k
+                  in i64.sum (map2 (*) ys (indices ys))) ks""",
+    "update of slices of equal rows": """entry main [n] (ks: [n]i64): [n][9]i64 =
+      map (\\k -> let at = k / 3500 * 9 + k % 5
+                  let xs = scan (+) 0 (iota 9) with [at:at + 4] = map (* k) (iota 4)
+                  in scan (+) 0 xs with [0:k % 9] = iota (k % 9)) ks""",
     "product operator": """entry main [n] (ks: [n]i64): [n](i64, i32) =
       map (\\k -> reduce (\\(a, b) (c, d) -> (a * c, b * i32.i64 c + d)) (1, 0)
                   (map (\\i -> (i + 1, i32.i64 i)) (iota k))) ks""",
@@ -211,6 +224,8 @@ def test_the_host_computes_facts_about_lengths_that_grow_by_one(first: int) -> N
 
 
 FAILING: dict[str, tuple[str, list[Any], str]] = {
+    "a slice that is written": ("update of a slice", [np.array([3, 3500, 4])], r"2:3503"),
+    "a slice of equal rows": ("update of slices of equal rows", [np.array([3, 3500, 4])], r"9:13"),
     "a negative length": ("squares", [np.array([3, -2, 4])], "-2"),
     "a slice": ("csr", [np.array([0, 2]), np.array([2, 3]), np.array([0, 1, 2, 0]),
                         np.ones(4, np.float32), np.ones(3, np.float32)], r"2:5"),
