@@ -20,7 +20,7 @@ from runelift.frontend.check.conversions import (
     of_number,
 )
 from runelift.frontend.check.foreign import ADVICE, ATOM, OPERATORS, argument, shipped
-from runelift.frontend.check.unify import NAMELESS, Substitution
+from runelift.frontend.check.unify import Substitution
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.advice import FUNCTION
 from runelift.frontend.syntax.attributes import KNOWN
@@ -40,7 +40,7 @@ from runelift.frontend.syntax.types import (
 )
 from runelift.ir.base.errors import Replacement
 from runelift.ir.base.source import Span
-from runelift.ir.names import VName
+from runelift.ir.names import NAMELESS, VName
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, SIGNED, Prim
 from runelift.ir.sizes import Size
 
