@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from runelift.frontend.check.forms import whole_name
-from runelift.frontend.check.unify import NAMELESS
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.doc_comments import comment_before
 from runelift.frontend.syntax.types import Array, Arrow, Record, Sum, Tuple, Type, payload, show
+from runelift.ir.names import NAMELESS
 from runelift.ir.prim import Prim
 from runelift.ir.signature import Component, Signature
 from runelift.ir.sizes import Size

@@ -22,7 +22,7 @@ from runelift.ir.base.errors import CompilerBug, ProgramFailure, UserError, unkn
 from runelift.ir.base.source import Loc
 from runelift.ir.length_facts import length_facts
 from runelift.ir.meaning import PLAIN, convert, operation
-from runelift.ir.names import VName
+from runelift.ir.names import NAMELESS, VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.ragged import Ragged
 from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, i64, row_of, shape_of
@@ -107,8 +107,9 @@ def _bind_shape(env: Env, name: VName, type_: ArrayType, shape: tuple[int, ...])
             env[size] = np.int64(length)
         elif int(known) != length:
             label = size.base if isinstance(size, VName) else str(size.value)
-            raise UserError(f"Argument '{name.base}' has shape {list(shape)}, but size "
-                            f"'{label}' is {int(known)}.")
+            what = f"size '{label}'" if label != NAMELESS else "the size of another argument"
+            raise UserError(f"Argument '{name.base}' has shape {list(shape)}, but {what} is "
+                            f"{int(known)}.")
 
 
 def _meets_needs(version: ir.Version, env: Env) -> bool:

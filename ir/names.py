@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+NAMELESS = "unknown"
+"""The name of sizes that have no name in the program."""
 SKIP = "skip"
 """The last word of a point that may be left out: the tuner tries both."""
 

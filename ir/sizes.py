@@ -142,6 +142,14 @@ class Size:
             parts.append("*".join(factors))
         return " + ".join(parts)
 
+    def difference(self, name: Callable[[VName], str] = str) -> str:
+        """The size as people write it: a term that is subtracted stands last, as in ``n - 1``."""
+        added = tuple(term for term in self.terms if term[1] > 0)
+        taken = [Size(((m, -c),)) for m, c in self.terms if c < 0]
+        if not added or not taken:
+            return self.render(name)
+        return " - ".join(each.render(name) for each in (Size(added), *taken))
+
     def __str__(self) -> str:
         return self.render()
 

@@ -272,8 +272,9 @@ class CodeBuilder:
             return greatest(Size.of(0), self.extents[atom])
         if atom in self.env or atom in self.types:
             place = f"{self.loc}: " if self.loc else ""
-            raise CompilerLimitation(f"{place}the size '{atom.base}' of an array is known only "
-                                     "inside of the kernel, so memory for it cannot be allocated")
+            raise CompilerLimitation(
+                f"{place}the size '{atom.base}' of an array is known only inside of the kernel, so "
+                "memory for it cannot be allocated.  If it has a bound, say so: i64.min 100 size")
         return Size.var(atom)
 
     def _note_size(self, name: VName, exp: PrimOp) -> None:

@@ -55,7 +55,6 @@ from runelift.frontend.check.wording import (
     advice,
     arity,
     component_names,
-    difference,
 )
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.layered import Layered
@@ -429,8 +428,8 @@ class Base(ABC):
         known |= {v for binding in self.scope.values.values() if binding.size is not None
                   for v in binding.size.variables()}
         words = self._wording()
-        new = show(self.solved.resolve(found), lambda size: difference(
-            words.size(size)) if size.variables() <= known else "")
+        new = show(self.solved.resolve(found), lambda size: words.size(size)
+                   if size.variables() <= known else "")
         return Replacement(f"If the body is right, declare its type: {new}", new, place)
 
     def _not_applicable(self, exp: ast.Exp, type_: Type, number: int,

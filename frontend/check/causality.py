@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from runelift.frontend.check.unify import NAMELESS
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import Node, parts
 from runelift.frontend.syntax.types import Array, Arrow, Sum, params_in, sizes_in
 from runelift.ir.base.errors import Diagnostic, Label
 from runelift.ir.base.source import Span
-from runelift.ir.names import VName
+from runelift.ir.names import NAMELESS, VName
 
 _COMPUTED = (ast.Apply, ast.BinExp, ast.Range, ast.IndexExp, ast.IfExp, ast.MatchExp, ast.LoopExp)
 """Expressions whose value has sizes that were not known before."""

@@ -34,14 +34,14 @@ from runelift.frontend.check.settling import Settling
 from runelift.frontend.check.stars import unique_parts, unique_pattern
 from runelift.frontend.check.types import PRIMS, Abbreviation, Scheme, accumulator, changing
 from runelift.frontend.check.undecided import undecided_sizes
-from runelift.frontend.check.unify import NAMELESS, FunctionalType
+from runelift.frontend.check.unify import FunctionalType
 from runelift.frontend.check.uniqueness import check_uniqueness
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.nodes import walk
 from runelift.frontend.syntax.prelude import ACCUMULATOR
 from runelift.ir.base.errors import Diagnostic, Label, ProgramError, Replacement, in_order
-from runelift.ir.names import VName
+from runelift.ir.names import NAMELESS, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 

@@ -31,14 +31,14 @@ from runelift.frontend.check.stars import unique_pattern
 from runelift.frontend.check.structure import structure, with_names
 from runelift.frontend.check.sums import sum_type
 from runelift.frontend.check.types import PRIMS, Scheme
-from runelift.frontend.check.unify import NAMELESS, SizeMismatch, TypeMismatch
+from runelift.frontend.check.unify import SizeMismatch, TypeMismatch
 from runelift.frontend.check.wording import of_each, with_piped, without_neutral
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.prelude import EQUALITY, MEMBERS_ONLY, OPERATORS
 from runelift.ir.base.errors import Label, ProgramError
 from runelift.ir.base.source import Span
-from runelift.ir.names import VName
+from runelift.ir.names import NAMELESS, VName
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
 from runelift.ir.sizes import Size
 

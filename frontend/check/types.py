@@ -13,7 +13,6 @@ from typing import TypeAlias
 from runelift.frontend.check import foreign
 from runelift.frontend.check.restrictions import constructive_sizes
 from runelift.frontend.check.stars import unique_parts
-from runelift.frontend.check.unify import NAMELESS
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.nodes import walk
@@ -21,7 +20,7 @@ from runelift.frontend.syntax.parser import parse_type
 from runelift.frontend.syntax.prelude import ACCUMULATOR, LIFTED, signature
 from runelift.ir.base.errors import Diagnostic, ProgramError, Replacement, did_you_mean
 from runelift.ir.base.source import Span
-from runelift.ir.names import Names, VName
+from runelift.ir.names import NAMELESS, Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, applied, written
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from runelift.frontend.check.unify import NAMELESS
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.types import Arrow, Sum, Type, sizes_in
 from runelift.ir.base.errors import Diagnostic
 from runelift.ir.base.source import Span
-from runelift.ir.names import VName
+from runelift.ir.names import NAMELESS, VName
 from runelift.ir.sizes import Size
 
 _ANNOTATE = "Say it in a type annotation, such as ([] : [0][3]t)."

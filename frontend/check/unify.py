@@ -12,12 +12,9 @@ from typing import TypeAlias
 
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.prelude import ACCUMULATOR
-from runelift.ir.names import Names, VName
+from runelift.ir.names import NAMELESS, Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Applied, Factor, Size, written_alike
-
-NAMELESS = "unknown"
-"""The name shown for sizes that have no name in the program."""
 
 
 class TypeMismatch(Exception):

@@ -20,7 +20,7 @@ from runelift.frontend.check.conversions import (
     of_number,
 )
 from runelift.frontend.check.foreign import ADVICE, ATOM, OPERATORS, argument, shipped
-from runelift.frontend.check.unify import NAMELESS, Substitution
+from runelift.frontend.check.unify import Substitution
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.advice import FUNCTION
 from runelift.frontend.syntax.attributes import KNOWN
@@ -40,7 +40,7 @@ from runelift.frontend.syntax.types import (
 )
 from runelift.ir.base.errors import Replacement
 from runelift.ir.base.source import Span
-from runelift.ir.names import VName
+from runelift.ir.names import NAMELESS, VName
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, SIGNED, Prim
 from runelift.ir.sizes import Size
 
@@ -90,8 +90,8 @@ class Wording:
                   or v in self.solved.flexible or v in self.solved.unknown}
         if any(size == Size.var(name) for name in hidden):
             return ""
-        return size.render(lambda v: "[]" if v in hidden and v.base == NAMELESS
-                           else self.expressions.get(v, v.base))
+        return size.difference(lambda v: "[]" if v in hidden and v.base == NAMELESS
+                               else self.expressions.get(v, v.base))
 
     def mismatch(self, expected: Type, found: Type, what: str) -> str:
         """The message that ``what`` has the type ``found`` instead of ``expected``."""
@@ -125,12 +125,6 @@ class Wording:
         return self._letters.setdefault(meta.id, next(free, f"t{meta.id}"))
 
 
-def difference(sum_: str) -> str:
-    """A sum with a negative constant in front, as people write it: ``n - 1``."""
-    first, _, rest = sum_.partition(" + ")
-    return f"{rest} - {first[1:]}" if rest and first[0] == "-" and first[1:].isdigit() else sum_
-
-
 def _article(word: str) -> str:
     return word if word == "bool" else f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
 
@@ -153,10 +147,23 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
     if (attribute := re.match(r"#(\w+)\s", text)) and attribute[1] in KNOWN:
         new = f"#[{attribute[1]}]{text[attribute.end(1):]}"
         return Replacement(f"An attribute is written #[{attribute[1]}].", new)
-    if said := _argument(solved, wanted, given, text, call):
+    if said := _argument(solved, wanted, given, text, call) or _joined(wanted, given, text, call):
         return said
     return (of_number(solved, wanted, given, text, call) or _composite(
         solved, wanted, given, text, call) or _of_array(solved, wanted, given, text, call))
+
+
+def _joined(wanted: Type, given: Type, text: str, call: ast.Exp | None) -> str | None:
+    """The advice about ``flatmap``: what its function returns, and which result is the data."""
+    match wanted, given:
+        case Array(), Tuple(items) if len(items) > 3 and re.match(r"\(?flatmap'?\s", text):
+            new = f"{text}.3" if text[0] == "(" else f"({text}).3"
+            return Replacement(f"Lengths, flags and offsets are its first results: {new}", new)
+        case Arrow(codomain=Tuple()), Arrow(codomain=Array()) if isinstance(
+                call, ast.Apply) and call.fun.span.text == "flatmap":
+            return Replacement("A function that returns rows alone is for flatmap'.", "flatmap'",
+                               call.fun.span)
+    return None
 
 
 def _composite(solved: Substitution, wanted: Type, given: Type, text: str, call: ast.Exp | None

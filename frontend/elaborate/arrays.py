@@ -164,7 +164,7 @@ class Arrays:
         if any(isinstance(stm.exp, ir.Call | ir.Recursion)
                for stm in statements_inside((op.lam.body,))):
             raise CompilerLimitation(f"{span}: the operator of a histogram calls a function that "
-                                     "calls itself, which kernels cannot.")
+                                     "calls itself, which kernels cannot.  A loop can update bins.")
         return op
 
     def _bound(self, node: ir.Exp, types: tuple[Type, ...], base: str, like: Value,

@@ -67,10 +67,7 @@ def within(code: Code, index: Atom, size: Atom) -> VName:
     return code.both(code.holds("le", i64(0), index), code.holds("lt", index, size))
 
 
-def bounds_checks(names: Names, indices: Sequence[Atom], shape: Sequence[Atom],
+def bounds_checks(names: Names, dims: Sequence[Dim], shape: Sequence[Atom],
                   loc: Loc | None) -> list[Stm]:
-    """Fail unless all ``0 <= index < size``, with the message of a checked access."""
-    message, code = failures.access([1] * len(indices)), Code(names)
-    for index, size in zip(indices, shape, strict=True):
-        code.emit(Stm((), Assert(within(code, index, size), message, (*indices, *shape)), loc=loc))
-    return code.out
+    """Fail unless an access to these elements is inside of an array of this shape."""
+    return _Access(names).checks(dims, shape, loc)

@@ -38,8 +38,10 @@ from runelift.ir.traverse import (
     Mapper,
     bodies_inside,
     bodies_of,
+    free_vars,
     lambdas_of,
     map_stm,
+    needed_for,
     rename_body,
     substitute_body,
     substitute_type,
@@ -240,11 +242,15 @@ class _Extents:
         """An expression whose last result is the greatest value of ``name`` inside of ``exp``."""
         match exp:
             case ir.Map() | ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist():
-                inner = self.greatest_of(exp.lam.params, exp.lam.body, name)
-                if inner is None:
+                return self.greatest_of_all(exp.width, exp.lam, exp.arrays, name)
+            case ir.Accumulate(lam=ir.Lambda((acc, *params), body)):
+                lam = ir.Lambda(tuple(params), body, ())
+                found = self.greatest_of_all(exp.width, lam, exp.arrays, name)
+                if found is None:
                     return None
-                lam = ir.Lambda(exp.lam.params, inner, (Prim.I64,))
-                return ir.Redomap(exp.width, (self.maximum(),), lam, exp.arrays)
+                needed = needed_for(found.lam.body.stms, found.lam.body.result)
+                lam = replace(found.lam, body=replace(found.lam.body, stms=needed))
+                return None if acc.name in free_vars(lam) else replace(found, lam=lam)
             case ir.Loop(params, form, body):
                 inner = self.greatest_of([p.param for p in params], body, name)
                 if inner is None:
@@ -261,6 +267,13 @@ class _Extents:
                 none = ir.Body((), (i64(0),))
                 return ir.If(cond, sides[0] or none, sides[1] or none, (Prim.I64,))
         return None
+
+    def greatest_of_all(self, width: Atom, lam: ir.Lambda, arrays: tuple[VName, ...], name: VName
+                        ) -> ir.Redomap | None:
+        """The maximum of the greatest values of ``name`` in a lambda that runs on all elements."""
+        inner = self.greatest_of(lam.params, lam.body, name)
+        return None if inner is None else ir.Redomap(width, (self.maximum(),), ir.Lambda(
+            lam.params, inner, (Prim.I64,)), arrays)
 
     def greatest_of(self, params: Iterable[ir.Param], body: ir.Body, name: VName) -> ir.Body | None:
         """As :meth:`greatest` where ``name`` may also be one of the parameters of ``body``."""

@@ -10,13 +10,10 @@ import numpy as np
 
 from runelift.codegen.plan.plan import Interface, ValueSpec
 from runelift.ir.base.errors import ArgumentError
-from runelift.ir.names import VName
+from runelift.ir.names import NAMELESS, VName
 from runelift.ir.prim import Prim
 from runelift.ir.types import Atom, Const
 from runelift.runtime.execution.device_array import DeviceArray
-
-NAMELESS = "unknown"
-"""The name that the type checker gives to sizes without one."""
 
 
 def check_arguments(plan: Interface, args: list[Any]) -> list[Any]:
@@ -132,7 +129,9 @@ def sizes_of(plan: Interface, values: list[Any]) -> dict[VName, int]:
                 assert isinstance(size, VName)
                 known[size] = length
             elif expected != length:
+                shown = _show(size)
                 raise ArgumentError(
                     f"Argument '{spec.name.base}' has shape {list(value.shape)}, but its type is "
-                    f"{_show_spec(spec)} and size '{_show(size)}' is {expected}.", spec.name.base)
+                    f"{_show_spec(spec)} and " + (f"size '{shown}' is {expected}." if shown else (
+                        f"its size is that of another argument, {expected}.")), spec.name.base)
     return {name: known.get(name, 0) for name in plan.sizes}

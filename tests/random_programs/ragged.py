@@ -59,6 +59,10 @@ _VECTORS = (
     "loop (%xs: []i32) = $v for %l < $w do map (\\%x -> ${s x l}) %xs",
     "let %xs = $v in loop %ys = copy %xs for %j < length %xs do "
     "%ys with [%j] = %ys[length %xs - 1 - %j] + $a",
+    "let %xs = $v in loop %ys = %xs for %l < 2 do map (\\%x -> ${s x l} + %ys[0]) %ys",
+    "let %xs = $v in loop %ys = %xs for %l < $w do scan (+) 0 (map (\\%x -> ${s x l}) %ys)",
+    "let %xs = $v in (loop (%ys, %k) = (%xs, 0) while %k < $w && i32.sum %ys < 99 do "
+    "(reverse (map (\\%x -> ${s x} + $a) %ys), %k + 1)).0",
     "let %xs = copy $v in if length %xs > 1 then %xs with [1] = $s else %xs",
     "let %xs = $v in scatter (copy %xs) (map (\\j -> j * 2 - 1) (indices %xs)) "
     "(map (\\%x -> ${s x}) %xs)",

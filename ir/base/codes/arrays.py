@@ -137,7 +137,7 @@ entry main (xs: []i32) (xss: [][]i32) =
         "irregular-array", "a map that may make rows of different sizes",
         "All rows of an array have the same size, and it is known before the rows are made.  Here "
         "only the function that makes a row knows how long it is.  If all rows are equally long, "
-        "say how long they are with a coercion; if not, keep them in one flat array.",
+        "say how long they are with a coercion; if not, flatmap' joins them to one flat array.",
         wrong="""\
 entry main (ns: []i64): [][]i64 = map (\\n -> iota n) ns
 """, cure="""\

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from enum import Enum
 from functools import partial
 from types import MappingProxyType
@@ -18,7 +18,7 @@ from runelift.rewrite.engine.pick import Item, pick
 from runelift.rewrite.engine.scope import whole
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Elements, Nest, show_nest
-from runelift.rewrite.flatten.parallelism import called_in, has_parallelism
+from runelift.rewrite.flatten.parallelism import called_in, has_parallelism, is_parallel
 from runelift.rewrite.flatten.restriction import (
     Partition,
     Restricted,
@@ -86,14 +86,16 @@ def branch_partition(walk: Walk, stm: ir.Stm, branch: ir.If) -> str | None:
     if it has any, so recursion ends.  Arrays of any length are not stored by a branch: the gather
     computes Σ ▷ l ⊢ if c then x else y for elements x of e and y of f.
 
-    Provided a branch calls a function that calls itself, or makes an array of any length in
-    parallel.  In such a function, parallelism or length is enough.
+    Provided a branch calls a function that calls itself, makes an array of any length in parallel,
+    or has parallelism whose width differs between points.  In a function that calls itself,
+    parallelism or length is enough.
     """
     sides = (branch.then_, branch.else_)
     if not walk.nest.space or walk.level is not ir.Level.GRID:
         return Unlike("it stands in no nest over the grid")
     parallel, sized = any(map(has_parallelism, sides)), _has_sizes(stm)
-    if not any(map(called_in, sides)) and not (parallel and sized) and not (
+    if not any(map(called_in, sides)) and not (parallel and sized) and not any(
+            _has_segments(walk, side) for side in sides) and not (
             walk.flattener.lifted and (parallel or sized or not all(
                 walk.regular(p.type) for p in stm.pat))):
         return Unlike("each work-item can take its branch")
@@ -109,6 +111,36 @@ def branch_partition(walk: Walk, stm: ir.Stm, branch: ir.If) -> str | None:
         return why
     walk.nest = front.nest
     return None
+
+
+def _has_segments(walk: Walk, body: ir.Body, differing: Set[VName] = frozenset()) -> bool:
+    """True if a parallel operation in a branch has a width that differs between points of Σ.
+
+    ``differing`` are names bound inside of the branch whose values differ.
+    """
+    known = set(differing)
+
+    def differs(atom: Atom) -> bool:
+        return atom in known or not walk.invariant(atom)
+
+    for stm in body.stms:
+        if is_parallel(stm):
+            match stm.exp:
+                case ir.Loop(params=params, body=inside):
+                    inner = {p.param.name for p in params if differs(p.init)}
+                    if _has_segments(walk, inside, known | inner):
+                        return True
+                case ir.If(then_=then_, else_=else_):
+                    if any(_has_segments(walk, side, known) for side in (then_, else_)):
+                        return True
+                case exp if isinstance(exp, ir.SOACS):
+                    inner = {p.name for p, array in zip(exp.lam.params, exp.arrays, strict=True)
+                             if differs(array)}
+                    if differs(exp.width) or _has_segments(walk, exp.lam.body, known | inner):
+                        return True
+        if any(map(differs, free_vars(stm))):
+            known.update(p.name for p in stm.pat)
+    return False
 
 
 def _has_sizes(stm: ir.Stm) -> bool:

@@ -18,6 +18,7 @@ from runelift.ir.syntax import (
     Exp,
     If,
     Lambda,
+    Level,
     Loop,
     Map,
     Param,
@@ -25,10 +26,11 @@ from runelift.ir.syntax import (
     Soac,
     Stm,
 )
-from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of, zero
+from runelift.ir.types import Atom, Type, array_of, as_name, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.columns import transposition
 from runelift.rewrite.flatten.code import Code
 from runelift.rewrite.flatten.nest import Nest, base_name
+from runelift.rewrite.flatten.segments import flat_array
 from runelift.rewrite.flatten.walk import Walk
 
 if TYPE_CHECKING:
@@ -88,12 +90,41 @@ def uneven(walk: Walk, stm: Stm, width: Atom) -> str | None:
 
 
 def reshaped(walk: Walk, loop: Loop) -> str | None:
-    """The reason why a value of a loop changes its shape from point to point, if one does."""
+    """The reason why a value of a loop changes its shape in a way that has no form, if one does.
+
+    An array of scalars may have another length at each point, if it keeps that length.
+    """
     own = {p.param.name for p in loop.params}
     for p in loop.params:
-        if not walk.regular(p.param.type) or any(s in own for s in shape_of(p.param.type)):
+        shape = shape_of(p.param.type)
+        if any(size in own for size in shape) or not (
+                walk.regular(p.param.type) or (len(shape) == 1 and walk.level is Level.GRID)):
             return f"'{p.param.name.base}' has another shape at each point or iteration"
     return None
+
+
+def width_of(walk: Walk, type_: Type) -> VName | None:
+    """The length of an array, if it differs between the points of Σ."""
+    return None if walk.regular(type_) else as_name(shape_of(type_)[0])
+
+
+def segmented(inside: Walk, body: Body, single: Sequence[Atom],
+              arrays: Sequence[tuple[Atom, VName]]) -> tuple[tuple[Atom, ...], list[VName]] | str:
+    """Walk ``body``: ``single`` results expanded by Σ, and ``arrays`` of given lengths made flat.
+
+    The reason if an array cannot be known outside of Σ.
+    """
+    if not arrays:
+        return inside.body(replace(body, result=tuple(single))), []
+    inside.statements(body)
+    names = {as_name(array) for array, _ in arrays}
+    inside.look_ahead(names.union(a for a in single if isinstance(a, VName)))
+    if why := inside.make_known(names.union(
+            size for name in names for size in shape_of(inside.flattener.types[name])
+            if isinstance(size, VName))):
+        return why
+    data = [flat_array(inside, as_name(array), width) for array, width in arrays]
+    return inside.results(tuple(single)), data
 
 
 def enter(walk: Walk, width: Atom, lam: Lambda, arrays: tuple[VName, ...]) -> Nest:

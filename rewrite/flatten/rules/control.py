@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from runelift.ir import syntax as ir
@@ -19,7 +20,7 @@ from runelift.ir.traverse import (
     statements_inside,
     substitute_body,
 )
-from runelift.ir.types import TRUE, Atom, Const, array_of, i64, shape_of
+from runelift.ir.types import TRUE, Atom, Const, Type, array_of, as_name, i64, shape_of
 from runelift.rewrite.engine.pick import pick
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.engine.scalar_code import body_may_fail, is_scalar, may_fail
@@ -27,7 +28,15 @@ from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, segop_spaces
-from runelift.rewrite.flatten.rules.common import emit_with_nest, reshaped
+from runelift.rewrite.flatten.rules.common import (
+    Attempt,
+    attempted,
+    emit_with_nest,
+    reshaped,
+    segmented,
+    width_of,
+)
+from runelift.rewrite.flatten.segments import bind_parts, flat_array
 from runelift.rewrite.flatten.walk import Walk
 from runelift.rewrite.passes.dead import BackwardWalk
 
@@ -38,6 +47,7 @@ def loop_interchange(walk: Walk, stm: ir.Stm, loop: ir.Loop) -> str | None:
            loop (x' = e', s = a) for i < n do (Σ, x := x'[...] ⊢ f)
 
     Provided n is the same at all points of Σ, f has parallelism and the shape of x does not change.
+    It may differ between points: then x := x'[off_i :+ l_i], which has the elements of all points.
     If n may fail, such as a quotient, the host computes it if Σ has points.
     Values s that are the same at all points have no Σ: scalars, and in a for loop that cannot fail
     arrays.  The condition of a while loop must be such a scalar.  With an empty Σ the loop stays,
@@ -63,16 +73,26 @@ def loop_interchange(walk: Walk, stm: ir.Stm, loop: ir.Loop) -> str | None:
     uniform = uniform_scalars(walk, loop)
     if isinstance(loop.form, ir.WhileLoop) and loop.form.cond not in uniform:
         return "a while loop may run a different number of times at each point"
-    bound = loop.form.bound if isinstance(loop.form, ir.ForLoop) else None
-    if bound is not None and not walk.invariant(bound) and _code_of_host(walk, bound) is None:
+    form = loop.form if isinstance(loop.form, ir.ForLoop) else None
+    late = form is not None and not walk.invariant(form.bound)
+    if form is not None and late and _code_of_host(walk, form.bound) is None:
         return "it runs a different number of times at each point"
-    if why := reshaped(walk, loop) or walk.prepare(stm):
+    ragged = not all(walk.regular(p.param.type) for p in loop.params)
+    if why := reshaped(walk, loop) or walk.make_known(free_vars(stm), checks=ragged):
         return why
-    flattener.derivation.fired("G7", stm, f"the loop goes outside of {show_nest(walk.nest)}")
-    if isinstance(loop.form, ir.ForLoop) and not walk.invariant(loop.form.bound):
-        trips = _at_host(walk, loop.form.bound)
-        stm = replace(stm, exp=replace(loop, form=replace(loop.form, bound=trips)))
-    _emit_interchanged(walk, stm, uniform)
+    front = Walk(flattener, walk.nest)
+
+    def interchanged() -> str | None:
+        known = stm
+        if form is not None and late:
+            trips = replace(form, bound=_at_host(front, form.bound))
+            known = replace(stm, exp=replace(loop, form=trips))
+        return _emit_interchanged(front, known, uniform)
+
+    if why := attempted(walk, front, Attempt(
+            "G7", stm, f"the loop goes outside of {show_nest(walk.nest)}"), interchanged):
+        return why
+    walk.nest = front.nest
     return None
 
 
@@ -137,44 +157,82 @@ def _if_any_point(walk: Walk, cond: Atom) -> Atom:
     return cond
 
 
-def _emit_interchanged(walk: Walk, stm: ir.Stm, uniform: frozenset[VName]) -> None:
-    """Emit the loop around Σ: arrays over Σ for its parameters, but for ``uniform`` values."""
+def _emit_interchanged(walk: Walk, stm: ir.Stm, uniform: frozenset[VName]) -> str | None:
+    """Emit the loop around Σ: arrays over Σ for its parameters, but for ``uniform`` values.
+
+    An array whose length differs between points is a part of the array that has the elements of
+    all points.  The reason if that is impossible.
+    """
     loop, flattener = ir.node_of(stm, ir.Loop), walk.flattener
-    if (apart := _parted(walk, loop)) is not None:
+    widths = [width_of(walk, p.param.type) for p in loop.params]
+    apart = None if any(widths) else _parted(walk, loop)
+    if apart is not None:
         uniform = apart.uniform
     scalar = [p.param.name in uniform for p in loop.params]
+    inits = [p.init if one else walk.expand(p.init, p.param.type) if width is None
+             else flat_array(walk, as_name(p.init), width)
+             for p, one, width in zip(loop.params, scalar, widths, strict=True)]
     params = tuple(p.param if one else ir.Param(
-        flattener.names.fresh(p.param.name), array_of(walk.nest.widths, p.param.type))
-        for p, one in zip(loop.params, scalar, strict=True))
-    inits = [p.init if one else walk.expand(p.init, p.param.type)
-             for p, one in zip(loop.params, scalar, strict=True)]
+        flattener.names.fresh(p.param.name), array_of(walk.nest.widths, p.param.type)
+        if width is None else flattener.types[as_name(init)])
+        for p, one, width, init in zip(loop.params, scalar, widths, inits, strict=True))
     if isinstance(loop.form, ir.WhileLoop):
         number = next(n for n, p in enumerate(params) if p.name == loop.form.cond)
         inits[number] = _if_any_point(walk, inits[number])
     flattener.learn_params(params)
-    varying = [not one for one in scalar]
-    inner = walk.nest.define(walk.nest.point(p.param, host.name) for p, host in zip(
-        pick(loop.params, varying), pick(params, varying), strict=True))
-    with flattener.derivation.inside():
-        if apart is None:
-            uniform_after = pick(loop.body.result, scalar)
-            after = flattener.copy_body(
-                ir.Body(needed_for(loop.body.stms, uniform_after), uniform_after))
-            rest = ir.Body(loop.body.stms, pick(loop.body.result, varying))
-        else:
-            (after, _), rest = flattener.body(Nest(), apart.same), apart.rest
-        body, _ = flattener.body(inner, rest, [p.param.type for p in pick(loop.params, varying)])
+    inside, varying = Walk(flattener, walk.nest), [not one for one in scalar]
+    _bind_varying(inside, [p.param for p in loop.params], params, scalar, widths)
+    if apart is None:
+        uniform_after = pick(loop.body.result, scalar)
+        after = flattener.copy_body(
+            ir.Body(needed_for(loop.body.stms, uniform_after), uniform_after))
+        rest = ir.Body(loop.body.stms, pick(loop.body.result, varying))
+    else:
+        (after, _), rest = flattener.body(Nest(), apart.same), apart.rest
+    body = _varying_body(inside, rest, [p.param.type for p in pick(loop.params, varying)],
+                         pick(widths, varying))
+    if isinstance(body, str):
+        return body
     scalars, arrays = iter(after.result), iter(body.result)
     result = tuple(next(scalars if one else arrays) for one in scalar)
-    host = tuple(flattener.fresh(p.name, p.type) if one else expanded
-                 for p, expanded, one in zip(stm.pat, walk.expanded_pat(stm.pat), scalar,
-                                             strict=True))
+    host = tuple(flattener.fresh(p.name, p.type if one else of.type if width else array_of(
+        walk.nest.widths, p.type))
+        for p, of, one, width in zip(stm.pat, params, scalar, widths, strict=True))
     carried = tuple(ir.LoopParam(p, init) for p, init in zip(params, inits, strict=True))
     walk.emit(ir.Stm(host, ir.Loop(carried, loop.form, ir.Body((*after.stms, *body.stms), result)),
                      stm.attrs, stm.loc))
-    walk.bind(pick(stm.pat, varying), pick(host, varying))
+    _bind_varying(walk, stm.pat, host, scalar, widths)
     for param, outside in zip(pick(stm.pat, scalar), pick(host, scalar), strict=True):
         walk.emit(ir.Stm((param,), ir.AtomExp(outside.name)))
+    return None
+
+
+def _bind_varying(walk: Walk, pat: Sequence[ir.Param], host: Sequence[ir.Param],
+                  scalar: Sequence[bool], widths: Sequence[VName | None]) -> None:
+    """Bind the names of a loop to their parts of arrays of the host, but for scalars."""
+    for param, array, one, width in zip(pat, host, scalar, widths, strict=True):
+        if width is not None:
+            bind_parts(walk, [param], [array], width)
+        elif not one:
+            walk.bind([param], [array])
+
+
+def _varying_body(inside: Walk, body: ir.Body, types: Sequence[Type],
+                  widths: Sequence[VName | None]) -> ir.Body | str:
+    """A body whose results differ between points, as arrays of the host; the reason if not."""
+    flattener = inside.flattener
+    if not any(widths):
+        return flattener.body(inside.nest, body, types)[0]
+    regular = [width is None for width in widths]
+    flattener.learn_params(ir.Param(name, type_) for name, type_ in zip(
+        pick(body.result, regular), pick(types, regular), strict=True) if isinstance(name, VName))
+    found = segmented(inside, body, pick(body.result, regular), [
+        (atom, width) for atom, width in zip(body.result, widths, strict=True)
+        if width is not None])
+    if isinstance(found, str):
+        return found
+    single, data = map(iter, found)
+    return ir.Body(tuple(inside.out), tuple(next(single if one else data) for one in regular))
 
 
 # Arrays that are the same at all points, such as the values of a function whose derivatives along

@@ -25,6 +25,7 @@ from runelift.rewrite.flatten.segments import (
     bind_parts,
     by_number,
     concat_element,
+    element_of,
     elements_nest,
     over_elements,
     packed,
@@ -153,25 +154,44 @@ def hist_of_segments(walk: Walk, stm: ir.Stm, soac: ir.Hist) -> str | None:
 
 @flattening("G18", ir.Update)
 def update_of_segments(walk: Walk, stm: ir.Stm, update: ir.Update) -> str | None:
-    """Σ ⊢ xs with [d] <- v ⇒ scatter xs' (off[i] + d) v over Σ      lengths of xs differ
+    """Σ ⊢ xs with [d] <- v ⇒ scatter xs' (off[i] + d) v over Σ      lengths differ
 
-    The bounds are the bounds of xs at a point.
+    The bounds are the bounds of xs at a point.  A slice of l elements is written over Σ ▷ l.
     """
-    (param,) = stm.pat
+    (param,), (index,) = stm.pat, update.dims[:1]
     if not walk.nest.space:
         return Unlike("it is outside of all nests")
-    if why := _unfit_writes(walk, shape_of(param.type)[:1], [param.type]):
+    sizes = [shape_of(param.type)[0], *([index.count] if isinstance(index, ir.SliceDim) else [])]
+    if why := _unfit_writes(walk, sizes, [param.type]):
         return why
-    (index,) = update.dims
-    if isinstance(index, ir.SliceDim):
-        return "it is an update of a slice"
     if why := walk.prepare(stm):
         return why
-    dest = _destination(walk, update.array)
-    checks = bounds_checks(walk.flattener.names, (index,), shape_of(param.type), stm.loc)
-    _emit_scatter(walk, stm, walk.nest, [(dest, index, update.value)],
-                  checks if update.checked else (), "an element at each point of")
+    if isinstance(index, ir.SliceDim):
+        walk.check_definitions(stm)
+    dest, code = _destination(walk, update.array), Code(walk.flattener)
+    nest, value, note = walk.nest, update.value, "an element"
+    if isinstance(index, ir.SliceDim):
+        nest, at = _slice_nest(walk, index.count)
+        scaled = code.computed("mul", at, index.stride, base="offset")
+        index, note = code.computed("add", index.start, scaled, base="index"), "a slice"
+        if isinstance(value, VName):
+            element = element_of(walk, nest, value, at)
+            code.emit(*element.stms)
+            (value,) = element.result
+    if update.checked:
+        code.emit(*bounds_checks(
+            walk.flattener.names, update.dims, shape_of(param.type), stm.loc))
+    _emit_scatter(walk, stm, nest, [(dest, index, value)], code.out, f"{note} at each point of")
     return None
+
+
+def _slice_nest(walk: Walk, count: Atom) -> tuple[Nest, VName]:
+    """Σ with one more dimension of a width, and the index of an element at a point of Σ."""
+    if isinstance(count, VName) and not walk.invariant(count):
+        elements = elements_nest(walk, count)
+        return elements.nest, elements.at
+    index = walk.fresh("k", Prim.I64).name
+    return Nest((*walk.nest.space, ir.SegDim(index, count)), walk.nest.defs), index
 
 
 @flattening("G21", ir.Concat)

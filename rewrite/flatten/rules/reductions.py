@@ -216,9 +216,11 @@ def reduction_without_inner_parallelism(walk: Walk, stm: ir.Stm, soac: ir.Fold
 
     A scan becomes a segscan.  Provided ⊕ and e do not depend on the point of Σ.
     """
+    if why := irregular(walk, stm):
+        return why
     if not all(scalar_operator(op) for op in soac.ops):
         return "its operator works on arrays and is not a map"
-    if why := irregular(walk, stm) or operator_needs_nest(walk, soac.ops) or walk.prepare(stm):
+    if why := operator_needs_nest(walk, soac.ops) or walk.prepare(stm):
         return why
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
     name = "segred" if isinstance(soac, ir.Redomap) else "segscan"

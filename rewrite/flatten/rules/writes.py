@@ -185,7 +185,7 @@ def update_under_nest(walk: Walk, stm: ir.Stm, update: ir.Update) -> str | None:
     code, remaining, value = Code(flattener), iter(inner), update.value
     indices = [_position(code, dim, remaining) for dim in update.dims]
     if update.checked:
-        code.emit(*bounds_checks(flattener.names, indices, shape_of(param.type), stm.loc))
+        code.emit(*bounds_checks(flattener.names, update.dims, shape_of(param.type), stm.loc))
     if inner and isinstance(value, VName):
         value = code.read(value, *(dim.index for dim in inner), base="value")
     nest = Nest((*walk.nest.space, *inner), walk.nest.defs)

@@ -155,7 +155,7 @@ def lengths(args: argparse.Namespace, path: Path) -> None:
     found = [each for entry in entries_of(args, program.entries)
              for each in _drawn(program.tree.entry(entry), wanted)]
     if not found:
-        raise UserError(f"No version of '{path}' is for rows whose lengths differ: pictures are of "
+        raise UserError(f"No version of '{path}' is chosen by lengths of rows: pictures are of "
                         "such versions.")
     if args.json:
         print_json([{"site": each.site, "name": each.version, "waste": _finite(each.picture),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from runelift.frontend.check.unify import NAMELESS
 from runelift.frontend.syntax.types import Abstract, Array, Record, Sum, Tuple, Type, payload, show
+from runelift.ir.names import NAMELESS
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.runtime.data.text import Value, format_value

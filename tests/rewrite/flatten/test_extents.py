@@ -38,6 +38,12 @@ PROGRAMS = {
                   "in i64.sum (scan (+) 0 (map (+ k) (iota (5 - k))))) xss",
     "a size that is known to equal another one":
         "map (\\xs -> let ys = filter (> 2) xs in (ys ++ filter (<= 2) xs) :> [m]i32) xss",
+    "rows that are joined":
+        "map (\\xs -> i32.sum (flatmap' (\\x -> let k = i64.i32 (x & 7) in reduce (map2 (+)) "
+        "(replicate k 0) (map (\\y -> map (\\i -> y * i32.i64 i) (iota k)) xs)) xs).3) xss",
+    "filtered rows that are joined":
+        "map (\\xs -> i32.sum (flatmap' (\\x -> let k = i64.i32 (x & 3) in filter (> 1) "
+        "(scan (+) 0 (map (+ x) (replicate k k |> map i32.i64)))) xs).3) xss",
     "inner reduction":
         "reduce (+) 0 (map (\\xs -> i32.sum (scan (+) 0 (filter (> 0) xs))) xss)",
 }

@@ -91,6 +91,53 @@ PROGRAMS: dict[str, str] = {
     "update": """entry main [n] (ks: [n]i64): [n]i64 =
       map (\\k -> let ys = map (* 3) (iota (k + 2)) with [k / 2] = k
                   in i64.sum (map2 (*) ys (indices ys))) ks""",
+    "branch": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> if k % 2 == 0 then -k
+                  else i64.sum (map (* k) (iota k)) / (1 + k)) ks""",
+    "branches": """entry main [n] (ks: [n]i64): [n](i64, [3]i64) =
+      map (\\k -> if k == 0 then (1, [k, 2, k])
+                  else if k > 5 then (i64.sum (filter (\\i -> i % 3 == 1) (iota k)), replicate 3 k)
+                  else (100 / k, hist (+) 0 3 (map (% 4) (iota k)) (iota k))) ks""",
+    "branch of deeper widths": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> if k % 3 == 1 then k
+                  else i64.sum (map (\\i -> i64.sum (map (* i) (iota (k % 7)))) (iota 5))) ks""",
+    "branch in a loop": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> loop s = k for t < 3 do
+                    if s % 2 == t % 2 then i64.sum (map (* t) (iota (s % 10))) else s + 1) ks""",
+    "loop of rows": """entry main [n] (ks: [n]i64): [n](i64, i64) =
+      map (\\k -> let (xs, ys, s) =
+                    loop (xs, ys, s) = (iota k, replicate k 1, k) for i < n do
+                      (ys, map (\\j -> (xs[j] + ys[k - 1 - j] + i) % 1009) (iota k), s + i64.sum xs)
+                  in (i64.sum (map2 (*) xs ys), s)) ks""",
+    "while loop of rows": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> i64.sum (loop (xs, c) = (iota k, 1) while c < 9 do
+                             (map (% 99) (scan (+) 0 (reverse xs)), c * 2)).0) ks""",
+    "loops in loops of rows": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> i64.sum (loop xs = filter (\\i -> i % 3 != 1) (iota k) for i < k % 4 do
+                             loop xs = xs for j < i do
+                               map2 (\\x y -> (x + y * j) % 101) xs (reverse xs))) ks""",
+    "trips over rows": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> (loop row = replicate (k + 1) 1 for i < k % 7 do
+                    map (\\j -> if j == 0 then i else (row[j - 1] + row[j] * i) % 997)
+                        (iota (k + 1)))[k]) ks""",
+    "trips over two rows": """entry main [n] (ks: [n]i64): [n](i64, i64) =
+      map (\\k -> let (xs, zs, s) =
+                    loop (xs, zs, s) = (iota k, iota (k / 2), 0) while s < k % 9 do
+                      (scan (+) 0 (reverse xs), map (+ i64.sum zs % 7) zs, s + 1)
+                  in (i64.sum (map (% 99) xs), i64.sum zs)) ks""",
+    "update of a slice": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> let l = k + k / 3500
+                  let xs = iota (k + 2) with [2:l + 2] = map (* 2) (iota l)
+                  let ys = copy xs with [1:k + 1] = map (+ k) xs[0:k]
+                  in i64.sum (map2 (*) ys (indices ys))) ks""",
+    "update of a slice backwards": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> let xs = map (* 3) (iota (2 * k)) with [::-2] = map (+ k) (iota k)
+                  let ys = copy xs with [0:k % 2] = replicate (k % 2) k
+                  in i64.sum (map2 (*) ys (indices ys))) ks""",
+    "update of slices of equal rows": """entry main [n] (ks: [n]i64): [n][9]i64 =
+      map (\\k -> let at = k / 3500 * 9 + k % 5
+                  let xs = scan (+) 0 (iota 9) with [at:at + 4] = map (* k) (iota 4)
+                  in scan (+) 0 xs with [0:k % 9] = iota (k % 9)) ks""",
     "product operator": """entry main [n] (ks: [n]i64): [n](i64, i32) =
       map (\\k -> reduce (\\(a, b) (c, d) -> (a * c, b * i32.i64 c + d)) (1, 0)
                   (map (\\i -> (i + 1, i32.i64 i)) (iota k))) ks""",
@@ -177,6 +224,8 @@ def test_the_host_computes_facts_about_lengths_that_grow_by_one(first: int) -> N
 
 
 FAILING: dict[str, tuple[str, list[Any], str]] = {
+    "a slice that is written": ("update of a slice", [np.array([3, 3500, 4])], r"2:3503"),
+    "a slice of equal rows": ("update of slices of equal rows", [np.array([3, 3500, 4])], r"9:13"),
     "a negative length": ("squares", [np.array([3, -2, 4])], "-2"),
     "a slice": ("csr", [np.array([0, 2]), np.array([2, 3]), np.array([0, 1, 2, 0]),
                         np.ones(4, np.float32), np.ones(3, np.float32)], r"2:5"),

@@ -130,6 +130,13 @@ def test_characters_are_passed_as_bytes_are() -> None:
         assert words(eval(cure)) == len(text) + isinstance(text, str)
 
 
+@pytest.mark.parametrize("device", ["pocl", "interpreter"])
+def test_a_size_without_a_name_is_that_of_another_argument(device: str) -> None:
+    pairs = runelift.compile("entry pairs (a: []i64) (b: []i64) = zip a b", device=device)
+    with pytest.raises(runelift.UserError, match=r"'b' has shape \[2\].* another argument"):
+        pairs.pairs(np.zeros(1, np.int64), np.zeros(2, np.int64))
+
+
 def test_a_program_without_entry_points_says_so() -> None:
     with pytest.raises(AttributeError, match="no entry point 'f'; it has none"):
         runelift.compile("def f = 1i32", device="interpreter").f()

@@ -1,0 +1,1 @@
+entry main [n] (ks: [n]i64) = flatmap (\k -> iota k) ks
