@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias
 
 from runelift.codegen.cost.totals import ENTRY, KernelCost, Work
 from runelift.codegen.emit.host_scalars import SCALARS
@@ -131,6 +131,10 @@ class Predictor:
         if room > self.local_bytes:
             raise Infeasible(f"kernel {name} needs {room} bytes of local memory")
         return room
+
+    def fail(self, place: str, message: str, *given: Any) -> NoReturn:
+        """End a version that fails on the host: it takes no time that could be compared."""
+        raise Infeasible(message.format(*given))
 
     def unseen(self, name: str) -> None:
         """Add a launch, or a choice, whose size is unknown."""

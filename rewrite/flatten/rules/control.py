@@ -19,10 +19,10 @@ from runelift.ir.traverse import (
     statements_inside,
     substitute_body,
 )
-from runelift.ir.types import Atom, Const, array_of, i64, shape_of
+from runelift.ir.types import TRUE, Atom, Const, array_of, i64, shape_of
 from runelift.rewrite.engine.pick import pick
 from runelift.rewrite.engine.rule import Rewriting
-from runelift.rewrite.engine.scalar_code import body_may_fail, may_fail
+from runelift.rewrite.engine.scalar_code import body_may_fail, is_scalar, may_fail
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.nest import Nest, show_nest
@@ -38,6 +38,7 @@ def loop_interchange(walk: Walk, stm: ir.Stm, loop: ir.Loop) -> str | None:
            loop (x' = e', s = a) for i < n do (Σ, x := x'[...] ⊢ f)
 
     Provided n is the same at all points of Σ, f has parallelism and the shape of x does not change.
+    If n may fail, such as a quotient, the host computes it if Σ has points.
     Values s that are the same at all points have no Σ: scalars, and in a for loop that cannot fail
     arrays.  The condition of a while loop must be such a scalar.  With an empty Σ the loop stays,
     and its body is flattened.  If all operations of the body have few points, a version runs the
@@ -62,13 +63,37 @@ def loop_interchange(walk: Walk, stm: ir.Stm, loop: ir.Loop) -> str | None:
     uniform = uniform_scalars(walk, loop)
     if isinstance(loop.form, ir.WhileLoop) and loop.form.cond not in uniform:
         return "a while loop may run a different number of times at each point"
-    if isinstance(loop.form, ir.ForLoop) and not walk.invariant(loop.form.bound):
+    bound = loop.form.bound if isinstance(loop.form, ir.ForLoop) else None
+    if bound is not None and not walk.invariant(bound) and _code_of_host(walk, bound) is None:
         return "it runs a different number of times at each point"
     if why := reshaped(walk, loop) or walk.prepare(stm):
         return why
     flattener.derivation.fired("G7", stm, f"the loop goes outside of {show_nest(walk.nest)}")
+    if isinstance(loop.form, ir.ForLoop) and not walk.invariant(loop.form.bound):
+        trips = _at_host(walk, loop.form.bound)
+        stm = replace(stm, exp=replace(loop, form=replace(loop.form, bound=trips)))
     _emit_interchanged(walk, stm, uniform)
     return None
+
+
+def _code_of_host(walk: Walk, scalar: Atom) -> ir.Body | None:
+    """The definitions of a scalar if it is equal at all points of Σ; None if it may differ."""
+    if walk.level is not ir.Level.GRID:
+        return None
+    code = walk.nest.kernel_body((), (scalar,))
+    inside = {p.name for stm in code.stms for p in stm.pat}
+    known = all(is_scalar(stm) and all(
+        name in inside or walk.invariant(name) for name in free_vars(stm)) for stm in code.stms)
+    return code if scalar in inside and known else None
+
+
+def _at_host(walk: Walk, scalar: Atom) -> VName:
+    """An i64 that is the same at all points of Σ, as the host computes it; 0 if Σ has none."""
+    code = _code_of_host(walk, scalar)
+    assert code is not None
+    return walk.emitted("trips", Prim.I64, ir.If(
+        _if_any_point(walk, TRUE), walk.flattener.copy_body(code), ir.Body((), (i64(0),)),
+        (Prim.I64,)))
 
 
 def uniform_scalars(walk: Walk, loop: ir.Loop) -> frozenset[VName]:

@@ -19,6 +19,8 @@ EQUAL: dict[str, str] = {
     "a constant": f"map (\\k -> loop s = k for i < 3 do s % 9 + {SUM}) ks",
     "a scalar of the host": f"map (\\k -> loop s = k for i < t do s % 9 + {SUM}) ks",
     "a size": f"map (\\k -> loop s = k for i < length ks do s % 9 + {SUM}) ks",
+    "a quotient": f"map (\\k -> loop s = k for i < 20 / (9 - t) do s % 9 + {SUM}) ks",
+    "an element": f"map (\\k -> loop s = k for i < ks[0] % 4 do s % 9 + {SUM}) ks",
     "elements": "map (\\k -> loop s = k for x in ks do s % 9 + i64.sum (map (* x) (iota k))) ks",
     "a condition": f"map (\\k -> (loop (s, u) = (k, t) while u > 0 do (s % 9 + {SUM}, u / 2)).0) "
                    "ks",
@@ -124,6 +126,13 @@ def test_checks_fail_only_if_the_loop_runs(name: str) -> None:
     assert failing[0] == failing[-1] == code
     assert all(each in (None, lengths) for each in idle)
     assert all(each in (None, code) for each in failing)
+
+
+def test_trips_that_fail_do_so_where_there_are_points() -> None:
+    on_device = program(text_of(EQUAL["a quotient"]))
+    for force in [{}, *plans(on_device.tree.entry("main"))]:
+        assert outcome(on_device, [np.array([1, 0]), 9], force) == "division-by-zero"
+        assert outcome(on_device, [np.array([], np.int64), 9], force) == []
 
 
 def test_the_first_of_two_checks_speaks() -> None:
