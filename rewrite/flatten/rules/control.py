@@ -97,7 +97,7 @@ def loop_interchange(walk: Walk, stm: ir.Stm, loop: ir.Loop) -> str | None:
 
 
 def _code_of_host(walk: Walk, scalar: Atom) -> ir.Body | None:
-    """The definitions of a scalar of Σ that nothing of Σ but themselves need; None for others."""
+    """The definitions of a scalar if it is equal at all points of Σ; None if it may differ."""
     if walk.level is not ir.Level.GRID:
         return None
     code = walk.nest.kernel_body((), (scalar,))
