@@ -173,3 +173,15 @@ def test_versions_for_rows_of_different_lengths_are_drawn(run: Run, tmp_path: Pa
     assert "rows of 3, 3 elements" in run("explain", path, "--lengths", "2 equal 3").out
     path.write_text("entry main (xs: []i32) = map (+ 1) xs")
     assert "No choice of" in run("explain", path, "--lengths", "3").err
+
+
+def test_memory_of_slabs_is_that_of_a_part(run: Run, tmp_path: Path) -> None:
+    """The ends of a part are two sizes, although both are called by one name."""
+    path = tmp_path / "kept.fut"
+    path.write_text("entry main [n] (ks: [n]i64): [n]i64 =\n"
+                    "  map (\\k -> let xs = scan (+) 0 (iota k)"
+                    " in i64.sum (map2 (*) xs (reverse xs))) ks\n")
+    text = run("explain", "memory", path).out
+    slabs = text[text.index("(slabs): "):].partition("\n")[0]
+    assert "min(first_2 - first, " in slabs or "min(-first + first_2, " in slabs
+    assert "min(0" not in text
