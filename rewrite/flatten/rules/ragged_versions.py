@@ -37,7 +37,7 @@ MAPPINGS = {
     Kind.SLABS: "as the last version, in runs of rows that fit into memory",
     Kind.MERGE: "equal parts of all rows for all work-items, as below",
     Kind.FLAT: "a work-item for each element, as below"}
-"""What versions do, in words."""
+"""The mappings of versions in words."""
 REGULAR = {Kind.ROW: Kind.OUTER, Kind.LANES: Kind.INTRA, Kind.GROUP: Kind.INTRA,
            Kind.MERGE: Kind.FLAT}
 """The kinds of version of a regular map that policies and attributes know."""

@@ -185,3 +185,13 @@ def test_memory_of_slabs_is_that_of_a_part(run: Run, tmp_path: Path) -> None:
     slabs = text[text.index("(slabs): "):].partition("\n")[0]
     assert "min(first_2 - first, " in slabs or "min(-first + first_2, " in slabs
     assert "min(0" not in text
+
+
+def test_a_record_names_facts_as_the_tree_does(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "widths.fut"
+    path.write_text(WIDTHS)
+    said = run("run", path, "-e", "both", "--device", "pocl", "--record", "--force", "V3",
+               "[3,0,5]", "[1,0,1000]").err
+    assert "versions_0 V3: " in said
+    assert ("(n = 3, total(a) = 8, longest(a) = 5, live(a) = 2, squares(a) = 34, total(b) = 1,001, "
+            "longest(b) = 1,000, live(b) = 2, squares(b) = 1,000,001)") in said
