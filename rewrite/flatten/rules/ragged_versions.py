@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
-from runelift.ir.guards import Kind, Lengths
+from runelift.ir.guards import KIND_IN_WORDS, Kind, Lengths
 from runelift.ir.names import VName
 from runelift.ir.ragged import Sharing
 from runelift.ir.sizes import Size, ceil_div
@@ -30,14 +30,6 @@ GROUP = 256
 WORKERS = {Kind.LANES: LANES, Kind.GROUP: GROUP}
 SHARINGS = {Kind.LANES: Sharing.LANES, Kind.GROUP: Sharing.GROUP, Kind.MERGE: Sharing.MERGE}
 """The executor of segments in each kind of version but ``row``."""
-MAPPINGS = {
-    Kind.ROW: "a work-item for each row, sequential inside",
-    Kind.LANES: "neighbouring work-items share a row, as below",
-    Kind.GROUP: "a work-group for each row, as below",
-    Kind.SLABS: "as the last version, in runs of rows that fit into memory",
-    Kind.MERGE: "equal parts of all rows for all work-items, as below",
-    Kind.FLAT: "a work-item for each element, as below"}
-"""The mappings of versions in words."""
 REGULAR = {Kind.ROW: Kind.OUTER, Kind.LANES: Kind.INTRA, Kind.GROUP: Kind.INTRA,
            Kind.MERGE: Kind.FLAT}
 """The kinds of version of a regular map that policies and attributes know."""
@@ -218,7 +210,9 @@ def _shared(flattener: Flattener, lam: ir.Lambda, nest: Nest, found: Mapping[VNa
 
 
 def _tell_mapping(walk: Walk, stm: ir.Stm, kind: Kind) -> None:
-    walk.flattener.derivation.happened("mapping", f"{kind.value} version", MAPPINGS[kind], stm.loc)
+    below = "" if kind in (Kind.ROW, Kind.SLABS) else ", as below"
+    walk.flattener.derivation.happened(
+        "mapping", f"{kind.value} version", KIND_IN_WORDS[kind] + below, stm.loc)
 
 
 def _slabs(walk: Walk, lam: ir.Lambda, nest: Nest, found: Mapping[VName, Segments],
