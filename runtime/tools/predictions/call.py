@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,8 @@ from runelift.runtime.versions.size_names import show_name
 from runelift.runtime.versions.version_names import described_version, version_name
 
 LEGEND = ("* runs by default.  Bytes are those that move between memory and chip, at least.  The "
-          "longest work-item is that with most steps.  Times are predicted, not measured.  With ≥, "
-          "launches whose sizes the program computes count as starts alone.")
+          "longest work-item is that with most steps.  Times are predicted, not measured.")
+UNKNOWN = "  With ≥, launches whose sizes the program computes count as starts alone."
 HEAD = ("version", "launches", "bytes", "operations", "longest", "predicted", "bound by")
 MOST = 8
 """The most encounters of a choice that are shown."""
@@ -59,6 +59,11 @@ def advantage(choice: PredictedChoice) -> tuple[float, int | None]:
 def render(found: ExplainedCost) -> str:
     """The cost of a call as text."""
     return "\n".join(_lines(found))
+
+
+def legend(found: Iterable[ExplainedCost]) -> str:
+    """The line below calls."""
+    return LEGEND + UNKNOWN * any(each.prediction.totals.unknown for each in found)
 
 
 def _lines(found: ExplainedCost) -> Iterator[str]:
