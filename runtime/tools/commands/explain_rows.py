@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from runelift.ir import guards
 from runelift.ir.base.errors import UserError
 from runelift.ir.guards import Kind
@@ -91,9 +93,9 @@ def _nothing(loaded: LoadedProgram, entries: Sequence[str], path: Path) -> str:
     if any(_about(site) for entry in entries
            for site in forest_of(loaded.compiled.versioned_entry(entry)).entry(entry).sites(
                ).values()):
-        return (f"No dataset of '{path}' says what decides: the program computes the lengths of "
-                "its rows when it runs.  'runelift run --record' prints facts about them, and "
-                "--lengths 3,0,5,1 draws any rows.")
+        return (f"No dataset of '{path}' says what decides: facts about lengths are found when the "
+                "program runs.  'runelift run --record' prints them, and --lengths 3,0,5,1 draws "
+                "any rows.")
     return (f"No choice of '{path}' depends on the lengths of rows.  'runelift explain {path}' "
             "says which rules made its versions.")
 
@@ -105,7 +107,7 @@ def _choices(args: argparse.Namespace, loaded: LoadedProgram, entry: str) -> Ite
         return
     known = loaded.executable(entry).given_lengths
     for dataset, given in inputs_of(loaded, entry, args.sizes, args.only, args.lengths).items():
-        arrays = {spec.name.base: value for spec, value in zip(
+        arrays = {spec.name.base: np.ravel(value) for spec, value in zip(
             loaded.interface(entry).params, given, strict=True) if spec.name in known}
         for choice in predict_call(loaded, entry, given).choices:
             if (about := _about(site := sites[choice.site])) is not None:
@@ -193,9 +195,9 @@ class Drawn(NamedTuple):
 def lengths(args: argparse.Namespace, path: Path) -> None:
     """Run ``runelift explain --lengths``."""
     wanted = lengths_of_rows(args.lengths).tolist()
-    if len(wanted) > MOST_ROWS or max(wanted, default=0) > MOST_LENGTH:
-        raise UserError(f"A picture has at most {MOST_ROWS} rows, and at most {MOST_LENGTH} "
-                        "elements in a row.")
+    if not 1 <= len(wanted) <= MOST_ROWS or max(wanted) > MOST_LENGTH:
+        raise UserError(f"A picture has 1 to {MOST_ROWS} rows, and at most {MOST_LENGTH} elements "
+                        "in a row.")
     program = planned_program(args, path)
     found = [each for entry in entries_of(args, program.entries)
              for each in _drawn(program.tree.entry(entry), wanted)]

@@ -17,7 +17,7 @@ from runelift.ir.names import VName
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.pipeline import compile_source
-from runelift.runtime.data.lengths import Lengths, parse
+from runelift.runtime.data.lengths import MOST, Lengths, parse
 from runelift.runtime.data.outline import arguments_of_sizes, assigned
 from runelift.runtime.predictions.predict import outlined
 from runelift.runtime.programs.compile import compile as compile_program
@@ -35,7 +35,7 @@ def lengths_of_rows(text: str) -> Lengths:
     if " " in text.strip():
         return parse(text)
     found = [whole_number(each.strip()) for each in text.split(",")]
-    if None in found:
+    if any(each is None or each > MOST for each in found):
         raise UserError(f"'{text:.60}' should be lengths from 0 on, as in --lengths 3,0,5,1, or "
                         "N SHAPE CAP, as in --lengths '1000 power 64'.")
     return np.array(found, np.int64)
@@ -49,8 +49,8 @@ def _arguments_of_rows(loaded: LoadedProgram, entry: str, sizes: Mapping[str, in
              if spec.name in loaded.executable(entry).given_lengths
              and spec.shape is not None and len(spec.shape) == 1}
     if not known:
-        raise UserError(f"No argument of '{entry}' is an array of lengths that decides between "
-                        "versions.")
+        raise UserError(f"No argument of '{entry}' is an array of lengths, of one dimension, that "
+                        "decides between versions.")
     counts = {size.base: len(lengths) for size in known.values() if isinstance(size, VName)}
     given = arguments_of_sizes(interface, {**sizes, **counts})
     return [lengths if number in known else value for number, value in enumerate(given)]

@@ -88,7 +88,7 @@ def _unmet(found: ExplainedCost) -> Iterator[str]:
     for name, site in found.forest.sites().items():
         if name in found.prediction.unknown:
             place = f" [{site.place}]" if site.place else ""
-            yield f"  {name}{place}: the program computes the sizes that decide"
+            yield f"  {name}{place}: what decides is found when the program runs"
 
 
 def _summary(totals: Totals) -> str:

@@ -41,6 +41,12 @@ entry both [n] (a: [n]i64) (b: [n]i64): [n]i64 =
   map2 (\\x y -> i64.sum (map (\\i -> i * i) (iota x)) + i64.maximum (map (% 5) (iota y))) a b
 
 -- ==
+-- entry: nested
+-- input { [[3i64, 0i64], [5i64, 1i64]] }
+entry nested [n][m] (kss: [n][m]i64): [n][m]i64 =
+  map (map (\\k -> i64.sum (map (% 7) (iota k)))) kss
+
+-- ==
 -- entry: triangle
 -- input { 100i64 }
 entry triangle (n: i64): [n]i64 = tabulate n (\\i -> i64.sum (map (% 9) (iota (i + 1))))
@@ -96,7 +102,10 @@ def test_lengths_stand_in_place_of_datasets(run: Run, tmp_path: Path, command: t
     listed, even, one = map(facts, ("3,0,5,1", "100000 equal 2", "100000 one 1000000"))
     assert listed.get("sizes", {"squares": listed.get("squares")}).popitem()[1] == 35
     assert (even["chosen"], one["chosen"]) == ("V1", "V3")
-    assert "lengths from 0 on" in run("explain", *command, path, *options, "3,-1").out
+    assert all("lengths from 0 on" in run("explain", *command, path, *options, text).out
+               for text in ("3,-1", "", f"3,{1 << 64}"))
+    assert "the greatest length from 0 to" in run(
+        "explain", *command, path, *options, f"3 equal {1 << 64}").out
     assert "shape of lengths" in run("explain", *command, path, *options, "3 odd 1").out
     path.write_text("entry main [n] (xs: [n]i32) = map (+ 1) xs")
     assert run("explain", *command, path, *options, "3,1").status == 1
@@ -126,8 +135,9 @@ def test_facts_are_told_of_each_width_and_of_computed_lengths(run: Run, tmp_path
     assert triangle["versions"][0]["waste"] is None
     text = run("explain", path, "--ragged", "--as-device", "h200").out
     assert "100 rows, computed lengths up to 100, mean 50.5" in text
-    said = run("explain", path, "--ragged", "--as-device", "h200", "-e", "kept").err
-    assert "computes the lengths of its rows when it runs" in said
+    for entry in ("kept", "nested"):
+        said = run("explain", path, "--ragged", "--as-device", "h200", "-e", entry).err
+        assert "facts about lengths are found when the program runs" in said
 
 
 def test_slabs_have_no_parallelism(run: Run, tmp_path: Path) -> None:

@@ -226,7 +226,7 @@ def test_what_the_program_computes_is_said_to_be_unknown(
     assert main(wanted) == 0
     text = capsys.readouterr().out
     assert "main, n=1000: predicted ≥ " in text
-    assert "main.versions_0 [2:3]: the program computes the sizes that decide" in text
+    assert "main.versions_0 [2:3]: what decides is found when the program runs" in text
     assert main([*wanted, "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["result"]["entries"]["main"]["inputs"].values()
     assert f"({found['unknown_launches']:.0f} of unknown size)" in text
