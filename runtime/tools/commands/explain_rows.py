@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.styles import show
 from runelift.runtime.tools.explanation import segments
 from runelift.runtime.tools.predictions.call import verdict
-from runelift.runtime.versions.forest import Alternative, Forest, Site, forest_of
+from runelift.runtime.versions.forest import Alternative, Site, forest_of
 from runelift.runtime.versions.version_names import described_version, version_name
 
 MOST_ROWS, MOST_LENGTH = 40, 120
@@ -90,7 +90,7 @@ def ragged(args: argparse.Namespace, path: Path) -> None:
 
 def _nothing(loaded: LoadedProgram, entries: Sequence[str], path: Path) -> str:
     """The reason why there is nothing to tell about lengths."""
-    if any(_about(site) for entry in entries
+    if any(segments.about(site) for entry in entries
            for site in forest_of(loaded.compiled.versioned_entry(entry)).entry(entry).sites(
                ).values()):
         return (f"No dataset of '{path}' says what decides: facts about lengths are found when the "
@@ -103,23 +103,18 @@ def _nothing(loaded: LoadedProgram, entries: Sequence[str], path: Path) -> str:
 def _choices(args: argparse.Namespace, loaded: LoadedProgram, entry: str) -> Iterator[_Found]:
     """The choices of an entry point that depend on lengths, for each dataset."""
     sites = forest_of(loaded.compiled.versioned_entry(entry)).entry(entry).sites()
-    if not any(map(_about, sites.values())):
+    if not any(map(segments.about, sites.values())):
         return
     known = loaded.executable(entry).given_lengths
     for dataset, given in inputs_of(loaded, entry, args.sizes, args.only, args.lengths).items():
         arrays = {spec.name.base: np.ravel(value) for spec, value in zip(
             loaded.interface(entry).params, given, strict=True) if spec.name in known}
         for choice in predict_call(loaded, entry, given).choices:
-            if (about := _about(site := sites[choice.site])) is not None:
+            if (about := segments.about(site := sites[choice.site])) is not None:
                 facts = tuple(size.value({name: choice.sizes[str(name)]
                                           for name in size.variables()}) for size in about.sizes())
                 yield _Found(dataset, site, choice, facts, _decisive(about, choice, facts, arrays),
                              ABREAST if loaded.device.info.interleaves else 1)
-
-
-def _about(site: Site) -> guards.Lengths | None:
-    """The facts about lengths that the guards of a site have, if any."""
-    return next((guard.lengths for guard in site.guards if guard.lengths is not None), None)
 
 
 def _decisive(about: guards.Lengths, choice: PredictedChoice, facts: tuple[int, ...],
@@ -184,14 +179,6 @@ def _facts(found: _Found) -> dict[str, Any]:
 # Pictures
 
 
-class Drawn(NamedTuple):
-    """A version of a site with its picture."""
-
-    site: str
-    version: str
-    picture: segments.Picture
-
-
 def lengths(args: argparse.Namespace, path: Path) -> None:
     """Run ``runelift explain --lengths``."""
     wanted = lengths_of_rows(args.lengths).tolist()
@@ -200,7 +187,7 @@ def lengths(args: argparse.Namespace, path: Path) -> None:
                         "in a row.")
     program = planned_program(args, path)
     found = [each for entry in entries_of(args, program.entries)
-             for each in _drawn(program.tree.entry(entry), wanted)]
+             for each in segments.drawn(program.tree.entry(entry), wanted)]
     if not found:
         raise UserError(f"No choice of '{path}' depends on the lengths of rows: pictures are of "
                         "versions of such choices.")
@@ -208,27 +195,4 @@ def lengths(args: argparse.Namespace, path: Path) -> None:
         print_json([{"site": each.site, "name": each.version, "waste": each.picture.waste,
                      **asdict(each.picture)} for each in found])
         return
-    for site in dict.fromkeys(each.site for each in found):
-        show(f"{site}: rows of {', '.join(map(str, wanted))} elements")
-        for each in found:
-            if each.site == site:
-                show("\n".join(_picture_lines(each)))
-
-
-def _drawn(forest: Forest, lengths: list[int]) -> Iterator[Drawn]:
-    """The versions of an entry point for rows whose lengths differ."""
-    for name, site in forest.sites().items():
-        if _about(site):
-            for each in site.alternatives:
-                if each.kind.value in segments.VERSIONS:
-                    yield Drawn(name, version_name(each),
-                                segments.picture(each.kind.value, lengths))
-
-
-def _picture_lines(drawn: Drawn) -> Iterator[str]:
-    """The picture of a version with its name, its steps and its waste."""
-    found = drawn.picture
-    yield f"\n  {drawn.version} ({found.version}): {found.meaning}"
-    yield from (f"    {number:>2} {line}".rstrip() for number, line in enumerate(found.lines))
-    if found.waste is not None:
-        yield f"    {found.issued} steps for {found.elements} elements: waste {found.waste:.3g}"
+    show("\n".join(segments.drawing_lines(found, wanted)))

@@ -19,9 +19,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, groupby
 from string import ascii_letters
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+
+from runelift.ir import guards
+from runelift.runtime.versions.forest import Forest, Site
+from runelift.runtime.versions.version_names import version_name
 
 TEAM = 4
 """The work-items that share a row in a picture."""
@@ -190,3 +194,35 @@ def waste(version: str, lengths: Sequence[Lengths], abreast: int) -> float | Non
     if not total or version not in ISSUED:
         return None
     return sum(ISSUED[version](each, abreast) for each in every) / total
+
+
+class Drawn(NamedTuple):
+    """A version of a site with its picture."""
+
+    site: str
+    version: str
+    picture: Picture
+
+
+def about(site: Site) -> guards.Lengths | None:
+    """The facts about lengths that the guards of a site have, if any."""
+    return next((guard.lengths for guard in site.guards if guard.lengths is not None), None)
+
+
+def drawn(forest: Forest, lengths: Sequence[int]) -> list[Drawn]:
+    """The versions of an entry point for rows whose lengths differ."""
+    return [Drawn(name, version_name(each), picture(each.kind.value, lengths))
+            for name, site in forest.sites().items() if about(site)
+            for each in site.alternatives if each.kind.value in VERSIONS]
+
+
+def drawing_lines(found: Sequence[Drawn], lengths: Sequence[int]) -> Iterator[str]:
+    """Pictures of versions by site, each with its name, its steps and its waste."""
+    for site, each in groupby(found, lambda one: one.site):
+        yield f"{site}: rows of {', '.join(map(str, lengths))} elements"
+        for _, version, shown in each:
+            yield f"\n  {version} ({shown.version}): {shown.meaning}"
+            yield from (f"    {row:>2} {line}".rstrip() for row, line in enumerate(shown.lines))
+            if shown.waste is not None:
+                yield (f"    {shown.issued} steps for {shown.elements} elements: waste "
+                       f"{shown.waste:.3g}")

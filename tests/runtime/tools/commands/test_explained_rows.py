@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -138,6 +139,17 @@ def test_facts_are_told_of_each_width_and_of_computed_lengths(run: Run, tmp_path
     for entry in ("kept", "nested"):
         said = run("explain", path, "--ragged", "--as-device", "h200", "-e", entry).err
         assert "facts about lengths are found when the program runs" in said
+
+
+def test_pages_have_the_pictures_of_choices_by_lengths(run: Run, tmp_path: Path) -> None:
+    path, page = tmp_path / "squares.fut", tmp_path / "page.html"
+    path.write_text(RAGGED)
+    assert run("explain", path, "--html", page).status == 0
+    drawn = run("explain", path, "--lengths", "3,0,5,1").out
+    assert drawn.strip() in html.unescape(page.read_text())
+    path.write_text("entry main [n][m] (xss: [n][m]f32): [n]f32 = map f32.sum xss")
+    assert run("explain", path, "--html", page).status == 0
+    assert "Pictures" not in page.read_text()
 
 
 def test_slabs_have_no_parallelism(run: Run, tmp_path: Path) -> None:
