@@ -13,7 +13,7 @@ The topics about a program:
 
 With --lengths 3,0,5,1, draw how versions for rows of different lengths run such rows.  With
 --ragged, tell what decides for the lengths of datasets: parallelism, waste, predicted times.  With
---ragged or cost, --lengths are lengths in place of datasets, as in --lengths '1000 power 64'.
+--ragged, cost or memory, --lengths are lengths in place of datasets, as in '1000 power 64'.
 
 With --html, write a page for a browser: passes, flattening, versions and kernels.  Lines that
 belong together can be marked there.  Without an argument, list the codes.
@@ -74,7 +74,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lengths", metavar="N,N,...",
                         help="draw how each version for rows of different lengths runs rows of "
                              "these lengths, such as 3,0,5,1 or '9 power 20': letters are "
-                             "work-items; with cost or --ragged: lengths in place of datasets")
+                             "work-items; with cost, memory or --ragged: lengths in place of "
+                             "datasets")
     parser.add_argument("--ragged", action="store_true",
                         help="for datasets with rows of different lengths: their lengths, and "
                              "parallelism, waste and predicted time of each version")
@@ -106,6 +107,12 @@ def execute(args: argparse.Namespace) -> int:
                         "--lengths'.")
     if not args.cost and (args.over is not None or (args.as_device and not args.ragged)):
         raise UserError("--as-device and --over go with 'explain cost'.")
+    topics = {name for name in TOPICS[1:] if getattr(args, name)}
+    if args.ragged and topics:
+        raise UserError(f"--ragged is a topic by itself: leave out '{', '.join(sorted(topics))}'.")
+    if args.lengths is not None and topics - {"cost", "memory"}:
+        raise UserError("--lengths goes with 'explain cost', 'explain memory', --ragged, or "
+                        "without a topic.")
     if args.subject is None and args.sizes and "=" not in args.sizes[-1]:
         args.subject = args.sizes.pop()  # the program behind the sizes
     if args.subject is None and (args.html or "").endswith(".fut"):

@@ -209,6 +209,32 @@ def test_memory_of_slabs_is_that_of_a_part(run: Run, tmp_path: Path) -> None:
     assert "min(0" not in text
 
 
+@pytest.mark.parametrize(("options", "said"), [
+    (["kernels", "--lengths", "3"], "--lengths goes with"),
+    (["rules", "--ragged", "--sizes", "n=3"], "--sizes goes with"),
+    (["cost", "--ragged"], "leave out 'cost'"),
+    (["cost", "--lengths", "3", "--over", "n"], "give one")])
+def test_options_that_do_not_fit_are_refused(run: Run, tmp_path: Path, options: list[str],
+                                             said: str) -> None:
+    path = tmp_path / "squares.fut"
+    path.write_text(RAGGED)
+    found = run("explain", options[0], path, *options[1:])
+    assert (found.status, found.out) == (1, "")
+    assert said in found.err
+
+
+def test_memory_is_that_of_given_lengths(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "squares.fut"
+    path.write_text(RAGGED)
+    found = json.loads(run("explain", "memory", path, "--device", "pocl", "--json", "--lengths",
+                           "1000 one 5000").out)["result"]["squares"]
+    assert list(found["inputs"]) == ["rows of 1000 one 5000"]
+    assert [each["inputs"]["rows of 1000 one 5000"]["bytes"] >= 16_000
+            for each in found["versions"].values()] == [True] * 3
+    text = run("explain", "memory", path, "--device", "pocl", "--sizes", "n=1000").out
+    assert "not all is known before it runs" in text  # without lengths
+
+
 def test_a_record_names_facts_as_the_tree_does(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "widths.fut"
     path.write_text(WIDTHS)
